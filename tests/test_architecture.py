@@ -55,6 +55,7 @@ ORDER = [
     "front",
     "errors",
     "native_sources",
+    "system",
     "_version",
 ]
 """From the room on top, which may import all others, to the one that imports nothing."""

@@ -18,7 +18,7 @@ from time import monotonic
 from typing import Any
 from weakref import finalize
 
-from . import policy
+from . import policy, system
 from .errors import ConfigError
 from .front import entered, left
 
@@ -30,11 +30,7 @@ def available_cores() -> int:
     """The number of cores this process may run on, counted again now and then."""
     now = monotonic()
     if now > _counted[1] + 1.0:
-        try:
-            cores = len(os.sched_getaffinity(0))
-        except AttributeError:
-            cores = os.cpu_count() or 1
-        _counted[:] = cores, now
+        _counted[:] = system.cores(), now
     return int(_counted[0])
 
 
@@ -185,7 +181,7 @@ def warn_of_unknown(environ: Mapping[str, str], stacklevel: int) -> None:
     """Warn of ``ATOLL_...`` variables that are no settings: perhaps one is misspelt, perhaps it is another program's."""
     foreign = [name for name in environ if name.startswith("ATOLL_") and name not in _VARIABLES]
     for variable in sorted(foreign):
-        if variable.startswith("ATOLL_RUN_"):
+        if variable.startswith("ATOLL_RUN_") or variable == system.VARIABLE:
             continue
         from difflib import get_close_matches
 

@@ -13,8 +13,8 @@ nothing for exits: by the time of ``atexit`` the ``SystemExit`` is lost. But the
 exception while no Python frame is running. So ``code`` becomes a property that detects that. Every class, ``raise`` and
 ``except`` stays as it was.
 
-*Report once.* A failing rank reports to ``atoll run``, if that started it, in a marked record on standard error;
-``atoll run`` prints equal reports once. Otherwise the ranks of a host agree through a socket on the rank that prints. A
+*Report once.* A failing rank reports to ``atoll run``, if that started it, in a record (see ``cli/rank.py``); ``atoll run``
+prints equal reports once. Otherwise the ranks of a host agree through a socket on the rank that prints. A
 short pause before the abort lets the other ranks report the same.
 
 ``os._exit`` is replaced by a function that does the same first. A rank that leaves with code 0 stays until all ranks
@@ -23,8 +23,8 @@ have finished, and ranks that still wait for it get an error.
 Limits: only the launcher notices an interpreter that is killed, or left by C's ``exit``. Exit functions (``atexit``)
 get one second.
 
-This module imports nothing but the launcher's detection, because ``cli/rank.py`` uses both in a process where the
-user's script must be the first to import atoll.
+This module imports only what ``cli/rank.py`` can use in a process where the user's script must be the first to import
+atoll.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
+from . import system
 from .comm import launcher
 from .context import remote_stacks
 
@@ -61,6 +62,9 @@ PROFILE = "ATOLL_RUN_PROFILE"
 MARK = "ATOLL_RUN_MARK"
 """The environment variable that holds what begins the records of a job, and the name under which it is listened for."""
 
+Recorder = Callable[[dict[str, Any]], None]
+"""Hands a record to ``atoll run``."""
+
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -76,10 +80,10 @@ class Report:
 class Ender:
     """Ends all ranks from this one; knows this rank and the listeners of its reports."""
 
-    __slots__ = ("code", "ending", "mark", "process", "rank", "size")
+    __slots__ = ("code", "ending", "process", "rank", "record", "size")
 
-    def __init__(self, rank: int, size: int | None, mark: str | None = None) -> None:
-        self.rank, self.size, self.mark = rank, size, mark
+    def __init__(self, rank: int, size: int | None, record: Recorder | None = None) -> None:
+        self.rank, self.size, self.record = rank, size, record
         self.process = os.getpid()
         launcher.when_failing(self.failed_at_exit)
         self.ending = False
@@ -154,8 +158,8 @@ class Ender:
         started = time.monotonic()
         watch_over(EXIT_FUNCTIONS + 3 * PAUSE, report.code)
         flush()
-        if self.mark is not None:
-            tell_launcher(self.mark, self.rank, report)
+        if self.record is not None:
+            self.record({"kind": report.kind, "code": report.code, "text": report.text})
         else:
             tell_terminal(self.rank, self.size, report)
         if not at_exit:
@@ -252,43 +256,6 @@ def message(kind: str, text: str, code: int, ranks: Sequence[int], size: int | N
     return f"atoll: {who} failed; all ranks ended\n{text}"
 
 
-def tie_name(mark: str) -> str:
-    """Where ``atoll run`` listens for the ranks of its own host: a name that is no file."""
-    return f"\0atoll-{mark}"
-
-
-def tell_launcher(mark: str, rank: int, report: Report) -> None:
-    """Hand a report to ``atoll run``, which prints equal ones once."""
-    write_record(
-        mark, {"kind": report.kind, "rank": rank, "code": report.code, "text": report.text}
-    )
-
-
-def write_record(mark: str, fields: dict[str, Any]) -> None:
-    """One record for ``atoll run`` on the standard error that the rank was started with, in one piece."""
-    import json
-
-    write_error(f"\x1e{mark}{json.dumps(fields)}\x1e\n", records[-1])
-
-
-records = [2]
-"""The descriptors of standard error, the last of which no program closes or turns elsewhere."""
-
-
-def keep_for_records(lowest: int) -> None:
-    """Write records to the present standard error, even if the program redirects its own later."""
-    import fcntl
-
-    try:
-        kept = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, lowest)
-    except OSError:
-        return
-    records.append(kept)
-    os.register_at_fork(
-        after_in_child=lambda: os.close(records.pop())
-    )  # a child may outlive the job
-
-
 def write_error(text: str, descriptor: int = 2) -> None:
     """Write to the standard error of the process itself, even if ``sys.stderr`` is replaced."""
     data = text.encode("utf-8", "backslashreplace")
@@ -322,6 +289,8 @@ def ranks_with_the_same(rank: int, report: Report) -> list[int]:
     content = f"{os.getuid()} {job} {os.getppid()} {report.kind} {report.code} {same}"
     name = "\0atoll-" + hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
     ranks = [rank]
+    if not system.has("abstract"):
+        return ranks
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as meeting:
         try:
             meeting.bind(name)
@@ -390,8 +359,18 @@ def abort(code: int) -> None:
     if mpi is None or not mpi.Is_initialized():
         ask_hydra_to_abort(code)
     elif not mpi.Is_finalized():
+        silence()  # the reason has been reported, and MPI would add its own words
         mpi.COMM_WORLD.Abort(code)
     os._exit(code)
+
+
+def silence() -> None:
+    """Discard what is written to standard error from now on."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+    except OSError:
+        return
 
 
 def ask_hydra_to_abort(code: int) -> None:
@@ -497,11 +476,13 @@ def threads_per_rank(local_size: int) -> int:
     A rank whose launcher has bound it to fewer cores than the launcher's own process has
     those for itself; others share theirs.
     """
+    if not system.has("affinity"):
+        return max(1, system.cores() // local_size)
     try:
         own = os.sched_getaffinity(0)
         launcher = os.sched_getaffinity(os.getppid())
-    except (AttributeError, OSError):
-        return max(1, (os.cpu_count() or 1) // local_size)
+    except OSError:
+        return max(1, system.cores() // local_size)
     return max(1, len(own) // (1 if own < launcher else local_size))
 
 

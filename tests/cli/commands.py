@@ -30,7 +30,8 @@ def environment(**changes: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(foreign) and not name.endswith("_NUM_THREADS")
+        if name == "ATOLL_WITHOUT"
+        or (not name.startswith(foreign) and not name.endswith("_NUM_THREADS"))
     }
     return {**kept, **changes}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,12 +112,14 @@ def launcher(folder: Path, says: str) -> str:
             "HYDRA build details:\n    Version: 4.2",
             "-hosts a,b",
             "-f hosts",
-            "-print-all-exitcodes",
+            "-n 2",
         ),
         ("mpiexec (OpenRTE) 4.1.4", "--host a,b", "--hostfile hosts", "--bind-to none"),
         ("prterun (PRRTE) 3.0.1", "--host a,b", "--hostfile hosts", "--bind-to none"),
         ("mpiexec (Open MPI) 5.0.5", "--host a,b", "--hostfile hosts", "--bind-to none"),
         ("Intel(R) MPI Library for Linux* OS, Version 2021.13", "-hosts a,b", "-f hosts", "-n 2"),
+        ("slurm-wlm 22.05.8", "--nodelist a,b", "--nodefile hosts", "--kill-on-bad-exit=1"),
+        ("slurm 23.02.7", "--nodelist a,b", "--nodefile hosts", "--kill-on-bad-exit=1"),
     ],
 )
 def test_each_launcher_is_spoken_to_in_its_dialect(
@@ -140,14 +143,20 @@ def test_each_launcher_is_spoken_to_in_its_dialect(
     assert f" {hostfile} " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("says", ["slurm 23.02.7", "mpiexec version 1.2", ""])
-def test_a_launcher_that_is_not_known_is_refused_with_what_to_do(
+@pytest.mark.parametrize("says", ["jsrun version 1.2", ""])
+def test_a_launcher_that_is_not_known_gets_no_options_of_any_dialect(
     says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = launcher(tmp_path, says)
-    assert main(["run", "-n", "2", "--mpiexec", path, "-c", "1"]) == 2
+    start = ["run", "-n", "2", "--mpiexec", path, "--all-output"]
+    assert main([*start, "--mpiexec-options=-x 1", "--print-command", "-c", "1"]) == 0
+    command = shlex.split(capsys.readouterr().out)
+    program = command.index(sys.executable)
+    assert command[:program] == [path, "-n", "2", "-x", "1"]
+    assert main([*start, "--hosts", "a,b", "-c", "1"]) == 2
     words = capsys.readouterr().err
-    assert f"it calls itself {says!r}. Start the ranks by it: {path} -n 2" in words
+    assert f"calls itself {says!r}" in words
+    assert "--mpiexec-options" in words
     assert words.count("\n") == 1
 
 

@@ -1,11 +1,15 @@
 """``atoll run`` by every launcher: those named by ``ATOLL_RUN_TEST_MPI=/path/to/python:/path/to/another``, each in its environment.
 
-Every job ends: a failing rank ends it with its message and exit code, and a hang ends in an error.
+Every job ends: a failing rank ends it with its message and exit code, and a hang ends in an error. srun and an unknown launcher
+are stand-ins: they answer ``--version`` as the real one, refuse options that it does not have, and start the ranks by mpiexec.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +17,49 @@ from .commands import LIMIT, Outcome, atoll, finished
 
 PYTHONS = [path for path in os.environ.get("ATOLL_RUN_TEST_MPI", "").split(":") if path]
 
-pytestmark = [
-    pytest.mark.skipif(not PYTHONS, reason="ATOLL_RUN_TEST_MPI names no interpreter"),
-    pytest.mark.parametrize("python", PYTHONS),
-]
+each_mpi = pytest.mark.parametrize(
+    "python",
+    PYTHONS
+    or [pytest.param("", marks=pytest.mark.skip(reason="ATOLL_RUN_TEST_MPI names no interpreter"))],
+)
+
+MPIEXEC = shutil.which("mpiexec", path=os.path.join(sys.prefix, "bin"))
+
+STAND_IN = """\
+#!{python}
+import os, sys
+words = sys.argv[1:]
+if words == ["--version"]:
+    print({says!r})
+    sys.exit()
+passed = ["-n", words[words.index("-n") + 1]]
+while words[0].startswith("-"):
+    name = words.pop(0).partition("=")[0]
+    if name not in ("-n", *{options!r}):
+        sys.exit(f"unknown option {{name}}")
+    if name == "-n":
+        words.pop(0)
+print("the launcher starts", file=sys.stderr)
+if "ELSEWHERE" in os.environ:
+    os.environ["TMPDIR"] = os.path.dirname(__file__)
+code = os.spawnv(os.P_WAIT, {mpiexec!r}, ["mpiexec", *passed, *words])
+if code:
+    print("prose of the launcher about the end")
+sys.exit(code)
+"""
+
+
+@pytest.fixture(params=[("slurm-wlm 22.05.8", ["--kill-on-bad-exit"]), ("flux run 0.71", [])])
+def stand_in(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A launcher whose options ``atoll run`` knows by its version, and one that it does not know."""
+    says, options = request.param
+    path = tmp_path / "launcher"
+    path.write_text(
+        STAND_IN.format(python=sys.executable, says=says, options=options, mpiexec=MPIEXEC)
+    )
+    path.chmod(0o755)
+    return str(path)
+
 
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -27,6 +70,37 @@ def run(python: str, code: str, *options: str, ranks: int = 2, **changes: str) -
     return atoll("run", "-n", str(ranks), "-c", code, *options, python=python, **changes)
 
 
+@pytest.mark.skipif(MPIEXEC is None, reason="needs an MPI in this environment")
+def test_a_stand_in_starts_and_ends_jobs(stand_in: str) -> None:
+    by = ["--mpiexec", stand_in, "--all-output"]
+    outcome = run(sys.executable, "import atoll; print(atoll.world.size)", *by)
+    assert sorted(outcome.output.splitlines()) == ["[0] 2", "[1] 2"], outcome
+    assert outcome.errors == "the launcher starts\n"
+    outcome = run(sys.executable, f"{WAITING}if rank == 1: 1 / 0\ntime.sleep({LIMIT})", *by)
+    assert (outcome.code, outcome.output) == (1, ""), outcome
+    assert "atoll: rank 1 of 2 failed; all ranks ended\nTraceback" in outcome.errors
+    code = f"{WAITING}if rank == 1: time.sleep({LIMIT})\natoll.world.barrier()"
+    outcome = run(sys.executable, code, *by, ATOLL_WAIT_REPORT="0.5", ATOLL_WAIT_ABORT="1")
+    assert outcome.code == 1, outcome
+    assert "rank 1 is at <string>:4" in outcome.errors
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="needs an MPI in this environment")
+def test_ranks_that_do_not_reach_the_socket_report_through_the_launcher(stand_in: str) -> None:
+    """As ranks of another host, which look for the socket elsewhere."""
+    by = ["--mpiexec", stand_in, "--all-output"]
+    code = f"{WAITING}print('on', rank)\nif rank == 1: sys.exit(3)\ntime.sleep({LIMIT})"
+    outcome = run(sys.executable, code, *by, ATOLL_WITHOUT="abstract", ELSEWHERE="1")
+    assert outcome.code == 3, outcome
+    assert {"[0] on 0", "[1] on 1"} <= set(outcome.output.splitlines())
+    assert "atoll: rank 1 of 2 left with exit code 3; all ranks ended\n" in outcome.errors
+    code = f"{WAITING}if rank == 1: os.kill(os.getpid(), 9)\ntime.sleep({LIMIT})"
+    outcome = run(sys.executable, code, *by, ATOLL_WITHOUT="abstract", ELSEWHERE="1")
+    assert outcome.code == 137, outcome
+    assert "was killed by signal 9" in outcome.errors
+
+
+@each_mpi
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_every_rank_computes_and_prints_behind_its_number(python: str, ranks: int) -> None:
     code = "import atoll as np; a = np.ones((600, 600)); print(np.world.size, float(a.sum()), float((a + 1).sum()))"
@@ -36,6 +110,7 @@ def test_every_rank_computes_and_prints_behind_its_number(python: str, ranks: in
     assert outcome.errors == ""
 
 
+@each_mpi
 def test_one_failure_ends_all_with_one_traceback(python: str) -> None:
     outcome = run(python, "import atoll; 1/atoll.world.rank", ranks=3)
     assert outcome.code == 1, outcome
@@ -44,6 +119,7 @@ def test_one_failure_ends_all_with_one_traceback(python: str) -> None:
     assert outcome.errors.count("Traceback") == 1
 
 
+@each_mpi
 @pytest.mark.parametrize(
     ("leave", "code", "words"),
     [
@@ -59,6 +135,7 @@ def test_one_rank_that_leaves_ends_all(python: str, leave: str, code: int, words
     assert outcome.errors.count("\n") == 1  # and nothing of the launcher's
 
 
+@each_mpi
 def test_a_hang_ends_in_an_error(python: str) -> None:
     code = f"{WAITING}if rank == 1: time.sleep({LIMIT})\natoll.world.barrier()"
     outcome = run(python, code, ATOLL_WAIT_REPORT="1", ATOLL_WAIT_ABORT="2")
@@ -67,6 +144,7 @@ def test_a_hang_ends_in_an_error(python: str) -> None:
     assert "rank 1 is at <string>:4" in outcome.errors
 
 
+@each_mpi
 def test_plain_mpiexec_ends_all_too(python: str) -> None:
     beside = os.path.join(os.path.dirname(python), "mpiexec")
     mpiexec = beside if os.path.exists(beside) else "/usr/bin/mpiexec"

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from atoll import system
 from atoll.context import remote_stacks
 
 from .commands import atoll
@@ -83,6 +84,7 @@ def test_a_pulse_that_others_can_see_changes_with_the_steps_of_a_rank() -> None:
 
 SLOW_TO_LISTEN = """\
 import ctypes, signal, sys, time
+from atoll import system
 from atoll.context import remote_stacks
 remote_stacks.answer_requests(sys.argv[1], 5)
 c = ctypes.CDLL(None)
@@ -115,9 +117,9 @@ def test_the_thread_that_runs_python_is_asked_and_no_other() -> None:
 def test_a_process_of_another_user_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = socket.socketpair()
     with here, there:
-        assert remote_stacks.peer(here) == os.getpid()
+        assert system.peer(here) == os.getpid()
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-        assert remote_stacks.peer(here) is None
+        assert system.peer(here) is None
 
 
 def test_lines_that_are_half_written_are_none() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atoll.cli.streams import ByRank, Extract, Stage, fed, flushed
+from atoll.cli.streams import Extract, Lines, Stage, fed, flushed
 
 cuts = st.lists(st.integers(0, 200), max_size=8)
 
@@ -51,28 +50,7 @@ def test_only_a_possible_beginning_is_held_back() -> None:
     assert stage.flush() == b"=="
 
 
-@given(cuts)
-def test_lines_of_ranks_come_whole_behind_their_number(places: list[int]) -> None:
-    pattern = re.compile(rb"\x1dm(\d+)\x1d")
-    data = b"\x1dm0\x1dhalf \x1dm1\x1done\n\x1dm1\x1dtwo\x1dm0\x1da line [1] \n\x1dm10\x1d\n\x1dm0\x1dopen"
-    out = through([ByRank(pattern, list)], data, places)
-    assert sorted(out.splitlines()) == [
-        b"[0] half a line [1] ",
-        b"[0] open",
-        b"[10] ",
-        b"[1] one",
-        b"[1] two",
-    ]
-
-
-def test_records_are_found_in_the_stream_of_their_rank() -> None:
-    found: list[bytes] = []
-
-    def take(stretch: bytes) -> bytes:
-        found.append(stretch)
-        return b""
-
-    stage = ByRank(re.compile(rb"<(\d)>"), lambda: [Extract(b"{", b"}\n", take)])
-    out = stage.feed(b"<0>{fir<1>text\n<0>st}\n<0>more\n")
-    assert out == b"[1] text\n[0] more\n"
-    assert found == [b"{first}\n"]
+@given(cuts, st.booleans())
+def test_lines_of_a_rank_come_whole_behind_its_number(places: list[int], pause: bool) -> None:
+    out = through([Lines(10)], b"one\n\na line [1] \nopen", places, pause)
+    assert out == b"[10] one\n[10] \n[10] a line [1] \n[10] open\n"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -23,29 +22,32 @@ OVERRIDE = "ATOLL_RUN_MPIEXEC"
 
 INSTALL = 'pip install "atoll[mpi]" brings both (or: pip install mpi4py mpich)'
 
-SIGNS = (
+FAMILIES = (
     ("Open MPI", r"Open ?MPI|Open ?RTE|PRRTE"),
     ("Intel MPI", r"Intel"),
-    ("Hydra", r"(?i)hydra"),
+    ("MPICH", r"(?i)hydra"),
+    ("Slurm", r"^slurm"),
 )
-"""The families of launchers, and how each identifies itself."""
+"""The families of launchers whose options are known, and how each identifies itself to ``--version``."""
 
 PROBE = """
+import ctypes, os
 import mpi4py
 mpi4py.rc.initialize = False
 from mpi4py import MPI
-for line in open("/proc/self/maps"):
-    path = line.rstrip("\\n").partition("/")[2]
-    if path.rpartition("/")[2].startswith(("libmpi.", "libmpich.", "libmpi_cray.")):
-        print("/" + path)
-        break
+class Place(ctypes.Structure):
+    _fields_ = [("file", ctypes.c_char_p)] + [(name, ctypes.c_void_p) for name in ("base", "symbol", "address")]
+place = Place()
+address = ctypes.cast(ctypes.CDLL(MPI.__file__).MPI_Init, ctypes.c_void_p)
+if ctypes.CDLL(None).dladdr(address, ctypes.byref(place)):
+    print(os.fsdecode(place.file))
 """
 """Prints the path of the MPI library that mpi4py loads; runs in a Python of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mpiexec:
-    """A launcher: its path, the family whose options it takes, and the name that it reports."""
+    """A launcher: its path, the family whose options it takes (none if it is unknown), and what it calls itself."""
 
     path: str
     family: str
@@ -58,14 +60,9 @@ class Mpiexec:
         *,
         hosts: str | None = None,
         hostfile: str | None = None,
-        mark: str | None = None,
         more: Sequence[str] = (),
     ) -> list[str]:
-        """The command that starts ``program`` on ``ranks`` ranks.
-
-        With ``mark`` every piece of output begins with the rank it comes from; see
-        :meth:`rank_pattern`.
-        """
+        """The command that starts ``program`` on ``ranks`` ranks."""
         words = [self.path, "-n", str(ranks)]
         if self.family == "Open MPI":
             words += ["--host", hosts] if hosts else []
@@ -73,40 +70,29 @@ class Mpiexec:
             words += ["--bind-to", "none"]
             if not (hosts or hostfile or in_allocation()):
                 words += ["--oversubscribe"]
-            if mark:
-                words += ["--output", "tag"] if self.major() >= 5 else ["--tag-output"]
-        else:
+        elif self.family == "Slurm":
+            words += ["--nodelist", hosts] if hosts else []
+            words += ["--nodefile", hostfile] if hostfile else []
+            words += ["--kill-on-bad-exit=1"]
+        elif self.family:
             words += ["-hosts", hosts] if hosts else []
             words += ["-f", hostfile] if hostfile else []
-            words += ["-print-all-exitcodes"] if self.family == "Hydra" else []
-            if mark and self.family == "Intel MPI":
-                words += ["-prepend-rank"]
-            elif mark:
-                words += ["-prepend-pattern", f"\x1d{mark}%r\x1d"]
+        elif hosts or hostfile:
+            raise LaunchError(
+                f"--hosts and --hostfile are for launchers whose options `atoll run` knows ({', '.join(dict(FAMILIES))}), "
+                f"and {self.path} calls itself {self.version!r}; give it its own by --mpiexec-options"
+            )
         return [*words, *more, *program]
 
     def forwarded(self, variable: str) -> list[str]:
         """The options that pass a variable to ranks of other hosts, without its value."""
         return ["-x", variable] if self.family == "Open MPI" else []
 
-    def rank_pattern(self, mark: str) -> re.Pattern[bytes]:
-        """The prefix that the launcher puts before output; its group is the rank."""
-        if self.family == "Open MPI":
-            return re.compile(rb"\[[^\]\s]*,(\d+)\]<std(?:out|err)>: ?")
-        if self.family == "Intel MPI":
-            return re.compile(rb"(?m)^\[(\d+)\] ")
-        return re.compile(b"\x1d" + mark.encode() + rb"(\d+)\x1d")
-
     def environment(self) -> dict[str, str]:
         """The variables that the launcher needs in its environment."""
         if self.family == "Open MPI" and os.geteuid() == 0:
             return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return {}
-
-    def major(self) -> int:
-        """The major version, 0 if the launcher does not report one."""
-        number = re.search(r"(\d+)\.\d+", self.version)
-        return int(number[1]) if number else 0
 
 
 def in_allocation() -> bool:
@@ -155,19 +141,15 @@ def beside_library() -> str | None:
 
 
 def describe(path: str) -> Mpiexec:
-    """Ask a launcher for its version and recognise its family."""
+    """Ask a launcher for its version, and know its options by that and by nothing else."""
     try:
         asked = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.SubprocessError) as problem:
         raise LaunchError(f"the launcher {path} cannot be run: {problem}") from None
-    text = asked.stdout + asked.stderr
-    first = text.strip().partition("\n")[0]
-    for family, sign in SIGNS:
+    text = (asked.stdout + asked.stderr).strip()
+    first = text.partition("\n")[0]
+    for family, sign in FAMILIES:
         if re.search(sign, text):
-            version = re.search(r"Version:\s*(\S+)", text) if family == "Hydra" else None
+            version = re.search(r"Version:\s*(\S+)", text) if family == "MPICH" else None
             return Mpiexec(path, family, f"Hydra {version[1]}" if version else first)
-    raise LaunchError(
-        f"`atoll run` knows the launchers of MPICH, Open MPI and Intel MPI, and {path} is none of them: it calls "
-        f"itself {first!r}. Start the ranks by it: {path} -n 2 {shlex.quote(sys.executable)} script.py; or name "
-        f"another launcher by --mpiexec or {OVERRIDE}"
-    )
+    return Mpiexec(path, "", first)

@@ -12,6 +12,10 @@ OPTIONS is one word in JSON: ``all_output``, without which the standard output o
 ``profile``, the path of the profile that is recorded, and ``terminal``, whether standard error comes to one. The
 mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
 read.
+
+The process that the launcher has started stays as the supervisor of the rank, its child: it knows exactly how the rank
+ends, and reports that to ``atoll run``, whatever the launcher says or leaves unsaid. On the host of ``atoll run``, records go
+through a socket, and output through two pipes that come back through it; elsewhere both go through the launcher.
 """
 
 import atexit
@@ -22,15 +26,18 @@ import fcntl
 import importlib
 import json
 import os
-import resource
+import signal
 import socket
 import sys
+import threading
 import types
-from collections.abc import Callable
 from typing import Any
 
-HIGHEST_TIE = 1000
-"""The number of the file that ties a rank to its launcher is just below this, or its limit."""
+KEPT = 500
+"""The files for records have numbers from here on, where programs close none."""
+
+TOLD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+FORWARDED = (*TOLD, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def borrow(*names: str) -> list[Any]:
@@ -49,34 +56,139 @@ def borrow(*names: str) -> list[Any]:
     return modules
 
 
-def tie_to(name: str, rank: int, whereabouts: Any) -> Callable[[bytes], None]:
-    """Connect to ``atoll run``, if it is on this host, for as long as this process lives.
+class Channel:
+    """Where this rank reports: the socket of ``atoll run`` on this host, else standard error as it is now."""
 
-    There are two connections. The tie carries nothing and breaks when this process dies. Linux closes the files of such
-    a process from the highest number down, so the tie gets a high one: it breaks before the launcher's own connection
-    does, and before the launcher kills other ranks. The other connection reports the progress of this rank; its
-    function is returned.
+    def __init__(self, mark: str, rank: int, startup: Any, system: Any) -> None:
+        self._mark, self._rank, self._write_error = mark, rank, startup.write_error
+        self.here = False
+        """Whether ``atoll run`` is on this host, and takes the output."""
+        self.process = os.getpid()
+        """The process that may report: no child that the program forks."""
+        self._file = kept(2)
+        self.spare: list[int] = []
+        """The launcher's own streams, which the supervisor keeps open: launchers read them to their end."""
+        connection = socket.socket(socket.AF_UNIX)
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(5.0)
+            connection.connect(system.socket_name(mark))
+            if not system.is_own_user(connection):
+                raise PermissionError
+            connection.sendall(b"%d" % rank)
+            _, pipes, _, _ = socket.recv_fds(connection, 1, 2)
+            if len(pipes) != 2:
+                raise ConnectionError
+            for target, pipe in zip((1, 2), pipes):
+                self.spare.append(kept(target))
+                os.dup2(pipe, target)
+                os.close(pipe)
+            connection.settimeout(None)
+            os.close(self._file)
+            self._file, self.here = kept(connection.fileno()), True
+
+    def become_the_ranks(self) -> None:
+        """This process is the rank: what it forks may outlive the job, and holds nothing of it open."""
+        self.process = os.getpid()
+        for file in self.spare:
+            os.close(file)
+        os.register_at_fork(after_in_child=lambda: os.close(self._file))
+
+    def send(self, fields: dict[str, Any]) -> None:
+        """One record, in one piece."""
+        if os.getpid() != self.process:
+            return
+        text = json.dumps({"rank": self._rank, **fields})
+        self._write_error(f"{text}\n" if self.here else f"\x1e{self._mark}{text}\x1e\n", self._file)
+
+
+def kept(descriptor: int) -> int:
+    """A second number for a file, where the program closes none."""
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, KEPT)
+    except OSError:  # the limit is lower, or the file is closed
+        with contextlib.suppress(OSError):
+            return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
+    return -1
+
+
+def supervise(channel: Channel, rank: int, prefixed: bool, system: Any) -> None:
+    """Continue as the rank in a child; this process waits for it, reports its end, and ends alike.
+
+    The rank has a process group of its own, so that a signal reaches it once: through this process.
     """
-    process, voice = os.getpid(), -1
-    tie, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
-    with tie, other, contextlib.suppress(OSError):
-        tie.connect(name)
-        if whereabouts.peer(tie) is None:
-            raise PermissionError
-        tie.send(b"%d" % rank)
-        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = 1 << 20 if limit == resource.RLIM_INFINITY else limit
-        fcntl.fcntl(tie, fcntl.F_DUPFD_CLOEXEC, max(min(most, HIGHEST_TIE) - 1, tie.fileno()))
-        other.connect(name)
-        other.send(b"%d:" % rank)
-        voice = other.detach()
+    parent, told = os.getpid(), []
+    reader, writer = os.pipe()
+    streams = [os.pipe(), os.pipe()] if prefixed else []
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        os.close(writer)
+        for target, (source, sink) in zip((1, 2), streams):
+            os.dup2(sink, target)
+            os.close(source)
+            os.close(sink)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        end_with(parent, reader, system)
+        channel.become_the_ranks()
+        return
+    os.close(reader)
 
-    def tell(sign: bytes) -> None:
-        if voice >= 0 and os.getpid() == process:
-            with contextlib.suppress(OSError):
-                os.write(voice, sign)
+    def forward(number: int, frame: object) -> None:
+        told.extend([number] if number in TOLD else [])
+        with contextlib.suppress(OSError):
+            os.killpg(child, number)
 
-    return tell
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+    for number in FORWARDED:
+        signal.signal(number, forward)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    writers = [
+        threading.Thread(target=prefix_lines, args=(rank, *pipe, target), daemon=True)
+        for target, pipe in zip((1, 2), streams)
+    ]
+    for thread in writers:
+        thread.start()
+    _, status = os.waitpid(child, 0)
+    channel.send({"kind": "end", "status": status, "told": bool(told)})
+    if status:
+        with contextlib.suppress(OSError):
+            os.killpg(child, signal.SIGKILL)  # what the rank had started
+    for thread in writers:
+        thread.join(1.0)
+    code = os.waitstatus_to_exitcode(status)
+    os._exit(code if code >= 0 else 128 - code)
+
+
+def prefix_lines(rank: int, source: int, sink: int, target: int) -> None:
+    """Pass on whole lines behind the number of this rank."""
+    os.close(sink)
+    with open(source, "rb") as lines:
+        for line in lines:
+            data = b"[%d] " % rank + line.removesuffix(b"\n") + b"\n"
+            while data:
+                data = data[os.write(target, data) :]
+
+
+def end_with(parent: int, reader: int, system: Any) -> None:
+    """End this process when its parent is killed, which closes the other end of the pipe."""
+    if system.has("prctl"):
+        import ctypes
+
+        die_with_parent = 1
+        ctypes.CDLL(None).prctl(die_with_parent, signal.SIGKILL)
+        os.close(reader)
+        if os.getppid() != parent:
+            os._exit(1)
+        return
+
+    def wait() -> None:
+        os.read(reader, 1)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def prepare_streams(rank: int, all_output: bool) -> None:
@@ -190,30 +302,37 @@ def run(words: list[str]) -> None:
 def main() -> None:
     """The whole life of this rank."""
     options = json.loads(sys.argv[1])
-    startup, launcher, whereabouts = borrow("startup", "comm.launcher", "context.remote_stacks")
+    system, startup, launcher, whereabouts = borrow(
+        "system", "startup", "comm.launcher", "context.remote_stacks"
+    )
     launch = launcher.detect()
     if launch is None:
-        startup.write_error("atoll: started by `atoll run`, but no MPI launcher is to be seen\n")
+        startup.write_error(
+            "atoll: started by `atoll run`, but no MPI launcher is to be seen: it sets none of the variables by which ranks "
+            "know themselves (PMI_RANK, PMIX_RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID); --mpiexec names another\n"
+        )
         os._exit(2)
-    mark = os.environ.pop(startup.MARK, None)
+    startup.share_cores(launch.local_size or launch.size or 1)
+    mark, record = os.environ.pop(startup.MARK, None), None
     if mark is not None:
-        launcher.listen(tie_to(startup.tie_name(mark), launch.rank, whereabouts))
+        channel = Channel(mark, launch.rank, startup, system)
+        record = channel.send
+        prefixed = options["all_output"] and not channel.here
+        supervise(channel, launch.rank, prefixed, system)
+        place = {"process": os.getpid(), "host": socket.gethostname()}
+        record({"kind": "start", "local_size": launch.local_size, **place})
+        launcher.listen(lambda sign: channel.send({"kind": "progress", "sign": sign.decode()}))
     atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last
     whereabouts.answer_requests(mark or whereabouts.job_of_parent(), launch.rank)
-    startup.share_cores(launch.local_size or launch.size or 1)
     launcher.claim()
     if options["profile"] is not None:
         os.environ[startup.PROFILE] = options["profile"]
     if options["terminal"]:
         os.environ[startup.TERMINAL] = "1"
     os.environ[startup.BEGUN] = str(os.getpid())
-    ender = startup.Ender(launch.rank, launch.size, mark)
+    ender = startup.Ender(launch.rank, launch.size, record)
     atexit.register(ender.leave_child)
     startup.watch_bare_exits(ender)
-    startup.keep_for_records(HIGHEST_TIE // 2)
-    if mark is not None:
-        place = {"process": os.getpid(), "host": socket.gethostname()}
-        startup.write_record(mark, {"kind": "start", "rank": launch.rank, **place})
     faulthandler.enable()
     prepare_streams(launch.rank, options["all_output"])
     try:

@@ -7,33 +7,27 @@ insists. One loop waits for output, for input from a terminal, and for signals.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
-import re
+import resource
 import selectors
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from .. import startup
-from ..comm import launcher
+from .. import startup, system
 from ..comm.waiting import LateRanks
 from ..config import config
 from ..context import remote_stacks
 from .leftovers import Leftovers
-from .streams import ByRank, Extract, Stage, fed, flushed
-from .verdict import (
-    HYDRA_BLOCK,
-    HYDRA_LINE,
-    HYDRA_PROXY_LINE,
-    MPICH_LINE,
-    OPEN_MPI_BLOCK,
-    OPEN_MPI_LINE,
-    Remark,
-    Verdict,
-)
+from .streams import Extract, Lines, Stage, fed, flushed
+from .verdict import Verdict
 
 GRACE = 4.0
 """Seconds that the ranks have to end after a signal before they are killed."""
@@ -48,59 +42,50 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.S
 FORWARDED = (*ENDING[:-1], signal.SIGUSR1, signal.SIGUSR2)
 
 
+@dataclass(slots=True, eq=False)
+class Source:
+    """Something to read from: its descriptor, and what reads it, which returns False at the end."""
+
+    descriptor: int
+    read: Callable[[], bool]
+    order: int
+    """Reports come before output, and output of ranks before that of the launcher, which is about their end."""
+
+
+@dataclass(slots=True, eq=False)
+class Channel:
+    """The connection of a rank of this host: what it reports, as lines of JSON."""
+
+    connection: socket.socket
+    rank: int
+    held: bytes = b""
+
+
 class Relay:
     """Runs one job to its end."""
 
-    def __init__(
-        self, family: str, size: int, mark: str, by_rank: re.Pattern[bytes] | None
-    ) -> None:
+    def __init__(self, size: int, mark: str, all_output: bool) -> None:
         self._verdict = Verdict(size)
         self._size = size
+        self._mark = mark
+        self._all_output = all_output
+        self._one_host = False
+        """Whether all ranks are on this host, as they say."""
+        remote_stacks.set_job(mark)
+        records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._record)
+        self._stages: dict[int, tuple[int, list[Stage]]] = {}
+        self._launcher_stages: dict[int, list[Stage]] = {1: [], 2: [records]}
         self._starting: dict[int, float] = {}
         self._next_word = min(config.wait_report, config.wait_abort)
-        remote_stacks.set_job(mark)
-        self._stages = {
-            1: self._for_output(family, by_rank),
-            2: self._for_errors(family, mark, by_rank),
-        }
         self._signals: list[int] = []
         self._ended_by = 0
-        self._mark = mark
-        self._ties: dict[int, tuple[socket.socket, int]] = {}
         self._processes: dict[int, int] = {}
         self._stragglers: LateRanks | None = None
         self._absent_since = float("inf")
-        self._voices: dict[int, tuple[socket.socket, int]] = {}
         self._closed: set[int] = set()
         self._leftovers = Leftovers()
         self._deadline = float("inf")
         self._report_at = float("inf")
-
-    def _for_output(self, family: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
-        """The stages of standard output, where Hydra prints messages."""
-        stages = [] if family == "Open MPI" else self._remarks(HYDRA_BLOCK, HYDRA_LINE)
-        return stages if by_rank is None else [*stages, ByRank(by_rank, list)]
-
-    def _for_errors(self, family: str, mark: str, by_rank: re.Pattern[bytes] | None) -> list[Stage]:
-        """The stages of standard error, where ranks report and Open MPI prints messages."""
-
-        def of_a_rank() -> list[Stage]:
-            records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._verdict.record)
-            return [records, *self._remarks(MPICH_LINE)]
-
-        if family == "Open MPI":
-            # Open MPI writes the end of its C string, too.
-            zero = Extract(b"-\n\0", b"", lambda text: text[:-1])
-            stages = [zero, *self._remarks(OPEN_MPI_BLOCK, OPEN_MPI_LINE)]
-        else:
-            stages = self._remarks(HYDRA_LINE, HYDRA_PROXY_LINE)
-        if by_rank is not None:
-            return [*stages, ByRank(by_rank, of_a_rank)]
-        return [*of_a_rank(), *stages]
-
-    def _remarks(self, *kinds: Remark) -> list[Stage]:
-        """Stages that read these kinds of remarks."""
-        return [Extract(kind.begin, kind.end, self._verdict.remarks(kind.read)) for kind in kinds]
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start the launcher, stay with it to its end, and return the exit code of the job."""
@@ -110,6 +95,7 @@ class Relay:
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         for number in FORWARDED:
             signal.signal(number, lambda number, _: self._signals.append(number))
+        allow_many_files()
         listener = listen_for_ranks(self._mark)
         process = subprocess.Popen(
             command,
@@ -125,11 +111,9 @@ class Relay:
         except BaseException:
             _kill(process)  # no process would supervise the ranks
             raise
+        finally:
+            system.remove_socket(self._mark)
         returned = process.wait()
-        for connection, rank in self._voices.values():
-            connection.setblocking(False)
-            while self._hear(connection, rank):
-                pass
         self._leftovers.clear()
         self._say(self._verdict.reports())
         return self._conclude(returned)
@@ -144,84 +128,125 @@ class Relay:
         """Pass on what comes, until nothing more can."""
         assert process.stdout is not None
         assert process.stderr is not None
-        streams = {process.stdout.fileno(): 1, process.stderr.fileno(): 2}
-        listening = [] if listener is None else [listener.fileno()]
         with selectors.DefaultSelector() as selector:
-            for descriptor in (*streams, wake, *([0] if terminal else []), *listening):
-                selector.register(descriptor, selectors.EVENT_READ)
-            while streams:
-                ready = [key.fd for key, _ in selector.select(QUIET)]
-                for descriptor in ready:
-                    if descriptor == wake:
-                        more = bool(os.read(wake, 4096))
-                    elif listener is not None and descriptor == listener.fileno():
-                        more = self._tie(listener, selector)
-                    elif descriptor in self._ties:
-                        self._verdict.gone.append(self._ties[descriptor][1])
-                        more = False
-                    elif descriptor in self._voices:
-                        more = self._hear(*self._voices[descriptor])
-                    elif descriptor == 0:
-                        more = self._take_input(process)
-                    else:
-                        more = self._pass_output(descriptor, streams[descriptor])
-                    if not more:
-                        selector.unregister(descriptor)
-                        streams.pop(descriptor, None)
-                self._attend(process, idle=not ready)
 
-    def _tie(self, listener: socket.socket, selector: selectors.BaseSelector) -> bool:
-        """Accept a connection of a rank of this host: a tie, or a report of progress."""
+            def add(descriptor: int, order: int, read: Callable[[], bool]) -> None:
+                selector.register(descriptor, selectors.EVENT_READ, Source(descriptor, read, order))
+
+            launchers = {process.stdout.fileno(): 1, process.stderr.fileno(): 2}
+            for descriptor, target in launchers.items():
+                add(descriptor, 3, partial(self._launcher_says, descriptor, target))
+            add(wake, 0, lambda: bool(os.read(wake, 4096)))
+            if terminal:
+                add(0, 0, lambda: self._take_input(process))
+            if listener is not None:
+                add(listener.fileno(), 0, lambda: self._accept(listener, add))
+            left = set(launchers)
+            while left:
+                ready = [key.data for key, _ in selector.select(QUIET)]
+                for source in sorted(ready, key=lambda source: source.order):
+                    if not source.read():
+                        selector.unregister(source.descriptor)
+                        left.discard(source.descriptor)
+                self._attend(process, idle=not ready)
+            # The launcher has ended, and with it the ranks; what they wrote before is in the pipes.
+            while ready := [key.data for key, _ in selector.select(0) if key.data.order in (1, 2)]:
+                for source in sorted(ready, key=lambda source: source.order):
+                    if not source.read():
+                        selector.unregister(source.descriptor)
+        for target, stages in self._stages.values():
+            self._print(target, flushed(stages, ended=True))
+
+    def _accept(
+        self, listener: socket.socket, add: Callable[[int, int, Callable[[], bool]], None]
+    ) -> bool:
+        """Accept the connection of a rank of this host, and give it two pipes to write its output to."""
         try:
             connection, _ = listener.accept()
         except OSError:
             return True
-        connection.settimeout(1.0)
+        pipes: list[tuple[int, int]] = []
         try:
-            process = remote_stacks.peer(connection)
-            number, colon, signs = (b"" if process is None else connection.recv(64)).partition(b":")
-            rank = int(number)
+            connection.settimeout(1.0)
+            rank = int(connection.recv(64)) if system.is_own_user(connection) else -1
+            if not 0 <= rank < self._size:
+                raise ValueError
+            pipes = [os.pipe(), os.pipe()]
+            socket.send_fds(connection, [b"."], [write for _, write in pipes])
         except (OSError, ValueError):
-            process = None
-        if process is None or not 0 <= rank < self._size:
             connection.close()
+            for read, _ in pipes:
+                os.close(read)
             return True
-        if colon:
-            self._voices[connection.fileno()] = (connection, rank)
-            self._heed(rank, signs)
-        else:
-            self._ties[connection.fileno()] = (connection, rank)
-            self._processes[rank] = process
-            self._leftovers.follow(process, time.monotonic())
-        selector.register(connection, selectors.EVENT_READ)
+        finally:
+            for _, write in pipes:
+                os.close(write)
+        connection.setblocking(False)
+        channel = Channel(connection, rank)
+        add(connection.fileno(), 1, lambda: self._hear(channel))
+        for target, (read, _) in zip((1, 2), pipes):
+            stages: list[Stage] = [Lines(rank)] if self._all_output else []
+            self._stages[read] = target, stages
+            add(read, 2, partial(self._rank_writes, read))
         return True
 
-    def _hear(self, connection: socket.socket, rank: int) -> bool:
-        """Read a rank's report of progress; False at its end."""
+    def _hear(self, channel: Channel) -> bool:
+        """Read what a rank reports; False at its end."""
         try:
-            signs = connection.recv(64)
+            data = channel.connection.recv(1 << 16)
+        except BlockingIOError:
+            return True
         except OSError:
-            signs = b""
-        self._heed(rank, signs)
-        return bool(signs)
-
-    def _heed(self, rank: int, signs: bytes) -> None:
-        """Record the progress of a rank."""
-        if launcher.STARTING in signs:
-            self._starting.setdefault(rank, time.monotonic())
-        if launcher.TOGETHER in signs:
-            self._verdict.together.add(rank)
-        if launcher.ORDERLY in signs:
-            self._verdict.orderly.add(rank)
-
-    def _pass_output(self, source: int, target: int) -> bool:
-        """Pass on what there is to read; False at the end of the stream."""
-        data = os.read(source, 1 << 16)
-        stages = self._stages[target]
-        if not self._print(target, fed(stages, data) if data else flushed(stages, ended=True)):
-            # The reader has closed, as in `atoll run ... | head`: end as Python would.
-            self._signals.append(signal.SIGPIPE)
+            data = b""
+        *lines, channel.held = (channel.held + data).split(b"\n")
+        for line in lines:
+            self._record(line, here=True)
+        if not data:
+            channel.connection.close()
         return bool(data)
+
+    def _record(self, data: bytes, here: bool = False) -> bytes:
+        """Take a rank's record; gives back what is none, to be printed as it is."""
+        try:
+            fields: dict[str, Any] = json.loads(data[data.find(b"{") : data.rfind(b"}") + 1])
+            self._verdict.record(fields)
+        except (ValueError, KeyError):
+            return data
+        rank = fields["rank"]
+        if fields["kind"] == "start":
+            if here:
+                self._one_host |= fields["local_size"] == self._size
+                self._processes[rank] = fields["process"]
+                self._leftovers.follow(fields["process"], time.monotonic())
+        elif rank in self._verdict.starting:
+            self._starting.setdefault(rank, time.monotonic())
+        return b""
+
+    def _rank_writes(self, source: int) -> bool:
+        """Pass on what a rank of this host has written; False at the end."""
+        target, stages = self._stages[source]
+        data = os.read(source, 1 << 16)
+        self._pass_on(target, fed(stages, data))
+        if not data:
+            os.close(source)
+        return bool(data)
+
+    def _launcher_says(self, source: int, target: int) -> bool:
+        """Pass on what the launcher writes, of which ranks of other hosts may be a part; False at the end.
+
+        Once a rank of this host has reported why the job ends, launchers explain it in their own words: nobody needs these.
+        """
+        stages = self._launcher_stages[target]
+        data = os.read(source, 1 << 16)
+        text = fed(stages, data) if data else flushed(stages, ended=True)
+        if not (self._one_host and (self._verdict.decided or self._ended_by)):
+            self._pass_on(target, text)
+        return bool(data)
+
+    def _pass_on(self, target: int, data: bytes) -> None:
+        """Write output, and end as Python would if its reader has closed, as in ``atoll run ... | head``."""
+        if not self._print(target, data):
+            self._signals.append(signal.SIGPIPE)
 
     def _print(self, target: int, data: bytes) -> bool:
         """Write all of ``data``; False if the reader has closed."""
@@ -274,8 +299,8 @@ class Relay:
                 self._report_at = now + startup.PAUSE
                 # The rank that has reported ends all; if it cannot, this does.
                 self._deadline = min(self._deadline, now + GRACE)
-        if idle:
-            for target, stages in self._stages.items():
+        if idle and not self._verdict.decided:
+            for target, stages in self._launcher_stages.items():
                 self._print(target, flushed(stages))
 
     def _attend_start(self, now: float) -> None:
@@ -296,7 +321,7 @@ class Relay:
             return
         if now - since < self._next_word:
             return
-        others = (rank for _, rank in self._ties.values() if rank not in self._starting)
+        others = (rank for rank in self._processes if rank not in self._starting)
         where = remote_stacks.told(sorted(others))
         if now - since >= config.wait_abort:
             limit = f"{config.wait_abort:.3g} s (ATOLL_WAIT_ABORT)"
@@ -307,9 +332,8 @@ class Relay:
         self._next_word = min(2 * (now - since), config.wait_abort)
 
     def _ended(self) -> set[int]:
-        """The ranks of this host that have finished, except those that have become another program."""
-        gone = set(self._verdict.gone)
-        return {rank for rank in gone if remote_stacks.has_ended(self._processes[rank])}
+        """The ranks of this host that have ended."""
+        return self._verdict.ends.keys() & self._processes.keys()
 
     def _attend_end(self, now: float) -> None:
         """Supervise ranks that continue after others have finished: those that MPI connects end with them."""
@@ -341,7 +365,6 @@ class Relay:
             _kill(process)
         else:
             self._ended_by = number
-            self._verdict.ended_by_signal = True
             self._deadline = now + GRACE
             process.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
 
@@ -360,20 +383,22 @@ class Relay:
 
 
 def listen_for_ranks(mark: str) -> socket.socket | None:
-    """The socket to which the ranks of this host connect; None where that is not possible.
-
-    A tie breaks when its rank ends, before the launcher notices and ends the others. So the first tie to break belongs
-    to the rank that ended first, which no launcher reports reliably. Ties have no other events, so the selector returns
-    them in the order in which they broke, however late this process reads it.
-    """
+    """The socket to which the ranks of this host connect; None where that is not possible."""
     listener = socket.socket(socket.AF_UNIX)
     try:
-        listener.bind(startup.tie_name(mark))
+        listener.bind(system.socket_name(mark))
     except OSError:
         listener.close()
         return None
     listener.listen(1024)
     return listener
+
+
+def allow_many_files() -> None:
+    """Each rank of this host takes three files: allow as many as this user may have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -386,7 +411,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _end_with_parent() -> Callable[[], None] | None:
     """Called in a child before it becomes the launcher: end when this process dies."""
-    if sys.platform != "linux":
+    if not system.has("prctl"):
         return None
     control = ctypes.CDLL(None).prctl
     die_with_parent = 1

@@ -200,7 +200,7 @@ def run_ranks(request: Request) -> int:
     """Start the ranks by the launcher, and stay with them."""
     assert request.ranks is not None
     launcher = find(request.mpiexec)
-    mark, sign = secrets.token_hex(16), secrets.token_hex(8)
+    mark = secrets.token_hex(16)
     profile = None if request.profile is None else os.path.abspath(request.profile)
     terminal = sys.stderr.isatty() and not request.all_output
     for_ranks = json.dumps(
@@ -213,15 +213,13 @@ def run_ranks(request: Request) -> int:
         [sys.executable, rank.__file__, for_ranks, *request.program],
         hosts=request.hosts,
         hostfile=request.hostfile,
-        mark=sign if request.all_output else None,
         more=[*forwarded, *request.mpiexec_options],
     )
     if request.print_command:
         print(shlex.join(command))
         return 0
     environment = {**os.environ, **launcher.environment(), startup.MARK: mark}
-    by_rank = launcher.rank_pattern(sign) if request.all_output else None
-    relay = Relay(launcher.family, request.ranks, mark, by_rank)
+    relay = Relay(request.ranks, mark, request.all_output)
     if request.profile is not None:
         return run_profiled(request.profile, lambda: relay.run(command, environment))
     return relay.run(command, environment)

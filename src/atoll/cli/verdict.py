@@ -1,53 +1,33 @@
-"""The outcome of a job: reports of ranks and messages of launchers, summarized, and the exit code.
+"""The outcome of a job: what its ranks report, summarized, and the exit code.
 
-Ranks report in records (see ``startup``); launchers report what ranks cannot. Reports that
-differ only in their rank are printed once. Messages of launchers count only if no rank has reported, and are summarized
-in one line.
-
-A launcher knows what no rank can report: that a process was killed, or exited silently. MPICH's Hydra prints a block
-between lines of ``=`` on standard output and, on request, the wait statuses of all processes in one line (0, or the
-signal that Hydra killed them with, for those that did not fail). Open MPI prints blocks between lines of ``-`` on
-standard error. Each reader of a :class:`Remark` takes such a block and returns the deaths in it, or None for text that the user should
-see.
+Everything comes from the ranks, in records: why one ends all the others, its progress, and, from the process that
+supervises it (see ``rank``), how it ended. What launchers print is not read. Reports that differ only in their rank are
+printed once.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from .. import startup
+from ..comm import launcher
 
 MOST_TRACEBACKS = 3
 """So many different tracebacks are printed whole; of the others, their last lines."""
 
 
 @dataclass(frozen=True, slots=True)
-class Death:
-    """How one rank ended: by ``signal``, or by itself with ``code``, perhaps by ``MPI_Abort``.
+class End:
+    """How one rank ended: by ``signal``, or by itself with ``code``; ``told`` if the launcher ended it."""
 
-    The rank is known, or follows from its process number or its position on its host.
-    """
-
+    rank: int
     code: int
     signal: int = 0
-    aborted: bool = False
-    rank: int | None = None
-    process: int | None = None
-    host: str = ""
-    place: int | None = None
-
-    @property
-    def certainty(self) -> int:
-        """Of several deaths, the most certain is the cause; launchers kill what is left."""
-        if self.aborted:
-            return 3
-        return 2 if not self.signal else int(self.signal not in (signal.SIGKILL, signal.SIGTERM))
+    told: bool = False
 
 
 @dataclass(slots=True)
@@ -65,20 +45,19 @@ class Verdict:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self.processes: dict[tuple[str, int], int] = {}
-        """The ranks that have started, by host and process number."""
-        self.gone: list[int] = []
-        """Ranks of this host in the order in which they were seen to end."""
+        self.places: dict[int, tuple[int, str]] = {}
+        """Process number and host of the ranks that have started."""
+        self.starting: set[int] = set()
+        """Ranks that wait for MPI to start, or have done so."""
         self.together: set[int] = set()
         """Ranks that can reach the others, so that these need them until the end."""
         self.orderly: set[int] = set()
         """Ranks that have reported an intended end."""
+        self.ends: dict[int, End] = {}
+        """How ranks have ended, in order: that a rank ended is known before the launcher ends the others for it."""
         self._groups: dict[tuple[str, int, str], Group] = {}
-        self._deaths: list[Death] = []
         self._said = 0
         self._traces = 0
-        self.ended_by_signal = False
-        """From when on a launcher's complaints are of no interest."""
 
     @property
     def waiting(self) -> bool:
@@ -90,55 +69,40 @@ class Verdict:
         """Whether a rank has reported why the job ended."""
         return bool(self._groups)
 
-    def record(self, data: bytes) -> bytes:
-        """Take a rank's record; gives back what is none, to be printed as it is."""
-        try:
-            fields = json.loads(data[data.find(b"{") : data.rfind(b"}") + 1])
-            kind, rank = fields["kind"], fields["rank"]
-        except (ValueError, KeyError):
-            return data
+    @property
+    def decided(self) -> bool:
+        """Whether the job has failed for a known reason, so that what a launcher says of it is of no interest."""
+        failed = any(end.code for end in self.ends.values())
+        return self.reported or failed or self._cause() is not None
+
+    def record(self, fields: Mapping[str, Any]) -> None:
+        """Take what a rank reports."""
+        kind, rank = fields["kind"], fields["rank"]
         if kind == "start":
-            self.processes[fields["host"], fields["process"]] = rank
-            return b""
-        code, text = fields["code"], fields["text"]
+            self.places[rank] = fields["process"], fields["host"]
+        elif kind == "progress":
+            signs = {
+                launcher.STARTING: self.starting,
+                launcher.TOGETHER: self.together,
+                launcher.ORDERLY: self.orderly,
+            }
+            signs[fields["sign"].encode()].add(rank)
+        elif kind == "end":
+            code = os.waitstatus_to_exitcode(fields["status"])
+            end = End(rank, 128 - code if code < 0 else code, max(-code, 0), fields["told"])
+            self.ends.setdefault(rank, end)
+        else:
+            self._report(kind, rank, fields["code"], fields["text"])
+
+    def _report(self, kind: str, rank: int, code: int, text: str) -> None:
         same = "" if kind == "interrupt" else startup.without_rank(text, rank)
         group = self._groups.setdefault((kind, code, same), Group(kind, code, text))
         if kind != "interrupt" or not group.ranks:  # where the first one was is enough
             group.ranks.append(rank)
-        return b""
 
     def waited(self, ranks: Sequence[int], text: str) -> None:
         """Ranks have waited too long, as ``text`` says, and cannot report it themselves."""
         self._groups["wait", 1, text] = Group("wait", 1, text, list(ranks))
-
-    def remarks(self, read: Callable[[str], list[Death] | None]) -> Callable[[bytes], bytes]:
-        """A handler for blocks of a launcher's output, which ``read`` parses if it can."""
-
-        def handle(data: bytes) -> bytes:
-            deaths = read(data.decode("utf-8", "replace"))
-            if deaths is None:
-                return b"" if self.ended_by_signal else data
-            self._deaths += [self._identified(death) for death in deaths]
-            return b""
-
-        return handle
-
-    def _identified(self, death: Death) -> Death:
-        """``death`` with its rank, by what the ranks have reported at the start."""
-        if death.rank is not None:
-            return death
-        here = sorted(
-            (rank, process)
-            for (host, process), rank in self.processes.items()
-            if host == death.host or len({host for host, _ in self.processes}) == 1
-        )
-        if death.place is not None:
-            if death.place >= len(here):
-                return death
-            rank, process = here[death.place]
-            return replace(death, rank=rank, process=process)
-        ranks = [rank for rank, process in here if process == death.process]
-        return replace(death, rank=ranks[0]) if len(ranks) == 1 else death
 
     def reports(self) -> str:
         """What the ranks have reported since the last time, equal reports once."""
@@ -158,142 +122,45 @@ class Verdict:
         return text
 
     def last_words(self, returned: int) -> str:
-        """What only the launcher has seen, once the job is over."""
+        """What no rank could report itself, once the job is over."""
         if self._groups:
             return ""
-        if (culprit := self._culprit()) is not None:
-            return death_words(culprit, self._size)
+        if (cause := self._cause()) is not None:
+            return self._words(cause)
         if returned:
-            who = startup.rank_words(self.gone[:1], self._size) if self.gone else "a rank"
-            return f"atoll: {who} left with exit code {returned & 0xFF}; all ranks ended\n"
+            return f"atoll: a rank left with exit code {returned & 0xFF}; all ranks ended\n"
         return ""
 
     def code(self, returned: int) -> int:
         """The exit code of the job; ``returned`` is the launcher's own."""
         if self._groups:
             return next(iter(self._groups.values())).code
-        if (culprit := self._culprit()) is not None:
-            return 128 + culprit.signal if culprit.signal else culprit.code & 0xFF or 1
+        if (cause := self._cause()) is not None:
+            return cause.code or 1
         return 128 - returned if returned < 0 else returned
 
-    def _culprit(self) -> Death | None:
-        """The most certain death, and the first of those; or a rank that left with code 0 before the others.
+    def _cause(self) -> End | None:
+        """The end that ended the others: the first with a code, or at which others still needed the rank.
 
-        A launcher knows of such a rank only that it has ended, and kills the others.
+        Ends of which the launcher told the rank are consequences; if there are no others, their cause is unknown.
         """
-
-        def order(death: Death) -> tuple[int, int]:
-            first = [place for place, rank in enumerate(self.gone) if rank == death.rank]
-            return -death.certainty, first[0] if first else len(self.gone)
-
-        death = min(self._deaths, key=order, default=None)
-        early = self.together - self.orderly
-        first = next((rank for rank in self.gone if rank in early), None)
-        if first is None or (death is not None and death.certainty):
-            return death
-        if any(known.rank in (first, None) for known in self._deaths):
-            return death
-        host, process = next(
-            (key for key, rank in self.processes.items() if rank == first), ("", None)
-        )
-        return Death(0, rank=first, process=process, host=host)
-
-
-def death_words(death: Death, size: int) -> str:
-    """One line about a rank that the launcher saw die."""
-    who = "a rank" if death.rank is None else startup.rank_words([death.rank], size)
-    if death.process is not None:
-        who += f" (process {death.process}{f' on {death.host}' if death.host else ''})"
-    if not death.signal:
-        how = "called MPI_Abort with" if death.aborted else "left with exit"
-        early = "" if death.code else ", but not at its end"
-        return f"atoll: {who} {how} code {death.code}{early}; all ranks ended\n"
-    name = signal.strsignal(death.signal) or "unknown"
-    hint = ""
-    if death.signal == signal.SIGKILL:
-        hint = "; if nobody did that, the machine may have run out of memory"
-    return f"atoll: {who} was killed by signal {death.signal} ({name}); all ranks ended{hint}\n"
-
-
-# What launchers print
-
-
-class Remark(NamedTuple):
-    """A kind of text that a launcher prints: its ends, and who reads it."""
-
-    begin: bytes
-    end: bytes
-    read: Callable[[str], list[Death] | None]
-
-
-def hydra_block(text: str) -> list[Death] | None:
-    """Hydra's block about the first process whose connection broke; the line may be inside."""
-    process = re.search(r"PID (\d+) RUNNING AT (\S+)", text)
-    code = re.search(r"EXIT CODE: (\d+)", text)
-    number = re.search(r"\(signal (\d+)\)", text)
-    if process is None or code is None:
+        needed = self.together - self.orderly
+        for end in self.ends.values():
+            if not end.told and (end.code or end.rank in needed):
+                return end
         return None
-    killed = int(number[1]) if number else 0
-    death = Death(int(code[1]), killed, process=int(process[1]), host=process[2])
-    return [*(hydra_line(text) or []), death]
 
-
-def hydra_line(text: str) -> list[Death] | None:
-    """``[mpiexec@here] Exit codes: [host] 0,1280 [host] 9``: wait statuses by host."""
-    _, _, statuses = text.partition("Exit codes:")
-    if not statuses:
-        return None
-    deaths = []
-    for host, numbers in re.findall(r"\[(\S+)\] ([\d,]+)", statuses.partition("\n")[0]):
-        for place, number in enumerate(numbers.strip(",").split(",")):
-            status = int(number)
-            if status:
-                code = os.waitstatus_to_exitcode(status)
-                deaths.append(Death(max(code, 0), max(-code, 0), host=host, place=place))
-    return deaths
-
-
-def mpich_line(text: str) -> list[Death] | None:
-    """What a rank of MPICH prints when the program calls ``MPI_Abort``."""
-    match = re.search(
-        r"^Abort\((\d+)\) on node (\d+) \(rank \d+ in comm \d+\): application called", text
-    )
-    return [Death(int(match[1]), aborted=True, rank=int(match[2]))] if match else None
-
-
-def open_mpi_line(text: str) -> list[Death] | None:
-    """Messages of Open MPI 4 about its own connections after it has ended a job, which are useless to users."""
-    return [] if "ORTE_ERROR_LOG" in text else None
-
-
-def open_mpi_block(text: str) -> list[Death] | None:
-    """One of Open MPI's blocks: an abort, a signal, or an exit code."""
-    words = " ".join(text.split())
-    if 'calling "abort"' in words:
-        return []
-    match = re.search(r"MPI_ABORT was invoked on rank (\d+) .*[Ee]rrorcode:? (\d+)", words)
-    if match:
-        return [Death(int(match[2]), aborted=True, rank=int(match[1]))]
-    match = re.search(r"rank (\d+) with PID (\d+) on node (\S+) exiting improperly", words)
-    if match:  # with code 0: it has a block of another kind for other codes
-        return [Death(0, rank=int(match[1]), process=int(match[2]) or None, host=match[3])]
-    match = re.search(r"rank (\d+) with PID (\d+) on node (\S+) exited on signal (\d+)", words)
-    if match:
-        rank, process, number = int(match[1]), int(match[2]), int(match[4])
-        return [Death(128 + number, number, rank=rank, process=process, host=match[3])]
-    match = re.search(r"Process name: \[\S*,(\d+)\] Exit code: (\d+)", words)
-    if match:
-        return [Death(int(match[2]), rank=int(match[1]))]
-    return None
-
-
-HYDRA_BLOCK = Remark(
-    b"=" * 83 + b"\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
-    b"Please see the FAQ page for debugging suggestions\n",
-    hydra_block,
-)
-HYDRA_LINE = Remark(b"[mpiexec@", b"\n", hydra_line)
-HYDRA_PROXY_LINE = Remark(b"[proxy:", b"\n", hydra_line)
-MPICH_LINE = Remark(b"Abort(", b"\n", mpich_line)
-OPEN_MPI_LINE = Remark(f"[{os.uname().nodename.partition('.')[0]}:".encode(), b"\n", open_mpi_line)
-OPEN_MPI_BLOCK = Remark(b"-" * 74 + b"\n", b"\n" + b"-" * 74 + b"\n", open_mpi_block)
+    def _words(self, end: End) -> str:
+        """One line about a rank that ended without a report."""
+        who = startup.rank_words([end.rank], self._size)
+        if end.rank in self.places:
+            process, host = self.places[end.rank]
+            who += f" (process {process} on {host})"
+        if not end.signal:
+            early = "" if end.code else ", but not at its end"
+            return f"atoll: {who} left with exit code {end.code}{early}; all ranks ended\n"
+        name = signal.strsignal(end.signal) or "unknown"
+        hint = ""
+        if end.signal == signal.SIGKILL:
+            hint = "; if nobody did that, the machine may have run out of memory"
+        return f"atoll: {who} was killed by signal {end.signal} ({name}); all ranks ended{hint}\n"

@@ -22,8 +22,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from .. import system
 from .sources import ROOT, is_users, place_text
 
 PAPER = "atoll-whereabouts"
@@ -66,7 +66,7 @@ def answer_requests(job: str, rank: int) -> None:
 
     asked_by = number()
     set_job(job)
-    if sys.platform != "linux" or asked_by is None:
+    if asked_by is None or not all(map(system.has, ("proc", "memfd", "abstract", "credentials"))):
         return
     if signal.getsignal(asked_by) is not signal.SIG_DFL:
         return  # the program has it
@@ -145,6 +145,8 @@ def _process(rank: int) -> int | None:
     """The process of a rank, by the kernel's record of the socket's owner."""
     import socket
 
+    if not system.has("abstract"):
+        return None
     if rank not in _processes and _job:
         with socket.socket(socket.AF_UNIX) as connection:
             try:
@@ -152,20 +154,10 @@ def _process(rank: int) -> int | None:
                 connection.connect(_name(_job[0], rank))
             except OSError:
                 return None
-            process = peer(connection)
+            process = system.peer(connection)
             if process is not None:
                 _processes[rank] = process
     return _processes.get(rank)
-
-
-def peer(connection: Any) -> int | None:
-    """The process at the other end of a local connection; None where it is another user's."""
-    import socket
-    import struct
-
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    process, user, _ = struct.unpack("3i", credentials)
-    return process if user == os.geteuid() else None
 
 
 def steps(rank: int) -> int | None:
@@ -182,11 +174,6 @@ def steps(rank: int) -> int | None:
 
 
 _ENDED = ("", "Z", "X")
-
-
-def has_ended(process: int) -> bool:
-    """Whether a process runs no program any more."""
-    return _state(process) in _ENDED
 
 
 def _state(process: int) -> str:

@@ -1,0 +1,107 @@
+"""What the operating system has beyond POSIX, and is used where it is there.
+
+Every use asks :func:`has` and does without where the answer is no: that is the way on macOS and other systems.
+``ATOLL_WITHOUT=all``, or some of the names separated by commas, takes that way on Linux too, for tests.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+VARIABLE = "ATOLL_WITHOUT"
+
+FACILITIES = {
+    "abstract": "sockets under names that are no files; else files in a folder of this user",
+    "affinity": "which cores a process may use; else all of the machine",
+    "credentials": "who is at the other end of a local connection; else the file of the socket, which only this user can open",
+    "fallocate": "room for a file in advance; else writing finds out",
+    "futex": "workers that wait in compiled code; else Python's threads",
+    "hugepages": "large pages on request; else as the system decides",
+    "libmvec": "the C library's vector functions; else loops of numbers",
+    "memfd": "files without names in memory; else temporary files, unlinked once all have opened them",
+    "noreserve": "addresses that no memory backs; else numbers that no allocation has",
+    "prctl": "an end with the parent process; else a thread that waits for it",
+    "proc": "/proc, with the stacks, steps, states and maps of other processes; else nothing is said of them",
+    "robust": "mutexes between processes that survive their holder; else messages",
+    "shm": "MPI's files in /dev/shm, which an aborted job leaves behind; else they are left alone",
+}
+"""Each facility, and what is done without it."""
+
+
+def _without() -> frozenset[str]:
+    words = {word for word in os.environ.get(VARIABLE, "").replace(" ", "").split(",") if word}
+    unknown = words - {"all", *FACILITIES}
+    if unknown:
+        known = ", ".join(["all", *FACILITIES])
+        raise ValueError(f"{VARIABLE} has {', '.join(sorted(unknown))}; it may have {known}")
+    return frozenset(FACILITIES if "all" in words else words)
+
+
+without = _without()
+
+
+def has(facility: str) -> bool:
+    """Whether this system has a facility of :data:`FACILITIES`, and no test forbids it."""
+    if facility in without:
+        return False
+    if facility == "affinity":
+        return hasattr(os, "sched_getaffinity")
+    if facility == "fallocate":
+        return hasattr(os, "posix_fallocate")
+    return sys.platform == "linux"
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    if has("affinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def socket_name(name: str) -> str:
+    """Where processes of this user on this host meet under ``name``: no file, or one in a folder of this user."""
+    if has("abstract"):
+        return f"\0atoll-{name}"
+    import tempfile
+
+    folder = os.path.join(tempfile.gettempdir(), f"atoll-{os.getuid()}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    facts = os.lstat(folder)
+    if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
+        raise OSError(f"{folder} is not a folder that only this user can open")
+    return os.path.join(folder, name[:40])
+
+
+def remove_socket(name: str) -> None:
+    """Remove the file of a socket, where it has one."""
+    if not has("abstract"):
+        try:
+            os.unlink(socket_name(name))
+        except OSError:
+            return
+
+
+def is_own_user(connection: Any) -> bool:
+    """Whether a process of this user is at the other end of a local connection."""
+    if not has("credentials"):
+        return not has("abstract")
+    return _credentials(connection)[1] == os.geteuid()
+
+
+def peer(connection: Any) -> int | None:
+    """The process at the other end of a local connection; None where it is another user's, or unknown."""
+    if not has("credentials"):
+        return None
+    process, user = _credentials(connection)
+    return process if user == os.geteuid() else None
+
+
+def _credentials(connection: Any) -> tuple[int, int]:
+    import socket
+    import struct
+
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    process, user, _ = struct.unpack("3i", found)
+    return process, user
