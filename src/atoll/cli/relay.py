@@ -234,7 +234,7 @@ class Relay:
     def _launcher_says(self, source: int, target: int) -> bool:
         """Pass on what the launcher writes, of which ranks of other hosts may be a part; False at the end.
 
-        Once a rank of this host has reported why the job ends, launchers explain it in their own words: nobody needs these.
+        Once a rank of this host has reported why the job ends, launchers explain it in words of their own, which say less.
         """
         stages = self._launcher_stages[target]
         data = os.read(source, 1 << 16)

@@ -26,7 +26,6 @@ import linecache
 import mmap
 import os
 import platform
-import socket
 import sys
 import threading
 import time
@@ -147,7 +146,7 @@ class Recording:
         ):  # fmt: skip
             self.header[place] = number
         self.say(
-            program=list(sys.argv), host=socket.gethostname(), boot=boot(), process=os.getpid(),
+            program=list(sys.argv), host=os.uname().nodename, boot=boot(), process=os.getpid(),
             python=platform.python_version(),
         )  # fmt: skip
         self.name("")
@@ -251,7 +250,7 @@ def boot() -> str:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
     except OSError:
-        return socket.gethostname()
+        return os.uname().nodename
 
 
 class _Now:
