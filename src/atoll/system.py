@@ -102,6 +102,6 @@ def _credentials(connection: Any) -> tuple[int, int]:
     import socket
     import struct
 
-    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    process, user, _ = struct.unpack("3i", found)
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    process, user, _ = struct.unpack("3i", credentials)
     return process, user
