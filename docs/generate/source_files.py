@@ -52,12 +52,12 @@ def page() -> str:
     lines = [
         "# The files",
         "",
-        "What each file of `src/atoll/` is about, in the order of [the rooms](../contributors/design.md#the-rooms); its first paragraphs say",
-        "more.",
+        "What each file of `src/atoll/` is about, in the order of [the rooms](../contributors/design.md#the-rooms). Its docstring says more.",
     ]
     for room in ROOMS:
         title = "The package itself" if room == "." else f"{room}/"
-        lines += ["", f"## {title}", "", "| file | what it is about |", "|---|---|"]
+        task = about(PACKAGE / room / "__init__.py")
+        lines += ["", f"## {title}", "", f"{task}.", "", "| file | what it is about |", "|---|---|"]
         lines += [
             f"| `{file.name}` | {about(file)} |"
             for file in sorted((PACKAGE / room).glob("*.py"))
