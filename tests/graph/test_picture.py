@@ -101,7 +101,7 @@ def test_svg_has_every_node_and_no_two_boxes_touch():
 
 def test_text_in_a_notebook_is_escaped():
     drawing = atoll.graph.show(atoll.arange(5) < 3)
-    assert drawing._repr_html_().startswith("<pre>")
+    assert drawing._repr_html_().startswith("<pre ")
     assert repr(drawing) == str(drawing)
 
 

@@ -34,6 +34,7 @@ class Ran:
     """What a cell has done."""
 
     text: str
+    shown: list[str]
     html: str
     error: Any
 
@@ -56,7 +57,8 @@ class Notebook:
         error = result.error_before_exec or result.error_in_exec
         assert (error is None) if failing is None else isinstance(error, failing), error
         pages = [output.data.get("text/html", "") for output in captured.outputs]
-        return Ran(captured.stdout + captured.stderr, "".join(pages), error)
+        shown = [output.data.get("text/plain", "") for output in captured.outputs]
+        return Ran(captured.stdout + captured.stderr, shown, "".join(pages), error)
 
     def __getitem__(self, name: str) -> Any:
         return self.shell.user_ns[name]
@@ -97,11 +99,19 @@ def test_rank_0_is_shown_and_the_others_are_folded_up(notebook):
     shown, _, folded = ran.html.partition("<details>")
     assert "rank 1" not in shown.replace("<title>rank 1</title>", "")
     assert "output of rank 1" in folded
-    assert "<pre>rank 1 (600, 1000)\n</pre>" in folded
+    assert ">rank 1 (600, 1000)\n</pre>" in folded
     assert "(1 of 2)" in folded
     printed = notebook.run("%ranks output").text
     assert "[rank 0]\nrank 0 (600, 1000)" in printed
     assert "[rank 1]\nrank 1 (600, 1000)" in printed
+
+
+def test_no_output_is_lost(notebook):
+    for number in range(10):
+        cell = f"%%ranks\nprint({number}, 1)\ndisplay('between')\nprint({number}, 2)\n'last'"
+        ran = notebook.run(cell)
+        assert ran.text == f"{number} 1\n{number} 2\n"
+        assert ran.shown == ["'between'", "'last'"]
 
 
 def test_equal_output_is_shown_once(notebook):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .. import backend
 from ..graph.geometry import shape_text
-from ..graph.words import size
+from ..graph.words import preformatted, size
 
 if TYPE_CHECKING:
     from .facts import Collective, Explanation, Group, Launch, Memory
@@ -200,7 +200,7 @@ def html(explanation: Explanation) -> str:
             "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in summary(explanation)) + "</ul>"
         )
     if explanation.data:
-        parts.append("<pre>" + escape("\n".join(_table(explanation.data))) + "</pre>")
+        parts.append(preformatted("\n".join(_table(explanation.data))))
     for group in explanation.groups:
         first, *rest = _group(group)
         stored = ", ".join(
@@ -208,7 +208,7 @@ def html(explanation: Explanation) -> str:
         )
         parts.append(
             f"<details><summary>{escape(first)}: {escape(stored)}</summary>"
-            f"<pre>{escape(chr(10).join(rest))}</pre></details>"
+            f"{preformatted(chr(10).join(rest))}</details>"
         )
     if explanation.left:
         parts.append(f"<p>stays pending: {escape(', '.join(explanation.left))}</p>")

@@ -16,7 +16,7 @@ from typing import Any
 from ..context.call_sites import site_text
 from .geometry import shape_text
 from .node import Node
-from .words import label, scalar_text
+from .words import label, preformatted, scalar_text
 
 _DEEPEST = 24
 """How far the text is indented before it continues below."""
@@ -31,7 +31,7 @@ class Drawing(str):
         return str(self)
 
     def _repr_html_(self) -> str | None:
-        return str(self) if self.startswith("<svg") else f"<pre>{escape(self)}</pre>"
+        return str(self) if self.startswith("<svg") else preformatted(self)
 
 
 def show(value: Any, *more: Any, form: str = "text") -> Drawing:

@@ -29,6 +29,13 @@ def size(nbytes: int) -> str:
     return f"{nbytes} bytes" if unit == "bytes" else f"{amount:.3g} {unit}"
 
 
+def preformatted(text: str) -> str:
+    """Text as HTML with its spaces and line breaks. Pages of notebooks give ``pre`` other fonts."""
+    from html import escape  # a large table that only notebooks need
+
+    return f'<pre style="margin:0;font-family:monospace;line-height:1.3">{escape(text)}</pre>'
+
+
 def slice_text(first: int, count: int, step: int, n: int) -> str:
     """``count`` indices from ``first`` on in steps, as a slice of an axis of length ``n``."""
     last = first + step * (count - 1)

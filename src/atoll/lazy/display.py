@@ -13,7 +13,7 @@ from typing import Any
 
 from ..comm.world import World, known_world
 from ..graph.node import Node
-from ..graph.words import size
+from ..graph.words import preformatted, size
 from ..layout import Layout
 from ..layout.picture import facts, svg
 from .views import Handle, is_deferred
@@ -96,7 +96,7 @@ def html(handle: Any) -> str:
     shown = Shown(handle)
     parts = []
     if shown.elements:
-        parts.append(f'<pre style="margin:0">{escape(repr(handle))}</pre>')
+        parts.append(preformatted(repr(handle)))
         if handle._np is not None:
             small = f"{shown.rows['shape']} {shown.rows['dtype']}, {shown.rows['bytes']}"
             parts.append(f'<div style="opacity:0.65;font-size:85%">{escape(small)}</div>')

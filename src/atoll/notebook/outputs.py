@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 from ..errors import CellError
+from ..graph.words import preformatted
 from ..startup import rank_words, without_rank
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -41,13 +42,15 @@ class Outputs:
         groups = [(ranks, page) for ranks, page in groups if page and without_rank(page, 0) != mine]
         if not groups:
             return
+        everyone = rank_words([rank for ranks, _ in groups for rank in ranks], None)
+        title = '<div style="opacity:0.65;margin-top:0.5em">{}</div>'
         parts = [
-            f"<details><summary>output of {rank_words(ranks, None)}</summary>{page}</details>"
+            (title.format(rank_words(ranks, None)) if len(groups) > 1 else "") + page
             for ranks, page in groups
         ]
-        everyone = sorted(rank for ranks, _ in groups for rank in ranks)
-        text = f"[output of {rank_words(everyone, None)}: `%ranks output` prints it]"
-        publish({"text/html": "".join(parts), "text/plain": text})
+        page = f"<details><summary>output of {everyone}</summary>{''.join(parts)}</details>"
+        text = f"[output of {everyone}: `%ranks output` prints it]"
+        publish({"text/html": page, "text/plain": text})
 
     def print_all(self) -> None:
         """Print what every rank has printed."""
@@ -94,7 +97,7 @@ def _page(messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _block(text: str) -> list[str]:
-    return [f"<pre>{escape(_COLOURS.sub('', text))}</pre>"] if text else []
+    return [preformatted(_COLOURS.sub("", text))] if text else []
 
 
 def _displayed(data: Mapping[str, Any]) -> str:

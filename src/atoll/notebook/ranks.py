@@ -17,7 +17,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -50,6 +49,9 @@ ANEW = (
 UNEVEN = "Variables that the cell was changing may differ between the ranks"
 
 
+Messages = SimpleQueue[Mapping[str, Any]]
+
+
 class _Deadline:
     """When to interrupt ranks that have not ended, and when to give up."""
 
@@ -70,6 +72,7 @@ class Ranks:
         self.size = size
         self._client: Any = None
         self._processes: list[int] = []
+        self._messages: Messages = SimpleQueue()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         folder = tempfile.mkdtemp(prefix="atoll-ranks-")
         command = [sys.executable, "-m", "atoll.notebook.keeper", str(size), folder, *options]
@@ -103,11 +106,9 @@ class Ranks:
                 time.sleep(LOOK)
 
         wait(lambda: os.path.exists(file) and os.path.getsize(file))
-        from ipyparallel import Client
-
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._client = Client(file, timeout=START)
+            self._client = _client(file, self._messages)
         wait(lambda: len(self._client.ids) >= self.size)
         results = self._send(engine.identify)
         wait(lambda: all(result.ready() for result in results))
@@ -136,19 +137,19 @@ class Ranks:
 
     def run(self, code: str, number: int, outputs: Outputs) -> None:
         """Run a cell on all ranks, and show its output; raise an error if it fails on any."""
-        messages: SimpleQueue[tuple[int, Mapping[str, Any]]] = SimpleQueue()
         results = self._send(engine.run_cell, code, number)
-        for rank, result in enumerate(results):
-            for future in result._children:
-                future.iopub_callbacks.append(partial(_queue, messages, rank))
+        rank_of = {result.msg_ids[0]: rank for rank, result in enumerate(results)}
         deadline, arrived = _Deadline(), set[int]()
 
         def look() -> bool:
             while True:
                 try:
-                    rank, message = messages.get(timeout=LOOK)
+                    message = self._messages.get(timeout=LOOK)
                 except Empty:
                     break
+                rank = rank_of.get(message["parent_header"].get("msg_id"))
+                if rank is None:  # of an earlier call
+                    continue
                 if message["header"]["msg_type"] == "error":
                     deadline.begin(PATIENCE)
                 elif engine.ARRIVED in message["content"].get("data", ()):
@@ -283,10 +284,23 @@ def _all_ready(results: Sequence[Any]) -> bool:
     return False
 
 
-def _queue(
-    messages: SimpleQueue[tuple[int, Mapping[str, Any]]], rank: int, message: Mapping[str, Any]
-) -> None:
-    messages.put((rank, message))
+def _client(file: str, messages: Messages) -> Any:
+    """A client of the controller; ``messages`` gets a copy of all messages of the engines in their order.
+
+    The client itself keeps what an engine prints apart from what it displays, and so loses the order.
+    """
+    from ipyparallel import Client
+
+    client = Client(file, timeout=START)
+    deserialize = client.session.deserialize
+
+    def listen(*args: Any, **options: Any) -> Any:
+        message = deserialize(*args, **options)
+        messages.put(message)
+        return message
+
+    client.session.deserialize = listen
+    return client
 
 
 def _outcome(rank: int, result: Any) -> engine.Outcome:
