@@ -62,7 +62,7 @@ def run_cell(code: str, number: int) -> Outcome:
     shell = _shell()
     shell.execution_count = number
     error: BaseException | None = None
-    last = code.count("\n") + 1
+    last = code.rstrip().count("\n") + 1
     try:
         done = shell.run_cell(code, store_history=True)
         error = done.error_before_exec or done.error_in_exec

@@ -140,7 +140,7 @@ CONSEQUENCES = ("DivergenceError", "KeyboardInterrupt", "WaitTimeoutError", "Ran
 
 
 OLD = "The array was made before the ranks diverged: make it again, or start new ranks by `%ranks restart`"
-_LONGEST = 160
+_LONGEST = 100
 
 
 def failure(
