@@ -7,8 +7,8 @@ out of which a value comes (results, attributes, arguments of callbacks) get ato
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Callable
+from typing import Any
 
 from numpys import module_at, names_defined, resolve, stub
 
@@ -105,7 +105,7 @@ class Rewriter:
 
     def statement(self, given: ast.stmt) -> ast.stmt:
         """A definition of a module or of a class."""
-        node = copy.deepcopy(given)
+        node = duplicate(given)
         match node:
             case ast.FunctionDef():
                 self._function(node)
@@ -137,7 +137,7 @@ class Rewriter:
 
     def alias(self, given: ast.AnnAssign) -> ast.AnnAssign:
         """The alias beside one of NumPy's that mentions our types."""
-        node = copy.deepcopy(given)
+        node = duplicate(given)
         assert node.value is not None
         assert isinstance(node.target, ast.Name)
         node.target = ast.Name(f"{PREFIX}{node.target.id}")
@@ -157,6 +157,14 @@ class Rewriter:
                 argument.annotation = self.into(argument.annotation)
         if node.returns is not None:
             node.returns = self.out(node.returns)
+
+
+def duplicate(node: Any) -> Any:
+    """A copy of a syntax tree."""
+    if isinstance(node, ast.AST):
+        fields = {field: duplicate(getattr(node, field, None)) for field in node._fields}
+        return type(node)(**fields)
+    return [duplicate(item) for item in node] if isinstance(node, list) else node
 
 
 def _expression(text: str) -> ast.expr:
@@ -216,6 +224,15 @@ def overridden(
     for statements in members.values():
         rewriter = Rewriter(module, kept, needed)
         rewritten = [rewriter.statement(statement) for statement in statements]
-        if rewriter.changed:
+        if rewriter.changed or any(map(_returns_self, statements)):
             result += rewritten
     return result
+
+
+def _returns_self(statement: ast.stmt) -> bool:
+    """Whether a method returns an array of the class of its own: such methods return NumPy's arrays in older stubs."""
+    if not isinstance(statement, ast.FunctionDef) or statement.returns is None:
+        return False
+    first = [*statement.args.posonlyargs, *statement.args.args][:1]
+    own = {"Self", *(_last(argument.annotation) for argument in first if argument.annotation)}
+    return bool(own & {_last(node) for node in ast.walk(statement.returns)} - {""})

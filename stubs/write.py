@@ -76,6 +76,8 @@ class Writer:
         self.kept = self._numpys_own()
         self.wanted: dict[str, set[str]] = {}
         """By stub of NumPy's, the names whose definitions are rewritten."""
+        self.written: dict[str, dict[str, list[ast.stmt]]] = {}
+        """By stub of NumPy's, the rewritten definitions so far, by name."""
 
     def _numpys_own(self) -> frozenset[Place]:
         """The definitions of classes whose objects are NumPy's own."""
@@ -143,20 +145,20 @@ class Writer:
 
     # -- copies of NumPy's stubs
 
-    def copied(self, module: str) -> tuple[str, str]:
-        """The imports and the rewritten definitions of one of NumPy's stubs."""
+    def copied(self, module: str) -> tuple[dict[str, tuple[str, str | None]], list[ast.stmt]]:
+        """The origins of the names that a copy of one of NumPy's stubs refers to, and its definitions."""
         here = stub(module)
         assert here is not None
         order = list(here.definitions)
         rewriter = Rewriter(module, self.kept, self.need)
-        done: dict[str, list[ast.stmt]] = {}
+        done = self.written.setdefault(module, {})
         origins: dict[str, tuple[str, str | None]] = {}
+        used: set[str] = set().union(*(names_used(s) for group in done.values() for s in group))
         while True:
-            waiting = [name for name in self.wanted[module] if name not in done]
-            for name in waiting:
+            for name in self.wanted[module] - done.keys():
                 done[name] = self.rewritten(here, name, rewriter)
+                used.update(*map(names_used, done[name]))
             written = {n for group in done.values() for s in group for n in names_defined(s)}
-            used = {name for group in done.values() for s in group for name in names_used(s)}
             more = False
             for name in sorted(used - written):
                 plain = name.removeprefix(PREFIX)
@@ -182,7 +184,7 @@ class Writer:
             if not more and all(name in done for name in self.wanted[module]):
                 break
         body = [s for name in sorted(done, key=order.index) for s in done[name]]
-        return import_lines(origins), "".join(text_of(s) for s in unique(body))
+        return origins, body
 
     def rewritten(self, here: Stub, name: str, rewriter: Rewriter) -> list[ast.stmt]:
         """The definition of a name, with our types."""
@@ -277,12 +279,6 @@ def with_layout(statement: ast.stmt, text: str) -> None:
             node.args.kw_defaults.append(ast.Constant(None))
 
 
-def unique(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Without statements that define several names and are there once for each of them."""
-    seen: dict[str, ast.stmt] = {}
-    return [seen.setdefault(ast.dump(s), s) for s in body if ast.dump(s) not in seen]
-
-
 def modules(name: str) -> tuple[ModuleType, ModuleType]:
     """The module of NumPy's, and of atoll's."""
     path = f".{name}" if name else ""
@@ -338,12 +334,15 @@ def stubs() -> dict[str, str]:
     for place in CLASSES:
         writer.need(place)
     publics = {name: writer.public_module(name) for name in ("", *SUBMODULES)}
-    copies: dict[str, tuple[str, str]] = {}
     while True:  # a copy may need others
         before = {module: set(names) for module, names in writer.wanted.items()}
-        copies = {module: writer.copied(module) for module in sorted(writer.wanted)}
+        parts = {module: writer.copied(module) for module in sorted(writer.wanted)}
         if before == writer.wanted:
             break
+    copies = {
+        module: (import_lines(origins), "".join(dict.fromkeys(map(text_of, body))))
+        for module, (origins, body) in parts.items()
+    }
     names = [copy_of(module) for module in copies]
     assert len(names) == len(set(names)), "two of NumPy's stubs have the same last name"
     for name, text in publics.items():
