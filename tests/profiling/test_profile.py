@@ -13,6 +13,7 @@ import pytest
 import atoll as np
 from atoll import policy
 from atoll.context import profiler
+from atoll.profiling.table import bytes_text, seconds_text
 
 N = 200
 
@@ -173,3 +174,41 @@ def test_paths_say_what_they_are(tmp_path):
         np.ones(3) + 1
     with pytest.raises(ValueError, match=r"\.json .*\.html"):
         profile.save("out.txt")
+
+
+@pytest.mark.ranks(1, 2)
+@pytest.mark.parametrize("backend", ["llvm", "numpy"])
+def test_loops_whose_slices_move(backend, monkeypatch):
+    if backend == "numpy":
+        from atoll import backend as backends
+
+        monkeypatch.setattr(backends, "_chosen", backends.named("numpy"))
+    expected = numpy.random.default_rng(1).random((40, 40)) + 40 * numpy.eye(40)
+    before = np.stats().planning_failures
+    with np.config(small=0), np.profile() as profile:
+        a = np.array(expected)
+        for k in range(39):
+            a[k + 1 :, k:] -= a[k + 1 :, k : k + 1] / a[k, k] * a[k, k:]
+        last = float(a[-1, -1])
+    for k in range(39):
+        expected[k + 1 :, k:] -= expected[k + 1 :, k : k + 1] / expected[k, k] * expected[k, k:]
+    assert last == expected[-1, -1]
+    assert np.stats().planning_failures == before
+    (line,) = [line for line in profile.lines if line.text.startswith("a[k + 1 :, k:] -=")]
+    assert line.kernels >= 39
+    assert 0 < line.kernel_bytes < 39 * 40 * 40 * 8 * 4 * np.world.size
+
+
+def test_figures_have_three_digits():
+    times = [0, 4e-7, 9.996e-4, 1.2345e-2, 0.99951, 123.4, 98765.0]
+    assert [*map(seconds_text, times)] == [
+        "",
+        "< 1 us",
+        "1 ms",
+        "12.3 ms",
+        "1 s",
+        "123 s",
+        "98765 s",
+    ]
+    sizes = [0, 7, 999.7, 123_456, 999_600, 2.5e13]
+    assert [*map(bytes_text, sizes)] == ["", "7 B", "1 kB", "123 kB", "1 MB", "25 TB"]

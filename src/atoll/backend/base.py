@@ -149,6 +149,11 @@ class KernelStep(ABC):
         """Run the kernel on the registers of a :class:`Run`."""
 
     @abstractmethod
+    def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
+        """The extents of its loops, and the strides of each operand along them: those of this step, where its launch is a
+        template's."""
+
+    @abstractmethod
     def raised_by(self) -> Sequence[int]:
         """For each instruction of the body, the floating-point flags that it can have raised."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..context import profiler
+from ..backend.base import KernelStep
+from ..context import profiler, statistics
 from ..context.profiler import Kind, Recording
 from ..graph.node import Operation, Site
 from .parts import State, Step
@@ -26,7 +28,9 @@ def run(steps: Iterable[Step], state: State, sites: Sites) -> None:
     for step in steps:
         state.step = step
         recording = profiler.now.recording
-        work = None if recording is None else work_of(step, sites, recording)
+        work = None
+        if recording is not None:
+            work = statistics.attempted(partial(work_of, step, sites, recording))
         if work is None:
             step.run(state)
             continue
@@ -42,12 +46,12 @@ def work_of(step: Step, sites: Sites, recording: Recording) -> Work | None:
 
     ``sites`` has the lines that recorded the trace, for each of those that its program was made for.
     """
-    launches = _launches(step)
-    if launches:
-        nbytes = sum([_traffic(launch) for launch in launches])
-        largest = max(launches, key=_work)
+    kernels = [_Kernel(part) for part in _kernel_steps(step)]
+    if kernels:
+        nbytes = sum([kernel.traffic for kernel in kernels])
+        largest = max(kernels, key=lambda kernel: kernel.elements * len(kernel.operations))
         name = recording.name(_named(largest.operations))
-        return Kind.KERNELS, name, nbytes, len(launches), *_shares(launches, sites, recording)
+        return Kind.KERNELS, name, nbytes, len(kernels), *_shares(kernels, sites, recording)
     function = getattr(step, "function", None)
     if function is None:
         return None
@@ -55,24 +59,33 @@ def work_of(step: Step, sites: Sites, recording: Recording) -> Work | None:
     return Kind.NUMPY, name, 0, 1, (), ()
 
 
-def _launches(step: Any) -> list[Any]:
-    """The launches of a step: its own, or those of the steps that it consists of."""
-    launch = getattr(step, "launch", None)
-    if launch is not None:
-        return [launch]
-    return [launch for part in getattr(step, "steps", ()) for launch in _launches(part)]
+def _kernel_steps(step: Any) -> list[KernelStep]:
+    """The kernels of a step: itself, or those of the steps that it consists of."""
+    if isinstance(step, KernelStep):
+        return [step]
+    return [kernel for part in getattr(step, "steps", ()) for kernel in _kernel_steps(part)]
 
 
-def _traffic(launch: Any) -> int:
-    """About the bytes that a launch reads and writes: each register once for each."""
-    most: dict[tuple[int, str], int] = {}
-    for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
-        extents = [n for n, step in zip(launch.extents, memory.strides, strict=True) if step]
-        nbytes = prod(extents) * operand.run * np.dtype(operand.dtype).itemsize
-        for way in operand.access:
-            key = memory.register, way
-            most[key] = max(most.get(key, 0), int(nbytes))
-    return sum(most.values())
+class _Kernel:
+    """What one kernel does in this run."""
+
+    __slots__ = ("elements", "operations", "traffic")
+
+    def __init__(self, step: KernelStep) -> None:
+        launch, (extents, strides) = step.launch, step.bound()
+        self.operations: list[Operation] = launch.operations
+        self.elements = prod(extents)
+        most: dict[tuple[int, str], int] = {}
+        for memory, operand, steps in zip(
+            launch.memories, launch.spec.operands, strides, strict=True
+        ):
+            lengths = [n for n, along in zip(extents, steps, strict=True) if along]
+            nbytes = prod(lengths) * operand.run * np.dtype(operand.dtype).itemsize
+            for way in operand.access:
+                key = memory.register, way
+                most[key] = max(most.get(key, 0), nbytes)
+        self.traffic = sum(most.values())
+        """About the bytes that it reads and writes: each register once for each."""
 
 
 def _named(operations: Sequence[Operation]) -> str:
@@ -82,20 +95,15 @@ def _named(operations: Sequence[Operation]) -> str:
     return ", ".join(words) + (", ..." if len(names) > _NAMES else "") or "copy"
 
 
-def _work(launch: Any) -> int:
-    size: int = prod(launch.extents)
-    return size * len(launch.operations)
-
-
 def _shares(
-    launches: Sequence[Any], sites: Sites, recording: Recording
+    kernels: Sequence[_Kernel], sites: Sites, recording: Recording
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The lines that the operations of launches were recorded at, and which part of the work each has."""
+    """The lines that the operations of kernels were recorded at, and which part of the work each has."""
     lines: Counter[int] = Counter()
-    for launch in launches:
-        for operation in launch.operations:
+    for kernel in kernels:
+        for operation in kernel.operations:
             site = sites.get(operation.site, operation.site)
-            lines[recording.line_at(site)] += max(1, prod(launch.extents))
+            lines[recording.line_at(site)] += max(1, kernel.elements)
     lines.pop(-1, None)
     total = sum(lines.values())
     ordered = lines.most_common()

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..backend.flags import report
 from ..config import Settings
-from ..context import profiler
+from ..context import profiler, statistics
 from ..context.threads import turn
 from ..context.tracebacks import note_recording
 from ..errors import OutOfMemoryError
@@ -64,7 +64,8 @@ def work_of(step: Step, program: Program, nodes: list[Node], order: Sequence[int
     recording = profiler.now.recording
     if recording is None:
         return None
-    return observed.work_of(step, sites_of(program, [nodes[place] for place in order]), recording)
+    sites = sites_of(program, [nodes[place] for place in order])
+    return statistics.attempted(lambda: observed.work_of(step, sites, recording))
 
 
 def rescued(

@@ -24,14 +24,19 @@ class Column(NamedTuple):
     used: Callable[[Line], float]
 
 
+def _digits(number: float) -> str:
+    """Three digits of a number below a thousand, or all before the point."""
+    return f"{number:.0f}" if number >= 99.95 else f"{number:.3g}"
+
+
 def seconds_text(seconds: float) -> str:
     """A time in words."""
     if seconds <= 0:
         return ""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}" if seconds < 1000 * size else f"{seconds:.0f} s"
-    return "0 us"
+        if seconds >= 0.9995 * size:
+            return f"{_digits(seconds / size)} {unit}"
+    return "< 1 us"
 
 
 def bytes_text(nbytes: float) -> str:
@@ -39,8 +44,8 @@ def bytes_text(nbytes: float) -> str:
     if nbytes <= 0:
         return ""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if nbytes >= size:
-            return f"{nbytes / size:.3g} {unit}"
+        if nbytes >= 0.9995 * size:
+            return f"{_digits(nbytes / size)} {unit}"
     return f"{nbytes:.0f} B"
 
 

@@ -140,6 +140,12 @@ class CompiledStep(KernelStep):
             if flags != SETTLED:
                 state.flags.append((flags, self))
 
+    def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
+        layout, block = self.kernel.layout, self.block
+        ndim, first = layout.ndim, layout.strides
+        strides = [block[first + k * ndim : first + (k + 1) * ndim] for k in range(layout.operands)]
+        return block[layout.extents : layout.extents + ndim], strides
+
     def raised_by(self) -> Sequence[int]:
         return can_flag(self.launch.spec)
 

@@ -92,6 +92,10 @@ class NumpyStep(KernelStep):
 
         return make
 
+    def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
+        numbers = self._numbers
+        return numbers.extents, [strides for _, strides in numbers.places]
+
     def raised_by(self) -> Sequence[int]:
         return self._raised[:-1]
 
