@@ -15,6 +15,7 @@ import json
 import re
 import sys
 import tokenize
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -273,6 +274,14 @@ def test_each_error_has_a_cure() -> None:
         "CellError",  # of a cell that shows what failed
         "FallbackWarning",  # which no public function issues
     }
+
+
+def test_every_name_of_ours_is_in_the_reference() -> None:
+    text = generated()["api.md"]()
+    ours = {name for name in set(dir(atoll)) - set(dir(numpy)) if not name.startswith("_")}
+    for name in ours:
+        value = getattr(atoll, name)
+        assert isinstance(value, types.ModuleType) or f":: atoll.{name}\n" in text, name
 
 
 WORDS = {

@@ -5,17 +5,31 @@ from __future__ import annotations
 import inspect
 
 import atoll
-from atoll import errors
+from atoll import dataflow, errors, graph, layout
 
 SECTIONS = {
     "Arrays on ranks": "world World use Layout Block Cyclic Unstructured Undistributed from_local sync",
     "Files": "checkpoint restore save_hdf5 load_hdf5 save_zarr load_zarr",
-    "Inspecting": "explain coverage stats reset_stats config",
+    "Inspecting": "explain profile coverage stats reset_stats config",
     "One-sided access": "onesided distribution tasks copy_between",
     "Exchange with other libraries": "from_distarray to_distarray check_distarray from_partitioned to_partitioned "
     "check_partitioned from_dask to_dask DaskPartitions from_ray to_ray RayPartitions",
 }
+CLASSES = {
+    "One-sided access": [
+        "atoll.global_access.onesided.OneSided",
+        "atoll.global_access.onesided.Transfer",
+    ]
+}
+"""What the functions of a section return."""
+
 METHODS = "layout local local_padded world redistribute exchange_halos access owns"
+MODULES = {
+    "Graphs: `atoll.dataflow`": (dataflow, ""),
+    "Pictures of expressions: `atoll.graph`": (graph, "show"),
+    "Layouts: `atoll.layout`": (layout, "transfer needed halo_transfer"),
+}
+"""Modules with functions of their own: those that are named, or all."""
 
 
 def _entry(name: str) -> str:
@@ -39,13 +53,24 @@ def page() -> str:
     for title, names in SECTIONS.items():
         lines += ["", f"## {title}", "", "```{eval-rst}"]
         lines += [_entry(name) for name in names.split()]
+        lines += [f".. autoclass:: {path}\n   :members:\n" for path in CLASSES.get(title, ())]
         lines += ["```"]
     lines += ["", "## Methods and attributes of arrays", "", "```{eval-rst}"]
     for name in METHODS.split():
         member = inspect.getattr_static(atoll.ndarray, name)
         kind = "property" if isinstance(member, property) else "method"
         lines.append(f".. auto{kind}:: atoll.ndarray.{name}\n")
-    lines += ["```", "", "## Errors", "", "```{eval-rst}"]
+    lines += ["```"]
+    for title, (module, names) in MODULES.items():
+        lines += ["", f"## {title}", "", "```{eval-rst}"]
+        public = names.split() or [
+            name
+            for name, value in vars(module).items()
+            if inspect.isfunction(value) and not name.startswith("_")
+        ]
+        lines += [f".. autofunction:: {module.__name__}.{name}\n" for name in public]
+        lines += ["```"]
+    lines += ["", "## Errors", "", "```{eval-rst}"]
     for name, value in vars(errors).items():
         if inspect.isclass(value) and value.__module__ == errors.__name__:
             lines.append(f".. autoexception:: atoll.errors.{name}\n   :show-inheritance:\n")
