@@ -9,11 +9,19 @@
 #include "_loops.h"
 #include "_profile.h"
 
+PyTypeObject *array_type;
 static inline PyObject *np_of(PyObject *value);
 static int adopt(PyObject *self);
+static PyObject *tried_memory(PyObject *self);
+static int end_trial(PyObject *self);
+static void mark_tried(PyObject *value, int tried);
+static inline int is_tried(PyObject *value) { return Py_TYPE(value) == array_type && ((Front *)value)->tried; }
+static Py_ssize_t least = PY_SSIZE_T_MAX;  /* elements of arrays of medium size: see _medium.h */
+static int awake = 0;
+static long tried_arrays = 0;
+static _Thread_local int revealed = 0;
 
 static PyTypeObject FrontType;
-PyTypeObject *array_type;
 static PyObject *scalars;          /* a frozenset: classes of numbers that operators take */
 static PyObject *passed;           /* a frozenset: classes of arguments that NumPy gets as they are */
 static PyObject *from_numpy;       /* makes an array over memory that nobody else holds, of any size */
@@ -65,17 +73,25 @@ static PyObject *handle_of(PyObject *array) {
     return self;
 }
 
+static void count_medium(Py_ssize_t size);
+
 /* The result of an operator or of indexing; steals the reference. */
 static PyObject *wrapped(PyObject *result) {
     if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
     PyArrayObject *array = (PyArrayObject *)result;
-    if (PyArray_SIZE(array) >= limit && PyArray_BASE(array) == NULL) {
+    Py_ssize_t size = PyArray_SIZE(array);
+    if (size >= least && size < limit) count_medium(size);
+    if (size >= limit && PyArray_BASE(array) == NULL) {
         PyObject *made = PyObject_CallOneArg(from_numpy, result);
         Py_DECREF(result);
         return made;
     }
     return handle_of(result);
 }
+
+/* Whether Python sees an array as another kind than it is: one at hand as recorded, one that is tried as small. */
+static inline int is_hidden(Front *front) { return front->large || (front->tried && !revealed); }
+static int show_to_python(PyObject *self) { return ((Front *)self)->large ? adopt(self) : end_trial(self); }
 
 #include "_memory.h"
 
@@ -109,10 +125,10 @@ static int is_kept(PyArrayObject *array);
 static PyObject *memory_entered(void);
 static void memory_left(PyObject *before);
 
-/* An array that is large and at hand becomes one that is recorded; whether that went well. */
+/* Let arrays be what Python sees; whether that went well. */
 static inline int adopted_all(PyObject *const *args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++)
-        if (Py_TYPE(args[k]) == array_type && ((Front *)args[k])->large && adopt(args[k]) < 0) return 0;
+        if (Py_TYPE(args[k]) == array_type && is_hidden((Front *)args[k]) && show_to_python(args[k]) < 0) return 0;
     return 1;
 }
 
@@ -156,9 +172,11 @@ static PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
     return PyObject_Vectorcall(function, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
+static int end_trials(PyObject *const *args, Py_ssize_t n);
+
 /* An operator of two or one operands, recorded, or by Python. */
 static PyObject *in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
-    PyObject *args[2] = {a, b}, *recorded = eager_two(a, b, slot, call);
+    PyObject *args[2] = {a, b}, *recorded = end_trials(args, 2) < 0 ? NULL : eager_two(a, b, slot, call);
     if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
     recorded = slot == POW ? record_power(known[slot], args) : record_call(known[slot], args, 2);
     if (recorded != NULL || PyErr_Occurred()) return recorded;
@@ -171,14 +189,14 @@ static PyObject *in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) 
 }
 
 static PyObject *alone_in_python(PyObject *a, int slot, unaryfunc call) {
-    PyObject *recorded = eager_one(a, slot, call);
+    PyObject *recorded = end_trials(&a, 1) < 0 ? NULL : eager_one(a, slot, call);
     if (recorded != NULL || PyErr_Occurred() || !adopted_all(&a, 1)) return recorded;
     recorded = record_call(known[slot], &a, 1);
     return recorded != NULL || PyErr_Occurred() ? recorded : PyObject_CallOneArg(general[slot], a);
 }
 
 static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
-    PyObject *args[2] = {a, b}, *eager = eager_into(a, b, slot, call);
+    PyObject *args[2] = {a, b}, *eager = end_trials(args, 2) < 0 ? NULL : eager_into(a, b, slot, call);
     if (eager != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return eager;
     int done = record_in_place(known[slot], a, b);
     return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
@@ -261,6 +279,7 @@ static void clear(PyObject *self) {
     Py_CLEAR(front->geometry);
     Py_CLEAR(front->shown);
     Py_CLEAR(front->value);
+    if (front->tried) mark_tried(self, 0);
     front->large = 0;
 }
 
@@ -279,16 +298,15 @@ static void dealloc_array(PyObject *self) {
     Py_DECREF(type);
 }
 
-/* Python sees an array that is large and at hand as one that is recorded. */
 static PyObject *get_part(PyObject *self, void *offset) {
-    if (((Front *)self)->large && adopt(self) < 0) return NULL;
+    if (is_hidden((Front *)self) && show_to_python(self) < 0) return NULL;
     PyObject *part = *(PyObject **)((char *)self + (size_t)offset);
     if (part == NULL) PyErr_SetString(PyExc_AttributeError, "an array that atoll has not made");
     return Py_XNewRef(part);
 }
 
 static int set_part(PyObject *self, PyObject *value, void *offset) {
-    if (((Front *)self)->large && adopt(self) < 0) return -1;
+    if (is_hidden((Front *)self) && show_to_python(self) < 0) return -1;
     PyObject **part = (PyObject **)((char *)self + (size_t)offset);
     Py_XSETREF(*part, Py_XNewRef(value));
     return 0;
@@ -327,6 +345,8 @@ int adopt_array(PyObject *array) { return ((Front *)array)->large ? adopt(array)
 
 #include "_functions.h"
 
+#include "_medium.h"
+
 /* ---- attributes */
 
 typedef struct {
@@ -338,6 +358,13 @@ static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) 
     Attribute *attribute = (Attribute *)self;
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
     PyObject *array = np_of(object);
+    if (array == NULL && is_tried(object)) {
+        PyObject *result = PyObject_GetAttr(field(((Front *)object)->geometry, SHADOW), attribute->name);
+        if (result == NULL || PyTuple_CheckExact(result) || PyLong_CheckExact(result) || PyArray_DescrCheck(result)) return result;
+        Py_DECREF(result);
+        if (end_trial(object) < 0) return NULL;
+        array = np_of(object);
+    }
     if (array != NULL) {
         PyObject *result = PyObject_GetAttr(array, attribute->name);
         return ((Front *)object)->large ? kept(result, object) : wrapped(result);
@@ -497,6 +524,8 @@ static PyMethodDef methods[] = {
     {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these slots."},
     {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},
     {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
+    {"medium", set_medium, METH_VARARGS, "Arrays of at least so many elements may be recorded, by this function at first."},
+    {"in_trials", note_trials, METH_O, "So many loops over arrays of medium size are recorded, or tried."},
     {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
     {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},

@@ -20,6 +20,7 @@ typedef struct {
     PyObject *np, *cell, *geometry, *weak;
     PyObject *shown, *value;       /* of a short view: NumPy's view of the memory of this value, read-only */
     int large;                     /* whether `np` is large: see _call_sites.h */
+    int tried;                     /* whether it is recorded, but small where Python sees it: see _medium.h */
 } Front;
 
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
@@ -41,6 +42,15 @@ int has_geometry(PyObject *array);
 /* Let an array at hand be one that is recorded; -1 with an error. */
 int adopt_array(PyObject *array);
 
+/* Whether operations are recorded natively. Whether the thread's latest operation on arrays of medium size was recorded; the fewest
+ * elements of such arrays. */
+int records(void);
+extern _Thread_local int is_recording_medium;
+Py_ssize_t least_recorded(void);
+
+/* Give the memory of a small array to a box; whether that was possible. */
+int box_memory(PyObject *array);
+
 /* A new array without a value. */
 PyObject *new_handle(void);
 
@@ -53,6 +63,7 @@ PyObject *record_attribute(PyObject *getter, PyObject *array);
 PyObject *record_view(PyObject *array, PyObject *key);
 int record_store(PyObject *array, PyObject *key, PyObject *value);
 int record_in_place(PyObject *known, PyObject *array, PyObject *other);
+PyObject *record_any_view(PyObject *array, PyObject *key);
 void remember_view(PyObject *array, PyObject *key, PyObject *view);
 extern PyTypeObject BoxType;
 extern PyMethodDef record_methods[], replay_methods[], trial_methods[];

@@ -16,6 +16,9 @@ static Py_ssize_t divided_from = 0; /* elements of a call that several threads s
 static PyObject *has_threads;      /* whether there are several */
 static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
 
+static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target);
+enum { COPIED = 2 };               /* the way of a function that copies: lazy.recorder has the same number */
+
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
@@ -237,6 +240,10 @@ static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
     Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
     PyObject *space[MOST + 1], **given = space + 1;
+    if (awake) {
+        PyObject *made = medium_function(self, args, count, n, target);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
     int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED), was = 0;
     int large = function->kind & LARGE && !among_ranks();  /* on ranks a value may be there on some only, and bits must not differ */
     Py_ssize_t owned = 0, drawn = 0;
@@ -248,7 +255,8 @@ static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t
         } else if (Py_TYPE(value) == array_type) {
             int is_plain = plain(value) != NULL;
             int in_place = ((Front *)value)->large && k != target;
-            if (function->kind & EXACT && !is_plain && !k && !among_ranks() && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
+            if (((Front *)value)->tried) given[k] = tried_memory(value);
+            else if (function->kind & EXACT && !is_plain && !k && !among_ranks() && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
             else if (!large || is_plain) given[k] = at_hand(value);
             else given[k] = in_place ? Py_NewRef(np_of(value)) : in_memory(value);
             arrays |= is_plain ? PLAIN : SHOWN;

@@ -269,7 +269,12 @@ static PyObject *get_moving(PyObject *self, PyObject *key, int is_known) {
     return view == NULL ? NULL : view_in(self, (PyArrayObject *)view);
 }
 
+static PyObject *medium_view(PyObject *self, PyObject *key);
+static int medium_store(PyObject *self, PyObject *key, PyObject *value);
+
 static PyObject *item_of(PyObject *self, PyObject *key) {
+    PyObject *view = awake ? medium_view(self, key) : NULL;
+    if (view != NULL || (awake && PyErr_Occurred())) return view;
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) {
         PyObject *result = item_at_hand(self, key);
@@ -312,6 +317,8 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
         PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
         return -1;
     }
+    int stored = awake ? medium_store(self, key, value) : 0;
+    if (stored) return stored < 0 ? -1 : 0;
     PyArrayObject *array = (PyArrayObject *)plain(self);
     PyObject *given = array == NULL ? NULL : assigned(value, array), *index = NULL;
     if (given != NULL) index = index_of(key);
@@ -350,6 +357,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
 static Py_ssize_t length(PyObject *self) {
     PyObject *array = np_of(self);
     if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
+    if (array == NULL && Py_TYPE(self) == array_type && ((Front *)self)->tried) array = field(((Front *)self)->geometry, SHADOW);
     if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
     PyObject *number = ended(PyObject_CallOneArg(general[LEN], self));
     if (number == NULL) return -1;
@@ -370,7 +378,7 @@ static PyObject *iterator_of(PyObject *self) {
     PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
     if (shape == NULL && !PyErr_Occurred()) {
         PyObject *array = np_of(self);
-        if (array == NULL) array = ((Front *)self)->shown;
+        if (array == NULL) array = ((Front *)self)->tried ? field(((Front *)self)->geometry, SHADOW) : ((Front *)self)->shown;
         shape = array != NULL ? PyTuple_New(PyArray_NDIM((PyArrayObject *)array)) : PyObject_GetAttrString(self, "shape");
     }
     if (shape == NULL) return NULL;
@@ -397,7 +405,8 @@ static PyObject *iterator_next(PyObject *self) {
         Py_CLEAR(iterator->array);
         return NULL;
     }
-    PyObject *array = at_hand(iterator->array);
+    int tried = Py_TYPE(iterator->array) == array_type && ((Front *)iterator->array)->tried;
+    PyObject *array = tried ? NULL : at_hand(iterator->array);
     if (array != NULL) {
         PyObject *item = PySequence_GetItem(array, iterator->next++);
         Py_DECREF(array);

@@ -59,6 +59,7 @@ int among_ranks(void) {
 /* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
  * be there on some only, this is as where it is pending: see lazy.making.present. */
 static inline int is_few(Front *front, Py_ssize_t size) {
+    if (front->tried) return size < least;
     if (among_ranks()) return size <= shortest && size < small_now();
     return size < limit && (size <= shortest || size <= whole_of(front) / PART);
 }
@@ -142,6 +143,7 @@ static inline PyObject *at_hand(PyObject *self) {
     if (Py_TYPE(self) != array_type) return NULL;
     Front *front = (Front *)self;
     if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
+    if (front->tried) return tried_memory(self);
     if (front->value == NULL && front->geometry == NULL) return NULL;
     Py_ssize_t size = front->value == NULL ? PyLong_AsSsize_t(field(front->geometry, SIZE)) : PyArray_SIZE((PyArrayObject *)front->shown);
     if (!is_few(front, size)) return NULL;
@@ -207,7 +209,7 @@ static PyObject *view_in(PyObject *self, PyArrayObject *shown) {
 
 static PyObject *geometry_get(PyObject *self, void *unused) {
     Front *front = (Front *)self;
-    if (front->large && adopt(self) < 0) return NULL;
+    if (is_hidden(front) && show_to_python(self) < 0) return NULL;
     if (front->geometry == NULL && front->shown != NULL) {
         PyArrayObject *shown = (PyArrayObject *)front->shown;
         Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES(memory_in(front->value));
@@ -237,7 +239,7 @@ int has_geometry(PyObject *self) {
 
 static int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
     Front *front = (Front *)self;
-    if (front->large && adopt(self) < 0) return -1;
+    if (is_hidden(front) && show_to_python(self) < 0) return -1;
     Py_XSETREF(front->geometry, Py_XNewRef(geometry));
     Py_CLEAR(front->shown);
     Py_CLEAR(front->value);

@@ -23,14 +23,19 @@ static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject 
 
 static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot, binaryfunc call) {
     Py_XDECREF(x);
-    return ended(in_python(a, b, slot, call));
+    return PyErr_Occurred() ? NULL : ended(in_python(a, b, slot, call));
 }
+
+static PyObject *medium_operator(PyObject *a, PyObject *b, int slot);
+static int medium_in_place(PyObject *a, PyObject *b, int slot, int plain_slot);
 
 static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
 static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlacePower(x, y, Py_None); }
 
 #define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
     static PyObject *NAME##_now(PyObject *a, PyObject *b) {                                      \
+        PyObject *made = awake ? medium_operator(a, b, SLOT) : NULL;                             \
+        if (made != NULL || (awake && PyErr_Occurred())) return made;                            \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
         return y == NULL ? without(x, a, b, SLOT, CALL) : of_two(SLOT, CALL, x, y);              \
     }                                                                                            \
@@ -75,6 +80,8 @@ SEEN_TWO(matrix_multiply, MATMUL)
 
 static PyObject *power_now(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *made = awake ? medium_operator(a, b, POW) : NULL;
+    if (made != NULL || (awake && PyErr_Occurred())) return made;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     return y == NULL ? without(x, a, b, POW, power_of) : of_two(POW, power_of, x, y);
 }
@@ -117,11 +124,13 @@ static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
 
 /* `a += b`: NumPy writes into the memory of `a`. */
 static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
+    int done = awake ? medium_in_place(a, b, slot, plain_slot) : 0;
+    if (done) return done > 0 ? Py_NewRef(a) : NULL;
     PyObject *x = at_hand(a), *y = NULL;
     int shown = x != NULL && plain(a) == NULL;
     if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
     if (y == NULL) {
-        int done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
+        done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
         Py_XDECREF(x);
         return ended(done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot, call));
     }
@@ -158,6 +167,8 @@ SEEN_THREE(ipow, IPOW)
 
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME##_now(PyObject *a) {                                                   \
+        PyObject *made = awake ? medium_operator(a, NULL, SLOT) : NULL;                          \
+        if (made != NULL || (awake && PyErr_Occurred())) return made;                            \
         PyObject *x = at_hand(a);                                                                \
         if (x == NULL) return ended(alone_in_python(a, SLOT, CALL));                             \
         PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
@@ -174,10 +185,12 @@ UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
 static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
 
 static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
+    PyObject *made = awake ? medium_operator(a, b, slots[relation]) : NULL;
+    if (made != NULL || (awake && PyErr_Occurred())) return made;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y == NULL) {
         Py_XDECREF(x);
-        PyObject *args[2] = {a, b}, *recorded = eager_compare(a, b, slots[relation], relation);
+        PyObject *args[2] = {a, b}, *recorded = PyErr_Occurred() || end_trials(args, 2) < 0 ? NULL : eager_compare(a, b, slots[relation], relation);
         if (recorded == NULL && !PyErr_Occurred() && adopted_all(args, 2)) {
             recorded = record_call(known[slots[relation]], args, 2);
             if (recorded == NULL && !PyErr_Occurred()) recorded = call_two(general[slots[relation]], a, b);
@@ -233,11 +246,14 @@ static void numbers_ask(void) {
     integer_asks(PyLongArrType_Type.tp_as_number);
 }
 
+static PyObject *medium_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t count);
+
 /* What NumPy's ufuncs ask for arrays among their operands. */
 static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *result = NULL, *given[2];
     if (count == 4 && keywords == NULL && Py_TYPE(args[0]) == &PyUFunc_Type &&
         ((PyUFuncObject *)args[0])->nout == 1 && PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
+        if (awake && ((result = medium_ufunc(args[0], args + 2, 2)) != NULL || PyErr_Occurred())) return result;
         given[0] = operand(args[2]);
         given[1] = given[0] == NULL ? NULL : operand(args[3]);
         int fits = given[1] != NULL;
@@ -245,7 +261,7 @@ static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize
         Py_XDECREF(given[0]);
         Py_XDECREF(given[1]);
         if (fits) return result;
-        result = eager_ufunc(args[0], args + 2, 2);
+        result = PyErr_Occurred() || end_trials(args + 2, 2) < 0 ? NULL : eager_ufunc(args[0], args + 2, 2);
         if (result != NULL || PyErr_Occurred()) return result;
     }
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);

@@ -31,7 +31,8 @@ Py_ssize_t small_now(void) {
 
 /* Whether NumPy may be asked to do it: for few elements that are there. */
 int is_short(PyObject *geometry) {
-    return field(geometry, FORM_SHORT) == Py_True && size_of(geometry) < small_now();
+    if (field(geometry, FORM_SHORT) != Py_True || (is_recording_medium && size_of(geometry) >= least_recorded())) return 0;
+    return size_of(geometry) < small_now();
 }
 
 /* ---- nodes and boxes: as they end, their memory serves the next ones */
@@ -303,12 +304,13 @@ static PyObject *geometry_of(PyArrayObject *array) {
     return geometry;
 }
 
-/* A small array as it is now, as a node; a new reference. */
-static PyObject *snapshot(PyArrayObject *array) {
-    PyArrayObject *copy = (PyArrayObject *)PyArray_NewCopy(array, NPY_KEEPORDER);
-    PyObject *geometry = copy == NULL ? NULL : geometry_of(copy);
-    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(copy), 0), *node = value == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
-    Py_XDECREF(copy);
+int records(void) { return recording; }
+
+/* Memory as a node; a new reference. Steals the memory. */
+static PyObject *source_of(PyArrayObject *array) {
+    PyObject *geometry = array == NULL ? NULL : geometry_of(array);
+    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(array), 0), *node = value == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    Py_XDECREF(array);
     if (node != NULL) {
         put(node, NODE_OP, objects[SOURCE]);
         put(node, NODE_ARGS, nothing);
@@ -326,6 +328,23 @@ static PyObject *snapshot(PyArrayObject *array) {
     Py_XDECREF(geometry);
     Py_XDECREF(value);
     return node;
+}
+
+/* A small array as it is now, as a node; a new reference. */
+static PyObject *snapshot(PyArrayObject *array) { return source_of((PyArrayObject *)PyArray_NewCopy(array, NPY_KEEPORDER)); }
+
+int box_memory(PyObject *array) {
+    Front *front = (Front *)array;
+    if (!is_native((PyObject *)PyArray_DESCR((PyArrayObject *)front->np))) return 0;
+    PyObject *node = source_of((PyArrayObject *)Py_NewRef(front->np)), *box = node == NULL ? NULL : new_box(node);
+    if (box == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    Py_SETREF(front->np, Py_NewRef(Py_None));
+    Py_XSETREF(front->geometry, Py_NewRef(field(box, BOX_GEOMETRY)));
+    Py_XSETREF(front->cell, box);
+    return 1;
 }
 
 /* A small array as an operand beside large ones, borrowed; NULL where there is none. */
@@ -799,6 +818,12 @@ static PyObject *region_of(PyObject *geometry, PyObject *key) {
         Py_CLEAR(region);
     }
     return region;
+}
+
+/* A view of an array, whether it was met before or not; NULL without an error for what is none, or no array. */
+PyObject *record_any_view(PyObject *array, PyObject *key) {
+    PyObject *region = recording ? region_of(((Front *)array)->geometry, key) : NULL;
+    return region == NULL ? NULL : view_on(array, region);
 }
 
 /* Whether `array[key] = value` was recorded; -1 with an error. */

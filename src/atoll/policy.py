@@ -32,6 +32,10 @@ class Limits:
     # elements: what the fixed cost of a plan, a thread or a message is worth
     small: int = 30_000
     """Arrays of fewer elements stay with NumPy by default (measured: ``plan``, the elements that NumPy adds meanwhile)."""
+    medium: int = 4_000
+    """Arrays of fewer than ``small`` elements, though at least so many, are recorded by loops that are quicker so (``plan``)."""
+    unexplored: float = 2.5e8
+    """... once the program has spent so many nanoseconds on such arrays: compiling takes about as long (``plan``)."""
     everywhere: int = 8
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``)."""
     short: int = 4096

@@ -7,7 +7,8 @@ tiny, and each rank collects its garbage at times of its own (``forgetful.py``);
 again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``); with
 ``apart``, besides, some ranks look where others do not (``apart.py``); with ``mixing``, arrays of one shape are
 assigned under masks, through views and by fields (``mixing.py``); with ``tight``, limits are small (``tight.py``); with ``eager``,
-each program runs some times, and what was evaluated once is left to NumPy for a few calls.
+each program runs some times, and what was evaluated once is left to NumPy for a few calls; with ``medium``, arrays are
+small, and operations on those of more than a few elements are recorded where they are met for the first time, and then tried.
 What fails is cut down by leaving lines out, and printed.
 """
 
@@ -41,6 +42,8 @@ def late(*_):
 
 def small_of(program):
     """Up to how many elements an array is small."""
+    if "medium" in sys.argv:
+        return policy.limits.small
     return (
         random.Random(program.seed).choice(looping.SMALL)
         if {"looping", "apart"} & {*sys.argv}
@@ -57,6 +60,15 @@ def eagerly(program):
             checking.check(program, 1)
 
 
+def tried(program):
+    """Run a program some times, with arrays of medium size recorded."""
+    trials = policy.limited(medium=3, unexplored=0.0, judged=1, ignored=(3, 6))
+    judged = mock.patch.object(evaluate, "_judgement", lambda lookup: judgement_of(lookup.order))
+    with trials, judged:
+        for _ in range(3):
+            checking.check(program, policy.limits.small)
+
+
 def run(program, ranks):
     """What is wrong with a program, or nothing."""
     small = small_of(program)
@@ -70,6 +82,8 @@ def run(program, ranks):
             )
         elif "eager" in sys.argv:
             eagerly(program)
+        elif "medium" in sys.argv:
+            tried(program)
         elif "kernels" in sys.argv or atoll.world.size > 1:
             checking.check(program, small)
         else:

@@ -425,7 +425,10 @@ def _judgement(lookup: Lookup) -> Judgement | None:
     key = lookup.key[: lookup.structure], kind_of(lookup.order)
     if key not in _programs.judged:
         return _programs.judged.only(key, judgement_of(lookup.order))
-    return _programs.judged[key]
+    judged = _programs.judged[key]
+    if judged is not None:
+        judged.compiled_again(lookup.order)
+    return judged
 
 
 def by_roots() -> dict[Any, Any]:

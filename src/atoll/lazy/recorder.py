@@ -27,7 +27,7 @@ from ..graph.node import Node, Value, born_numbers
 from ..graph.op import SOURCE
 from ..graph.pattern import Pattern
 from ..ops.elementwise import Through
-from .elementwise import known_of
+from .elementwise import apply, known_of
 from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
 from .making import memory_geometry, of_node
@@ -98,6 +98,7 @@ def install() -> None:
             limits.light, limits.near, limits.pending, limits.swept / limits.pieces
         )
     )
+    policy.watch(lambda limits: native.medium(limits.medium, limits.unexplored, apply))
     atexit.register(native.record, False)
     for name, ufunc in _OPERATORS.items():
         native.know(f"__{name}__", known_of(ufunc))

@@ -12,6 +12,7 @@ gathered, one element longer where something is left out: that gives the same te
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -111,7 +112,21 @@ def ctypes_of(handle: Handle) -> Any:
     array = memory(handle)
     if handle._np is None and handle._cell.node.place is None:
         handle._cell.pin()
+    elif handle._np is not None:
+        owner = array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        known = weakref.ref(owner, _forget)
+        _addressed[id(known)] = known
     return array.ctypes
+
+
+def _forget(known: weakref.ref[Array]) -> None:
+    _addressed.pop(id(known), None)
+
+
+_addressed: dict[int, weakref.ref[Array]] = {}
+"""Memory of small arrays that has told its address: what is referred to weakly is never given to a box."""
 
 
 # the text of an array: only the printed elements are gathered

@@ -74,6 +74,7 @@ class Loop(TimedLoop):
         "known",
         "latest",
         "length",
+        "medium",
         "phases",
         "planned",
         "seen",
@@ -88,8 +89,12 @@ class Loop(TimedLoop):
     )
     tried: ClassVar[Loop | None] = None
     """The loop of the process that is tried now."""
+    recorded: ClassVar[set[Loop]] = set()
+    """Those over arrays of medium size that are recorded."""
 
-    def __init__(self) -> None:
+    def __init__(self, medium: bool) -> None:
+        self.medium = medium
+        """Whether its arrays are of medium size: such a loop begins with NumPy."""
         self.keys: dict[Any, Any] = {}
         """The call sites, each with the key by which the native front knows it."""
         self.unheard_keys: set[Any] = set()
@@ -98,7 +103,7 @@ class Loop(TimedLoop):
         """How often the anchor is visited in a turn."""
         self.expected = 0.0
         """Nanoseconds that NumPy takes at least, for each element that the anchor handles."""
-        self.settled = False
+        self.settled = self.eager = medium
         """Whether NumPy computes, as long as nothing is tried."""
         self.length = policy.limits.ignored[0]
         """After how many turns it is tried again, at most."""
@@ -142,7 +147,7 @@ class Loop(TimedLoop):
     def _turned(self) -> bool:
         if Loop.tried is not self:
             if self._may_try():
-                Loop.tried = self
+                Loop.try_now(self)
                 self.best = [float("inf"), float("inf")]
                 self.phases = self.spoiled = self.asked = 0
                 self.seen = None
@@ -223,12 +228,20 @@ class Loop(TimedLoop):
         self.left = self.visits * int(min(max(turns, shortest), self.length))
         self.length = min(4 * self.length, longest)
         self.known = True
-        Loop.tried = None
+        if self.medium:
+            (Loop.recorded.discard if self.settled else Loop.recorded.add)(self)
+        Loop.try_now(None)
+
+    @classmethod
+    def try_now(cls, loop: Loop | None) -> None:
+        """Try this loop, or none. Call sites of arrays of medium size count as long as some loop is tried, or recorded."""
+        cls.tried = loop
+        native.in_trials(len(cls.recorded) + (loop is not None))
 
     def stop(self) -> None:
         """End a trial without a decision. It begins again as soon as the loop comes back."""
         if Loop.tried is self:
-            Loop.tried = None
+            Loop.try_now(None)
         self.eager, self.warming = self.settled, False
         self.left = self.visits * policy.limits.judged
 
@@ -240,7 +253,8 @@ class Loop(TimedLoop):
     def unheard(self) -> None:
         """The anchor is not left to NumPy, though it should: called by the native front."""
         self.unheard_keys.add(self.anchor)
-        self.settled = False
+        self.settled = self.medium
+        Loop.recorded.discard(self)
         self.lost()
 
 
@@ -262,6 +276,16 @@ class Judgement(TimedTrace):
             key = call.key
             if key[1:] not in alone.sites.of(key[0]).loops:
                 self.loop.enter(call)
+
+    def compiled_again(self, order: Sequence[Node]) -> None:
+        """Let the same call sites, where a program has compiled its code again, belong to their loops, too."""
+        first = self.calls[0]
+        site = order[first.place].site
+        if site is None or site[0] is first.site[0]:
+            return
+        self.calls = [call._replace(site=order[call.place].site or site) for call in self.calls]
+        for call in self.calls:
+            alone.sites.of(call.key[0]).loops.get(call.key[1:], self.loop).enter(call)
 
     def anchored(self) -> None:
         """Count the visits of the loop's anchor, which it is given if it has none: called by the native front."""
@@ -308,7 +332,9 @@ class Judgement(TimedTrace):
 
 def _loop_like(calls: list[Call]) -> Loop:
     """A new loop. What was decided at its call sites for arrays of another magnitude is the first guess."""
-    loop = Loop()
+    loop = Loop(max([call.size for call in calls]) < config.small)
+    if loop.medium:
+        return loop
     for call in calls:
         number, *rest, _ = call.key
         for key, other in alone.sites.of(number).loops.items():
@@ -329,6 +355,8 @@ def judgement_of(order: Sequence[Node]) -> Judgement | None:
     if native is None or not config.small or current_world().size > 1:
         return None
     calls: list[Call] = []
+    largest = max([node.geometry.size for node in order])
+    least = config.small if largest >= config.small else policy.limits.medium
     for place, node in enumerate(order):
         op = node.op
         if node.place is not None:
@@ -341,7 +369,7 @@ def judgement_of(order: Sequence[Node]) -> Judgement | None:
         read = [arg.geometry for arg in node.args if type(arg) is Node]
         largest = max([form.size for form in read], default=node.geometry.size)
         size = max(largest, node.geometry.size)
-        if size < config.small:
+        if size < least:
             continue
         nbytes = sum([form.size * form.dtype.itemsize for form in (node.geometry, *read)])
         types = _types(operation, node)

@@ -1,0 +1,223 @@
+"""Arrays of medium size begin with NumPy, and are recorded where a loop is quicker so; what a program sees is the same both ways."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import threading
+import warnings
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import policy
+from atoll.front import native
+from atoll.lazy import trials
+from atoll.lazy.profiles import alone
+
+from .test_trials import Clock
+
+pytestmark = pytest.mark.skipif(native is None, reason="they are tried by the native front")
+SHAPES = (6, 7), (7,), (6, 1), (6, 7)
+LINES = (
+    "{n} = {a} + {b}", "{n} = {a} * 0.5 - {b}", "{n} = {a} / 3", "{n} = -{a}", "{n} = {a} ** 2", "{n} = abs({a})",
+    "{n} = {f} * {a}", "{n} = {a}[1:-1]", "{n} = {a}[..., ::-1]", "{n} = {a}[2]", "{n} = {a}.T", "{n} = {a}.copy()",
+    "{n} = m.sqrt(abs({a}))", "{n} = m.roll({a}, 1)", "{n} = m.where({a} > 0, {a}, 1.0)", "{n} = {a}.reshape(-1)",
+    "{n} = {a} > {b}", "{n} = {a}.astype('f4')", "{n} = {a}.view('i8')", "{n} = m.add({a}, {b})", "{n} = m.square({a})",
+    "{a} += {b}", "{a} *= 0.75", "{a} -= {a}", "{a}[1:3] = {b}[1:3]", "{a}[:, -1] = {b}[:, 0]", "{a}[0] = 4.0",
+    "{a}[2:] += {b}[:-2]", "{a}[{a} > 1] = 0.5", "{a}[1, 2] = {b}[0, 0]", "{a}[...] = {b}", "{a} = {a}", "{a}[:] = 2",
+    "m.multiply({a}, {b}, out={a})", "m.add({a}, 1.0, out={b})", "{a}.sort()", "{a}.fill(3)", "m.copyto({a}, {b})",
+    "log.append(float({a}.sum()))", "log.append({a}.shape)", "log.append(float({a}[1, 1]))", "log.append({a}.max())",
+    "log.append({a}.mean(0).tolist())", "log.append(len({a}))", "log.append([float(r.sum()) for r in {a}])", "held = {a}",
+    "held += 1", "log.append(float((held * held).sum()))", "out.append(m.asarray({a}))", "out[-1][0] = 9", "del {a}; {a} = held",
+    "log.append(({a} == {b}).all())", "log.append(m.asarray({a}).tobytes())", "log.append({a}.flags.writeable)", "log.append({a}.T.strides)",
+    "{a} = m.array(numpy.asarray({b}))", "log.append(repr({a} @ {b}.T))", "log.append(str({a}[1:3] - 1))", "{a}[[0, 2]] = {b}[[1, 3]]",
+    "{n} = {a}[[1, 1, 0]]", "held = {a}[1:4]", "held[:] = held * 2", "held = held[1:]", "{n} = m.zeros({a}.shape)", "{n} = m.ones_like({a})",
+)  # fmt: skip
+NUMBERS = "numpy.float64(1.5)", "2", "-0.25", "numpy.float32(0.5)", "True"
+
+
+def drawn(seed):
+    """The lines of a program, which come again and again in a loop."""
+    chance = random.Random(seed)
+    names = "abcd"
+    lines = [
+        chance.choice(LINES).format(
+            n=chance.choice(names), a=chance.choice(names), b=chance.choice(names), f=chance.choice(NUMBERS)
+        )
+        for _ in range(chance.randint(4, 16))
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def ran(text, m, seed):
+    """What a program leaves, with every error that it raises."""
+    drawing = numpy.random.default_rng(seed)
+    log, out = [], []
+    names = {"m": m, "numpy": numpy, "log": log, "out": out}
+    for name, shape in zip("abcd", SHAPES, strict=True):
+        names[name] = m.array(drawing.integers(-9, 9, shape) / 4)
+    names["held"] = names["d"][1:]
+    lines = [compile(line, f"<line {line}>", "exec") for line in text.splitlines()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(4):
+            for line in lines:
+                try:
+                    exec(line, names)
+                except Exception as error:
+                    log.append((type(error), str(error)))
+    arrays = [numpy.asarray(names[name]) for name in ("a", "b", "c", "d", "held")] + [
+        numpy.asarray(array) for array in out
+    ]
+    return log, [(a.dtype, a.shape, a.tobytes()) for a in arrays]
+
+
+def recording():
+    return policy.limited(medium=3, unexplored=0.0, judged=1, ignored=(3, 6))
+
+
+def search(seeds):
+    """``python -m tests.engine.test_medium 0:2000``: the programs that are not as with NumPy."""
+    for seed in seeds:
+        text = drawn(seed)
+        expected = ran(text, numpy, seed)
+        with recording():
+            if repr(ran(text, np, seed)) != repr(expected):
+                yield seed, text
+
+
+def test_programs_whose_arrays_are_recorded_see_what_numpy_shows():
+    assert list(search(range(60))) == []
+
+
+def test_the_lines_of_these_programs_are_recorded(clean):
+    with recording():
+        a = np.array(numpy.arange(20.0))
+        before = np.stats().plans_made
+        for _ in range(4):
+            b = a * 2 - 1
+            b[2:] += a[:-2]
+            float(b.sum())
+    assert np.stats().plans_made > before
+
+
+@pytest.fixture
+def clean(monkeypatch):
+    alone.sites.clear()
+    native.leave_sites()
+    trials.Loop.recorded.clear()
+    trials.Loop.try_now(None)
+    clock = Clock()
+    monkeypatch.setattr(trials, "thread_time_ns", clock)
+    yield clock
+    alone.sites.clear()
+    native.leave_sites()
+    trials.Loop.recorded.clear()
+    trials.Loop.try_now(None)
+
+
+LOOP = """
+def relaxed(u, turns, clock=None):
+    recorded = []
+    for _ in range(turns):
+        u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
+        if clock is not None:
+            recorded.append(clock.turn())
+    return sum(recorded[-200:])
+"""
+
+
+numbers = itertools.count()
+
+
+def new_loop():
+    """A loop at call sites of its own, which tells how many of its last 200 turns were recorded."""
+    names = {}
+    exec(compile(LOOP, f"<loop {next(numbers)}>", "exec"), names)
+    return names["relaxed"]
+
+
+relaxed = new_loop()
+
+
+def grid():
+    return numpy.random.default_rng(3).random((80, 80))
+
+
+@pytest.mark.parametrize("kernel", [-20_000, 20_000])
+def test_a_loop_goes_the_quicker_way(clean, kernel):
+    relaxed = new_loop()
+    clean.kernel = kernel
+    expected = grid()
+    a = np.array(expected)
+    with policy.limited(unexplored=1.0, judged=2, ignored=(32, 64)):
+        often = relaxed(a, 900, clean)
+    relaxed(expected, 900)
+    assert numpy.array_equal(numpy.asarray(a), expected)
+    assert often >= 150 if kernel < 0 else often <= 50
+
+
+def test_a_program_begins_with_numpy(clean):
+    a = np.array(grid())
+    before = np.stats()
+    relaxed(a, 200)
+    after = np.stats()
+    assert (after.plans_made, after.kernels_run) == (before.plans_made, before.kernels_run)
+
+
+def test_memory_that_has_told_its_address_stays_where_it_is(clean):
+    a = np.array(grid())
+    part = np.array(grid())
+    address, other = a.ctypes.data, part[2:].ctypes.data - 2 * part.strides[0]
+    with recording():
+        for _ in range(6):
+            a += 1.0
+            part[1:-1] += a[2:] * 0.5
+            a[2:] *= 0.5
+    assert (a.ctypes.data, part.ctypes.data) == (address, other)
+
+
+def test_threads_see_each_others_arrays(clean):
+    expected = [grid() for _ in range(3)]
+    arrays = [np.array(each) for each in expected]
+
+    def work(k, arrays):
+        for _ in range(30):
+            relaxed(arrays[k], 1)
+            arrays[k] += arrays[k].max() - arrays[k].max()
+
+    with recording():
+        threads = [threading.Thread(target=work, args=(k, arrays)) for k in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    for k in range(3):
+        work(k, expected)
+        assert numpy.array_equal(numpy.asarray(arrays[k]), expected[k])
+
+
+def test_errors_of_operations_are_numpys(clean):
+    a, b = np.array(grid()), np.array(grid()[:7, :9])
+    with recording():
+        for _ in range(3):
+            c = a + 1.0
+            with pytest.raises(ValueError, match=r"shapes \(80,80\) \(7,9\)"):
+                c + b
+            with pytest.raises(ValueError, match=r"shapes \(80,80\) \(7,9\)"):
+                c += b
+            with pytest.raises(IndexError):
+                c[99]
+            with pytest.raises(TypeError):
+                c + "a"  # type: ignore[operator]
+            with numpy.errstate(divide="raise"), pytest.raises(FloatingPointError):
+                c / 0.0
+
+
+if __name__ == "__main__":
+    begin, end = map(int, sys.argv[1].split(":"))
+    for number, text in search(range(begin, end)):
+        print("=" * 20, number, text, sep="\n", flush=True)
