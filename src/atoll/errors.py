@@ -11,6 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def a_type(value: object) -> str:
+    """The type of a value with its article, for messages: ``an int``, ``a list``, ``None``."""
+    if value is None:
+        return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
 class AtollError(Exception):
     """The root of atoll's own errors."""
 

@@ -123,7 +123,7 @@ def test_use_takes_worlds_and_refuses_the_rest():
 
     assert simulated.run(1, permanently) == [True]
     assert current_world() is before
-    with pytest.raises(TypeError, match="not str"):
+    with pytest.raises(TypeError, match="not a str"):
         atoll.use("world")
 
 
@@ -141,7 +141,7 @@ def test_worlds_without_a_common_process_cannot_be_compared():
         return atoll.world.translate(process)
 
     process = current_world()
-    with pytest.raises(WorldError, match="nothing in common"):
+    with pytest.raises(WorldError, match="no rank in common"):
         simulated.run(2, inside)
 
 

@@ -186,15 +186,15 @@ def test_arrays_on_ranks_do_not_mix(rank: int, size: int) -> None:
 
 def test_inputs_are_checked() -> None:
     partition = df.find_distributed_partition(None, {"y": placeholder() + 1})
-    with pytest.raises(TypeError, match="input_args lacks 'x'"):
+    with pytest.raises(TypeError, match=r"input_args must .* and lacks 'x'"):
         df.execute_distributed_partition(partition, None, None, None)
     with pytest.raises(ValueError, match=r"'x' has shape \(4,\)"):
         df.execute_distributed_partition(
             partition, None, None, None, input_args={"x": numpy.ones(4)}
         )
-    with pytest.raises(ValueError, match="no name"):
+    with pytest.raises(ValueError, match="must be an identifier"):
         df.make_placeholder("not a name", (3,))
-    with pytest.raises(ValueError, match="-1 is no rank"):
+    with pytest.raises(ValueError, match="src_rank is -1; a rank must"):
         df.make_distributed_recv(-1, "a", (3,), float)
 
 
@@ -266,7 +266,7 @@ def test_wrong_inputs_on_one_rank_are_raised_by_all(rank: int, size: int) -> Non
         with pytest.raises(kind, match=words) as caught:
             execute(partition, programs, given if rank == 1 else numpy.zeros(3))
         everywhere(caught.value)
-    with pytest.raises(TypeError, match=r"rank 1: .*input_args lacks 'x'") as caught:
+    with pytest.raises(TypeError, match=r"rank 1: .*input_args must .* lacks 'x'") as caught:
         df.execute_distributed_partition(
             partition, programs, None, None, input_args={} if rank == 1 else {"x": numpy.zeros(3)}
         )
@@ -279,7 +279,9 @@ def test_a_lacking_program_on_one_rank_is_raised_by_all(rank: int, size: int) ->
     partition, programs = chain(rank, size, -1, [])
     if rank == 1:
         del programs[0]
-    with pytest.raises(ValueError, match=r"rank 1: .*no program for the parts \[0\]") as caught:
+    with pytest.raises(
+        ValueError, match=r"rank 1: .*must have a program for each part, and has none for \[0\]"
+    ) as caught:
         execute(partition, programs, numpy.zeros(3))
     everywhere(caught.value)
 

@@ -70,7 +70,7 @@ def test_a_factory_that_fails(module, capsys):
         (["-n", "0", "a:b"], "the number of ranks, an integer >= 1, not '0'"),
         (["no_such_module_here:make"], "there is no module 'no_such_module_here'"),
         (["{}:missing"], "has no 'missing'"),
-        (["{}:number"], "a int is neither a factory nor a producer"),
+        (["{}:number"], "must be a factory or a producer, not an int"),
     ],
 )
 def test_what_cannot_be_checked(module, capsys, words, message):

@@ -235,7 +235,7 @@ class Pool:
             raise OutOfMemoryError(
                 f"out of memory: {in_words(nbytes)} for {str(what) or 'a buffer'}, while {now.buffers} buffers "
                 f"hold {in_words(now.used)}, {in_words(now.cached)} are kept for reuse, "
-                f"and the limit is {in_words(self.limit)}",
+                f"and the limit is {in_words(self.limit)}; free arrays, use a smaller dtype, or run on more ranks",
                 what,
             )
         return block

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..comm.world import current_world
+from ..errors import a_type
 from ..interchange.distarray import RULES, Examination, examine
 from . import UsageError, options, positive, run
 
@@ -86,7 +87,7 @@ def producer(value: Any) -> object:
     if isinstance(value, dict) or (hasattr(value, "__distarray__") and not isinstance(value, type)):
         return value
     if not callable(value):
-        raise UsageError(f"a {type(value).__name__} is neither a factory nor a producer")
+        raise UsageError(f"the object must be a factory or a producer, not {a_type(value)}")
     factory: Callable[[], object] = value
     try:
         return factory()

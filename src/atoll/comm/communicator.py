@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..context.caches import remembered
-from ..errors import CommunicationError, WorldError
+from ..errors import CommunicationError, WorldError, a_type
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
@@ -174,7 +174,7 @@ def described(requests: Sequence[Request]) -> str:
 def check_array(array: Array, *, receiving: bool) -> None:
     """Reject what cannot be sent: anything but an ndarray of plain, fixed-size elements."""
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"a message is a NumPy array, not {type(array).__name__}")
+        raise TypeError(f"a message must be a NumPy array, not {a_type(array)}")
     dtype = array.dtype
     if dtype.char not in PLAIN and (dtype.hasobject or dtype.kind == "T"):
         raise TypeError(
@@ -182,7 +182,9 @@ def check_array(array: Array, *, receiving: bool) -> None:
             "send Python objects by the object collectives"
         )
     if receiving and not array.flags.writeable:
-        raise ValueError("cannot receive into a read-only array")
+        raise ValueError(
+            f"cannot receive into a read-only array of shape {array.shape}; give a writable one"
+        )
 
 
 def check_rows(rows: Any, size: int) -> None:
@@ -198,8 +200,7 @@ def deliver(message: Array, target: Array, request: Request) -> None:
         return
     if message.dtype != target.dtype or message.size != target.size:
         raise CommunicationError(
-            f"{request.describe()}: the message has {message.size} elements of {message.dtype}, "
-            f"the array for it {target.size} of {target.dtype}"
+            f"{request.describe()}: the message has {message.size} elements of {message.dtype}, and the array to receive it has {target.size} of {target.dtype}; both must agree"
         )
     target[...] = message.reshape(target.shape)
 
@@ -443,7 +444,7 @@ class Communicator(ABC):
         """Refuse a tag that the transport cannot carry."""
         if not 0 <= tag < self.tag_limit:
             raise CommunicationError(
-                f"tag {tag} is out of range; tags are 0 to {self.tag_limit - 1}"
+                f"tag {tag} is out of range; it must be a number that MPI has: tags are 0 to {self.tag_limit - 1}"
             )
 
     def checked_ranks(self, ranks: Sequence[int]) -> tuple[int, ...]:
@@ -452,9 +453,11 @@ class Communicator(ABC):
         for rank in chosen:
             self.check_peer(rank)
         if len(set(chosen)) != len(chosen):
-            raise WorldError(f"the ranks of a group must differ, and {list(chosen)} do not")
+            raise WorldError(
+                f"the ranks of a group must differ, and two of {list(chosen)} are equal"
+            )
         if not chosen:
-            raise WorldError("a group needs at least one rank")
+            raise WorldError("a group needs at least one rank, and the sequence of ranks is empty")
         return chosen
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ from mpi4py import MPI
 from ..context import profiler, remote_stacks
 from ..context.divergence import StepLog, settle_all
 from ..context.profiler import now as profiled
-from ..errors import CommunicationError, WorldError
+from ..errors import CommunicationError, WorldError, a_type
 from . import launcher
 from .clocks import align
 from .communicator import (
@@ -106,7 +106,9 @@ class MpiCommunicator(ObjectsByMpi):
         if self._members is None:
             numbers = _numbers_in_world(self._mpi)
             if MPI.UNDEFINED in numbers:
-                raise WorldError("this communicator has processes that MPI's world has not")
+                raise WorldError(
+                    "use(): this communicator has processes that are not in MPI.COMM_WORLD; atoll needs communicators of the ranks that were started together"
+                )
             self._members = tuple(numbers)
         return self._members
 
@@ -500,9 +502,11 @@ _adopted = MPI.Comm.Create_keyval()
 def adopt(comm: Any) -> MpiCommunicator:
     """The communicator for an mpi4py communicator: duplicated the first time. Collective."""
     if isinstance(comm, MPI.Comm) and comm == MPI.COMM_NULL:
-        raise WorldError("this rank is not in the communicator (it is COMM_NULL)")
+        raise WorldError(
+            "use(): this rank is not in the communicator (it is COMM_NULL); only the ranks of a communicator may use it"
+        )
     if not isinstance(comm, MPI.Intracomm):
-        raise TypeError(f"use() takes an mpi4py intracommunicator, not {type(comm).__name__}")
+        raise TypeError(f"use() takes an mpi4py intracommunicator, not {a_type(comm)}")
     communicator = comm.Get_attr(_adopted)
     if not isinstance(communicator, MpiCommunicator):
         communicator = MpiCommunicator(comm, _duplicate(comm), Traffic())

@@ -101,7 +101,7 @@ class MpiRequest(Request):
                 self.refused = True
             elif count != nbytes:
                 raise CommunicationError(
-                    f"{self.describe()}: the message has {count} bytes, the array for it {nbytes}"
+                    f"{self.describe()}: the message has {count} bytes, and the array to receive it {nbytes}; both must agree"
                 )
             traffic = self.communicator.traffic
             traffic.messages_received += 1

@@ -70,7 +70,9 @@ class Mutexes:
         for lock in (0, 1):
             where = ctypes.c_void_p(lock_address(header, lock))
             if self.initialise(where, self.attributes):
-                raise CommunicationError("the C library makes no mutex between processes")
+                raise CommunicationError(
+                    "the C library of this system cannot make a mutex between processes, which one-sided access needs"
+                )
 
 
 mutexes = Mutexes()

@@ -108,7 +108,9 @@ class World:
         """This world's ranks by the number of the process, which ``other`` uses as well."""
         mine = self.communicator
         if mine.universe != other.communicator.universe:
-            raise WorldError(f"{other!r} and {self!r} have nothing in common")
+            raise WorldError(
+                f"{other!r} and {self!r} have no rank in common, so ranks of one cannot be translated into the other"
+            )
         if self._positions is None:
             self._positions = {member: rank for rank, member in enumerate(mine.members)}
         return self._positions
@@ -148,7 +150,9 @@ class World:
         return hash(self.communicator)
 
     def __reduce__(self) -> Any:
-        raise TypeError("a world belongs to its process and cannot be pickled")
+        raise TypeError(
+            f"{self!r} belongs to its process and cannot be pickled; send its ranks, and make it anew by atoll.world.group(ranks)"
+        )
 
     def __repr__(self) -> str:
         return f"<world: rank {self.rank} of {self.size}, {self.communicator.kind}>"

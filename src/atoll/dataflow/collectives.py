@@ -27,7 +27,9 @@ def make_distributed_allreduce(
     ``op`` is one of sum, prod, max, min, land, lor, band, bor; shapes and dtypes agree.
     """
     if op not in UFUNCS:
-        raise ValueError(f"op: {op!r} is none of {', '.join(UFUNCS)}")
+        raise ValueError(
+            f"make_distributed_allreduce: op must be one of {', '.join(UFUNCS)}, not {op!r}"
+        )
     combine = names[UFUNCS[op].__name__]
     world = world_of(mpi_communicator)
     rank, size = world.rank, world.size

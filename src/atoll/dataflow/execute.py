@@ -220,7 +220,7 @@ class Plan:
         limit = self.communicator.tag_limit
         if limit // 2 + 1 + tag + (1 << self.bits) > limit:
             raise CommunicationTagError(
-                f"{group + 1} messages between two ranks are more than MPI has tags for here"
+                f"{group + 1} messages between two ranks need more tags than MPI has here; combine some of them"
             )
         return tag
 
@@ -299,7 +299,7 @@ class Plan:
         absent = [name for name in self.user_inputs if name not in given]
         if absent:
             raise TypeError(
-                f"execute_distributed_partition: input_args lacks {', '.join(map(repr, absent))}"
+                f"execute_distributed_partition: input_args must have a value for each placeholder, and lacks {', '.join(map(repr, absent))}"
             )
         for register, name in enumerate(self.user_inputs):
             value = given[name]
@@ -351,7 +351,9 @@ def _result(partition: DistributedGraphPartition, name: str) -> Any:
             for received_name, here in part.name_to_recv_node.items():
                 if (here.src_rank, here.comm_tag) == (origin.src_rank, origin.comm_tag):
                     return received_name
-    raise PartitionInducedCycleError(f"no part computes the output {name!r}")
+    raise PartitionInducedCycleError(
+        f"execute_distributed_partition: no part computes the output {name!r}; outputs must be names of the partition"
+    )
 
 
 def execute_distributed_partition(
@@ -389,7 +391,9 @@ def execute_distributed_partition(
             programs = generate_code_for_partition(partition)
         lacking = [pid for pid in partition.parts if pid not in programs]
         if lacking:
-            raise ValueError(f"prg_per_partition: there is no program for the parts {lacking}")
+            raise ValueError(
+                f"execute_distributed_partition: prg_per_partition must have a program for each part, and has none for {lacking}"
+            )
     except Exception as error:
         fault = error
     verified = verify(communicator, partition, fault)

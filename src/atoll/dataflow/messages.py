@@ -108,7 +108,9 @@ def tag_bytes(tag: Any) -> bytes:
     except CommunicationTagError:
         raise
     except Exception as error:
-        raise CommunicationTagError(f"the tag {tag!r} cannot be pickled: {error}") from error
+        raise CommunicationTagError(
+            f"the tag {tag!r} cannot be pickled ({error}); use a tag of strings, numbers and tuples"
+        ) from error
 
 
 def _joined(mark: bytes, parts: list[bytes]) -> bytes:
@@ -117,7 +119,9 @@ def _joined(mark: bytes, parts: list[bytes]) -> bytes:
 
 def _bytes(value: Any, depth: int) -> bytes:
     if depth > _DEEPEST:
-        raise CommunicationTagError(f"a tag is nested more than {_DEEPEST} deep")
+        raise CommunicationTagError(
+            f"a tag must not be nested more than {_DEEPEST} deep; use a flatter one"
+        )
     kind = type(value)
     if value is None or value is Ellipsis or value is NotImplemented:
         return b"o" + repr(value).encode()
@@ -157,7 +161,7 @@ def _name(value: type | Callable[..., Any]) -> bytes:
     name = f"{value.__module__}.{value.__qualname__}"
     if "<" in name:
         raise CommunicationTagError(
-            f"the tag {name} cannot be pickled, because it cannot be imported"
+            f"the tag {name} cannot be pickled, because it cannot be imported; define it at the top of a module"
         )
     return name.encode()
 
@@ -188,7 +192,7 @@ def number_distributed_tags(
     next_tag = base_tag + len(number)
     if base_tag < 0 or next_tag > communicator.tag_limit:
         raise CommunicationTagError(
-            f"{len(number)} tags from {base_tag} on do not fit: tags are 0 to {communicator.tag_limit - 1}"
+            f"{len(number)} tags from {base_tag} on do not fit: MPI's tags are 0 to {communicator.tag_limit - 1}; choose a smaller base_tag"
         )
     parts = {}
     for pid, part in partition.parts.items():

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..context.call_sites import site_from
+from ..errors import a_type
 from ..graph.geometry import dense, strided
 from ..graph.node import Node, Site
 from ..lazy.creation import asarray, dtype_of, shape_of
@@ -120,9 +121,9 @@ def rank_of(value: Any, name: str) -> int:
     try:
         rank = index(value)
     except TypeError:
-        raise TypeError(f"{name}: a rank is an integer, not {type(value).__name__}") from None
+        raise TypeError(f"{name} must be an integer, a rank, not {a_type(value)}") from None
     if rank < 0:
-        raise ValueError(f"{name}: {rank} is no rank; ranks count from 0")
+        raise ValueError(f"{name} is {rank}; a rank must be at least 0")
     return rank
 
 
@@ -172,7 +173,9 @@ class Placeholder(_Leaf):
         cls, name: str, shape: Any, dtype: Any = np.float64, *, tags: TagSet = _NO_TAGS
     ) -> Any:
         if not isinstance(name, str) or not name.isidentifier():
-            raise ValueError(f"make_placeholder: {name!r} is no name; names are identifiers")
+            raise ValueError(
+                f"make_placeholder: name is {name!r}; it must be an identifier, such as 'x'"
+            )
         form = dense(shape_of(shape), dtype_of(dtype))
         return cls._over(deferred_node(form, Input(name, frozenset(tags))))
 
@@ -224,7 +227,9 @@ class DistributedRecv(_Leaf):
         hash(comm_tag)
         tagged = (None,) * form.ndim if axes is None else tuple(axes)
         if len(tagged) != form.ndim:
-            raise ValueError(f"axes: {len(tagged)} are given for an array of {form.ndim} axes")
+            raise ValueError(
+                f"axes has {len(tagged)} items for an array of {form.ndim} axes; there must be one for each axis"
+            )
         source = rank_of(src_rank, "src_rank")
         origin = Receive(source, comm_tag, tagged, frozenset(tags), frozenset(non_equality_tags))
         return cls._over(deferred_node(form, origin))
@@ -274,7 +279,7 @@ class DistributedSendRefHolder(_Leaf):
         non_equality_tags: TagSet = _NO_TAGS,
     ) -> Any:
         if not isinstance(send, DistributedSend):
-            raise TypeError(f"send: it is a {type(send).__name__}, not a DistributedSend")
+            raise TypeError(f"send must be a DistributedSend, not {a_type(send)}")
         value = node_of(passthrough_data)
         holder = cls._over(deferred_node(value.geometry, Hold(send), (value, node_of(send.data))))
         holder._passthrough = of_node(value)
@@ -310,7 +315,7 @@ class DictOfNamedArrays(Mapping[str, Any]):
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         for name in arrays:
             if not isinstance(name, str):
-                raise TypeError(f"a name is a string, not {name!r}")
+                raise TypeError(f"the name of an array must be a string, not {name!r}")
         self._arrays = dict(arrays)
 
     def __getitem__(self, name: str) -> Any:
@@ -395,7 +400,7 @@ def sends_of(values: Sequence[Any]) -> list[DistributedSend]:
         elif isinstance(value, DistributedSendRefHolder):
             sends.append(value.send)
         else:
-            raise TypeError(f"sends: {type(value).__name__} is neither a send nor holds one")
+            raise TypeError(f"sends must be sends or holders of sends, not {a_type(value)}")
     return sends
 
 

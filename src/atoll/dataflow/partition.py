@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import a_type
 from ..graph.node import Node, in_order
 from ..lazy.deferred import Call, Mark
 from ..lazy.evaluate import evaluate
@@ -169,7 +170,7 @@ def find_distributed_partition(
     Nothing is communicated; ``mpi_communicator`` is that of the later steps, or ``None``.
     """
     if not isinstance(outputs, Mapping):
-        raise TypeError(f"outputs: arrays by name are wanted, not {type(outputs).__name__}")
+        raise TypeError(f"outputs must be arrays by name (a dictionary), not {a_type(outputs)}")
     wanted = {name: node_of(array) for name, array in outputs.items()}
     graph = Graph(wanted, sends_of(sends))
     wanted = {name: graph.real(node) for name, node in wanted.items()}
@@ -200,9 +201,7 @@ class _Partitioner:
                     node.geometry.dtype,
                 ):
                     raise ValueError(
-                        f"find_distributed_partition: two placeholders are called {origin.key!r}, one of shape "
-                        f"{other.geometry.shape} and dtype {other.geometry.dtype}, the other of shape "
-                        f"{node.geometry.shape} and dtype {node.geometry.dtype}"
+                        f"find_distributed_partition: two placeholders are called {origin.key!r}, one of shape {other.geometry.shape} and dtype {other.geometry.dtype}, the other of shape {node.geometry.shape} and dtype {node.geometry.dtype}; give each its own name"
                     )
                 self.taken.add(origin.key)
 

@@ -288,7 +288,7 @@ def show(
     if form == "dot":
         return get_dot_graph(partition, mpi_communicator)
     if form not in ("text", "svg"):
-        raise ValueError(f"show: form {form!r}; there are 'text', 'dot', 'svg'")
+        raise ValueError(f"show: form must be 'text', 'dot' or 'svg', not {form!r}")
     ranks = _gathered(partition, mpi_communicator)
     return Drawing(_text(ranks) if form == "text" else _svg(ranks))
 

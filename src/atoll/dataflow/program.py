@@ -318,10 +318,10 @@ def checked(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any])
     """An input as an array of this shape and dtype; it is copied only if kernels could not read it."""
     array = given if type(given) is np.ndarray else np.asarray(given)
     if array.shape != shape:
-        raise ValueError(f"the input {name!r} has shape {array.shape}; it is to have {shape}")
+        raise ValueError(f"the input {name!r} has shape {array.shape}; it must have {shape}")
     if array.dtype != dtype:
         if not np.can_cast(array.dtype, dtype, "same_kind") and array.dtype.kind not in "biu":
-            raise TypeError(f"the input {name!r} has dtype {array.dtype}; it is to have {dtype}")
+            raise TypeError(f"the input {name!r} has dtype {array.dtype}; it must have {dtype}")
         array = array.astype(dtype)
     return array if array.flags.aligned else array.copy()
 

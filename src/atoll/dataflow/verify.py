@@ -185,7 +185,9 @@ def _raise_mismatch(by_rank: list[list[Message]]) -> None:
         send, receive = sends[key], receives[key]
         if (send.shape, send.dtype) != (receive.shape, receive.dtype):
             raise MessageMismatchError(f"the two ends of a message disagree: {send}, but {receive}")
-    raise DistributedPartitionVerificationError("the messages of the ranks do not fit together")
+    raise DistributedPartitionVerificationError(
+        "the messages of the ranks do not fit together; all ranks must send and receive by one graph"
+    )
 
 
 # Circles ----------------------------------------------------------------------------------

@@ -50,8 +50,7 @@ def wrapped(axis: BlockAxis) -> BlockAxis:
     owned = [stop - start for start, stop in pairwise(bounds)]
     if min(owned) < 0 or left > owned[-1] or right > owned[0]:
         raise LayoutError(
-            f"halo exchange: a periodic axis of size {axis.size} has outer padding {axis.ends}, more "
-            "than the processes at its ends own besides"
+            f"exchange_halos: a periodic axis of size {axis.size} has outer padding {axis.ends}; it must not be wider than what the processes at its ends own besides: choose smaller padding or fewer processes"
         )
     return replace(axis, size=size, bounds=bounds, halos=tuple(halos), ends=(0, 0))
 
@@ -67,10 +66,12 @@ def _planned(layout: Layout, rank: int, axis: int | None, side: str | None) -> H
 
 def _checked(layout: Layout, axis: int | None, side: str | None) -> tuple[int | None, str | None]:
     if side not in (None, "left", "right"):
-        raise ValueError(f"exchange_halos: side is 'left', 'right' or None, not {side!r}")
+        raise ValueError(f"exchange_halos: side must be 'left', 'right' or None, not {side!r}")
     if axis is None:
         if side is not None:
-            raise ValueError(f"exchange_halos: side={side!r} needs an axis")
+            raise ValueError(
+                f"exchange_halos: side={side!r} needs an axis: a.exchange_halos(axis, side={side!r})"
+            )
         return None, None
     if not -layout.ndim <= axis < layout.ndim:
         raise AxisError(axis, layout.ndim)
@@ -93,7 +94,7 @@ def exchange_halos(
     plan = _planned(layout, communicator.rank, axis, side)
     if (plan.receives or plan.local) and not padded.flags.writeable:
         raise LayoutError(
-            "halo exchange: the block is read-only memory; its padding cannot be filled"
+            f"exchange_halos: the block of shape {padded.shape} is read-only memory, so its padding cannot be filled; copy the array first"
         )
     part = "" if axis is None else f" of axis {axis}{', ' + side if side else ''}"
     communicator.log.step(of_layout(layout) ^ zlib.crc32(part.encode()), WHAT + part)

@@ -247,7 +247,9 @@ class _Run:
             elif self.requests:
                 self._take(communicator.wait_some(self.requests))
             else:
-                raise PartitionInducedCycleError("parts are left that nothing can make ready")
+                raise PartitionInducedCycleError(
+                    "parts wait for each other, so none of them can run; find_distributed_partition makes parts that can"
+                )
         if self.requests:
             communicator.wait_all(self.requests)
         if schedule.sends:

@@ -36,8 +36,7 @@ def compare_replicated(
         for (words, digest), (other_words, other) in zip(every[0], theirs, strict=True):
             if digest != other:
                 raise DivergenceError(
-                    "ranks have diverged: a replicated value differs between them, in "
-                    f"{communicator.log.where()}: rank 0 has {words}, rank {rank} has {other_words}"
+                    f"ranks have diverged: a replicated value differs between them, in {communicator.log.where()}: rank 0 has {words}, rank {rank} has {other_words}. Every rank must compute replicated values alike: look for what differs by rank, such as a random seed, a clock or a file"
                 )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..context.threads import turn
+from ..errors import a_type
 from ..execute.program import Program
 from ..graph.geometry import shape_text
 from ..graph.node import Node
@@ -43,13 +44,14 @@ def explain(x: Any) -> Explanation:
     """
     if isinstance(x, np.generic):
         raise TypeError(
-            f"explain: a {type(x).__name__} is a number, computed at the call; explain the function that "
-            "returns it, explain(x.sum) or explain(lambda: x.sum())"
+            f"explain: {a_type(x)} is a number, computed at the call; explain the function that returns it, explain(x.sum) or explain(lambda: x.sum())"
         )
     if not isinstance(x, Handle) and callable(x):
         return _explain_call(x)
     if not isinstance(x, Handle):
-        raise TypeError(f"explain: a {type(x).__name__} is not an array of atoll's")
+        raise TypeError(
+            f"explain: needs an atoll array or a function that returns one, not {a_type(x)}"
+        )
     small = x._np
     if small is not None:
         what = f"{shape_text(small.shape)} {small.dtype}"

@@ -141,7 +141,9 @@ def _newest(path: str) -> tuple[str, Any]:
     if os.path.isdir(path):
         numbers = _numbers(path)
         if not numbers:
-            raise FileNotFoundError(f"restore: the folder {path} has no checkpoint")
+            raise FileNotFoundError(
+                f"restore: the folder {path} has no checkpoint; atoll.checkpoint(path, ...) writes them"
+            )
         path = os.path.join(path, f"checkpoint-{numbers[-1]:06d}.npz")
     try:
         with zipfile.ZipFile(path) as archive:

@@ -53,7 +53,7 @@ def save_hdf5(
         raise TypeError(f"save_hdf5: the first argument is {path!r}; it must be a path")
     if compression is not None and (chunks is None or compression not in _LEVELS):
         raise ValueError(
-            f"save_hdf5: compression={compression!r} with chunks={chunks!r}; it must be a level from 1 to 9, and needs chunks"
+            f"save_hdf5: compression={compression!r} with chunks={chunks!r}; compression must be a level from 1 to 9, and needs chunks="
         )
     if world.size > 1:
         in_step(world, "save_hdf5", target, list(arrays.items()), chunks, compression)
@@ -119,7 +119,7 @@ def _create(
             kind = h5py.h5t.py_create(section.dtype, logical=True)
             if kind.get_size() != section.dtype.itemsize:
                 raise TypeError(
-                    f"save_hdf5: HDF5 does not store the dtype {section.dtype} of {name!r} as NumPy does"
+                    f"save_hdf5: HDF5 does not store the dtype {section.dtype} of {name!r} as NumPy does; convert the array by astype"
                 )
             links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
             links.set_create_intermediate_group(True)
@@ -239,9 +239,7 @@ def _facts(h5py: Any, file: Any, path: str, name: str) -> tuple[Any, ...]:
     """The shape, dtype and chunks of a dataset, and where its elements begin if they are contiguous and as NumPy has them."""
     dataset = file.get(name)
     if not isinstance(dataset, h5py.Dataset) or dataset.shape is None:
-        raise KeyError(
-            f"load_hdf5: {path} has no dataset {name!r}; the names in it are {sorted(file)}"
-        )
+        raise KeyError(f"load_hdf5: {path} has no dataset {name!r}; there are {sorted(file)}")
     if dataset.dtype.hasobject:
         raise FileFormatError(
             f"load_hdf5: {path}[{name!r}] has elements of different lengths or references, which ranks cannot divide; "

@@ -99,8 +99,7 @@ def read_header(file: BinaryIO, path: str, longest: int = LONGEST_HEADER) -> Hea
     shape, fortran_order, dtype = facts
     if dtype.hasobject:
         raise FileFormatError(
-            f"{path} has Python objects, which atoll never unpickles on ranks; write the array with a dtype of a fixed "
-            "size, or read the file by numpy.load(..., allow_pickle=True) if you trust it"
+            f"{path} has Python objects, which atoll cannot unpickle on ranks; write the array with a dtype of a fixed size, or read the file by numpy.load(..., allow_pickle=True) if you trust it"
         )
     return Header(shape, fortran_order, dtype, file.tell())
 
@@ -266,14 +265,13 @@ def _mapped_part(whole: Array, place: Place, mode: str) -> Array:
     layout, rank = place.layout, place.world.rank
     if layout.is_padded:
         raise LayoutError(
-            f"layout: {layout!r} has communication padding, which a file does not have; map it without padding"
+            f"load: the layout {layout!r} has communication padding, which a file does not have; map the file with a layout without padding"
         )
     block: Array = whole[region_key(layout.region(rank))]
     if block.size and not np.may_share_memory(block, whole):
         if mode == "r+" or mode == "w+":
             raise LayoutError(
-                f"layout: {layout!r} has blocks that no slices select, so they cannot be mapped into memory for writing; "
-                "choose blocks, or cyclic axes with blocks of one element"
+                f"load: the layout {layout!r} has blocks that no slices select, so they cannot be mapped into memory for writing; choose blocks, or cyclic axes with blocks of one element"
             )
         block.flags.writeable = mode == "c"
     return block

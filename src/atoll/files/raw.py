@@ -59,7 +59,7 @@ def fromfile(
     if alone or path is None or sep or like is not None or kind.hasobject or not kind.itemsize:
         if layout is not None:
             raise ValueError(
-                "fromfile: layout= needs the path of a binary file, and a dtype of a fixed size"
+                f"fromfile: layout= needs the path of a binary file, and a dtype of a fixed size; the file is {file!r}, the dtype {dtype}"
             )
         return by_numpy(np.fromfile, (file,), plain)
     header, error = None, None

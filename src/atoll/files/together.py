@@ -42,7 +42,9 @@ def agreed(
     """The ``facts`` of a file, which all ranks must have found alike. Collective."""
     every = settle(communicator, error, what, facts)
     if any(told != every[0] for told in every):
-        raise FileFormatError(f"{what}: ranks see different files as {source}: {every}")
+        raise FileFormatError(
+            f"{what}: ranks see different files as {source}: {every}; the file must be on a file system that all ranks share"
+        )
     return every[0]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..array import ndarray
 from ..comm.in_step import agree
 from ..comm.world import World, world_of
-from ..errors import LayoutError, WorldError
+from ..errors import LayoutError, WorldError, a_type
 from ..layout import Layout
 from ..lazy.sections import section_of
 from ..lazy.spread import place_of
@@ -27,7 +27,7 @@ def copy_between(source: Any, target: Any, *, world: Any = None) -> None:
     for name, array in (("source", source), ("target", target)):
         if array is not None and not isinstance(array, Handle):
             raise TypeError(
-                f"copy_between: {name} is an atoll array or None, not {type(array).__name__}"
+                f"copy_between: {name} must be an atoll array or None, not {a_type(array)}"
             )
     told = [None if array is None else _Fact.of(array, whole) for array in (source, target)]
     every = agree(whole.communicator, told, "copy_between()")
@@ -35,11 +35,11 @@ def copy_between(source: Any, target: Any, *, world: Any = None) -> None:
     wanted, into = _joined("target", [pair[1] for pair in every], whole)
     if given.shape != wanted.shape:
         raise LayoutError(
-            f"copy_between: the source has shape {given.shape}, the target {wanted.shape}"
+            f"copy_between: the source has shape {given.shape}, the target {wanted.shape}; the shapes must agree"
         )
     if not np.can_cast(dtype, into, "same_kind"):
         raise TypeError(
-            f"copy_between: elements of dtype {dtype} do not fit into a target of dtype {into}"
+            f"copy_between: elements of dtype {dtype} do not fit into a target of dtype {into}; convert the source by astype"
         )
     with nullcontext() if target is None else target.access() as block, whole:
         seen = _seen(block, wanted, into, whole)
@@ -63,7 +63,9 @@ class _Fact(NamedTuple):
         translated = whole.translate(place.world)
         ranks = tuple(rank for rank in translated if rank is not None)
         if len(ranks) < len(translated):
-            raise WorldError(f"copy_between: {place.world!r} is no part of {whole!r}")
+            raise WorldError(
+                f"copy_between: the array lies on {place.world!r}, which must be a part of {whole!r}"
+            )
         layout = array.layout.unpadded()
         table = np.array(ranks, np.int64)[layout.table]
         return cls(shape, dtype, Layout.of(layout.axes, whole.size, table), ranks)

@@ -13,7 +13,7 @@ from ..comm.communicator import Request
 from ..comm.windows import MUTEX, Target
 from ..comm.world import World
 from ..context.call_sites import site_text, user_site
-from ..errors import AtollError, LayoutIndexError
+from ..errors import AtollError, LayoutIndexError, a_type
 from ..layout import Layout
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
@@ -280,11 +280,15 @@ class OneSided:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise AtollError(f"{self._what} is closed; open the array again by atoll.onesided(a)")
+            raise AtollError(
+                f"{self._what} is closed, so it cannot be used; open the array again by atoll.onesided(a)"
+            )
 
     def _check_writeable(self) -> None:
         if not self._placed.writeable:
-            raise ValueError("onesided: the array is read-only; copy it first")
+            raise ValueError(
+                f"onesided: the array of shape {self.shape} is read-only; copy it first"
+            )
 
     def _near(self, region: Any, periodic: bool) -> Any:
         """The rank, its block and the local key of a region in one block that this process sees, by the short way."""
@@ -301,13 +305,19 @@ class OneSided:
         if out is None:
             return np.empty(shape, self.dtype)
         if not isinstance(out, np.ndarray):
-            raise TypeError(f"onesided: out is a NumPy array, not {type(out).__name__}")
+            raise TypeError(f"onesided: out must be a NumPy array, not {a_type(out)}")
         if out.shape != shape:
-            raise ValueError(f"onesided: out has shape {out.shape}, the region {shape}")
+            raise ValueError(
+                f"onesided: out has shape {out.shape}; it must have the shape of the region, {shape}"
+            )
         if not np.can_cast(self.dtype, out.dtype, "same_kind"):
-            raise TypeError(f"onesided: out has dtype {out.dtype}; the array has {self.dtype}")
+            raise TypeError(
+                f"onesided: out has dtype {out.dtype}; it must have that of the array, {self.dtype}"
+            )
         if not out.flags.writeable:
-            raise ValueError("onesided: out is read-only")
+            raise ValueError(
+                f"onesided: out, of shape {out.shape}, is read-only; give a writable array"
+            )
         return out
 
     def _cast_of(self, values: Any, function: Callable[..., Any] | None) -> np.dtype[Any]:
@@ -348,12 +358,12 @@ class OneSided:
             return np.broadcast_to(array, shape)
         except ValueError:
             raise ValueError(
-                f"onesided: values of shape {array.shape} do not broadcast to the region's shape {shape}"
+                f"onesided: values of shape {array.shape} do not broadcast to the region's shape {shape}; give as many values, or one"
             ) from None
 
     def _operation(self, op: str) -> Callable[..., Any] | None:
         if op not in OPERATIONS:
-            raise ValueError(f"accumulate: op is one of {', '.join(OPERATIONS)}, not {op!r}")
+            raise ValueError(f"accumulate: op must be one of {', '.join(OPERATIONS)}, not {op!r}")
         return OPERATIONS[op]
 
     def _located(self, indices: Any) -> tuple[tuple[int, ...], list[tuple[int, Array, Key]]]:
@@ -366,18 +376,20 @@ class OneSided:
         items = indices if isinstance(indices, tuple) else (indices,)
         if len(items) != len(self.shape):
             raise LayoutIndexError(
-                f"onesided: {len(items)} index arrays for {len(self.shape)} axes; give one for each axis, as a tuple"
+                f"onesided: {len(items)} index arrays for {len(self.shape)} axes; there must be one for each axis, in a tuple"
             )
         arrays = []
         for axis, (item, extent) in enumerate(zip(items, self.shape, strict=True)):
             array = np.asarray(item)
             if array.size and array.dtype.kind not in "iu":
-                raise TypeError(f"onesided: the index array of axis {axis} has dtype {array.dtype}")
+                raise TypeError(
+                    f"onesided: the index array of axis {axis} has dtype {array.dtype}; it must have integers"
+                )
             array = array.astype(np.int64)
             bad = array[(array < -extent) | (array >= extent)]
             if bad.size:
                 raise LayoutIndexError(
-                    f"onesided: index {int(bad[0])} is out of bounds for axis {axis} with size {extent}"
+                    f"onesided: index {int(bad[0])} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
                 )
             arrays.append(np.where(array < 0, array + extent, array))
         arrays = list(np.broadcast_arrays(*arrays))
@@ -548,14 +560,14 @@ class OneSided:
         items = index if isinstance(index, tuple) else (index,)
         if len(items) != len(self.shape):
             raise LayoutIndexError(
-                f"onesided: index {index!r} does not name one element of {len(self.shape)} axes"
+                f"onesided: the index {index!r} does not name one element of {len(self.shape)} axes; give an integer for each axis"
             )
         place = []
         for axis, (item, extent) in enumerate(zip(items, self.shape, strict=True)):
             number = item.__index__()
             if not -extent <= number < extent:
                 raise LayoutIndexError(
-                    f"onesided: index {number} is out of bounds for axis {axis} with size {extent}"
+                    f"onesided: index {number} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
                 )
             place.append(number % extent)
         return tuple(place)
@@ -575,7 +587,7 @@ def onesided(array: Any) -> OneSided:
     """
     if not isinstance(array, Handle):
         raise TypeError(
-            f"onesided() takes an atoll array, not {type(array).__name__}; atoll.asarray() makes one"
+            f"onesided() takes an atoll array, not {a_type(array)}; atoll.asarray() makes one"
         )
     return OneSided(array)
 

@@ -48,7 +48,7 @@ class Placed:
         self.layout: Layout = array.layout  # type: ignore[attr-defined]
         if not self.layout.is_dense:
             raise LayoutError(
-                "onesided: an axis of the layout has labels; one-sided operations need indices from 0 on"
+                "onesided: an axis of the layout has labels; one-sided operations need indices from 0 on: redistribute the array without labels"
             )
         self.cell: Cell | None = None
         """The cell of an array that stays in the window."""

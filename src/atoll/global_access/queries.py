@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import a_type
 from ..lazy.views import Handle
 
 Key = tuple[Any, ...]
@@ -16,7 +17,7 @@ def distribution(array: Any) -> tuple[Key | None, ...]:
     communication.
     """
     if not isinstance(array, Handle):
-        raise TypeError(f"distribution() takes an atoll array, not {type(array).__name__}")
+        raise TypeError(f"distribution() takes an atoll array, not {a_type(array)}")
     layout = array.layout  # type: ignore[attr-defined]
     return tuple(
         tuple(part.key for part in layout.region(rank)) if layout.local_size(rank) else None

@@ -49,10 +49,14 @@ def _spelled_out(key: Any, ndim: int) -> list[Any]:
     items = list(key) if isinstance(key, tuple) else [key]
     dots = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
-        raise LayoutIndexError("region: an index can have one ellipsis ('...') only")
+        raise LayoutIndexError(
+            f"region: the index {items!r} has several ellipses; an index can have one ellipsis ('...') only"
+        )
     missing = ndim - (len(items) - len(dots))
     if missing < 0:
-        raise LayoutIndexError(f"region: too many indices: {len(items)} for {ndim} axes")
+        raise LayoutIndexError(
+            f"region: too many indices: {len(items)} for {ndim} axes; there must be at most one for each axis"
+        )
     place = dots[0] if dots else len(items)
     items[place : place + len(dots)] = [slice(None)] * missing
     return items
@@ -84,7 +88,7 @@ def _listed(item: Any, axis: int, extent: int, periodic: bool) -> IndexSet:
     values = np.where(values < 0, values + extent, values)
     if len(np.unique(values)) != len(values):
         raise LayoutIndexError(
-            f"region: the integers of axis {axis} have some index twice; use gather() or scatter_add() for that"
+            f"region: the integers of axis {axis} must differ, and some index is there twice; use gather() or scatter_add() for that"
         )
     return listed(values)
 
@@ -93,7 +97,9 @@ def _wrapped(item: slice, axis: int, extent: int) -> range:
     """The indices of a slice of a periodic axis, before they wrap: bounds may be anywhere."""
     step = 1 if item.step is None else item.step.__index__()
     if step == 0:
-        raise LayoutIndexError(f"region: the step of axis {axis} is zero")
+        raise LayoutIndexError(
+            f"region: the step of axis {axis} is zero; it must be another number"
+        )
     first, last = (0, extent) if step > 0 else (extent - 1, -1)
     start = first if item.start is None else item.start.__index__()
     stop = last if item.stop is None else item.stop.__index__()

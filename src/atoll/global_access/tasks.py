@@ -27,7 +27,7 @@ def tasks(count: int, chunk: int = 1) -> Iterator[int]:
     total, at_once = as_integer(count), as_integer(chunk)
     if total < 0 or at_once < 1:
         raise ValueError(
-            f"tasks: {total} tasks, {at_once} at a time; there must be 0 or more tasks and 1 or more at a time"
+            f"tasks: there are {total} tasks, {at_once} at a time; there must be 0 or more tasks and 1 or more at a time"
         )
     communicator = current_world().communicator
     if communicator.counters is None:

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..context.call_sites import site_text
+from ..errors import a_type
 from .geometry import shape_text
 from .node import Node
 from .words import label, preformatted, scalar_text
@@ -42,7 +43,9 @@ def show(value: Any, *more: Any, form: str = "text") -> Drawing:
     """
     forms = {"text": _text, "dot": _dot, "svg": _svg}
     if form not in forms:
-        raise ValueError(f"graph.show: form {form!r}; there are {', '.join(map(repr, forms))}")
+        raise ValueError(
+            f"graph.show: form must be one of {', '.join(map(repr, forms))}, not {form!r}"
+        )
     return Drawing(forms[form](Listing([_node_of(item) for item in (value, *more)])))
 
 
@@ -51,7 +54,7 @@ def _node_of(value: Any) -> Node:
         return value
     recorded = getattr(type(value), "_node", None)
     if recorded is None:
-        raise TypeError(f"graph.show: a {type(value).__name__} has no expression; show an array")
+        raise TypeError(f"graph.show: needs an atoll array, not {a_type(value)}")
     node: Node = recorded(value)
     return node
 

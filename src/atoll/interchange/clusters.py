@@ -152,8 +152,7 @@ def grid_of(name: str, tiling: Sequence[int], pieces: Mapping[Position, Piece]) 
             raise ProtocolError(f"{name}: P4 position {position}: there is no such partition")
         if len(pieces[position].shape) != len(tiling):
             raise ProtocolError(
-                f"{name}: P3 position {position}: the partition has shape {pieces[position].shape}; the grid "
-                f"{tuple(tiling)} has {len(tiling)} dimensions"
+                f"{name}: P3 position {position}: the partition has shape {pieces[position].shape}; it must have the {len(tiling)} dimensions of the grid {tuple(tiling)}"
             )
     extents = extents_of(tiling, {position: piece.shape for position, piece in pieces.items()})
     for position, piece in pieces.items():

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ..comm.world import World, world_of
 from ..config import config
-from ..errors import ClusterError, ProtocolError
+from ..errors import ClusterError, ProtocolError, a_type
 from ..layout import Layout
 from .clusters import (
     BEAT,
@@ -181,8 +181,7 @@ class Inquiry:
         grid = grid_of(self.name, self.partitions.partition_tiling, pieces)
         if grid.shape != self.partitions.shape:
             raise ProtocolError(
-                f"{self.name}: P5: the partitions add up to shape {grid.shape}; shape is said to be "
-                f"{self.partitions.shape}"
+                f"{self.name}: P5: the partitions add up to shape {grid.shape}; it must be the shape that was given, {self.partitions.shape}"
             )
         return grid
 
@@ -286,14 +285,14 @@ def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
         own = _connected(name)
         if own != address:
             raise ClusterError(
-                f"{name}: this rank is connected to Ray at {own}, the rank with the data to {address}"
+                f"{name}: this rank is connected to Ray at {own}, the rank with the data to {address}; all ranks must use one cluster"
             )
         return
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error", namespace=NAMESPACE)
     except Exception as error:
         raise ClusterError(
-            f"{name}: no connection to Ray at {address}: {_summary(error)}"
+            f"{name}: there is no connection to Ray at {address}: {_summary(error)}"
         ) from error
     if stack is not None:
         stack.callback(ray.shutdown)
@@ -364,7 +363,9 @@ def _partitions(
     if isinstance(refs, RayPartitions):
         return refs
     if shape is None or tiling is None:
-        raise TypeError(f"{name}: references need the shape of the whole and partition_tiling")
+        raise TypeError(
+            f"{name}: references need the shape of the whole array and partition_tiling=; give both"
+        )
     return RayPartitions(refs, shape, tiling)
 
 
@@ -386,14 +387,13 @@ def by_position(refs: Any, tiling: Shape) -> dict[Position, Any]:
         flat = list(_flat(refs))
         if len(flat) != prod(tiling):
             raise ProtocolError(
-                f"P4: there are {len(flat)} references for a grid of {tiling}, which has "
-                f"{prod(tiling)} positions"
+                f"P4: there are {len(flat)} references for a grid of {tiling}; there must be {prod(tiling)}, as many as positions"
             )
         references = dict(zip(product(*map(range, tiling)), flat))
     wanted = set(product(*map(range, tiling)))
     for place in sorted(set(references) ^ wanted, key=str):
         what = "no reference" if place in wanted else "a reference outside of the grid"
-        raise ProtocolError(f"P4: position {place} has {what}; the grid is {tiling}")
+        raise ProtocolError(f"P4: position {place} has {what}; it must fit the grid {tiling}")
     for ref in references.values():
         _check_ref("refs", ref)
     return references
@@ -411,9 +411,7 @@ def _check_ref(what: str, ref: Any) -> None:
     import ray
 
     if not isinstance(ref, ray.ObjectRef):
-        raise ClusterError(
-            f"{what}: the handle {ref!r} is a {type(ref).__name__}; handles of Ray are ray.ObjectRef"
-        )
+        raise ClusterError(f"{what}: a handle must be a ray.ObjectRef, not {a_type(ref)}: {ref!r}")
 
 
 def _summary(error: Exception) -> str:

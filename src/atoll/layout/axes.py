@@ -144,7 +144,9 @@ class Axis(ABC):
 
     def _check(self, index: int) -> int:
         if not 0 <= index < self.size:
-            raise LayoutIndexError(f"axis map: index {index} is not in range({self.size})")
+            raise LayoutIndexError(
+                f"layout: index {index} is not in range({self.size}); it must be an index of the axis"
+            )
         return index
 
     def _check_array(self, indices: Indices) -> None:
@@ -487,8 +489,7 @@ class UnstructuredAxis(Axis):
     def _dense(self) -> None:
         if self.labels:
             raise LayoutError(
-                f"layout: the indices of an unstructured axis of size {self.size} are labels; "
-                "this needs indices that fill range(size)"
+                f"layout: the indices of an unstructured axis of size {self.size} are labels; this operation needs indices that fill range({self.size}): make the layout without labels=True"
             )
 
     def _table(self) -> Located:
@@ -508,7 +509,9 @@ class UnstructuredAxis(Axis):
             for coordinate, held in enumerate(self.sets):
                 if index in held:
                     return coordinate, held.local_of(index)
-            raise LayoutIndexError(f"axis map: no process holds the index {index}")
+            raise LayoutIndexError(
+                f"layout: no process holds the index {index}; it must be an index of the layout"
+            )
         owners, local = self._table()
         return int(owners[self._check(index)]), int(local[index])
 
@@ -520,7 +523,9 @@ class UnstructuredAxis(Axis):
     def owners(self, index: int) -> tuple[int, ...]:
         holders = tuple(c for c, held in enumerate(self.sets) if index in held)
         if not holders:
-            raise LayoutIndexError(f"axis map: no process holds the index {index}")
+            raise LayoutIndexError(
+                f"layout: no process holds the index {index}; it must be an index of the layout"
+            )
         return holders
 
     def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:

@@ -137,7 +137,9 @@ class Layout:
         if table.shape == grid:
             table = table[..., None]
         if table.shape[:-1] != grid:
-            raise LayoutError(f"layout: ranks of shape {table.shape} for a grid {grid}")
+            raise LayoutError(
+                f"layout: ranks have shape {table.shape}; they must have the shape of the grid, {grid}, with or without one more axis for copies"
+            )
         read_ranks(table.ravel().tolist(), processes)
         return cls._of(axes, processes, table.shape[-1], table)
 
@@ -272,14 +274,16 @@ class Layout:
         for axis, (coordinate, count) in enumerate(zip(coordinates, self.grid, strict=True)):
             if not 0 <= coordinate < count:
                 raise LayoutIndexError(
-                    f"layout: coordinate {coordinate} of axis {axis} is not in range({count})"
+                    f"layout: coordinate {coordinate} of axis {axis} is not in range({count}); the grid {self.grid} has {count} processes there"
                 )
         return self.ranks_at(coordinates)[0]
 
     def _seat(self, rank: int) -> int:
         """The place of a rank in the table, -1 if it has none."""
         if not 0 <= rank < self.processes:
-            raise LayoutError(f"layout: rank {rank} is not in range({self.processes})")
+            raise LayoutError(
+                f"layout: rank {rank} is not in range({self.processes}); the layout must be asked about its own ranks, 0 to {self.processes - 1}"
+            )
         if self._table is None:
             return rank if rank < self.cells * self.copies else -1
         if not self._inverse:
@@ -359,7 +363,9 @@ class Layout:
     def _index(self, index: Any, what: str) -> tuple[Any, ...]:
         items = tuple(index) if isinstance(index, (tuple, list)) else (index,)
         if len(items) != self.ndim:
-            raise LayoutIndexError(f"layout: {what} {index!r} does not have {self.ndim} items")
+            raise LayoutIndexError(
+                f"layout: {what} {index!r} does not have {self.ndim} items; give one for each axis of the shape {self.shape}"
+            )
         return items
 
     def owners(self, index: int | Sequence[int]) -> tuple[int, ...]:
@@ -395,7 +401,9 @@ class Layout:
         items = self._index(local, "local index")
         place = self.coordinates(rank)
         if place is None:
-            raise LayoutIndexError(f"layout: rank {rank} holds nothing")
+            raise LayoutIndexError(
+                f"layout: rank {rank} holds nothing, so it has no local index; ask a rank of {self.ranks}"
+            )
         return tuple(axis.owned(c).global_of(i) for axis, c, i in zip(self.axes, place, items))
 
     # Derived layouts
@@ -459,7 +467,9 @@ class Layout:
         """The layout of the transpose, which moves nothing."""
         order = tuple(reversed(range(self.ndim))) if axes is None else self._axes(axes)
         if sorted(order) != list(range(self.ndim)):
-            raise LayoutError(f"layout: {axes!r} is not a permutation of {self.ndim} axes")
+            raise LayoutError(
+                f"layout: {axes!r} is not a permutation of {self.ndim} axes; name each of 0 to {self.ndim - 1} once"
+            )
         return self._derived(
             [self.axes[axis] for axis in order], self.table.transpose(*order, self.ndim)
         )
@@ -486,7 +496,9 @@ class Layout:
         total = self.ndim + len(places)
         new = {place % total for place in places}
         if len(new) != len(places) or not all(-total <= place < total for place in places):
-            raise LayoutError(f"layout: {axis!r} does not name new axes of {total}")
+            raise LayoutError(
+                f"layout: {axis!r} does not name new axes of {total}; name different ones, from {-total} to {total - 1}"
+            )
         return self.sliced(tuple(None if number in new else slice(None) for number in range(total)))
 
     def broadcast(self, shape: int | Sequence[int]) -> Layout:
@@ -496,7 +508,9 @@ class Layout:
         if extra < 0 or any(
             axis.size not in (1, extent) for axis, extent in zip(self.axes, extents[extra:])
         ):
-            raise LayoutError(f"layout: {self.shape} does not broadcast to {extents}")
+            raise LayoutError(
+                f"layout: {self.shape} does not broadcast to {extents}; axes must have the same extents, or extent 1"
+            )
         axes: list[Axis] = [BlockAxis(extent, (0, extent)) for extent in extents[:extra]]
         for axis, extent in zip(self.axes, extents[extra:]):
             axes.append(axis if axis.size == extent else axis.stretched(extent))
@@ -513,10 +527,12 @@ class Layout:
         for axis in _several(axes):
             number = whole_number(axis, "layout: an axis")
             if not -self.ndim <= number < self.ndim:
-                raise LayoutIndexError(f"layout: axis {number} of an array of {self.ndim} axes")
+                raise LayoutIndexError(
+                    f"layout: there is no axis {number} of an array of {self.ndim} axes; axes are {-self.ndim} to {self.ndim - 1}"
+                )
             numbers.append(number % self.ndim)
         if len(set(numbers)) != len(numbers):
-            raise LayoutError(f"layout: {axes!r} names an axis twice")
+            raise LayoutError(f"layout: {axes!r} names an axis twice; the axes must differ")
         return tuple(numbers)
 
     # Pictures

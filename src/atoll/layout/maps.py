@@ -104,7 +104,9 @@ class Block(Map):
     def __post_init__(self) -> None:
         if isinstance(self.bounds, str):
             if self.bounds != "ceil":
-                raise LayoutError(f"Block: bounds are {self.bounds!r}; the only word is 'ceil'")
+                raise LayoutError(
+                    f"Block: bounds is {self.bounds!r}; it must be None, 'ceil', or a sequence of integers"
+                )
         elif self.bounds is not None:
             items = _items(self.bounds, "Block: bounds")
             numbers = tuple(whole_number(item, "Block: a bound") for item in items)
@@ -134,8 +136,7 @@ class Block(Map):
                 )
             if len(bounds) != processes + 1:
                 raise LayoutError(
-                    f"{place} block bounds {bounds}; {processes} processes need "
-                    f"{processes + 1} bounds"
+                    f"{place} block bounds {bounds}; {processes} processes need {processes + 1} bounds, not {len(bounds)}"
                 )
         halos, ends = _padded(self.padding, bounds, self.periodic, place)
         return BlockAxis(size, bounds, halos, ends, self.periodic)
@@ -164,7 +165,7 @@ def _padded(
         widths = [(single[0], single[1])] * processes
     if len(widths) != processes:
         raise LayoutError(
-            f"{place} padding for {len(widths)} processes; there are {processes} along the axis"
+            f"{place} padding for {len(widths)} processes; it must be one pair (left, right), or one for each of the {processes} processes along the axis"
         )
     if not any(left or right for left, right in widths):
         return None, (0, 0)
@@ -173,12 +174,11 @@ def _padded(
         owned = bounds[coordinate + 1] - bounds[coordinate]
         if end > owned:
             raise LayoutError(
-                f"{place} boundary padding {end} on the {side} of process {coordinate}, which owns "
-                f"{owned}; boundary padding is part of what the process owns"
+                f"{place} boundary padding {end} on the {side} of process {coordinate}, which owns {owned} elements; boundary padding is part of what the process owns, so it must not be wider"
             )
     if processes == 1 and sum(ends) > bounds[-1]:
         raise LayoutError(
-            f"{place} boundary padding {ends} on {bounds[-1]} elements; the two sides must not meet"
+            f"{place} boundary padding {ends} on {bounds[-1]} elements; the two sides must not meet: choose smaller padding"
         )
     if not periodic:
         widths[0] = (0, widths[0][1])
@@ -189,8 +189,7 @@ def _padded(
             owned = bounds[other + 1] - bounds[other]
             if width > owned:
                 raise LayoutError(
-                    f"{place} communication padding {width} on the {side} of process {coordinate}; "
-                    f"its neighbour, process {other}, owns only {owned}"
+                    f"{place} communication padding {width} on the {side} of process {coordinate}, but its neighbour, process {other}, owns only {owned} elements; choose smaller padding or larger blocks"
                 )
     halos = tuple(widths) if any(left or right for left, right in widths) else None
     return halos, ends
@@ -213,7 +212,7 @@ class Undistributed(Map):
     def bind(self, size: int, processes: int, axis: int) -> BlockAxis:
         if processes != 1:
             raise LayoutError(
-                f"layout: axis {axis} is undistributed; the grid has {processes} processes along it"
+                f"layout: axis {axis} is undistributed, but the grid has {processes} processes along it; the grid must have 1 there, or the axis another map, such as 'b'"
             )
         return Block(None, self.padding, self.periodic).bind(size, 1, axis)
 
@@ -270,7 +269,9 @@ class Unstructured(Map):
         for process, given in enumerate(_items(self.indices, "Unstructured: indices")):
             sets.append(_index_set(given, f"Unstructured: the indices of process {process}"))
         if not sets:
-            raise LayoutError("Unstructured: indices are empty; there must be some per process")
+            raise LayoutError(
+                "Unstructured: indices is empty; it must have a sequence of indices for each process"
+            )
         object.__setattr__(self, "indices", tuple(sets))
         object.__setattr__(self, "one_to_one", _flag(self.one_to_one, "Unstructured: one_to_one"))
         object.__setattr__(self, "labels", _flag(self.labels, "Unstructured: labels"))
@@ -282,8 +283,7 @@ class Unstructured(Map):
         place = f"layout: axis {axis} has"
         if len(self.indices) != processes:
             raise LayoutError(
-                f"{place} indices for {len(self.indices)} processes; there are {processes} "
-                "along the axis"
+                f"{place} indices for {len(self.indices)} processes; there must be one sequence for each of the {processes} processes along the axis"
             )
         held = [part.array() for part in self.indices]
         if self.one_to_one or not self.labels:
@@ -303,13 +303,11 @@ class Unstructured(Map):
         if not self.labels and len(values) != size:
             lost = np.setdiff1d(np.arange(size), values)
             raise LayoutError(
-                f"{place} no process for {len(lost)} of its {size} indices, the first is "
-                f"{int(lost[0])}; every index must be held, or the indices be declared as labels"
+                f"{place} no process for {len(lost)} of its {size} indices, the first is {int(lost[0])}; every index must be on a process, or the indices be declared as labels (labels=True)"
             )
         if self.one_to_one and (counts > 1).any():
             raise LayoutError(
-                f"{place} the index {int(values[counts > 1][0])} on several processes; with "
-                "one_to_one each index is on one"
+                f"{place} the index {int(values[counts > 1][0])} on several processes; with one_to_one=True each index must be on one"
             )
 
     def __repr__(self) -> str:
@@ -330,7 +328,9 @@ def _index_set(given: object, what: str) -> IndexSet:
         raise LayoutError(f"{what} must be integers in one dimension, not {given!r}")
     values, counts = np.unique(array, return_counts=True)
     if (counts > 1).any():
-        raise LayoutError(f"{what} have {int(values[counts > 1][0])} twice; they must be distinct")
+        raise LayoutError(
+            f"{what} contain {int(values[counts > 1][0])} twice; they must be distinct"
+        )
     return listed(array.astype(np.int64))
 
 
@@ -390,11 +390,13 @@ def read_key(key: Any, shape: tuple[int, ...]) -> list[range | int | None]:
     items = list(key) if isinstance(key, tuple) else [key]
     dots = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
-        raise LayoutIndexError("layout: an index can have one ellipsis ('...') only")
+        raise LayoutIndexError(
+            f"layout: the index {key!r} has {len(dots)} ellipses; an index can have one ellipsis ('...') only"
+        )
     missing = len(shape) - sum(item is not None and item is not Ellipsis for item in items)
     if missing < 0:
         raise LayoutIndexError(
-            f"layout: too many indices: {len(shape) - missing} for {len(shape)} axes"
+            f"layout: too many indices: {len(shape) - missing} for {len(shape)} axes; there must be at most one for each axis of the shape {shape}"
         )
     place = dots[0] if dots else len(items)
     items[place : place + 1] = [slice(None)] * missing
@@ -411,11 +413,13 @@ def read_key(key: Any, shape: tuple[int, ...]) -> list[range | int | None]:
             number = item.__index__()
             if not -extent <= number < extent:
                 raise LayoutIndexError(
-                    f"layout: index {number} is out of bounds for axis {axis} with size {extent}"
+                    f"layout: index {number} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
                 )
             result.append(number % extent)
         else:
-            raise LayoutError(f"layout: {item!r} is not an integer, a slice, ... or None")
+            raise LayoutError(
+                f"layout: {item!r} is not an integer, a slice, ... or None; a layout can be indexed by these only"
+            )
         axis += 1
     return result
 
@@ -427,10 +431,14 @@ def read_maps(given: str | Map | Sequence[Any] | None, ndim: int) -> tuple[Map, 
     if isinstance(given, Map):
         given = (given,)
     if not isinstance(given, Iterable):
-        raise LayoutError(f"layout: maps are {given!r}; they must be a word or a sequence")
+        raise LayoutError(
+            f"layout: maps are {given!r}; they must be a string such as 'bn', or a sequence with a map for each axis"
+        )
     chosen = tuple(as_map(item, axis) for axis, item in enumerate(given))
     if len(chosen) != ndim:
-        raise LayoutError(f"layout: {len(chosen)} maps {given!r} for an array of {ndim} axes")
+        raise LayoutError(
+            f"layout: {len(chosen)} maps {given!r} for an array of {ndim} axes; there must be one for each axis"
+        )
     return chosen
 
 
@@ -438,13 +446,13 @@ def read_ranks(ranks: Iterable[int], processes: int) -> list[int]:
     """Distinct ranks of a world of ``processes``."""
     members = [whole_number(rank, "layout: a rank") for rank in ranks]
     if not members:
-        raise LayoutError("layout: ranks are empty; at least one must take part")
+        raise LayoutError("layout: ranks is empty; it must name at least one rank")
     seen: set[int] = set()
     for rank in members:
         if not 0 <= rank < processes:
-            raise LayoutError(f"layout: ranks have {rank}; they must be in range({processes})")
+            raise LayoutError(f"layout: ranks contains {rank}; ranks must be in range({processes})")
         if rank in seen:
-            raise LayoutError(f"layout: ranks have {rank} twice")
+            raise LayoutError(f"layout: ranks contains {rank} twice; the ranks must differ")
         seen.add(rank)
     return members
 
@@ -460,12 +468,13 @@ def read_grid(
             for axis, count in enumerate(given if isinstance(given, Iterable) else (given,))
         )
         if len(grid) != len(shape):
-            raise LayoutError(f"layout: grid {grid} for an array of {len(shape)} axes")
+            raise LayoutError(
+                f"layout: grid {grid} for an array of {len(shape)} axes; it must have one number for each axis"
+            )
         for axis, (count, wish) in enumerate(zip(grid, asked)):
             if wish not in (None, count):
                 raise LayoutError(
-                    f"layout: axis {axis} has {maps[axis]!r}, which is for {wish} processes; "
-                    f"the grid {grid} has {count} there"
+                    f"layout: axis {axis} has {maps[axis]!r}, which is for {wish} processes, but the grid {grid} has {count} there; these numbers must agree"
                 )
     else:
         fixed = prod(wish for wish in asked if wish is not None)
@@ -475,7 +484,6 @@ def read_grid(
         grid = tuple(spread.get(axis, wish or 1) for axis, wish in enumerate(asked))
     if prod(grid) > present:
         raise LayoutError(
-            f"layout: grid {grid} needs {prod(grid)} processes; there are {present}: "
-            f"atoll run -n {prod(grid)} ..."
+            f"layout: the grid {grid} needs {prod(grid)} processes, but there are {present}; run the program on as many: atoll run -n {prod(grid)} ..."
         )
     return grid

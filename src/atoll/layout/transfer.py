@@ -158,8 +158,7 @@ def transfer(source: Layout, target: Layout, rank: int) -> Transfer:
     """What ``rank`` sends, receives and copies when an array goes from one layout to another."""
     if source.shape != target.shape or source.processes != target.processes:
         raise LayoutError(
-            f"layout: no transfer from {source.shape} on {source.processes} processes to "
-            f"{target.shape} on {target.processes}; shapes and worlds must agree"
+            f"layout: there is no transfer from {source.shape} on {source.processes} processes to {target.shape} on {target.processes}; shapes and worlds must agree"
         )
     wanted: tuple[Record, ...] = ()
     if target.coordinates(rank) is not None:

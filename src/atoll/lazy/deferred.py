@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ..context.call_sites import user_site
-from ..errors import DeferredValueError
+from ..errors import DeferredValueError, a_type
 from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, Site, source
 from ..ops.table import DEFERRED
@@ -79,7 +79,7 @@ def recorded(handle: Handle) -> None:
     assert array is not None
     if array.base is not None or getrefcount(array) > _HOLDERS:
         raise DeferredValueError(
-            "a dataflow array has no value yet that could be written into memory that others see; write into a copy"
+            "a dataflow array has no value yet that could be written into memory that others see; write into a copy of that memory"
         )
     handle._np = None
     handle._cell = Cell(source(array, strided(array.shape, array.dtype, array.strides)))
@@ -154,8 +154,7 @@ class Call:
         for result in results:
             if not isinstance(result, (np.ndarray, np.generic)):
                 raise DeferredValueError(
-                    f"{self.name}: it answers with a {type(result).__name__}, and the values that decide "
-                    "are not there yet"
+                    f"{self.name}: it answers with {a_type(result)}, and the values that decide are not known before the graph is run"
                 )
         # a result that is a view of an argument must not keep, or be changed with, its memory
         owned = [np.asarray(r) for r in results]
@@ -242,7 +241,7 @@ def _forms(call: Call, nodes: Sequence[Node]) -> list[tuple[tuple[int, ...], np.
         raise refusal
     if any(form != forms[0] for form in forms):
         raise DeferredValueError(
-            f"{call.name}: the shape of its result depends on values that are not there yet"
+            f"{call.name}: the shape of its result depends on values that are not known before the graph is run"
         )
     return forms[0]
 

@@ -13,6 +13,7 @@ from ..context import statistics
 from ..context.caches import remembered
 from ..context.divergence import asking_for
 from ..context.threads import turn
+from ..errors import a_type
 from ..exchange.halo import exchange_halos
 from ..graph.geometry import dense
 from ..graph.node import source, view_of
@@ -176,9 +177,13 @@ class Distributed(Handle):
     def redistribute(self, layout: Layout) -> Any:
         """The same value, lying as ``layout`` says: an array of its own. Collective."""
         shape = self._geometry.shape if self._np is None else self._np.shape
+        if not isinstance(layout, Layout):
+            raise TypeError(
+                f"redistribute: the layout must be an atoll.Layout, not {a_type(layout)}"
+            )
         if layout.shape != shape:
             raise ValueError(
-                f"redistribute: the layout is for shape {layout.shape}, the array has shape {shape}"
+                f"redistribute: the layout is for shape {layout.shape}, but the array has shape {shape}; both must agree: atoll.Layout({shape})"
             )
         world = self.world
         must_travel(self._shape_of_view().dtype)

@@ -147,7 +147,8 @@ def warn(name: str) -> None:
     if frame is None:
         return
     warnings.warn_explicit(
-        f"atoll has no kernel for {name} yet: NumPy runs it on the data, on one core",
+        f"atoll has no kernel for {name} yet: NumPy computes it from the whole array, on one core. To hide this warning: "
+        "warnings.simplefilter('ignore', atoll.errors.FallbackWarning)",
         FallbackWarning,
         frame.f_code.co_filename,
         frame.f_lineno,

@@ -11,7 +11,7 @@ from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
 from ..context.caches import Memo
-from ..errors import LayoutError
+from ..errors import LayoutError, a_type
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
 from ..graph.node import Node, new, source, view_of
@@ -90,13 +90,17 @@ def default_place(
     is made ``among`` arrays on ranks, unless it is small."""
     world = current_world()
     if layout is not None:
+        if not isinstance(layout, Layout):
+            raise TypeError(
+                f"layout: must be an atoll.Layout, not {a_type(layout)}; make it by atoll.Layout({shape})"
+            )
         if layout.shape != shape:
             raise LayoutError(
-                f"layout: it is for shape {layout.shape}, the array has shape {shape}"
+                f"layout: it is for shape {layout.shape}, but the array has shape {shape}; both must agree: atoll.Layout({shape})"
             )
         if layout.processes != world.size:
             raise LayoutError(
-                f"layout: it is for {layout.processes} ranks, the current world has {world.size}"
+                f"layout: it is for {layout.processes} ranks, but the current world has {world.size}; it must be made in the world of the array"
             )
         return chosen(layout, world)
     if world.size == 1 or not shape or (is_small(shape) if among else is_modest(shape)):

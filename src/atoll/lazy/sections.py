@@ -204,7 +204,7 @@ def block_of_view(block: Array, place: Place, view: Geometry) -> Array:
     choice = None if shown is None else choice_of(shown)
     if shown is None or choice is None:
         raise ValueError(
-            "local: this view of a distributed array selects no block of it; copy the view first"
+            "local: this view of a distributed array selects no block of it; copy the view first: a.copy().local"
         )
     key, taken = choice
     part = layout.slicing(key).local(inner, rank)

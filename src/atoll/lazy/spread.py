@@ -39,8 +39,7 @@ def world_of(values: Iterable[Any]) -> World | None:
             continue
         if world is not None and place.world is not world and place.world != world:
             raise WorldError(
-                f"one operand lies on {world!r}, another on {place.world!r}; "
-                "arrays of different worlds do not mix"
+                f"one operand lies on {world!r}, another on {place.world!r}; arrays of different worlds do not mix: copy one by atoll.copy_between"
             )
         world = place.world
     return None if not free() else world

@@ -37,14 +37,14 @@ def _names(text: str) -> list[str]:
     for name in names:
         if not name.isidentifier():
             raise argparse.ArgumentTypeError(
-                f"{name!r} is no name of a variable; write names as a,b,c"
+                f"{name!r} must be the name of a variable; write names as a,b,c"
             )
     return names
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+        raise argparse.ArgumentTypeError(f"{text!r} must be a number of at least 1")
     return int(text)
 
 

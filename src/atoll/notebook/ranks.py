@@ -115,7 +115,9 @@ class Ranks:
         places = sorted(result.get() for result in results)
         expected = [(rank, self.size) for rank in range(self.size)]
         if [place[:2] for place in places] != expected:
-            raise LaunchError(f"%%ranks {self.size}: the engines are other ranks: {places}")
+            raise LaunchError(
+                f"%%ranks {self.size}: the engines must be the ranks that were started, and are others: {places}"
+            )
         self._processes = [process for _, _, process in places]
 
     def _send(self, function: Callable[..., Any], *args: Any) -> list[Any]:

@@ -57,8 +57,7 @@ class Entry(Op):
         for arg in placed[1:]:
             if arg.place.world is not world and arg.place.world != world:
                 raise WorldError(
-                    f"{what}: one operand lies on {world!r}, another on {arg.place.world!r}; "
-                    "arrays of different worlds do not mix"
+                    f"{what}: one operand lies on {world!r}, another on {arg.place.world!r}; arrays of different worlds do not mix: copy one by atoll.copy_between"
                 )
 
 

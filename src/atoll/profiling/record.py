@@ -107,7 +107,7 @@ def record_in(path: str) -> Record:
     header = np.frombuffer(memory, np.int64, len(Header)) if len(memory) > 4096 else None
     if header is None or header[Header.MAGIC] != MAGIC or header[Header.VERSION] != VERSION:
         raise ConfigError(
-            f"{path!r} is no record of a profile by this version of atoll; record it again"
+            f"{path!r} is not a record of a profile by this version of atoll; record it again"
         )
     parts = Parts(int(header[Header.LINES]), int(header[Header.CAPACITY]))
     return _record(*parts.views(memory), texts)

@@ -176,7 +176,7 @@ def _read(folder: int, key: str) -> bytes | None:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-            raise _UnusableError(f"{key} is no file of a kernel")
+            raise _UnusableError(f"{key} is not a compiled kernel")
         _check_owner(key, status)
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(status.st_size)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ...comm.world import World
 from ...config import config
-from ...errors import ClusterError
+from ...errors import ClusterError, a_type
 from ..clusters import Position, locally
 
 QUIET = 5.0
@@ -150,9 +150,7 @@ def own_client(given: Any) -> Any:
         except ValueError:
             return None
     if not isinstance(given, distributed.Client):
-        raise TypeError(
-            f"client is a {type(given).__name__}; it must be a distributed.Client or an address"
-        )
+        raise TypeError(f"client must be a distributed.Client or an address, not {a_type(given)}")
     return given
 
 
@@ -170,7 +168,7 @@ def _open(link: Link, stack: ExitStack) -> Any:
         )
     except Exception as error:
         raise ClusterError(
-            f"no connection to the scheduler at {link.address} ({type(error).__name__}: {error})"
+            f"there is no connection to the scheduler at {link.address} ({type(error).__name__}: {error}); check that it runs there, and that this host reaches it"
         ) from error
     stack.callback(client.close)
     return client
@@ -186,7 +184,9 @@ def link_of(name: str, client: Any) -> Link | None:
     if client is None:
         return None
     if client.asynchronous:
-        raise TypeError(f"{name}: the client is asynchronous; a synchronous one is needed")
+        raise TypeError(
+            f"{name}: the client {client!r} is asynchronous, and atoll needs a synchronous one: distributed.Client(address)"
+        )
     if client.status != "running":
         raise lost(client)
     security = client.security

@@ -98,7 +98,9 @@ def _scatter(
     """Send the chunks to the workers, each its share; the futures that keep them there."""
     workers = sorted(ask(client, client.ncores))
     if not workers:
-        raise ClusterError(f"to_dask: the cluster at {address_of(client)} has no workers")
+        raise ClusterError(
+            f"to_dask: the cluster at {address_of(client)} has no workers; start some"
+        )
     shared = address_of(client).startswith("inproc")
     futures: dict[Position, Any] = {}
     shares: dict[str, list[Position]] = {}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...comm.world import World, world_of
-from ...errors import ClusterError, ProtocolError
+from ...errors import ClusterError, ProtocolError, a_type
 from ..clusters import (
     BEAT,
     Grid,
@@ -56,7 +56,9 @@ class DaskPartitions:
         self._collection = collection
         self._client = own_client(client)
         if link_of("DaskPartitions", self._client) is None:
-            raise TypeError("DaskPartitions: there is no distributed.Client; start or give one")
+            raise TypeError(
+                "DaskPartitions: there is no distributed.Client; start one, or give it by client="
+            )
         self._arrival: Arrival | None = None
         self._grid: Grid | None = None
 
@@ -79,14 +81,15 @@ def gather(handles: Any) -> Any:
     for future in futures:
         if not isinstance(future, distributed.Future):
             raise ClusterError(
-                f"get: the handle {future!r} is a {type(future).__name__}; handles of this "
-                "container are distributed.Future"
+                f"get: a handle of this container must be a distributed.Future, not {a_type(future)}: {future!r}"
             )
     if not futures:
         return []
     client = futures[0].client or own_client(None)
     if client is None:
-        raise ClusterError("get: these futures came by pickle, and no distributed.Client is here")
+        raise ClusterError(
+            "get: these futures came by pickle, and this process has no distributed.Client; make one for the same scheduler first"
+        )
     strangers = [future for future in futures if future.client is None]
     for (
         future
@@ -242,13 +245,12 @@ def check_frame(name: str, frame: Any) -> None:
     if len(set(kinds.values())) > 1:
         listed = ", ".join(f"{label}: {kind}" for label, kind in list(kinds.items())[:8])
         raise ProtocolError(
-            f"{name}: P7: the columns have different dtypes ({listed}); an array has one: select "
-            "columns, or use astype"
+            f"{name}: P7: the columns must have one dtype, and have several ({listed}); select columns, or use astype"
         )
     for label, kind in kinds.items():
         if not isinstance(kind, np.dtype) or kind.hasobject:
             raise ProtocolError(
-                f"{name}: D1: column {label} has dtype {kind}, which is none of an array's; use astype"
+                f"{name}: D1: column {label} has dtype {kind}, which NumPy's arrays do not have; use astype"
             )
 
 

@@ -65,8 +65,7 @@ def to_distarray(array: Any, version: str = DEFAULT_VERSION) -> dict[str, Any]:
         memoryview(buffer.data)
     except (ValueError, TypeError, BufferError) as error:
         raise BufferTypeError(
-            f"__distarray__: dtype {buffer.dtype} has no buffer export ({error}); view the array as one "
-            "that has, such as int64"
+            f"__distarray__: dtype {buffer.dtype} has no buffer export ({error}); view the array as another dtype, such as int64"
         ) from None
     return {
         "__version__": version,
@@ -84,7 +83,7 @@ def is_legacy(version: str) -> bool:
         if parts[0] == "1" or parts[:2] == ["0", "10"]:
             return False
     raise ProtocolError(
-        f"to_distarray: version is {version!r}; atoll writes 1.x.y, 0.10.x and 0.9.x"
+        f"to_distarray: version is {version!r}; it must be 1.x.y, 0.10.x or 0.9.x, which atoll writes"
     )
 
 

@@ -40,14 +40,13 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
     collective; later ones communicate nothing if nothing is pending.
     """
     if dialect not in ("spec", "heat"):
-        raise ValueError(f"to_partitioned: dialect is {dialect!r}; it must be 'spec' or 'heat'")
+        raise ValueError(f"to_partitioned: dialect must be 'spec' or 'heat', not {dialect!r}")
     layout, world = array.layout, array.world
     tiles = [_tiles(axis, k) for k, axis in enumerate(layout.axes)]
     tiling = tuple([len(axis.lengths) for axis in tiles])
     if prod(tiling) > MOST_PARTITIONS:
         raise ProtocolError(
-            f"__partitioned__: the layout has {prod(tiling)} partitions, more than {MOST_PARTITIONS}; "
-            "redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
+            f"__partitioned__: the layout has {prod(tiling)} partitions, and can have {MOST_PARTITIONS} at most; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
         )
     array._evaluate()
     places: Sequence[Any] = (
@@ -98,7 +97,7 @@ def get(handles: Any) -> Any:
         raise ProtocolError("get: the partition lies on another rank, and its data is None here")
     if not isinstance(handles, Sequence | Iterator) or isinstance(handles, str | bytes):
         raise ProtocolError(
-            f"get: a {kind_name(handles)} is no handle of this array; handles are the data in its partitions"
+            f"get: a handle must be the data of a partition of this array, not a {kind_name(handles)}"
         )
     return [get(handle) for handle in handles]
 
@@ -126,14 +125,11 @@ def _tiles(axis: Axis, number: int) -> Tiles:
             block += 1
             if block > MOST_PARTITIONS:
                 raise ProtocolError(
-                    f"__partitioned__: axis {number} is cyclic in blocks of {axis.block_size}, more than "
-                    f"{MOST_PARTITIONS} partitions; redistribute the array to blocks first: "
-                    "a.redistribute(atoll.Layout(a.shape))"
+                    f"__partitioned__: axis {number} is cyclic in blocks of {axis.block_size}, which gives more than {MOST_PARTITIONS} partitions, the most there can be; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
                 )
         return Tiles(tuple(lengths) or (0,), tuple(coordinates) or (0,))
     raise ProtocolError(
-        f"__partitioned__: axis {number} is unstructured, and no grid of rectangles says who has what; "
-        "redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
+        f"__partitioned__: axis {number} is unstructured, so its parts are not rectangles, which the protocol needs; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
     )
 
 

@@ -100,7 +100,7 @@ class _Importer:
         if any(dtype != dtypes[0] for dtype in dtypes):
             listed = ", ".join(sorted({str(dtype) for dtype in dtypes}))
             raise ProtocolError(
-                f"{self.name}: P7: the partitions have dtypes {listed}; an array has one"
+                f"{self.name}: P7: the partitions must have one dtype, and have {listed}"
             )
         if arrangement is None:
             self._copies(True, "the partitions must move")
@@ -220,8 +220,7 @@ class _Arrivals:
             self.dtype, self._first = array.dtype, position
         elif array.dtype != self.dtype:
             raise ProtocolError(
-                f"P7 position {position}: its data has dtype {array.dtype}, that of position "
-                f"{self._first} has {self.dtype}"
+                f"P7 position {position}: its data has dtype {array.dtype}; it must have that of position {self._first}, {self.dtype}"
             )
         self.direct = self.direct and own
         self.arrays[position] = array
@@ -253,7 +252,7 @@ def fetch(
                 raise ProtocolError(f"{refused.rule} position {position}: {refused}") from refused
             if array.shape != shape:
                 raise ProtocolError(
-                    f"P8 position {position}: its data has shape {array.shape}, it is said to be {shape}"
+                    f"P8 position {position}: its data has shape {array.shape}; it must have the shape that __partitioned__ gives, {shape}"
                 )
             take(position, array, own and shares(value, array))
 
@@ -277,8 +276,7 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
         every = []
     if len(every) != len(handles):
         raise ProtocolError(
-            f"P12: get was called with {len(handles)} handles and returned a {kind_name(data)}, not a sequence of "
-            "as many data"
+            f"P12: get was called with {len(handles)} handles and returned a {kind_name(data)}; it must return a sequence of as many data"
         )
     return every
 
