@@ -140,6 +140,19 @@ def test_variables_are_kept_pushed_and_pulled(notebook):
     assert "there is no variable 'nothing' on the ranks" in str(ran.error)
 
 
+def test_variables_that_cannot_travel_are_named(notebook):
+    notebook.run("import threading\nlock = threading.Lock()\nclass Mine: pass\nmine = Mine()")
+    ran = notebook.run("%%ranks --push lock\n1", CellError)
+    assert re.search("--push lock: TypeError: cannot pickle", str(ran.error))
+    ran = notebook.run("%%ranks --push mine\n1", CellError)
+    assert "--push mine: " in str(ran.error)
+    assert "the ranks have to define as well" in str(ran.error)
+    ran = notebook.run("%%ranks --pull c\nclass C: pass\nc = C()", CellError)
+    assert "--pull c: " in str(ran.error)
+    ran = notebook.run("%%ranks\nawait nothing", Exception)
+    assert "cannot use `await`" in str(ran.error)
+
+
 def test_a_failing_rank_shows_its_traceback_and_arrays_are_kept(notebook):
     ran = notebook.run("%%ranks\nif np.world.rank == 1:\n    1 / 0", CellError)
     assert str(ran.error) == "rank 1 of 2 failed: ZeroDivisionError: division by zero"

@@ -85,6 +85,8 @@ class RanksMagics(Magics):  # type: ignore[misc]
         for name in request.push:
             if name not in namespace:
                 raise UsageError(f"%%ranks --push: there is no variable {name!r} in the notebook")
+        if self.shell.should_run_async(cell, transformed_cell=self.shell.transform_cell(cell)):
+            raise UsageError("%%ranks: a cell on ranks cannot use `await` outside of a function")
         ranks = self._started(request.size, request.threads)
         if request.push:
             ranks.push({name: namespace[name] for name in request.push})

@@ -13,6 +13,7 @@ from ..graph.words import preformatted
 from ..startup import rank_words, without_rank
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_CELLS = re.compile(r"(?<=ipykernel_)\d+")
 _SHOWN = 3
 """How many different failures are shown with their tracebacks."""
 
@@ -38,8 +39,8 @@ class Outputs:
     def show_others(self) -> None:
         """What ranks other than 0 have printed and displayed, folded up, where it differs from that of rank 0."""
         groups = grouped({rank: _page(self.of_rank[rank]) for rank in range(1, self.size)})
-        mine = _page(self.of_rank[0])
-        groups = [(ranks, page) for ranks, page in groups if page and without_rank(page, 0) != mine]
+        mine = _anyones(_page(self.of_rank[0]), 0)
+        groups = [g for g in groups if g[1] and _anyones(g[1], g[0][0]) != mine]
         if not groups:
             return
         everyone = rank_words([rank for ranks, _ in groups for rank in ranks], None)
@@ -127,12 +128,17 @@ def grouped(texts: Mapping[int, str]) -> list[tuple[list[int], str]]:
     groups: list[tuple[list[int], str]] = []
     for rank, text in texts.items():
         for ranks, same in groups:
-            if text == same or without_rank(text, rank) == without_rank(same, ranks[0]):
+            if text == same or _anyones(text, rank) == _anyones(same, ranks[0]):
                 ranks.append(rank)
                 break
         else:
             groups.append(([rank], text))
     return groups
+
+
+def _anyones(text: str, rank: int) -> str:
+    """The text of a rank without its number, and that of its process in the names of cells."""
+    return _CELLS.sub("", without_rank(text, rank))
 
 
 CONSEQUENCES = ("DivergenceError", "KeyboardInterrupt", "WaitTimeoutError", "RankFailedError")

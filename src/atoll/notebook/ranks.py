@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -70,6 +70,7 @@ class Ranks:
 
     def __init__(self, size: int, options: Sequence[str] = ()) -> None:
         self.size = size
+        self._all = range(size)
         self._client: Any = None
         self._processes: list[int] = []
         self._messages: Messages = SimpleQueue()
@@ -122,7 +123,7 @@ class Ranks:
 
     def _send(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call a function on all ranks; the results by rank, to be waited for."""
-        return [self._client[rank].apply_async(function, *args) for rank in range(self.size)]
+        return [self._client[rank].apply_async(function, *args) for rank in self._all]
 
     def _said(self) -> str:
         """What the keeper and the ranks have written on their way, if anything."""
@@ -243,22 +244,22 @@ class Ranks:
 
     def push(self, variables: Mapping[str, Any]) -> None:
         """Give all ranks variables."""
-        results = [
-            self._client[rank].push(dict(variables), block=False) for rank in range(self.size)
-        ]
-        self._attend(lambda: _all_ready(results), results, _Deadline())
-        for result in results:
-            result.get()
+        with _explained("--push", variables):
+            results = [self._client[rank].push(dict(variables), block=False) for rank in self._all]
+            self._attend(lambda: _all_ready(results), results, _Deadline())
+            for result in results:
+                result.get()
 
-    def pull(self, names: list[str]) -> Any:
+    def pull(self, names: Sequence[str]) -> Any:
         """Variables of rank 0, and whole arrays of all ranks."""
-        results = self._send(engine.pickled, names)
-        self._attend(lambda: _all_ready(results), results, _Deadline())
-        answers = [result.get() for result in results]
-        refused = [answer for answer in answers if isinstance(answer, str)]
-        if refused:
-            raise CellError(f"--pull {','.join(names)}: {refused[0]}")
-        return pickle.loads(answers[0])
+        with _explained("--pull", names):
+            results = self._send(engine.pickled, list(names))
+            self._attend(lambda: _all_ready(results), results, _Deadline())
+            answers = [result.get() for result in results]
+            for answer in answers:
+                if isinstance(answer, str):
+                    raise CellError(answer)
+            return pickle.loads(answers[0])
 
     # Ending -------------------------------------------------------------------------------
 
@@ -277,6 +278,21 @@ class Ranks:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._keeper.pid, signal.SIGKILL)
             self._keeper.wait()
+
+
+@contextlib.contextmanager
+def _explained(option: str, names: Collection[str]) -> Iterator[None]:
+    """Raise the errors of variables that cannot be sent as errors of the option that sends them."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, CellError) and "have ended" in str(error):
+            raise
+        text = str(error) if isinstance(error, CellError) else f"{type(error).__name__}: {error}"
+        cure = ""
+        if "Can't get attribute" in text:
+            cure = ". What the notebook defines, the ranks have to define as well, or both import it from a module"
+        raise CellError(f"%%ranks {option} {','.join(names)}: {text}{cure}") from None
 
 
 def _all_ready(results: Sequence[Any]) -> bool:
