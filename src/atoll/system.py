@@ -60,6 +60,26 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+def reserve(descriptor: int, start: int, nbytes: int) -> None:
+    """Give a file room for so many bytes; where the system cannot promise it, only the size."""
+    if has("fallocate"):
+        os.posix_fallocate(descriptor, start, nbytes)
+    else:
+        os.ftruncate(descriptor, max(os.fstat(descriptor).st_size, start + nbytes))
+
+
+def host() -> str:
+    """A name that only processes of one host, since its start, have in common."""
+    name = os.uname().nodename
+    if has("proc"):
+        try:
+            with open("/proc/sys/kernel/random/boot_id") as file:
+                return name + file.read().strip()
+        except OSError:
+            return name
+    return name
+
+
 def socket_name(name: str) -> str:
     """Where processes of this user on this host meet under ``name``: no file, or one in a folder of this user."""
     if has("abstract"):

@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import system
 from ..config import Settings, config
 from ..context import statistics
 from ..context.caches import Memo
@@ -87,7 +88,7 @@ class _Block:
         else:
             # Private, for a forked child must not share what it computes with its parent.
             self.memory = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            if capacity >= _HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            if capacity >= _HUGE and system.has("hugepages"):
                 with suppress(OSError):  # a kernel without them
                     self.memory.madvise(mmap.MADV_HUGEPAGE)
         start: int = np.frombuffer(self.memory, np.uint8, 1).ctypes.data
@@ -312,6 +313,8 @@ def available_memory() -> int:
         most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return sys.maxsize
+    if not system.has("proc"):
+        return most
     with suppress(OSError), open("/proc/meminfo") as file:
         for line in file:
             if line.startswith("SwapTotal:"):

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from .. import front, startup
+from .. import front, startup, system
 from .._version import __version__
 from ..config import available_cores, config
 from ..errors import LaunchError
@@ -179,6 +179,8 @@ def check_memory() -> Finding:
     except (ValueError, OSError):
         return Finding("memory", "note", "this system does not say")
     try:
+        if not system.has("proc"):
+            raise OSError
         with open("/proc/meminfo", encoding="ascii") as file:
             kinds = dict(entry.split(":", 1) for entry in file)
         free = int(kinds["MemAvailable"].split()[0]) << 10

@@ -13,6 +13,8 @@ import re
 import stat
 from collections.abc import Iterable
 
+from .. import system
+
 FOLDER = "/dev/shm"
 
 _NAME = re.compile(r"(?:mpich_shm_|sm_segment\.|vader_segment\.)[A-Za-z0-9_.-]+")
@@ -24,6 +26,8 @@ FIRST, LATER = 3.0, 1.5
 
 def shared_files(process: int) -> set[str]:
     """The names of MPI's files that a living process has mapped from the folder of shared memory."""
+    if not (system.has("proc") and system.has("shm")):
+        return set()
     try:
         with open(f"/proc/{process}/maps", errors="surrogateescape") as maps:
             paths = {line.rstrip("\n").partition("/")[2] for line in maps}

@@ -10,7 +10,8 @@ import time
 
 import numpy as np
 
-from ..context.profiler import Recording, boot
+from .. import system
+from ..context.profiler import Recording
 from .communicator import Communicator
 from .in_step import agree
 
@@ -24,7 +25,7 @@ def align(communicator: Communicator, recording: Recording | None) -> None:
             recording.align(0)
         return
     what = "the clocks of a profile"
-    hosts = agree(communicator, boot(), what)
+    hosts = agree(communicator, system.host(), what)
     leaders = {host: hosts.index(host) for host in hosts}
     offset = 0
     mine = leaders[hosts[communicator.rank]]

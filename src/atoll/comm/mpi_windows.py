@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import system
 from ..config import config
 from .communicator import Array, Request
 from .in_step import agree
 from .mpi_requests import MpiRequest
-from .segments import HEADER, Segment, host, mutexes, opened
+from .segments import HEADER, Segment, mutexes, opened
 from .shared_windows import SharedWindow
 from .waiting import Patience
 from .windows import Target, Window
@@ -141,7 +142,7 @@ class MpiWindow(Window):
 def open_window(communicator: MpiCommunicator, nbytes: int, what: str) -> Window:
     """A window of real ranks. Collective."""
     segment = Segment(nbytes)
-    facts = (host(), segment.path, segment.nbytes, segment.token)
+    facts = (system.host(), segment.path, segment.nbytes, segment.token)
     every = agree(communicator, facts, what)
     headers: list[Array | None] = [
         segment.bytes

@@ -14,13 +14,12 @@ import ctypes
 import mmap
 import os
 import secrets
-import sys
 import tempfile
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from .. import system
 from ..errors import CommunicationError
 from .communicator import Array
 
@@ -47,6 +46,8 @@ class Mutexes:
 
     def __init__(self) -> None:
         self.works = False
+        if not system.has("robust"):
+            return
         try:
             library = ctypes.PyDLL(None)
             self.initialise = library.pthread_mutex_init
@@ -57,8 +58,7 @@ class Mutexes:
                 library.pthread_mutexattr_init(attributes)
                 or library.pthread_mutexattr_setpshared(attributes, 1)
             )
-            with suppress(AttributeError):  # not on every system
-                library.pthread_mutexattr_setrobust(attributes, 1)
+            library.pthread_mutexattr_setrobust(attributes, 1)
             self.attributes = attributes
         except (OSError, AttributeError):  # no C library with threads
             return
@@ -100,7 +100,7 @@ class Segment:
 
 def _named_memory(nbytes: int) -> tuple[str, int]:
     """The path and the file descriptor of new memory, all zeros."""
-    if sys.platform == "linux":
+    if system.has("memfd") and system.has("proc"):
         file = os.memfd_create("atoll-window")
         path = f"/proc/{os.getpid()}/fd/{file}"
     else:
@@ -126,12 +126,3 @@ def opened(path: str, nbytes: int, token: bytes) -> Array | None:
     finally:
         os.close(file)
     return memory if memory[_TOKEN : _TOKEN + 16].tobytes() == token else None
-
-
-def host() -> str:
-    """A name that only processes of one host have in common."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return os.uname().nodename + file.read().strip()
-    except OSError:
-        return os.uname().nodename

@@ -37,7 +37,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import policy
+from .. import policy, system
 from ..front import native
 from . import python_spans
 from .call_sites import Site, line_in_program, line_of, origin, user_frame
@@ -146,7 +146,7 @@ class Recording:
         ):  # fmt: skip
             self.header[place] = number
         self.say(
-            program=list(sys.argv), host=os.uname().nodename, boot=boot(), process=os.getpid(),
+            program=list(sys.argv), host=os.uname().nodename, boot=system.host(), process=os.getpid(),
             python=platform.python_version(),
         )  # fmt: skip
         self.name("")
@@ -158,10 +158,9 @@ class Recording:
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            if hasattr(os, "posix_fallocate"):  # else a full disk would end the process by a signal
-                os.posix_fallocate(file, 0, self.parts.size)
-            else:
-                os.ftruncate(file, self.parts.size)
+            system.reserve(
+                file, 0, self.parts.size
+            )  # else a full disk ends the process by a signal
             memory = mmap.mmap(file, self.parts.size)
         finally:
             os.close(file)
@@ -242,15 +241,6 @@ class Recording:
         if self._said is not None:
             self._said.close()
             self._said = None
-
-
-def boot() -> str:
-    """What is the same for all processes that share a clock."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return os.uname().nodename
 
 
 class _Now:

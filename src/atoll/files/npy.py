@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from .. import system
 from ..collective import Section
 from ..comm.in_step import agree
 from ..comm.world import World, current_world
@@ -322,6 +323,6 @@ def open_memmap(
             if file.is_first:
                 os.pwrite(file.descriptor, head, 0)
                 if header.nbytes:  # a full disk is an error now, rather than a signal later
-                    os.posix_fallocate(file.descriptor, len(head), header.nbytes)
+                    system.reserve(file.descriptor, len(head), header.nbytes)
         mode = "r+"
     return mapped(world, path, header, mode, wanted, what)

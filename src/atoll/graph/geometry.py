@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import policy
+from .. import policy, system
 from ..context.caches import Memo
 from ..errors import OutOfMemoryError
 from .interned import Identity, Interned, identity_of
@@ -46,14 +46,13 @@ class _Addressed:
 
 def _reserve() -> tuple[Any, int]:
     """A buffer of 32 TiB that nothing may read, and its address."""
-    try:
+    address = None
+    if system.has("noreserve"):
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
         libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
         # PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE (Linux numbering)
         address = libc.mmap(None, _RESERVED, 0, 0x4022, -1, 0)
-    except (OSError, AttributeError):
-        address = None
     if address is None or address == ctypes.c_void_p(-1).value:
         buffer = np.asarray(_Addressed(_RESERVED, _RESERVED))
         return buffer, _RESERVED

@@ -18,6 +18,8 @@ import sys
 import threading
 from typing import Any
 
+from .. import system
+
 GRACE = 5.0
 """Seconds that the ranks have to end before they are killed."""
 
@@ -28,7 +30,7 @@ ENGINE = os.path.join("security", "ipcontroller-engine.json")
 
 def end_with_parent() -> None:
     """End this process when the keeper dies, where the system can do that; otherwise only if the keeper ends in order."""
-    if sys.platform == "linux":
+    if system.has("prctl"):
         die_with_parent = 1
         ctypes.CDLL(None).prctl(die_with_parent, signal.SIGTERM)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
+from ... import system
 from ...config import config
 
 
@@ -109,7 +110,7 @@ def machine_without(left_out: str) -> Machine:
         vector_name(isa, name, size, arity)
         for name, arity in _VECTOR_FUNCTIONS
         for size in (4, 8)
-        if llvm.address_of_symbol(vector_name(isa, name, size, arity))
+        if system.has("libmvec") and llvm.address_of_symbol(vector_name(isa, name, size, arity))
     )
     return Machine(
         triple=triple,
@@ -124,7 +125,7 @@ def machine_without(left_out: str) -> Machine:
 
 def _load() -> str:
     """Make the mathematical libraries visible to compiled code; return their version."""
-    for name in ("libm.so.6", "libmvec.so.1") if sys.platform == "linux" else ():
+    for name in ("libm.so.6", "libmvec.so.1") if system.has("libmvec") else ():
         try:
             llvm.load_library_permanently(name)
         except RuntimeError:

@@ -44,7 +44,7 @@ from typing import Any, Protocol
 import llvmlite
 import llvmlite.binding as llvm
 
-from ... import policy
+from ... import policy, system
 from ...comm import launcher
 from ...config import available_cores
 from ...context.threads import process_lock
@@ -121,9 +121,7 @@ class NativeTeam:
     def supported() -> bool:
         """Whether this machine has what the compiled loop needs."""
         return (
-            sys.platform == "linux"
-            and platform.machine() in worker_loops.FUTEX
-            and sys.maxsize > 2**32
+            system.has("futex") and platform.machine() in worker_loops.FUTEX and sys.maxsize > 2**32
         )
 
     def _compile(self) -> None:
