@@ -229,6 +229,12 @@ static PyObject *py_begin(PyObject *module, PyObject *nothing) {
     Py_RETURN_NONE;
 }
 
+static PyObject *py_line(PyObject *module, PyObject *nothing) {
+    if (!profiling) return PyLong_FromLong(0);
+    enter_session();
+    return PyLong_FromLong(here.calls ? here.line : line_here());
+}
+
 /* end(kind, name, line, bytes, peer, count): a line below zero is the one at work. */
 static PyObject *py_end(PyObject *module, PyObject *args) {
     int kind, name, line, peer, count;
@@ -308,6 +314,7 @@ PyMethodDef profile_methods[] = {
     {"begin", py_begin, METH_NOARGS, "Begin a span."},
     {"end", py_end, METH_VARARGS, "End a span."},
     {"end_work", py_end_work, METH_O, "End a span that worked for several lines."},
+    {"line", py_line, METH_NOARGS, "The line at work."},
     {"begin_call", py_begin_call, METH_NOARGS, "Begin a call of the user's program."},
     {"end_call", py_end_call, METH_VARARGS, "End such a call."},
     {NULL}};

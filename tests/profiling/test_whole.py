@@ -14,13 +14,14 @@ from atoll.profiling import read
 from ..cli.commands import atoll, finished
 
 PROGRAM = """\
-import os, sys
+import os, sys, time
 import atoll as np
-a = np.ones((400, 400))
+a = np.ones((800, 400))
 for step in range(5):
     b = np.sqrt(a[1:] + a[:-1])
     print(float(b.sum()))
 if "end" not in sys.argv and np.world.rank == np.world.size - 1:
+    time.sleep(0.3)
     os.kill(os.getpid(), 9)
 print(float((b * 2).max()))
 """
@@ -67,6 +68,7 @@ def test_ranks_that_are_killed(program, tmp_path):
     done = atoll("run", "-n", "2", "--profile", str(tmp_path / "out.json"), program)
     assert done.code == 137, done
     assert "did not end in order" in done.errors
+    assert re.search(r"Rank 0 was waiting since .* s at program.py:10 for ", done.errors), done
     events = events_in(tmp_path / "out.json")
     assert {event["pid"] for event in events} == {0, 1}
     assert {event["cat"] for event in events} >= {"call", "kernels", "send", "wait", "plan"}

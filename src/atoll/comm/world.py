@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 
 from ..config import config
+from ..context import profiler
+from ..context.profiler import Kind
 from ..errors import CommunicationError, LaunchError, WorldError
 from ..front import native
 from . import launcher
@@ -289,6 +291,12 @@ def _process_communicator() -> Communicator:
 
 
 def _world_of_mpi() -> Communicator:
+    """The world of all ranks of the job, whose start a profile shows as a wait: it takes until all are there."""
+    with profiler.span(Kind.WAIT, "the start of MPI"):
+        return _started_world()
+
+
+def _started_world() -> Communicator:
     """The world of all ranks of the job, which has to be started by all of them.
 
     MPI's start waits in C for every rank, and holds the interpreter's lock. ``atoll run`` looks after that

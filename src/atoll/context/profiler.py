@@ -87,6 +87,10 @@ class Header(IntEnum):
     """What is to be added for the clock of rank 0 ..."""
     ALIGNED = 14
     """... if this is 1."""
+    WAITING = 15
+    """When the wait began that goes on; 0 where there is none."""
+    WAITING_LINE = 16
+    WAITING_NAME = 17
 
 
 MAGIC = int.from_bytes(b"atollrec", "little")
@@ -230,6 +234,11 @@ class Recording:
         header[Header.THRESHOLD] = threshold
         header[Header.COUNT] = len(kept)
 
+    def wait(self, name: str, line: int) -> None:
+        """Note that this rank waits from now on: if it is killed meanwhile, that is what it was at."""
+        self.header[Header.WAITING_LINE], self.header[Header.WAITING_NAME] = line, self.name(name)
+        self.header[Header.WAITING] = time.monotonic_ns()
+
     def align(self, offset: int) -> None:
         """Note what is to be added to the clock for that of rank 0."""
         self.header[Header.OFFSET], self.header[Header.ALIGNED] = offset, 1
@@ -317,12 +326,17 @@ def waited(name: str, wait: Callable[..., T], *args: Any) -> T:
     if _waiting.inside:
         return wait(*args)
     _waiting.inside = True
+    recording = now.recording
+    if recording is not None:
+        recording.wait(name, spans.line())
     begin()
     try:
         return wait(*args)
     finally:
         _waiting.inside = False
         end(Kind.WAIT, name)
+        if recording is not None:
+            recording.header[Header.WAITING] = 0
 
 
 def start(recording: Recording) -> None:

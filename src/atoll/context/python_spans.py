@@ -59,6 +59,9 @@ def _session() -> _Session | None:
 
 def _notice(frame: FrameType, event: str, _: Any) -> None:
     """Begin and end calls of the program."""
+    session = _session()
+    if session is None:
+        return
     if event == "call":
         outer = frame.f_back
         if (
@@ -68,17 +71,13 @@ def _notice(frame: FrameType, event: str, _: Any) -> None:
             and not is_ours(outer.f_code.co_filename)
             and "profil" not in frame.f_code.co_filename
         ):
-            session = _session()
-            if session is not None:
-                _here.calls.append(frame)
-                _here.line = _line(session, outer)
-                begin()
+            _here.calls.append(frame)
+            _here.line = _line(session, outer)
+            begin()
     elif event == "return" and _here.calls and _here.calls[-1] is frame:
         _here.calls.clear()
-        session = _session()
-        if session is not None:
-            line, _here.line = _here.line, 0
-            _end(session, _CALL, session.called(_called(frame)), line, 0, -1, 1)
+        line, _here.line = _here.line, 0
+        _end(session, _CALL, session.called(_called(frame)), line, 0, -1, 1)
 
 
 def _called(frame: FrameType) -> str:
@@ -105,6 +104,17 @@ def begin_call() -> int:
 
 def end_call(begun: int, name: int) -> None:
     """The same for their ends."""
+
+
+def _at_work() -> int:
+    """The line that is at work."""
+    session = _session()
+    if session is None or _here.calls:
+        return _here.line
+    return _line(session, sys._getframe(1))
+
+
+line = _at_work
 
 
 def begin() -> None:
@@ -152,9 +162,7 @@ def end(kind: int, name: int, line: int, nbytes: int, peer: int, count: int) -> 
     """End a span."""
     session = _session()
     if session is not None:
-        if line < 0:
-            line = _here.line if _here.calls else _line(session, sys._getframe(1))
-        _end(session, kind, name, line, nbytes, peer, count)
+        _end(session, kind, name, _at_work() if line < 0 else line, nbytes, peer, count)
 
 
 def end_work(work: tuple[Any, ...]) -> None:

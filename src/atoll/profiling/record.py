@@ -43,6 +43,8 @@ class Record:
     ended: int
     complete: bool
     """Whether it was ended; otherwise the process was killed."""
+    waiting: str
+    """Where, and for what, it was waiting when it was killed; empty where it was not."""
     wall: int
     offset: int | None
     threshold: int
@@ -131,6 +133,12 @@ def _record(
     most = max(sources)
     ended = int(header[Header.ENDED])
     count = min(int(header[Header.COUNT]), len(events))
+    waiting = ""
+    if not ended and header[Header.WAITING]:
+        since = int(header[Header.WAITING] - header[Header.BEGAN]) * 1e-9
+        source = sources.get(int(header[Header.WAITING_LINE]), ELSEWHERE)
+        name = names.get(int(header[Header.WAITING_NAME]), "")
+        waiting = f"since {since:.3g} s at {source.place} for {name}"
     return Record(
         rank=int(header[Header.RANK]),
         size=int(header[Header.SIZE]),
@@ -140,6 +148,7 @@ def _record(
         began=int(header[Header.BEGAN]),
         ended=ended or int(header[Header.LATEST]),
         complete=bool(ended),
+        waiting=waiting,
         wall=int(header[Header.WALL]),
         offset=int(header[Header.OFFSET]) if header[Header.ALIGNED] else None,
         threshold=int(header[Header.THRESHOLD]),

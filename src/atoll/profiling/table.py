@@ -88,6 +88,11 @@ def remarks(profile: Profile) -> list[str]:
     if killed:
         ranks = f"{'Rank' if len(killed) == 1 else 'Ranks'} {', '.join(killed)}"
         texts.append(f"{ranks} did not end in order: the record goes to the last span before.")
+    texts += [
+        f"Rank {rank.record.rank} was waiting {rank.record.waiting}."
+        for rank in profile.ranks
+        if rank.record.waiting
+    ]
     if profile.missing:
         texts.append(f"There is no record of rank {', '.join(map(str, profile.missing))}.")
     threshold = max((rank.record.threshold for rank in profile.ranks), default=0)
