@@ -19,7 +19,8 @@ CLASSES = {
     "One-sided access": [
         "atoll.global_access.onesided.OneSided",
         "atoll.global_access.onesided.Transfer",
-    ]
+    ],
+    "Inspecting": ["atoll.context.statistics.Statistics"],
 }
 """What the functions of a section return."""
 

@@ -201,7 +201,7 @@ def _in_force(settings: Settings) -> None:
 
 
 class Config:
-    """The settings in force here: read, assign, or change for a while by calling it."""
+    """The settings: read or assign an attribute, or change some for a block by ``with atoll.config(small=0):``."""
 
     __slots__ = ("_current", "_default")
     _current: ContextVar[Settings]

@@ -337,7 +337,7 @@ os.register_at_fork(after_in_child=_forget_after_fork)
 
 
 class CurrentWorld:
-    """``atoll.world``: stands for the world that is current when it is used."""
+    """``atoll.world``: the current world, that is, the ranks that run the program together."""
 
     __slots__ = ()
 

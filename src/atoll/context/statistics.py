@@ -173,7 +173,7 @@ def failed(error: Exception) -> None:
 
 
 def stats() -> Statistics:
-    """What this rank has done so far, as a frozen value."""
+    """Return the counts of what this rank has done so far."""
     return _separate.get().snapshot()
 
 

@@ -35,7 +35,7 @@ from .reading import Planned, Reader
 
 
 def explain(x: Any) -> Explanation:
-    """How the value of an array is computed.
+    """Explain how the value of an array is, or was, computed.
 
     For a pending value the explanation shows what its evaluation would do; for a computed value, what was done. A
     scalar such as ``x.sum()`` is computed at the call: ``explain(x.sum)`` explains the call. Any function without

@@ -36,7 +36,7 @@ FORMAT, VERSION = "atoll checkpoint", 1
 
 @shown("writing")
 def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: Any) -> str:
-    """Write arrays and values into a new checkpoint in the folder ``path``; the name of its file. Collective.
+    """Write arrays and values into a new checkpoint in the folder ``path``, and return the name of its file. Collective.
 
     The checkpoint appears when it is whole: a job that is killed leaves those before it. The last ``keep`` of them stay.
     Arrays may be distributed in any way. Values may be numbers, strings, bytes, ``None``, random generators, and lists,

@@ -32,23 +32,21 @@ def with_cluster(function: Callable[P, T]) -> Callable[P, T]:
 
 @with_cluster
 def from_dask(x: Any, *, client: Any = None, comm: Any = None) -> ndarray:
-    """The array that a ``dask.array``, or a ``dask.dataframe`` of one dtype, comes to.
+    """Make an array of a ``dask.array``, or of a ``dask.dataframe`` of one dtype. Collective.
 
-    All ranks call it. The ``x`` of the first rank that gives one counts, the others may give
-    ``None``. It is computed on the cluster of ``client`` (a ``distributed.Client`` or the address of
-    a scheduler; unless given, the current client), and each rank fetches its own part from the
-    workers. Without a cluster each rank computes its part by itself.
+    The ``x`` of the first rank that passes one is used; other ranks may pass ``None``. The cluster of ``client`` (a
+    ``distributed.Client`` or the address of a scheduler, by default the current client) computes it, and each rank
+    fetches its own part from the workers. Without a cluster each rank computes its part by itself.
     """
     return _shared_out(import_dask(x, client=client, comm=comm))
 
 
 @with_cluster
 def to_dask(a: Any, *, client: Any = None) -> Any:
-    """A ``dask.array`` of ``a`` whose chunks lie on a Dask cluster; a copy, sent by all ranks.
+    """Copy ``a`` to a Dask cluster, and return it as a ``dask.array``. Collective.
 
-    The ranks that ``a`` lies on call it. The cluster is that of the first rank that has a client
-    (``client``, or the current one). Every rank with a client of that cluster gets the array, the
-    others, who connect for the call only, get ``None``.
+    The cluster is that of the first rank that has a client (``client``, or the current one). Ranks with a client of
+    that cluster get the Dask array; the others connect for the call only, and get ``None``.
     On one rank without a cluster, the Dask array reads the memory of ``a``.
     """
     array = _in_blocks(a)
@@ -63,19 +61,19 @@ def from_ray(
     *,
     comm: Any = None,
 ) -> ndarray:
-    """The array whose partitions are ``ray.ObjectRef`` of arrays, or of DataFrames of one dtype.
+    """Make an array of partitions in Ray: ``ray.ObjectRef`` of arrays, or of DataFrames of one dtype. Collective.
 
     ``refs`` are in C order of the grid ``partition_tiling`` (or nested, or by position), ``shape`` is
-    that of the whole; or ``refs`` is a :class:`RayPartitions`, which knows both. All ranks call it.
-    The ``refs`` of the first rank that gives some count, the others may give ``None``, and need
-    no connection to Ray. Each rank gets its own part from the object store.
+    that of the whole; or ``refs`` is a :class:`RayPartitions`, which knows both. The ``refs`` of the first rank that
+    passes any are used; other ranks may pass ``None``, and need no connection to Ray. Each rank gets its own part
+    from the object store.
     """
     return _shared_out(import_ray(refs, shape, partition_tiling, comm=comm))
 
 
 @with_cluster
 def to_ray(a: Any) -> RayPartitions:
-    """The blocks of ``a`` as objects in Ray's store; a copy, put there by all ranks.
+    """Copy the blocks of ``a`` into Ray's object store. Collective.
 
     The ranks that ``a`` lies on call it, and all get the same references: ``.refs`` by position,
     ``.shape``, ``.partition_tiling``, ``__partitioned__``. The cluster is that of the first rank that is

@@ -154,11 +154,10 @@ publish_the_rest()
 
 
 def coverage() -> dict[str, str]:
-    """Who computes each public name of NumPy's.
+    """Return who computes each public name of NumPy's.
 
-    ``native``: recorded and run by kernels, or composed of what is; ``data``: NumPy on the
-    data, or on ranks all of them together; ``numpy``: NumPy on the data with a warning, until it is native; ``same``:
-    NumPy's own object; ``missing``.
+    ``native``: compiled loops; ``data``: NumPy on the array's memory, or all ranks together; ``numpy``: NumPy with a
+    warning; ``same``: NumPy's own object; ``missing``.
     """
     return {
         name: kinds.get(name, "missing") for name in sorted(dir(np)) if not name.startswith("_")

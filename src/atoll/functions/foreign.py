@@ -14,7 +14,7 @@ from ..layout import Layout
 
 
 def from_local(block: Any, layout: Layout | None = None, *, comm: Any = None) -> ndarray:
-    """The array whose part on each rank is that rank's ``block``; the memory stays its own.
+    """Make an array of the blocks that the ranks hold, over the same memory. Collective.
 
     Without a ``layout`` the blocks join along axis 0 in the order of the ranks. With one, each
     block has the layout's shape for its rank, communication padding included. All ranks call
@@ -24,7 +24,7 @@ def from_local(block: Any, layout: Layout | None = None, *, comm: Any = None) ->
 
 
 def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> ndarray:
-    """The array that ``source`` shows by the Distributed Array Protocol, over the same memory.
+    """Make an array over the memory that ``source`` describes by the Distributed Array Protocol. Collective.
 
     ``source`` has a method ``__distarray__``, or is the dictionary that it returns; all
     processes call this, each with its own. Versions 1.x, 0.10.x and 0.9.x are understood.
@@ -38,7 +38,7 @@ def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> nd
 
 
 def from_partitioned(source: Any, *, comm: Any = None, copy: bool | None = None) -> ndarray:
-    """The array that ``source`` shows by ``__partitioned__``, over the same memory where it can be.
+    """Make an array of the partitions that ``source`` describes by ``__partitioned__``, without copying if possible. Collective.
 
     ``source`` has a property ``__partitioned__``, or is the dictionary itself; all ranks call this,
     each with its own. Partitions that the ranks hold stay where they are if some layout says so, and

@@ -12,7 +12,7 @@ from .random import random
 
 
 def restore(path: Any, /, *, layouts: Mapping[str, Layout | Any] | None = None) -> dict[str, Any]:
-    """The arrays and values of the last checkpoint in the folder ``path``, by name, as :func:`atoll.checkpoint` got them.
+    """Return the arrays and values of the last checkpoint in the folder ``path``, by name. Collective.
 
     ``path`` may be the file of a checkpoint, too. All ranks call it, as many as there are: each reads its own part of an
     array, which lies where a new array would, or as ``layouts[name]`` says (a layout, or its maps alone, such as ``"nb"``).

@@ -11,7 +11,7 @@ Key = tuple[Any, ...]
 
 
 def distribution(array: Any) -> tuple[Key | None, ...]:
-    """By rank, the region that it holds: a slice or an array of indices for each axis; ``None`` if it holds nothing.
+    """Return, by rank, the region that it holds: a slice or an array of indices for each axis, or ``None`` for nothing.
 
     Each is a region for the operations of :func:`atoll.onesided`, and of ``numpy.asarray(a)`` where all are slices. No
     communication.

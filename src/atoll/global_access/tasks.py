@@ -18,11 +18,11 @@ _COUNTERS = 1024
 
 
 def tasks(count: int, chunk: int = 1) -> Iterator[int]:
-    """The numbers of the tasks that this rank does: ``for k in atoll.tasks(n):``. Collective to begin.
+    """Distribute the numbers below ``count`` among the ranks, to whichever is free: ``for k in atoll.tasks(n):``. Collective to begin.
 
-    Each number from 0 up to ``count`` goes to one rank, to the first that is free: so ranks whose tasks take long do
-    fewer. ``chunk`` numbers at a time are drawn. The ranks do different tasks, so a task computes with NumPy or in a
-    world of its own. A rank leaves the loop when no number is left, and does not wait for the others.
+    Ranks whose tasks take long do fewer of them. Each rank draws ``chunk`` numbers at a time. The ranks do different
+    tasks, so a task computes with NumPy or in a world of its own. A rank leaves the loop when no number is left, and
+    does not wait for the others.
     """
     total, at_once = as_integer(count), as_integer(chunk)
     if total < 0 or at_once < 1:

@@ -36,7 +36,7 @@ class Drawing(str):
 
 
 def show(value: Any, *more: Any, form: str = "text") -> Drawing:
-    """The expression behind arrays, as it is now, without evaluating it.
+    """Draw the expression that arrays stand for, without evaluating it.
 
     ``form`` is ``"text"`` (indented, each operand below what reads it), ``"dot"`` (for
     Graphviz) or ``"svg"``. A part that has been computed is data, and shown as such.

@@ -65,7 +65,7 @@ def _several(axes: int | Sequence[int]) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class Layout:
-    """The distribution of a shape over the ranks of a world; see :mod:`atoll.layout`."""
+    """Say which rank owns which elements of an array of a given shape."""
 
     shape: tuple[int, ...]
     axes: tuple[Axis, ...]

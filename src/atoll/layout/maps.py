@@ -254,7 +254,7 @@ class Cyclic(Map):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Unstructured(Map):
-    """Any indices for each process: ``indices`` has one sequence of them per process.
+    """Explicit lists of indices: ``indices`` has one sequence for each process.
 
     Several processes may hold an index unless ``one_to_one``; the first of them owns it. With
     ``labels`` the indices may be any distinct integers and need not fill the axis.

@@ -105,7 +105,7 @@ class Transfer:
 
 
 def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
-    """The peers that own the pieces of a region that ``rank`` needs, its own pieces included.
+    """List who owns the pieces of a region that ``rank`` needs.
 
     The region has one index set per axis, or for a layout in blocks an interval. ``target`` of a record counts
     positions in it.
@@ -155,7 +155,7 @@ def holds(layout: Layout, rank: int, key: Any) -> bool:
 
 
 def transfer(source: Layout, target: Layout, rank: int) -> Transfer:
-    """What ``rank`` sends, receives and copies when an array goes from one layout to another."""
+    """List what ``rank`` sends, receives and copies to bring an array from one layout to another."""
     if source.shape != target.shape or source.processes != target.processes:
         raise LayoutError(
             f"layout: there is no transfer from {source.shape} on {source.processes} processes to {target.shape} on {target.processes}; shapes and worlds must agree"
@@ -256,7 +256,7 @@ _Stretch = tuple[int, IndexSet, IndexSet, IndexSet]
 def halo_transfer(
     layout: Layout, rank: int, axis: int | None = None, side: str | None = None
 ) -> HaloTransfer:
-    """The messages of ``rank`` that fill communication padding, corners included.
+    """List the messages of ``rank`` that fill communication padding, corners included.
 
     With ``axis`` they fill the padding beside the blocks along this axis, without corners, and with ``side`` ("left" or
     "right") on one side of the blocks. On each axis a padded block has three ranges: left padding, the owned middle, right padding. Every combination of

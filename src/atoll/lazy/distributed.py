@@ -85,7 +85,7 @@ class Distributed(Handle):
 
     @property
     def world(self) -> World:
-        """The ranks that the array lies on; for a replicated one, those of the current world."""
+        """The ranks that share the array; of a replicated one, those of the current world."""
         place = self._place()
         return current_world() if place is None else place.world
 
@@ -135,7 +135,7 @@ class Distributed(Handle):
 
     @contextmanager
     def access(self) -> Iterator[Array]:
-        """This rank's block, without padding, as a NumPy array to read and write until the end of the ``with`` statement.
+        """Give this rank's block, without padding, as a NumPy array to read and write inside a ``with`` statement.
 
         Unlike ``a.local``, which holds the memory for good, the array is an ordinary one again afterwards; the block must
         not be used any more then.
@@ -162,7 +162,7 @@ class Distributed(Handle):
             cell.unpin()
 
     def owns(self, region: Any) -> bool:
-        """Whether this rank holds all elements of a region: an index of integers and slices."""
+        """Return whether this rank holds all elements of a region, an index of integers and slices."""
         return holds(self.layout, self.world.rank, region)
 
     def exchange_halos(self, axis: int | None = None, side: str | None = None) -> Any:
@@ -175,7 +175,7 @@ class Distributed(Handle):
         return self
 
     def redistribute(self, layout: Layout) -> Any:
-        """The same value, lying as ``layout`` says: an array of its own. Collective."""
+        """Return a copy in another layout. Collective."""
         shape = self._geometry.shape if self._np is None else self._np.shape
         if not isinstance(layout, Layout):
             raise TypeError(

@@ -19,11 +19,10 @@ from .views import Cell
 
 
 def sync() -> None:
-    """Evaluate everything that is pending and that this thread has made.
+    """Evaluate all pending arrays that this thread has recorded.
 
-    What lies on the ranks of the current world is evaluated by all of them, together, so that common work is done once;
-    they agree on what that is. If some ranks have garbage that they have yet to collect, all collect theirs first.
-    What lies on other worlds stays.
+    All ranks of the current world call it, and evaluate together what lies on them. Arrays of other worlds stay
+    pending. Use it before you read a clock.
     """
     here = current_world()
     here.communicator.log.settle()

@@ -39,7 +39,7 @@ _NUMBERS = ("D2", "D3", "D4", "B1", "B2", "B3", "C1", "C2", "C3")
 
 
 def check_distarray(source: object, *, strict: bool = True, comm: Any = None) -> list[Violation]:
-    """Every rule of the Distributed Array Protocol that ``source`` breaks. Collective.
+    """List the rules of the Distributed Array Protocol that ``source`` breaks. Collective.
 
     ``source`` is a producer (anything with ``__distarray__``) or the dictionary itself; each
     process gives its own. All get the same list: empty if the array is right. With

@@ -50,7 +50,7 @@ class Description:
 
 
 def to_distarray(array: Any, version: str = DEFAULT_VERSION) -> dict[str, Any]:
-    """The description of ``array`` by the Distributed Array Protocol of ``version``: 1.x.y, 0.10.x or 0.9.x.
+    """Describe ``array`` by the Distributed Array Protocol of ``version``: 1.x.y, 0.10.x or 0.9.x.
 
     The buffer is the array's own memory on this process. If nothing is pending, the call communicates nothing.
     """

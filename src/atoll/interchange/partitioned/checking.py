@@ -22,7 +22,7 @@ from .reading import LISTED, RULES, Container, Section, read
 
 
 def check_partitioned(source: object, *, strict: bool = True, comm: Any = None) -> list[Violation]:
-    """Every rule of ``__partitioned__`` that ``source`` breaks. Collective.
+    """List the rules of ``__partitioned__`` that ``source`` breaks. Collective.
 
     ``source`` is a producer or the dictionary itself; each rank gives its own. All get the same
     list: empty if the container is right. With ``strict=False`` what has a clear meaning all the

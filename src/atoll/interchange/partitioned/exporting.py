@@ -30,7 +30,7 @@ class Tiles(NamedTuple):
 
 
 def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
-    """The description of ``array`` by ``__partitioned__``; nothing is copied.
+    """Describe ``array`` by ``__partitioned__``, without copying it.
 
     Each block of the layout is a partition; a block-cyclic axis gives a partition for each block; a replicated array is
     one partition, whose location lists every rank. With ``dialect="heat"`` a location is the rank, as Heat reads it,
