@@ -275,7 +275,8 @@ static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t
                PyUnicode_CompareWithASCIIString(name, "layout");
     }
     if (fits && function->kind & SHARED) fits = !is_shared(given, n);
-    if (fits && function->kind > ANY) fits = made_by(function->kind, args, count, keywords != NULL) < limit;
+    int is_large = fits && function->kind > ANY && made_by(function->kind, args, count, keywords != NULL) >= limit;
+    if (is_large) fits = function->kind & OUTER && !among_ranks();  /* of small arrays NumPy computes these anyway */
     PyObject *result;
     if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
     if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
@@ -294,7 +295,7 @@ static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred()) {
-            PyObject *memory = drawn >= limit || (large && arrays & SHOWN) ? memory_entered() : NULL;
+            PyObject *memory = drawn >= limit || is_large || (large && arrays & SHOWN) ? memory_entered() : NULL;
             result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
             memory_left(memory);
         }
