@@ -186,6 +186,10 @@ class ndarray(Operators, Distributed):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return showing.shown(self, dtype, copy)
 
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """What ``numpy.asarray`` gives; libraries that draw and tabulate ask for it by this name."""
+        return showing.shown(self, None, None)
+
     def __repr__(self) -> str:
         if is_deferred(self):
             return deferred.text_of(self)
@@ -228,7 +232,7 @@ class ndarray(Operators, Distributed):
         return showing.interface(self)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return showing.memory(self).__dlpack__(**options)
+        return showing.dlpack(self, options)
 
     def __dlpack_device__(self) -> Any:
         return (1, 0)

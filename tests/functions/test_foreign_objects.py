@@ -114,6 +114,42 @@ def test_classes_of_numpys_stay_at_any_size(name, kind, small):
         assert ours.tolist() == theirs.tolist()
 
 
+class Compiled:
+    """A function of elements that is no ufunc of NumPy's, and asks arrays as ufuncs do: of Numba, for one."""
+
+    def __call__(self, *values, out=None):
+        for value in values:
+            if hasattr(type(value), "__array_ufunc__") and not isinstance(value, numpy.ndarray):
+                return value.__array_ufunc__(self, "__call__", *values, out=out)
+        assert all(
+            type(value) in (numpy.ndarray, float) for value in (*values, out)[: 3 - (out is None)]
+        )
+        return numpy.add(*values, out=out)
+
+
+@pytest.mark.parametrize("small", [0, 30000])
+def test_ufuncs_of_other_libraries(small):
+    with np.config(small=small):
+        a, out = np.arange(9.0) * 2, np.zeros(9)
+        assert (Compiled()(a, 1.0) == numpy.arange(9.0) * 2 + 1).all()
+        Compiled()(1.0, a, out=out)
+        assert out.tolist() == (a + 1).tolist()
+        with pytest.raises(TypeError, match="needs a ufunc"):
+            a.__array_ufunc__(Compiled(), "reduce", a)
+
+
+@pytest.mark.parametrize("small", [0, 30000])
+def test_a_negative_stride_is_not_for_dlpack(small):
+    with np.config(small=small):
+        a = np.arange(12.0).reshape(3, 4)
+        with pytest.raises(BufferError, match=r"\(-32, 8\) are negative.*a\.copy"):
+            a[::-1].__dlpack__()
+        for shown in (a[::-1].copy(), a.T, a[:, ::2]):
+            assert numpy.from_dlpack(shown).tolist() == shown.tolist()
+        assert a[::-1].to_numpy().tolist() == a[::-1].tolist()
+        assert type(a.to_numpy()) is numpy.ndarray
+
+
 def test_filters_of_warnings_can_be_copied():
     """As scikit-learn copies them for the threads of its models."""
     with warnings.catch_warnings():

@@ -214,10 +214,12 @@ def ufunc_called(
         result = at_once(ufunc, inputs, options)
         if result is not GENERAL:
             return result
-    if not isinstance(ufunc, np.ufunc) or not hasattr(ufunc, method):
+    if not hasattr(ufunc, method):
         raise TypeError("__array_ufunc__ needs a ufunc and the name of one of its methods")
     if takes_over(inputs, options):
         return NotImplemented
+    if not isinstance(ufunc, np.ufunc):  # of another library, such as those that Numba compiles
+        return by_numpy(getattr(ufunc, method), inputs, options)
     if "out" in options:
         out = options["out"]
         options["out"] = out if len(out) > 1 else out[0]

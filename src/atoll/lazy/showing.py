@@ -107,6 +107,15 @@ def interface(handle: Handle) -> dict[str, Any]:
     return {**said, "strides": array.strides, "data": data, "offset": offset}
 
 
+def dlpack(handle: Handle, options: dict[str, Any]) -> Any:
+    """What ``__dlpack__`` answers: PyTorch, which asks for nothing else, ends the process at a negative stride."""
+    array = memory(handle)
+    if min(array.strides, default=0) < 0 and not options.get("copy"):
+        rule = f"the strides {array.strides} are negative, which consumers of DLPack cannot have"
+        raise BufferError(f"{rule}: use a.copy()")
+    return array.__dlpack__(**options)
+
+
 def ctypes_of(handle: Handle) -> Any:
     """``a.ctypes``: the address stays for as long as the array lives, since a program may keep it as a number."""
     array = memory(handle)

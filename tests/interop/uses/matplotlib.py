@@ -1,0 +1,181 @@
+"""Matplotlib: pictures of arrays, compared pixel by pixel."""
+
+import io
+
+import matplotlib
+import numpy
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+from matplotlib import animation, cm, collections, colors, dates, path, tri
+
+
+def _pixels(figure):
+    figure.set_dpi(40)
+    figure.canvas.draw()
+    picture = numpy.array(figure.canvas.buffer_rgba())
+    plt.close(figure)
+    return picture
+
+
+def lines(np, x, y, k):
+    figure, ax = plt.subplots()
+    ax.plot(np.sort(x), y)
+    ax.plot(y[:9], "o--")
+    ax.plot(k, x, "k.", x, y, "r-")
+    ax.set_xlim(x.min(), x.max())
+    ax.axhline(y.mean())
+    ax.fill_between(np.arange(len(x)), x, y, where=x > y, alpha=0.3)
+    ax.errorbar(x[:5], y[:5], yerr=np.abs(y[:5]))
+    ax.set_title(f"{x.mean():.2f}")
+    return _pixels(figure)
+
+
+def points(np, x, y, k, f):
+    figure, ax = plt.subplots()
+    marks = ax.scatter(x, y, c=k, s=f * 40, alpha=0.5)
+    figure.colorbar(marks)
+    ax.annotate("here", (x[0], y[0]))
+    ax.text(x[1], y[1], str(k[0]))
+    return _pixels(figure)
+
+
+def images(np, g, rgb, u, m):
+    figure, ax = plt.subplots(2, 3)
+    figure.colorbar(ax[0, 0].imshow(g, vmin=g.min(), vmax=g.max()))
+    ax[0, 1].imshow(rgb)
+    ax[0, 2].imshow(u, cmap="gray", origin="lower", interpolation="nearest")
+    ax[1, 0].matshow(g > 0.5)
+    ax[1, 1].pcolormesh(g)
+    ax[1, 2].spy(g > 0.7)
+    return _pixels(figure)
+
+
+def contours(np, g):
+    figure, ax = plt.subplots(1, 2)
+    a, b = np.meshgrid(np.arange(g.shape[1]), np.arange(g.shape[0]))
+    ax[0].contour(a, b, g, levels=np.linspace(0, 1, 4))
+    ax[1].contourf(a, b, g)
+    ax[1].quiver(a, b, g, g * 2)
+    return _pixels(figure)
+
+
+def streams(np, g):
+    figure, ax = plt.subplots()
+    ax.streamplot(np.arange(6), np.arange(5), g[:5, :6] + 1, g[:5, :6] - 0.5, density=0.3)
+    return _pixels(figure)
+
+
+def histograms(np, x, y, k):
+    figure, ax = plt.subplots(2, 2)
+    n, edges, _ = ax[0, 0].hist(x, bins=7)
+    ax[0, 1].hist([x, y], bins=np.linspace(0, 1, 5), density=True)
+    ax[1, 0].hist2d(x, y, bins=5)
+    ax[1, 1].hexbin(x, y, gridsize=5)
+    return n, edges, _pixels(figure)
+
+
+def bars(np, x, k, w):
+    figure, ax = plt.subplots(2, 2)
+    ax[0, 0].bar(np.arange(5), x[:5], yerr=x[5:10])
+    ax[0, 1].barh(w[:4], x[:4])
+    ax[1, 0].pie(x[:4])
+    ax[1, 1].stem(x[:6])
+    return _pixels(figure)
+
+
+def boxes(np, x, y, g):
+    figure, ax = plt.subplots(2, 2)
+    ax[0, 0].boxplot([x, y])
+    ax[0, 1].violinplot(g)
+    ax[1, 0].boxplot(g)
+    ax[1, 1].stackplot(np.arange(5), x[:5], x[5:10])
+    return _pixels(figure)
+
+
+def other_axes(np, x, y, t):
+    figure = plt.figure()
+    a = figure.add_subplot(221, projection="polar")
+    a.plot(x * 6, y)
+    b = figure.add_subplot(222, projection="3d")
+    b.plot_surface(*np.meshgrid(np.arange(4), np.arange(4)), np.ones((4, 4)) * x[0])
+    c = figure.add_subplot(223)
+    c.loglog(x + 0.1, y + 2)
+    d = figure.add_subplot(224)
+    d.plot(np.sort(t), x)
+    d.xaxis.set_major_formatter(dates.DateFormatter("%m"))
+    return _pixels(figure)
+
+
+def triangles(np, x, y):
+    figure, ax = plt.subplots()
+    net = tri.Triangulation(x[:20], y[:20])
+    ax.tricontourf(net, x[:20])
+    ax.triplot(x[:20], y[:20])
+    ax.tripcolor(net, y[:20])
+    return _pixels(figure)
+
+
+def changed_lines(np, x, y):
+    figure, ax = plt.subplots()
+    (line,) = ax.plot(x)
+    line.set_ydata(y)
+    line.set_data(np.arange(len(x)), y * 2)
+    picture = ax.imshow(np.zeros((4, 4)), extent=(0, 9, -1, 1))
+    picture.set_data(np.ones((4, 4)) * x[0])
+    picture.set_clim(0, x.max())
+    ax.relim()
+    ax.autoscale_view()
+    return line.get_ydata(), line.get_xydata(), numpy.asarray(picture.get_array()), _pixels(figure)
+
+
+def many_lines(np, g, x):
+    figure, ax = plt.subplots()
+    ax.plot(g)
+    ax.add_collection(collections.LineCollection([np.column_stack([x[:5], x[5:10]]), g[:3, :2]]))
+    ax.add_patch(plt.Polygon(g[:4, :2]))
+    ax.eventplot(x)
+    ax.hlines(x[:3], 0, 1)
+    ax.set_xticks(np.arange(0, 5, 2), labels=["a", "b", "c"])
+    return _pixels(figure), path.Path(g[:4, :2]).contains_point((0.5, 0.5))
+
+
+def colours(np, x, g, m):
+    return (
+        cm.viridis(x),
+        colors.Normalize()(g),
+        colors.LogNorm(0.1, 1)(x + 0.1),
+        colors.to_rgba((x[0], x[1], x[2])),
+        plt.get_cmap("jet")(g),
+        colors.ListedColormap(g[:3, :3])(1),
+        colors.BoundaryNorm(np.array([0, 0.5, 1]), 2)(x),
+        cm.ScalarMappable(cmap="hot").to_rgba(x),
+    )
+
+
+def saved(np, tmp, g, x):
+    plt.imsave(tmp / "a.png", g)
+    figure, ax = plt.subplots()
+    ax.plot(x)
+    figure.savefig(tmp / "b.png", dpi=30)
+    figure.savefig(tmp / "c.svg")
+    plt.close(figure)
+    file = io.BytesIO()
+    plt.imsave(file, g, cmap="gray")
+    return plt.imread(tmp / "a.png"), plt.imread(tmp / "b.png"), len(file.getvalue())
+
+
+def animated(np, g, tmp):
+    figure, ax = plt.subplots()
+    picture = ax.imshow(g)
+    film = animation.FuncAnimation(figure, lambda i: (picture.set_data(g * i),), frames=2)
+    film.save(tmp / "a.gif", writer="pillow", dpi=20)
+    plt.close(figure)
+    return (tmp / "a.gif").stat().st_size > 100
+
+
+def masked(np, x, m, g):
+    figure, ax = plt.subplots(1, 2)
+    ax[0].plot(np.ma.masked_where(m, x))
+    ax[1].imshow(np.ma.masked_less(g, 0.5))
+    return _pixels(figure)
