@@ -24,7 +24,7 @@ CLASSES = {
 }
 """What the functions of a section return."""
 
-METHODS = "layout local local_padded world redistribute exchange_halos access owns"
+METHODS = "layout local local_padded world redistribute exchange_halos access owns to_numpy"
 MODULES = {
     "Graphs: `atoll.dataflow`": (dataflow, ""),
     "Pictures of expressions: `atoll.graph`": (graph, "show"),

@@ -583,7 +583,7 @@ recorder.install()
 recorder.enter(vars(ndarray))
 
 OWN = (
-    "access", "exchange_halos", "layout", "local", "local_padded", "owns", "redistribute", "tagged", "world",
+    "access", "exchange_halos", "layout", "local", "local_padded", "owns", "redistribute", "tagged", "to_numpy", "world",
     "__distarray__", "__partitioned__",
 )  # fmt: skip
 """The public attributes that NumPy's arrays do not have."""

@@ -26,7 +26,7 @@ GATHERING = {
 EXEMPT = {
     name: reason
     for reason, listed in {
-        "asks for the whole value": "a.dump a.dumps a.to_numpy a.tobytes a.tofile a.tolist save savetxt savez "
+        "asks for the whole value": "a.dump a.dumps a.tobytes a.tofile a.tolist save savetxt savez "
         "savez_compressed array2string array_repr array_str",
         "asks about dtypes, shapes or memory": "can_cast common_type iscomplexobj isfortran isrealobj isscalar "
         "may_share_memory min_scalar_type mintypecode ndim result_type shape shares_memory size info einsum_path "
