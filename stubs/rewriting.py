@@ -15,6 +15,7 @@ from numpys import module_at, names_defined, resolve, stub
 OURS = {
     ("numpy", "ndarray"): "atoll.ndarray",
     ("numpy._typing._array_like", "NDArray"): "atoll.typing.NDArray",
+    ("numpy", "flatiter"): "atoll._stubs.own._FlatIterator",
     ("numpy.random._generator", "Generator"): "atoll.random.Generator",
     ("numpy.random.mtrand", "RandomState"): "atoll.random.RandomState",
 }

@@ -359,7 +359,7 @@ def stubs() -> dict[str, str]:
                 f"from atoll._stubs.own import {word} as {word}\n" for word in sorted(writer.own_names - {"ndarray"})
                 if not word.startswith("_")
             )  # fmt: skip
-            text = f"import atoll\nimport atoll.typing\nimport atoll.random\n{needed}{text}{exported}{body}"
+            text = f"import atoll\nimport atoll._stubs.own\nimport atoll.random\nimport atoll.typing\n{needed}{text}{exported}{body}"
         if name == "typing":
             text += NDARRAY
         result[path] = HEAD + text

@@ -1,8 +1,9 @@
 # Written by stubs/write.py from NumPy 2.4.6 and stubs/own.pyi: do not edit.
 # mypy: disable-error-code="overload-overlap,override,misc,deprecated"
 import atoll
-import atoll.typing
+import atoll._stubs.own
 import atoll.random
+import atoll.typing
 from atoll._stubs.ufunc import _GUFunc_Nin2_Nout1
 from atoll._stubs.ufunc import _UFunc_Nin1_Nout1
 from atoll._stubs.ufunc import _UFunc_Nin1_Nout2
@@ -674,7 +675,7 @@ class ndarray(np.ndarray[_ShapeT_co, _DTypeT_co]):
     def __getitem__(self: NDArray[void], key: list[str], /) -> atoll.ndarray[_ShapeT_co | _AnyShape, dtype[void]]: ...
     def byteswap(self, inplace: builtins.bool=...) -> Self: ...
     @property
-    def flat(self) -> flatiter[Self]: ...
+    def flat(self) -> atoll._stubs.own._FlatIterator[Self]: ...
     def squeeze(self, /, axis: SupportsIndex | tuple[SupportsIndex, ...] | None=...) -> atoll.ndarray[_AnyShape, _DTypeT_co]: ...
     def swapaxes(self, axis1: SupportsIndex, axis2: SupportsIndex, /) -> Self: ...
     @overload
