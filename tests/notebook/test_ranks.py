@@ -23,6 +23,7 @@ from traitlets.config import Config
 
 from atoll.errors import CellError
 from atoll.notebook import ranks
+from atoll.notebook.outputs import grouped
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -86,6 +87,14 @@ def soon(monkeypatch):
     yield interrupt
     for timer in timers:
         timer.join()
+
+
+def test_equal_texts_are_grouped():
+    told = {0: "rank 0 of 2", 1: "rank 1 of 2", 2: "in ipykernel_7/1.py", 3: "in ipykernel_8/1.py"}
+    assert [ranks for ranks, _ in grouped(told)] == [[0], [1], [2, 3]]
+    assert [ranks for ranks, _ in grouped(told, numbered=True)] == [[0, 1], [2, 3]]
+    both = dict.fromkeys((0, 1), "rank 0 is at f, rank 1 at g")
+    assert grouped(both, numbered=True) == [([0, 1], both[0])]
 
 
 def renew(notebook):

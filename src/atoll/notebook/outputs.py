@@ -39,8 +39,8 @@ class Outputs:
     def show_others(self) -> None:
         """What ranks other than 0 have printed and displayed, folded up, where it differs from that of rank 0."""
         groups = grouped({rank: _page(self.of_rank[rank]) for rank in range(1, self.size)})
-        mine = _anyones(_page(self.of_rank[0]), 0)
-        groups = [g for g in groups if g[1] and _anyones(g[1], g[0][0]) != mine]
+        mine = _anyones(_page(self.of_rank[0]))
+        groups = [group for group in groups if group[1] and _anyones(group[1]) != mine]
         if not groups:
             return
         everyone = rank_words([rank for ranks, _ in groups for rank in ranks], None)
@@ -123,12 +123,14 @@ def _text(messages: Iterable[Mapping[str, Any]]) -> str:
     ).rstrip("\n")
 
 
-def grouped(texts: Mapping[int, str]) -> list[tuple[list[int], str]]:
-    """Ranks with equal texts together, in the order of their first ranks; each may name its own number."""
+def grouped(texts: Mapping[int, str], numbered: bool = False) -> list[tuple[list[int], str]]:
+    """Ranks with equal texts together, in the order of their first ranks; ``numbered`` texts may have the rank's number."""
     groups: list[tuple[list[int], str]] = []
     for rank, text in texts.items():
         for ranks, same in groups:
-            if text == same or _anyones(text, rank) == _anyones(same, ranks[0]):
+            if _anyones(text) == _anyones(same) or (
+                numbered and without_rank(text, rank) == without_rank(same, ranks[0])
+            ):
                 ranks.append(rank)
                 break
         else:
@@ -136,9 +138,9 @@ def grouped(texts: Mapping[int, str]) -> list[tuple[list[int], str]]:
     return groups
 
 
-def _anyones(text: str, rank: int) -> str:
-    """The text of a rank without its number, and that of its process in the names of cells."""
-    return _CELLS.sub("", without_rank(text, rank))
+def _anyones(text: str) -> str:
+    """The text of a rank without the number of its process, which is in the names of cells."""
+    return _CELLS.sub("", text)
 
 
 CONSEQUENCES = ("DivergenceError", "KeyboardInterrupt", "WaitTimeoutError", "RankFailedError")
@@ -162,14 +164,14 @@ def failure(
         return None
     heads: list[str] = []
     lines: list[str] = []
-    for ranks, text in grouped({rank: "\n".join(o["lines"]) for rank, o in causes.items()}):
+    for ranks, text in grouped({r: "\n".join(o["lines"]) for r, o in causes.items()}, True):
         heads.append(f"{rank_words(ranks, size)} failed: {_first_line(causes[ranks[0]]['text'])}")
         if len(heads) <= _SHOWN:
             lines += [f"{rank_words(ranks, size)} failed:", text, ""]
-    for ranks, words in grouped({r: _told(o) for r, o in failed.items() if r not in causes}):
+    for ranks, words in grouped({r: _told(o) for r, o in failed.items() if r not in causes}, True):
         lines.append(f"{rank_words(ranks, size)} {words}")
     if not causes and not interrupted:
-        for ranks, verdict in grouped(verdicts):
+        for ranks, verdict in grouped(verdicts, True):
             heads.append(f"{rank_words(ranks, size)} failed: {_first_line(verdict)}")
             lines.append(verdict)
     if any("which have diverged" in o["text"] for o in failed.values()):
