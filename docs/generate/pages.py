@@ -11,6 +11,7 @@ from pathlib import Path
 import api
 import gallery
 import measured
+import notebooks
 import numpy_table
 import source_files
 
@@ -32,6 +33,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "api.md": api.page,
     "gallery.md": gallery.page,
     "measured.md": measured.page,
+    **{name: functools.partial(notebooks.page, path) for name, path in notebooks.NOTEBOOKS.items()},
 }
 """What writes each page, by its path in the folder of generated pages."""
 
@@ -43,5 +45,5 @@ def write() -> None:
     folder.mkdir()
     for path, text_of in GENERATED.items():
         (folder / path).write_text(text_of())
-    for drawn in (gallery, measured):
+    for drawn in (gallery, measured, notebooks):
         drawn.draw(folder)
