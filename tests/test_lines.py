@@ -14,7 +14,7 @@ import pytest
 
 import atoll as np
 from atoll.config import config
-from atoll.context import call_sites, sources
+from atoll.context import call_sites, log, sources
 from atoll.context.call_sites import site_number, site_text, user_line
 
 LIBRARY = "/opt/env/lib/python3.12/site-packages/library/inner.py"
@@ -111,3 +111,19 @@ def test_explain_names_the_line_of_the_program() -> None:
         text = str(np.explain(b))
     assert line in text
     assert "inner.py" not in text
+
+
+def test_records_of_the_log_have_the_line_of_the_program(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "atoll")
+    with config(small=10):
+        a = np.ones((37, 11)) * 3.5
+        library["call"](lambda: float((a - 0.125).sum())); line = here()  # fmt: skip  # noqa: E702
+    told = [record for record in caplog.records if record.name == "atoll.plans"]
+    assert told
+    assert f"{told[-1].filename}:{told[-1].lineno}" == line
+    assert line in told[-1].getMessage()
+
+
+def test_logs_print_nothing_unless_the_program_asks(capfd: pytest.CaptureFixture[str]) -> None:
+    log.plans.warning("planning failed")
+    assert capfd.readouterr() == ("", "")

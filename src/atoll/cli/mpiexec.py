@@ -79,7 +79,7 @@ class Mpiexec:
             words += ["-f", hostfile] if hostfile else []
         elif hosts or hostfile:
             raise LaunchError(
-                f"--hosts and --hostfile are for launchers whose options `atoll run` knows ({', '.join(dict(FAMILIES))}), "
+                f"--hosts and --hostfile need a launcher whose options `atoll run` knows ({', '.join(dict(FAMILIES))}), "
                 f"and {self.path} calls itself {self.version!r}; give it its own by --mpiexec-options"
             )
         return [*words, *more, *program]

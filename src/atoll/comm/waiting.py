@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from ..config import config
-from ..context import remote_stacks
+from ..context import log, remote_stacks
 from ..errors import WaitTimeoutError
 from .launcher import detect
 
@@ -105,11 +105,9 @@ class Patience:
     def _report(self, now: float) -> None:
         waited = now - self._start
         self._next_report = now + waited
-        print(
-            f"atoll: {self._who} has waited {waited:.0f} s for: {self._describe()}",
-            file=sys.stderr,
-            flush=True,
-        )
+        text = f"{self._who} has waited {waited:.0f} s for: {self._describe()}"
+        log.ranks.warning(text)
+        print(f"atoll: {text}", file=sys.stderr, flush=True)
 
     def _give_up(self, now: float) -> None:
         limit = "the time limit given" if self._timeout is not None else "ATOLL_WAIT_ABORT"

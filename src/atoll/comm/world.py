@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
-from ..context import profiler
+from ..context import log, profiler
 from ..context.profiler import Kind
 from ..errors import CommunicationError, LaunchError, WorldError
 from ..front import native
@@ -287,6 +287,8 @@ def _process_communicator() -> Communicator:
         if (launch.size or 1) > 1 and communicator.size == 1:
             raise _launch_error(launch, "MPI sees only this one", absent=False)
         launcher.claim()
+    started = "no launcher" if launch is None else launch.launcher
+    log.ranks.info("rank %d of %d, started by %s", communicator.rank, communicator.size, started)
     return communicator
 
 

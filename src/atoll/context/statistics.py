@@ -10,6 +10,7 @@ context) its own set, as for simulated ranks. Counting never communicates: every
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -170,6 +171,8 @@ def failed(error: Exception) -> None:
     if config.debug or isinstance(error, AtollError | MemoryError):
         raise error
     add("planning_failures")
+    text = "planning failed, so values are computed in a plainer and slower way"
+    logging.getLogger("atoll.plans").warning(text, exc_info=error)
 
 
 def stats() -> Statistics:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from ..comm.communicator import Communicator
 from ..comm.in_step import agree, bcast_object
 from ..comm.world import World
+from ..context import log
 from ..errors import AtollError, CommunicationError, FileFormatError
 
 
@@ -157,6 +158,7 @@ class NewFile:
             self._close()
         self._settle(self.error)
         done(self.communicator, self._appear, self.what)
+        log.files.info("%s has written %s", self.what, self.path)
 
     def _close(self) -> None:
         if self._durable:

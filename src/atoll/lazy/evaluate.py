@@ -26,9 +26,9 @@ from ..comm import progress
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
-from ..context import profiler, statistics, warn
+from ..context import log, profiler, statistics, warn
 from ..context.caches import Memo, Recent
-from ..context.call_sites import site_number
+from ..context.call_sites import site_number, site_text
 from ..context.divergence import StepLog, opened
 from ..context.profiler import Kind
 from ..context.threads import catch_up, turn
@@ -536,6 +536,14 @@ def _planned(lookup: Lookup, roots: list[Node]) -> Program:
     if program is None:
         program = make_program(lookup, roots, backend.named("numpy").step)
     statistics.add("plans_made")
+    if log.plans.isEnabledFor(log.DEBUG):
+        last = site_text(roots[-1].site)
+        log.plans.debug(
+            "planned %d operations, the last at %s, in %d steps",
+            len(lookup.order),
+            last,
+            len(program.steps),
+        )
     return program
 
 

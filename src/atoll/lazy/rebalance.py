@@ -16,6 +16,7 @@ from typing import Any
 from ..collective import Section, redistributed
 from ..comm.in_step import agree
 from ..config import config
+from ..context import log
 from ..graph.node import Node, Value, node_of, source
 from ..layout import Layout
 from ..ops.elementwise import through
@@ -65,6 +66,8 @@ def _moved(result: Node) -> Node:
     layout = Layout.default(result.geometry.shape, home.world.size)
     assert result.value is not None
     section = Section(result.value.array, home.layout, home.world.communicator)
+    form = result.geometry.shape
+    log.ranks.info("rebalanced an array of shape %s, which lay on the ranks unevenly", form)
     moved = source(
         redistributed(section, layout).block, result.geometry, place=Place.of(layout, home.world)
     )

@@ -11,6 +11,7 @@ import functools
 import hashlib
 from collections.abc import Callable
 from math import inf
+from time import perf_counter
 from typing import Any
 
 import llvmlite
@@ -19,7 +20,7 @@ import numpy as np
 
 from ... import policy
 from ...comm import progress
-from ...context import profiler, statistics
+from ...context import log, profiler, statistics
 from ...context.caches import Recent
 from ...context.profiler import Kind
 from ...context.threads import process_lock
@@ -138,9 +139,12 @@ class Compiler:
         key = self._key_on_disk(name)
         code = cache.load(key)
         if code is None:
+            started = perf_counter()
             with profiler.span(Kind.COMPILE, "compile"):
                 code = emit(text(), self.machine, effort)
                 cache.store(key, code)
+            taken = 1e3 * (perf_counter() - started)
+            log.kernels.debug("compiled %s in %.1f ms: %d bytes", name, taken, len(code))
             progress.advance(1)
         return code
 
