@@ -228,30 +228,19 @@ static int look_up_operators(void) {
 
 /* What the program calls, seen by a profile: the function of the same name with `_now` does it. */
 static Named called[SLOTS];
-#define SEEN_ONE(NAME, SLOT)                                                                     \
-    static PyObject *NAME(PyObject *a) {                                                         \
-        if (__builtin_expect(!profiling, 1)) return NAME##_now(a);                                                    \
+#define SEEN(NAME, SLOT, PARAMETERS, ARGUMENTS)                                                  \
+    static COLD PyObject *NAME##_seen PARAMETERS {                                               \
         int begun = begin_call();                                                                \
-        PyObject *result = NAME##_now(a);                                                        \
+        PyObject *result = NAME##_now ARGUMENTS;                                                 \
         end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
         return result;                                                                           \
+    }                                                                                            \
+    static PyObject *NAME PARAMETERS {                                                           \
+        return profiling ? NAME##_seen ARGUMENTS : NAME##_now ARGUMENTS;                         \
     }
-#define SEEN_TWO(NAME, SLOT)                                                                     \
-    static PyObject *NAME(PyObject *a, PyObject *b) {                                            \
-        if (__builtin_expect(!profiling, 1)) return NAME##_now(a, b);                                                 \
-        int begun = begin_call();                                                                \
-        PyObject *result = NAME##_now(a, b);                                                     \
-        end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
-        return result;                                                                           \
-    }
-#define SEEN_THREE(NAME, SLOT)                                                                   \
-    static PyObject *NAME(PyObject *a, PyObject *b, PyObject *c) {                               \
-        if (__builtin_expect(!profiling, 1)) return NAME##_now(a, b, c);                                              \
-        int begun = begin_call();                                                                \
-        PyObject *result = NAME##_now(a, b, c);                                                  \
-        end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
-        return result;                                                                           \
-    }
+#define SEEN_ONE(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a), (a))
+#define SEEN_TWO(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b), (a, b))
+#define SEEN_THREE(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b, PyObject * c), (a, b, c))
 
 #include "_operators.h"
 

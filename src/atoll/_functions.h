@@ -19,13 +19,14 @@ static PyObject *drawer_name;      /* where our generators have NumPy's, whose m
 static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target);
 enum { COPIED = 2 };               /* the way of a function that copies: lazy.recorder has the same number */
 
-typedef struct {
+typedef struct Function {
     PyObject_HEAD
     vectorcallfunc call;
     PyObject *original, *python, *known, *dict, *weak, *fold;
     int kind, way;
     Loops loops;
     Named named;
+    struct Function *former, *next;
 } Function;
 
 static PyTypeObject FunctionType;
@@ -235,7 +236,7 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     return drawer;
 }
 
-static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
     Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
@@ -314,17 +315,25 @@ static PyObject *call_function_now(PyObject *self, PyObject *const *args, size_t
     return ended(result);
 }
 
-static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    if (__builtin_expect(!profiling, 1)) return call_function_now(self, args, nargsf, keywords);
+/* The same where a profile is recorded. */
+static COLD PyObject *call_function_seen(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Named *named = &((Function *)self)->named;
     int begun = begin_call();
-    PyObject *result = call_function_now(self, args, nargsf, keywords), *name = NULL, *type, *value, *trace;
+    PyObject *result = call_function(self, args, nargsf, keywords), *name = NULL, *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     if (named->session != session && (name = PyObject_GetAttrString(self, "__name__")) == NULL) PyErr_Clear();
     end_call(begun, name, named);
     Py_XDECREF(name);
     PyErr_Restore(type, value, trace);
     return result;
+}
+
+/* All functions: each is called as it is while no profile is recorded. */
+static Function *functions = NULL;
+
+void see_functions(int seen) {
+    for (Function *function = functions; function != NULL; function = function->next)
+        function->call = seen ? call_function_seen : call_function;
 }
 
 /* NumPy's functions become methods of classes that have them as attributes; ufuncs, which are of a subclass, do not. */
@@ -340,7 +349,9 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *opti
     Function *self = (Function *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
     if (type->tp_call == PyVectorcall_Call) type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;  /* Python 3.11 does not inherit it */
-    self->call = call_function;
+    self->call = profiling ? call_function_seen : call_function;
+    if ((self->next = functions) != NULL) functions->former = self;
+    functions = self;
     self->original = Py_NewRef(original);
     self->python = Py_NewRef(python);
     self->kind = kind;
@@ -370,7 +381,11 @@ static int function_clear(PyObject *self) {
 
 static void function_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
-    if (((Function *)self)->weak != NULL) PyObject_ClearWeakRefs(self);
+    Function *function = (Function *)self;
+    if (function->weak != NULL) PyObject_ClearWeakRefs(self);
+    if (function->former != NULL) function->former->next = function->next;
+    else if (functions == function) functions = function->next;
+    if (function->next != NULL) function->next->former = function->former;
     function_clear(self);
     Py_TYPE(self)->tp_free(self);
 }

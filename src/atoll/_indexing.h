@@ -347,11 +347,14 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
 
 static int set_item_now(PyObject *self, PyObject *key, PyObject *value) { return ended_with(put_item(self, key, value)); }
 
-static int set_item(PyObject *self, PyObject *key, PyObject *value) {
-    if (__builtin_expect(!profiling, 1)) return set_item_now(self, key, value);
+static COLD int set_item_seen(PyObject *self, PyObject *key, PyObject *value) {
     int begun = begin_call(), status = set_item_now(self, key, value);
     end_call_named(begun, names[SETITEM], &called[SETITEM]);
     return status;
+}
+
+static int set_item(PyObject *self, PyObject *key, PyObject *value) {
+    return profiling ? set_item_seen(self, key, value) : set_item_now(self, key, value);
 }
 
 static Py_ssize_t length(PyObject *self) {

@@ -204,13 +204,7 @@ static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
     return wrapped(result);
 }
 
-static PyObject *compare(PyObject *a, PyObject *b, int relation) {
-    if (__builtin_expect(!profiling, 1)) return compare_now(a, b, relation);
-    int begun = begin_call();
-    PyObject *result = compare_now(a, b, relation);
-    end_call_named(begun, names[slots[relation]], &called[slots[relation]]);
-    return result;
-}
+SEEN(compare, slots[relation], (PyObject * a, PyObject * b, int relation), (a, b, relation))
 
 /* `number * array`, where the number is NumPy's: its operators ask ours first, for the way through NumPy's ufuncs and back takes as
  * long as the operation. Everything else is what it was. */
@@ -273,11 +267,4 @@ static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize
     PyMem_Free(all);
     return ended(result);
 }
-
-static PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
-    if (__builtin_expect(!profiling, 1)) return array_ufunc_now(self, args, count, keywords);
-    int begun = begin_call();
-    PyObject *result = array_ufunc_now(self, args, count, keywords);
-    end_call_named(begun, names[UFUNC], &called[UFUNC]);
-    return result;
-}
+SEEN(array_ufunc, UFUNC, (PyObject * self, PyObject *const *args, Py_ssize_t count, PyObject *keywords), (self, args, count, keywords))

@@ -278,6 +278,7 @@ static PyObject *py_end_call(PyObject *module, PyObject *args) {
 static void stop(void) {
     if (!profiling) return;
     profiling = 0;
+    see_functions(0);
     forget_lines();
     PyBuffer_Release(&memory);
     Py_CLEAR(line_in);
@@ -306,6 +307,7 @@ static PyObject *profile(PyObject *module, PyObject *args) {
     session++;
     threads = 0;
     profiling = 1;
+    see_functions(1);
     Py_RETURN_NONE;
 }
 

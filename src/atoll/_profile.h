@@ -5,6 +5,7 @@
 
 #pragma GCC visibility push(hidden)
 
+#define COLD __attribute__((noinline, cold))
 extern int profiling;              /* whether a profile is recorded; nothing else is looked at where it is not */
 
 /* The kinds of spans, as context.profiler lists them. */
@@ -24,6 +25,9 @@ void end_call_named(int begun, const char *name, Named *named);
 void begin_span(void);
 void end_work(PyObject *work);
 extern int session;                /* the number of the profile */
+
+/* Whether calls of functions are seen: they have their own way in. */
+void see_functions(int seen);
 
 extern PyMethodDef profile_methods[];
 

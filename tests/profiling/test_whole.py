@@ -97,7 +97,7 @@ def test_paths_without_records(tmp_path):
     (tmp_path / "out.json.ranks").mkdir()
     (tmp_path / "out.json.ranks" / "0").write_bytes(b"nothing")
     (tmp_path / "out.json.ranks" / "0.texts").write_bytes(b"")
-    with pytest.raises(ConfigError, match="no record of a profile by this version"):
+    with pytest.raises(ConfigError, match="is not a record of a profile by this version"):
         read(str(tmp_path / "out.json"))
     done = atoll("profile", str(tmp_path / "none.json"))
     assert done.code == 2
