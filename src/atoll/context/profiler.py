@@ -21,7 +21,6 @@ file where the profile has one, so whatever ends the process, the file has all u
 
 from __future__ import annotations
 
-import json
 import linecache
 import mmap
 import os
@@ -176,6 +175,8 @@ class Recording:
         self.texts.append(facts)
         if self._said is not None:
             with suppress(OSError):
+                import json
+
                 self._said.write(json.dumps(facts).encode() + b"\n")
 
     def name(self, text: str) -> int:
