@@ -247,6 +247,11 @@ def test_every_public_function_is_a_boundary() -> None:
                     assert hasattr(function, "_is_boundary"), f"{name}.{method}"
 
 
+def test_modules_that_are_imported_by_themselves_have_boundaries_too() -> None:
+    code = "from atoll.dataflow import make_placeholder as f; from atoll.graph import show as g; f._is_boundary, g._is_boundary"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+
+
 def test_public_functions_are_pickled_by_name() -> None:
     for name in ("explain", "load", "from_local", "save_zarr", "sync", "checkpoint", "sum"):
         function = getattr(np, name)

@@ -78,9 +78,7 @@ def __getattr__(name: str) -> Any:
         value = globals()[name] = guarded(getattr(home, name))
         return value
     if name in ("dataflow", "graph"):
-        module = import_module(f"{__name__}.{name}")
-        guard(module)
-        return module
+        return import_module(f"{__name__}.{name}")
     if name in ("load_ipython_extension", "unload_ipython_extension"):
         return getattr(import_module(f"{__name__}.notebook"), name)
     return late(name)

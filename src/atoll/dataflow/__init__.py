@@ -1,5 +1,8 @@
 """Message-passing dataflow graphs: sends and receives as nodes, parts without communication."""
 
+import sys as _sys
+
+from ..context import tracebacks as _tracebacks
 from ..errors import CommunicationCycleError as CommunicationCycleError
 from ..errors import CommunicationTagError as CommunicationTagError
 from ..errors import DeferredValueError as DeferredValueError
@@ -44,3 +47,5 @@ from .records import CommunicationOpIdentifier as CommunicationOpIdentifier
 from .records import DistributedGraphPart as DistributedGraphPart
 from .records import DistributedGraphPartition as DistributedGraphPartition
 from .verify import verify_distributed_partition as verify_distributed_partition
+
+_tracebacks.guard(_sys.modules[__name__])

@@ -8,8 +8,9 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name == "show":  # pictures are imported at first use
+        from ..context.tracebacks import guarded
         from .picture import show
 
-        globals()[name] = show
-        return show
+        value = globals()[name] = guarded(show)
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
