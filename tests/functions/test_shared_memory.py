@@ -273,6 +273,16 @@ def test_metadata_of_a_dtype_stays_with_its_array(dtype, size):
 
 
 @pytest.mark.ranks(2)
+def test_a_divided_array_has_no_address_to_write_to(rank, size):
+    a = np.arange(50.0) * 2
+    kind = np.ctypeslib.ndpointer("f8")
+    for use in (lambda: a.ctypes, lambda: kind.from_param(a), lambda: np.ctypeslib.as_ctypes(a)):
+        with pytest.raises(BufferError, match=r"\(50,\) that is distributed over ranks.*a\.local"):
+            use()
+    assert a.local.ctypes.data == kind.from_param(a.local).data
+
+
+@pytest.mark.ranks(2)
 def test_a_divided_array_has_a_buffer_for_reading(rank, size):
     a = np.arange(50.0) * 2
     if not HAS_BUFFERS:

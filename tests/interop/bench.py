@@ -271,7 +271,7 @@ def check(
             if what:
                 found.append(Case(use, case, what, trace or ""))
     for name, kinds in seen.items():
-        if len(kinds) > 1 and not found:
+        if len(kinds) > 1 and not found and len({n for n, _ in sizes.values()}) == 1:
             found.append(
                 Case(use, name, [f"the class of the result varies with the size: {kinds}"], "")
             )
@@ -293,6 +293,8 @@ def main(words: list[str]) -> int:
     for use in listed(*libraries):
         if wanted and f"{use.library}.{use.name}" not in wanted:
             continue
+        if atoll.world.size > 1 and "tmp" in inspect.signature(use.run).parameters:
+            continue  # the libraries would write one file on all ranks
         cases = check(use, LARGE if large else SIZES)
         numbers = count.setdefault(use.library, [0, 0, 0])
         numbers[0] += 1

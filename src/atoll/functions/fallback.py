@@ -15,7 +15,7 @@ import numpy as np
 from ..array import ndarray
 from ..files import loading, npy, npz, raw, text
 from ..lazy.registry import registry
-from ..lazy.showing import memory
+from ..lazy.showing import in_one_place
 from ..lazy.views import Handle
 from .namespaces import Namespace, attribute, nothing_of_its_own
 from .public import kinds, look_like, names, numpy_function, on_data, publish
@@ -82,14 +82,16 @@ def _for_ctypes() -> dict[str, Any]:
         if kind is None:
 
             def from_param(cls: Any, array: Any) -> Any:
-                return checked.from_param(memory(array) if isinstance(array, Handle) else array)
+                return checked.from_param(
+                    in_one_place(array) if isinstance(array, Handle) else array
+                )
 
             members = {"from_param": classmethod(from_param)}
             kind = _pointers[checked] = type(checked.__name__, (checked,), members)
         return kind
 
     def as_ctypes(obj: Any) -> Any:
-        return module.as_ctypes(memory(obj) if isinstance(obj, Handle) else obj)
+        return module.as_ctypes(in_one_place(obj) if isinstance(obj, Handle) else obj)
 
     own = {name: getattr(module, name) for name in module.__all__}
     for function in (ndpointer, as_ctypes):

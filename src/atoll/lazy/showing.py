@@ -33,6 +33,15 @@ def memory(handle: Handle) -> Array:
     return handle._cell.export(handle._geometry) if small is None else small
 
 
+def in_one_place(handle: Handle) -> Array:
+    """The memory itself for those who may write to it: what they write to a copy from all ranks would be lost."""
+    if place_of(handle) is not None:
+        array_text = f"an array of shape {handle._geometry.shape} that is distributed over ranks"
+        cure = "use a.local for those of this rank, or numpy.array(a) for a copy of all"
+        raise BufferError(f"{array_text} has no memory with all its elements to write to: {cure}")
+    return memory(handle)
+
+
 def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
     """What ``__array__`` answers."""
     array = memory(handle)
@@ -52,11 +61,7 @@ def _read_only(array: Array, handle: Handle) -> Any:
 
 def buffer(handle: Handle, flags: int) -> memoryview:
     """What ``__buffer__`` answers, and the native front: only who asks for a writable buffer gets one."""
-    if flags & _WRITABLE and place_of(handle) is not None:
-        array_text = f"an array of shape {handle._geometry.shape} that is distributed over ranks"
-        cure = "use a.local for those of this rank, or numpy.array(a) for a copy of all"
-        raise BufferError(f"{array_text} has no writable buffer of all its elements: {cure}")
-    array: Any = memory(handle)
+    array: Any = in_one_place(handle) if flags & _WRITABLE else memory(handle)
     view = memoryview(array if flags & _WRITABLE else _read_only(array, handle))
     dtype = array.dtype
     plain = dtype.kind != "V" and dtype.metadata is None
@@ -118,8 +123,8 @@ def dlpack(handle: Handle, options: dict[str, Any]) -> Any:
 
 def ctypes_of(handle: Handle) -> Any:
     """``a.ctypes``: the address stays for as long as the array lives, since a program may keep it as a number."""
-    array = memory(handle)
-    if handle._np is None and handle._cell.node.place is None:
+    array = in_one_place(handle)
+    if handle._np is None:
         handle._cell.pin()
     elif handle._np is not None:
         owner = array
