@@ -212,3 +212,12 @@ def test_figures_have_three_digits():
     ]
     sizes = [0, 7, 999.7, 123_456, 999_600, 2.5e13]
     assert [*map(bytes_text, sizes)] == ["", "7 B", "1 kB", "123 kB", "1 MB", "25 TB"]
+
+
+@pytest.mark.simulated(2)
+def test_simulated_ranks_record_together(rank):
+    a = np.ones((N, N), layout=np.Layout((N, N), "bn", size=2))
+    with np.profile() as profile:
+        total = float((a[1:] + a[:-1]).sum())
+    assert total == 2 * (N - 1) * N
+    assert len(profile.ranks) == 2

@@ -161,13 +161,15 @@ def check(request: Request) -> None:
 
 def run_profiled(path: str, run: Callable[[], int]) -> int:
     """Run the program, and join what its ranks have recorded, whatever ended them."""
-    from ..profiling.record import folder_of
+    from ..profiling.record import folder_of, path_of_timeline
     from ..profiling.whole import joined, prepared
 
     os.environ[startup.PROFILE] = path = prepared(path)
     code = run()
     if os.path.exists(folder_of(path)):
         joined(path)
+    elif not os.path.exists(path_of_timeline(path)):
+        sys.stderr.write("atoll: there is no profile: the program has not imported atoll\n")
     return code
 
 

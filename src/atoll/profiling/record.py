@@ -165,6 +165,11 @@ def folder_of(path: str) -> str:
     return f"{path}.ranks"
 
 
+def path_of_timeline(path: str) -> str:
+    """Where the timeline of a profile at ``path`` is saved; its page has another ending."""
+    return f"{os.path.splitext(path)[0]}.json"
+
+
 def part_of(path: str, rank: int) -> str:
     """Where a rank records its part."""
     return os.path.join(folder_of(path), str(rank))

@@ -10,13 +10,14 @@ import atexit
 import os
 import shutil
 import sys
+from contextlib import suppress
 
 from ..comm import launcher
 from ..context import profiler
 from ..context.profiler import Recording
 from . import read, remove
 from .profiles import Profile
-from .record import folder_of, part_of
+from .record import folder_of, part_of, path_of_timeline
 
 
 def begin(path: str) -> None:
@@ -48,17 +49,19 @@ def begin(path: str) -> None:
 
 
 def prepared(path: str) -> str:
-    """The absolute path of a profile, with no parts of earlier ones beside it."""
+    """The absolute path of a profile, with nothing left of earlier ones."""
     path = os.path.abspath(path)
     shutil.rmtree(folder_of(path), ignore_errors=True)
+    with suppress(FileNotFoundError):
+        os.remove(path_of_timeline(path))
     return path
 
 
 def joined(path: str, report: bool = True) -> Profile:
     """Save the profile whose parts the ranks have left, as a timeline and as a page; and print its table."""
     profile = read(path)
-    stem = os.path.splitext(path)[0]
-    saved = [f"{stem}.json", f"{stem}.html"]
+    timeline = path_of_timeline(path)
+    saved = [timeline, f"{timeline.removesuffix('.json')}.html"]
     for name in saved:
         profile.save(name)
     if report:
