@@ -151,6 +151,7 @@ static int type_of(PyObject *value, Py_ssize_t *size) {
 static PyObject *memory_for(PyObject *value) {
     PyObject *array = np_of(value);
     if (array != NULL || Py_TYPE(value) != array_type) return Py_NewRef(array ? array : value);
+    if (is_tried(value)) return tried_memory(value);
     if ((array = in_memory(value)) != NULL) return array;
     if ((array = PyObject_CallOneArg(evaluated, value)) == Py_None) Py_CLEAR(array);
     return array;

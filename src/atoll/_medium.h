@@ -99,41 +99,46 @@ static PyObject *tried_memory(PyObject *self) {
     return memory;
 }
 
-/* Whether an array alone has its memory, which is as its geometry says. */
-static int is_sole(Front *front, PyArrayObject *array) {
-    PyObject *box = front->cell, *node = field(box, NODE), *value = field(node, VALUE);
+/* What Python sees of an array that is tried: its own memory where no view of it lives, else memory that the box shares; NULL with
+ * an error. The array is computed. */
+static PyObject *small_form(Front *front) {
+    PyObject *box = front->cell, *node = field(box, NODE), *value = field(node, VALUE), *memory, *form = NULL;
+    PyArrayObject *array = memory_in(value);
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    if (field(front->geometry, IS_BASE) != Py_True || Py_REFCNT(box) > 1 || Py_REFCNT(node) > 1 || Py_REFCNT(value) > 1 || Py_REFCNT(array) > 1)
-        return 0;
-    if (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA) || field(value, PINNED) == Py_True) return 0;
-    int n = integers(field(front->geometry, SHAPE), shape);
-    return n == PyArray_NDIM(array) && integers(field(front->geometry, STRIDES), strides) == n &&
-           !memcmp(shape, PyArray_DIMS(array), n * sizeof *shape) && !memcmp(strides, PyArray_STRIDES(array), n * sizeof *strides);
+    int is_base = field(front->geometry, IS_BASE) == Py_True, n;
+    if (is_base && Py_REFCNT(box) == 1 && !PyObject_IsTrue(field(box, PINS))) {
+        int is_sole = Py_REFCNT(node) == 1 && Py_REFCNT(value) == 1 && Py_REFCNT(array) == 1 && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+        if (!is_sole) return PyArray_NewCopy(array, NPY_KEEPORDER);
+        PyArray_ENABLEFLAGS(array, NPY_ARRAY_WRITEABLE);
+        return Py_NewRef((PyObject *)array);
+    }
+    PyObject *geometry = Py_NewRef(front->geometry);
+    if ((memory = PyObject_CallMethod(box, "lend", NULL)) != NULL && is_base) form = Py_NewRef(memory);
+    if (memory != NULL && !is_base && (n = integers(field(geometry, SHAPE), shape)) >= 0 && integers(field(geometry, STRIDES), strides) >= 0) {
+        Selection where = {.data = PyArray_BYTES((PyArrayObject *)memory), .axes = n};
+        memcpy(where.shape, shape, n * sizeof *shape);
+        memcpy(where.strides, strides, n * sizeof *strides);
+        if (PyLong_AsSsize_t(field(geometry, SIZE))) where.data += PyLong_AsSsize_t(field(geometry, OFFSET));
+        int flags = field(geometry, WRITEABLE) == Py_True ? NPY_ARRAY_WRITEABLE : 0;
+        form = array_of(&where, (PyArrayObject *)memory, memory, flags);
+    }
+    Py_DECREF(geometry);
+    Py_XDECREF(memory);
+    return form;
 }
 
 /* Let an array that is tried be the small array that Python sees; -1 with an error. */
 static int end_trial(PyObject *self) {
     Front *front = (Front *)self;
     if (compute_tried(front) < 0) return -1;
-    if (!front->tried) return 0;   /* another thread was quicker */
-    PyArrayObject *array = memory_in(field(field(front->cell, NODE), VALUE));
-    PyObject *np = NULL;
-    if (is_sole(front, array)) {
-        np = Py_NewRef((PyObject *)array);
-        PyArray_ENABLEFLAGS(array, NPY_ARRAY_WRITEABLE);
-    } else {
-        PyObject *box = Py_NewRef(front->cell), *geometry = Py_NewRef(front->geometry);
-        np = PyObject_CallMethod(box, "export", "O", geometry);
-        Py_DECREF(box);
-        Py_DECREF(geometry);
-        if (np == NULL) return -1;
-        if (!front->tried) {
-            Py_DECREF(np);
-            return 0;
-        }
+    PyObject *form = front->tried ? small_form(front) : NULL;
+    if (form == NULL) return PyErr_Occurred() ? -1 : 0;  /* another thread was quicker */
+    if (!front->tried) {
+        Py_DECREF(form);
+        return 0;
     }
     mark_tried(self, 0);
-    Py_SETREF(front->np, np);
+    Py_SETREF(front->np, form);
     Py_CLEAR(front->cell);
     Py_CLEAR(front->geometry);
     Py_CLEAR(front->shown);

@@ -32,7 +32,7 @@ LINES = (
     "log.append(float({a}.sum()))", "log.append({a}.shape)", "log.append(float({a}[1, 1]))", "log.append({a}.max())",
     "log.append({a}.mean(0).tolist())", "log.append(len({a}))", "log.append([float(r.sum()) for r in {a}])", "held = {a}",
     "held += 1", "log.append(float((held * held).sum()))", "out.append(m.asarray({a}))", "out[-1][0] = 9", "del {a}; {a} = held",
-    "log.append(({a} == {b}).all())", "log.append(m.asarray({a}).tobytes())", "log.append({a}.flags.writeable)", "log.append({a}.T.strides)",
+    "log.append(({a} == {b}).all())", "log.append(m.asarray({a}).tobytes())", "log.append({a}.flags.writeable)", "{a}.flags.writeable = False; {a}.flags.writeable = True", "{a}[{a} > 0] = 1 / {a}[{a} > 0]", "log.append({a}.T.strides)",
     "{a} = m.array(numpy.asarray({b}))", "log.append(repr({a} @ {b}.T))", "log.append(str({a}[1:3] - 1))", "{a}[[0, 2]] = {b}[[1, 3]]",
     "{n} = {a}[[1, 1, 0]]", "held = {a}[1:4]", "held[:] = held * 2", "held = held[1:]", "{n} = m.zeros({a}.shape)", "{n} = m.ones_like({a})",
 )  # fmt: skip

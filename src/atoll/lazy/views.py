@@ -165,6 +165,17 @@ class Cell(Box):
             self.own().pinned = True
             self.pins += 1
 
+    def lend(self) -> np.ndarray[Any, Any]:
+        """The memory as an array of NumPy's own. Assignments land in it at once as long as the program refers to it."""
+        with turn.lock:
+            value = self.own()
+            if not (value.pinned or value.array.flags.owndata):
+                self.node = source(value.array.copy(order="K"), self.geometry)
+                value = self.settle()
+            value.pinned = True
+            self.pins |= LENT
+            return value.array
+
     def unpin(self) -> None:
         """One export less. Finalisers call this, on any thread."""
         leave(self._unpinned)
