@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from atoll.cli import main, run
+from atoll.cli import Parser, main, run
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,14 @@ from atoll.cli import main, run
         ("-n 2 folder", "__main__.py"),
         ("there.py", "-n N"),
         ("-n 2", "no program"),
-        ("-n", "-n needs a value"),
+        ("-n", "-n/-np: expected one argument"),
         ("-n 2 --threads 0 there.py", "--threads"),
         ("-n 2 --hostfile absent there.py", "hostfile 'absent'"),
         ("-n 2 --hostfile empty there.py", "names no host"),
-        ("-n 2 --hosts= there.py", "--hosts needs a value"),
+        ("-n 2 --hosts= there.py", "--hosts: it needs a value"),
         ("-n 2 --bogus there.py", "--bogus"),
         ("-n 2 -c 1 --bogus", "`--`"),
-        ("-n 2 -c", "-c needs"),
+        ("-n 2 -c", "-c: expected one argument"),
         ("-n 2 -m", "-m needs"),
         ("-n 2 --mpiexec ./absent there.py", "./absent"),
     ],
@@ -74,14 +74,16 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("atoll ")
     assert main([]) == 0
-    assert "atoll run" in capsys.readouterr().out
+    assert "run a program on several ranks" in capsys.readouterr().out
     assert main(["run", "-n", "3", "--help"]) == 0
     assert main(["run", "--help"]) == 0
     assert "--all-output" in capsys.readouterr().out
 
 
 def request(words: str) -> run.Request:
-    return run.parsed(shlex.split(words))
+    parser = Parser()
+    run.options(parser)
+    return run.request_of(parser.parse_args(shlex.split(words)))
 
 
 def test_words_after_a_script_are_its_own() -> None:

@@ -62,12 +62,12 @@ def test_a_factory_that_fails(module, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "write one module:factory"),
+        ([], "the following arguments are required: module:factory"),
         (["producers"], "not 'producers'"),
-        (["a:b", "c:d"], "not 'a:b c:d'"),
-        (["--color", "a:b"], "there is no option '--color'"),
-        (["-n"], "-n needs a value"),
-        (["-n", "0", "a:b"], "the number of ranks, an integer >= 1, not '0'"),
+        (["a:b", "c:d"], "unrecognized arguments: c:d"),
+        (["--color", "a:b"], "unrecognized arguments: --color"),
+        (["-n"], "-n: expected one argument"),
+        (["-n", "0", "a:b"], "-n: it must be an integer >= 1, not '0'"),
         (["no_such_module_here:make"], "there is no module 'no_such_module_here'"),
         (["{}:missing"], "has no 'missing'"),
         (["{}:number"], "must be a factory or a producer, not an int"),

@@ -1,14 +1,16 @@
-"""The command ``atoll``: one file per subcommand, each with its ``HELP`` and ``main(words) -> exit code``.
+"""The command ``atoll``: one file per subcommand, each with ``options(parser)`` and ``main(asked) -> exit code``.
 
-To add one, add a line to ``COMMANDS`` and a module of the same name (``-`` becomes ``_``).
+To add one, add a line to ``COMMANDS`` and a module of the same name (``-`` becomes ``_``), whose docstring is its help.
 What is wrong with a command line is a :class:`UsageError`: one line, exit code 2.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
 from .._version import __version__
 from ..errors import ConfigError, LaunchError
@@ -25,70 +27,59 @@ class UsageError(Exception):
     """The command line is invalid; the text says what to do."""
 
 
-class HelpRequest(Exception):
-    """The command line asks for the text of the subcommand's options."""
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are :class:`UsageError`."""
+
+    def __init__(self, **settings: object) -> None:
+        super().__init__(
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            **settings,  # type: ignore[arg-type]
+        )
+
+    def error(self, message: str) -> NoReturn:
+        if message.startswith("unrecognized arguments"):
+            message += "; --help lists the options, and `--` goes before those of the program"
+        raise UsageError(message)
 
 
-HELP = f"""\
-atoll {__version__}: NumPy on every core of a machine and every machine of a cluster
-
-{"".join(f"  atoll {name:<16} {words}{chr(10)}" for name, words in COMMANDS.items())}\
-  atoll --version
-
-`atoll COMMAND --help` says more.
-"""
-
-
-def options(
-    words: list[str], flags: Container[str], values: Container[str]
-) -> Iterator[tuple[str, str]]:
-    """Take the options from the front of ``words``: the name and the value of each, for flags an empty one."""
-    while words:
-        name, equals, value = words[0].partition("=")
-        if name in ("-h", "--help") and not equals:
-            raise HelpRequest
-        if name in values:
-            if not equals:
-                if len(words) < 2:
-                    raise UsageError(f"{name} needs a value after it")
-                del words[0]
-                value = words[0]
-        elif name not in flags or equals:
-            return
-        del words[0]
-        yield name, value
-
-
-def positive(name: str, value: str, meaning: str) -> int:
+def positive(text: str) -> int:
     """The value of an option as a count of one or more."""
-    if not (value.isascii() and value.isdecimal() and int(value) > 0):
-        raise UsageError(f"{name} is {meaning}, an integer >= 1, not {value!r}")
-    return int(value)
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"it must be an integer >= 1, not {text!r}")
+    return int(text)
+
+
+def given(text: str) -> str:
+    """The value of an option that may not be empty."""
+    if not text:
+        raise argparse.ArgumentTypeError("it needs a value, and this is an empty one")
+    return text
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the subcommand that ``words`` (by default the command line) start with."""
-    words = list(sys.argv[1:] if words is None else words)
-    command = words[0] if words else "--help"
-    if command in ("--version", "-V"):
-        print(f"atoll {__version__}")
-        return 0
-    if command in ("--help", "-h"):
-        print(HELP, end="")
-        return 0
+    words = list(sys.argv[1:] if words is None else words) or ["--help"]
+    name = words[0] if words[0] in COMMANDS else ""
+    parser = Parser(
+        prog="atoll", description="NumPy on every core of a machine and every machine of a cluster"
+    )
+    parser.add_argument("--version", "-V", action="version", version=f"atoll {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    for command, text in COMMANDS.items():
+        chosen = commands.add_parser(command, help=text)
+        if command == name:
+            module = importlib.import_module(f"{__name__}.{command.replace('-', '_')}")
+            chosen.description = (module.__doc__ or "").partition("\n\n")[2]
+            module.options(chosen)
+            chosen.set_defaults(main=module.main)
     try:
-        if command not in COMMANDS:
-            known = ", ".join(COMMANDS)
-            raise UsageError(f"there is no command {command!r}; the commands are {known}")
-        module = importlib.import_module(f"{__name__}.{command.replace('-', '_')}")
-        try:
-            return int(module.main(words[1:]))
-        except HelpRequest:
-            print(module.HELP, end="")
-            return 0
+        asked = parser.parse_args(words)
+        return int(asked.main(asked))
+    except SystemExit as shown:  # the help, or the version
+        return int(shown.code or 0)
     except (UsageError, ConfigError, LaunchError) as problem:
-        prefix = f"atoll {command}" if command in COMMANDS else "atoll"
-        print(f"{prefix}: {problem}", file=sys.stderr)
+        print(f"{f'atoll {name}' if name else 'atoll'}: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

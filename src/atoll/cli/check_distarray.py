@@ -1,55 +1,58 @@
 """``atoll check-distarray``: checks whether a library follows the Distributed Array Protocol.
 
-The command makes the producer on each rank, runs the checker on all ranks together, and prints every broken rule. With
-``-n N`` it first starts itself on N ranks by `atoll run`.
+Calls factory() on every rank and checks what it returns, an object with __distarray__ or the dictionary itself, by every rule
+of the Distributed Array Protocol (1.0 and 0.9). The exit code is 0 if every rule holds, 1 if one is broken, 2 if nothing could be
+checked.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..comm.world import current_world
 from ..errors import a_type
 from ..interchange.distarray import RULES, Examination, examine
-from . import UsageError, options, positive, run
-
-HELP = """\
-usage: atoll check-distarray [-n N] [--lenient] module:factory
-
-Calls factory() on every rank and checks what it returns, an object with __distarray__ or
-the dictionary itself, by every rule of the Distributed Array Protocol (1.0 and 0.9).
-Without parentheses to call, module:name may also be such an object.
-
-  -n N        start N ranks (default: this process, or the ranks that are there already)
-  --lenient   repair what has a clear meaning, and say what was met
-
-The exit code is 0 if every rule holds, 1 if one is broken, 2 if nothing could be checked.
-"""
+from . import UsageError, positive, run
 
 
-def main(words: Sequence[str]) -> int:
-    """Check the objects that ``words`` name; the exit code."""
-    words, ranks, lenient = list(words), None, False
-    for name, value in options(words, ("--lenient",), ("-n",)):
-        if name == "-n":
-            ranks = positive(name, value, "the number of ranks")
-        else:
-            lenient = True
-    if words and words[0].startswith("-"):
-        name = words[0].partition("=")[0]
-        raise UsageError(f"there is no option {name!r}; `atoll check-distarray --help` lists them")
-    if len(words) != 1 or not all(words[0].partition(":")):
-        said = " ".join(words) or "nothing"
-        raise UsageError(f"write one module:factory, such as mylibrary.arrays:make, not {said!r}")
-    if ranks is None:
-        return check(words[0], lenient)
-    program = ["-m", "atoll", "check-distarray", *(["--lenient"] if lenient else []), words[0]]
-    return run.main(["-n", str(ranks), *program])
+def options(parser: argparse.ArgumentParser) -> None:
+    """What follows ``atoll check-distarray``."""
+    add = parser.add_argument
+    add(
+        "-n",
+        dest="ranks",
+        metavar="N",
+        type=positive,
+        help="start N ranks (default: this process, or the ranks that are there already)",
+    )
+    add(
+        "--lenient",
+        action="store_true",
+        help="repair what has a clear meaning, and say what was met",
+    )
+    add(
+        "target",
+        metavar="module:factory",
+        help="what makes the object; or, without a call, such an object",
+    )
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Check the object that the command line names; the exit code."""
+    if not all(asked.target.partition(":")):
+        raise UsageError(
+            f"write module:factory, such as mylibrary.arrays:make, not {asked.target!r}"
+        )
+    if asked.ranks is None:
+        return check(asked.target, asked.lenient)
+    program = ["-m", "atoll", "check-distarray", *(["--lenient"] if asked.lenient else [])]
+    return run.start(run.Request(asked.ranks, program=[*program, asked.target]))
 
 
 def named(target: str) -> Any:

@@ -1,11 +1,13 @@
 """``atoll doctor``: checks the machine and the installation.
 
-Every check is a function that returns a :class:`Finding`. Its state is ``ok``; ``note`` for something optional that is
-missing; or ``broken``, which makes the exit code 1. Code that may crash runs in its own process (see ``probes``).
+Says what this machine has for atoll: Python, NumPy, the compiler, the processor, MPI and whether two ranks can talk, cores,
+threads, memory, optional packages. Each line begins with its state: ok; note, for something optional that is missing; or
+broken, which makes the exit code 1.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import importlib.metadata
 import json
@@ -21,16 +23,8 @@ from .. import front, startup, system
 from .._version import __version__
 from ..config import available_cores, config
 from ..errors import LaunchError
-from . import UsageError, options, probes
+from . import probes
 from .mpiexec import INSTALL, Mpiexec, find
-
-HELP = """\
-usage: atoll doctor [--json]
-
-Says what this machine has for atoll: Python, NumPy, the compiler, the processor, MPI and
-whether two ranks can talk, cores, threads, memory, optional packages. Exit code 1 if
-something is broken.
-"""
 
 EXTRAS = {
     "threadpoolctl": "limits the BLAS threads of ranks when NumPy was imported before atoll",
@@ -55,12 +49,14 @@ class ProbeError(Exception):
     """A program of ``probes`` did not answer; the text has the reason."""
 
 
-def main(words: Sequence[str]) -> int:
+def options(parser: argparse.ArgumentParser) -> None:
+    """What follows ``atoll doctor``."""
+    parser.add_argument("--json", action="store_true", help="print the facts as JSON")
+
+
+def main(asked: argparse.Namespace) -> int:
     """Print the findings; 1 if something is broken."""
-    words = list(words)
-    as_json = bool(list(options(words, ("--json",), ())))
-    if words:
-        raise UsageError(f"there is no option {words[0]!r}; there is --json")
+    as_json = asked.json
     findings = []
     for check in CHECKS:
         findings.append(check())

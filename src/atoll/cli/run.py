@@ -1,12 +1,13 @@
 """``atoll run``: a program on N ranks of this machine, or of several.
 
-The command line has two parts. Everything up to the program (a script, ``-m module`` or ``-c code``) is for atoll,
-everything after it for the program. After ``-c code``, atoll's options continue until ``--`` or the first word that is
-not an option.
+Runs a Python program on N ranks, by the mpiexec that belongs to mpi4py's MPI. Each rank gets its share of the cores for its
+threads. An error on one rank ends all of them. Options up to the program are for atoll, what follows it is for the program; after
+-c code, options are atoll's until `--` or the first word that is no option.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import secrets
@@ -18,34 +19,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from .. import startup
-from . import UsageError, options, positive, rank
+from . import UsageError, given, positive, rank
 from .mpiexec import find
 from .relay import Relay
 
-HELP = """\
-usage: atoll run -n N [options] script.py [arguments...]
+USAGE = """\
+atoll run -n N [options] script.py [arguments...]
        atoll run -n N [options] -m module [arguments...]
-       atoll run -n N [options] -c code [options] [--] [arguments...]
-
-Runs a Python program on N ranks, by the mpiexec that belongs to mpi4py's MPI. Each rank
-gets its share of the cores for its threads. An error on one rank ends all of them.
-
-  -n N                 the number of ranks (required); 1 needs no MPI
-  --threads T          threads per rank; by default the cores divided by the ranks,
-                       unless ATOLL_NUM_THREADS, OMP_NUM_THREADS... say otherwise
-  --all-output         print what every rank prints, each line with its rank in front;
-                       by default the standard output of rank 0 only
-                       (standard error is that of all ranks, equal tracebacks once)
-  --profile PATH       record what each line of the program takes, and save it as PATH with
-                       .json (a timeline) and .html (a page)
-  --hosts A,B          run on these hosts, as mpiexec takes them
-  --hostfile FILE      run on the hosts in this file, as mpiexec takes it
-  --mpiexec PATH       use this launcher (or set ATOLL_RUN_MPIEXEC)
-  --mpiexec-options S  further options for the launcher, as one word: '--bind-to core'
-  --print-command      print the launcher's command instead of running it
-
-After -c code, options are atoll's until `--` or the first word that is no option.
-"""
+       atoll run -n N [options] -c code [options] [--] [arguments...]"""
 
 
 @dataclass(slots=True)
@@ -64,22 +45,101 @@ class Request:
     program: list[str] = field(default_factory=list)
 
 
-FLAGS = ("--all-output", "--print-command")
-VALUES = (
-    "-n",
-    "-np",
-    "--threads",
-    "--profile",
-    "--hosts",
-    "--hostfile",
-    "--mpiexec",
-    "--mpiexec-options",
-)
+def options(parser: argparse.ArgumentParser) -> None:
+    """What follows ``atoll run``."""
+    parser.usage = USAGE
+    add = parser.add_argument
+    add(
+        "-n",
+        "-np",
+        dest="ranks",
+        metavar="N",
+        type=positive,
+        help="the number of ranks (required); 1 needs no MPI",
+    )
+    add(
+        "--threads",
+        metavar="T",
+        type=positive,
+        help="threads per rank; by default the cores divided by the ranks, unless ATOLL_NUM_THREADS, OMP_NUM_THREADS... say otherwise",
+    )
+    add(
+        "--all-output",
+        action="store_true",
+        help="print what every rank prints, each line with its rank in front; by default the standard output of rank 0 only (standard error is that of all ranks, equal tracebacks once)",
+    )
+    add(
+        "--profile",
+        metavar="PATH",
+        type=given,
+        help="record what each line of the program takes, and save it as PATH with .json (a timeline) and .html (a page)",
+    )
+    add("--hosts", metavar="A,B", type=given, help="run on these hosts, as mpiexec takes them")
+    add(
+        "--hostfile",
+        metavar="FILE",
+        type=given,
+        help="run on the hosts in this file, as mpiexec takes it",
+    )
+    add(
+        "--mpiexec", metavar="PATH", type=given, help="use this launcher (or set ATOLL_RUN_MPIEXEC)"
+    )
+    add(
+        "--mpiexec-options",
+        metavar="S",
+        type=shlex.split,
+        action="extend",
+        default=[],
+        help="further options for the launcher, as one word: --mpiexec-options='--bind-to core'",
+    )
+    add(
+        "--print-command",
+        action="store_true",
+        help="print the launcher's command instead of running it",
+    )
+    add("-c", dest="code", metavar="code", help="the program as text")
+    add(
+        "-m",
+        dest="module",
+        metavar="module",
+        nargs=argparse.REMAINDER,
+        help="the program as a module, with its arguments",
+    )
+    add(
+        "program",
+        metavar="script.py",
+        nargs=argparse.REMAINDER,
+        help="the program, with its arguments",
+    )
 
 
-def main(words: Sequence[str]) -> int:
-    """Run the program that ``words`` name; its exit code."""
-    request = parsed(list(words))
+def main(asked: argparse.Namespace) -> int:
+    """Run the program that the command line names; its exit code."""
+    return start(request_of(asked))
+
+
+def request_of(asked: argparse.Namespace) -> Request:
+    """The request that a command line makes."""
+    fields = vars(asked).copy()
+    code, module, rest = fields.pop("code"), fields.pop("module"), fields.pop("program")
+    fields.pop("main", None)
+    if rest[:1] == ["--"]:
+        del rest[0]
+    if code is not None:
+        program = ["-c", code, *rest]
+    elif module is not None:
+        program = ["-m", *module]
+    else:
+        program = rest
+    if not program:
+        raise UsageError("there is no program; write a script, -m module or -c code at the end")
+    if program == ["-m"]:
+        raise UsageError("-m needs the name of a module after it")
+    return Request(**fields, program=program)
+
+
+def start(request: Request) -> int:
+    """Run a program; its exit code."""
     check(request)
     if request.threads is not None:
         for name in ("ATOLL_NUM_THREADS", *startup.THREAD_VARIABLES):
@@ -87,51 +147,6 @@ def main(words: Sequence[str]) -> int:
         os.environ.pop("ATOLL_THREADS", None)
     alone = request.ranks == 1 and not (request.hosts or request.hostfile or request.mpiexec)
     return run_alone(request) if alone else run_ranks(request)
-
-
-def parsed(words: list[str]) -> Request:
-    """The request that a command line makes."""
-    request = Request()
-    take_options(words, request)
-    if words[:1] == ["--"]:
-        del words[0]
-    if not words:
-        raise UsageError("there is no program; write a script, -m module or -c code at the end")
-    kind = words[0]
-    if kind not in ("-c", "-m"):
-        if kind.startswith("-"):
-            raise UsageError(f"there is no option {kind!r}; `atoll run --help` lists them")
-        request.program = words
-        return request
-    if len(words) < 2:
-        what = "the code" if kind == "-c" else "the name of a module"
-        raise UsageError(f"{kind} needs {what} after it")
-    rest = words[2:]
-    if kind == "-c":
-        take_options(rest, request)
-        if rest[:1] == ["--"]:
-            del rest[0]
-        elif rest and rest[0].startswith("-") and rest[0] != "-":
-            raise UsageError(
-                f"there is no option {rest[0]!r}; write `--` before the program's own options"
-            )
-    request.program = [*words[:2], *rest]
-    return request
-
-
-def take_options(words: list[str], request: Request) -> None:
-    """Move atoll's options from the front of ``words`` into ``request``."""
-    for name, value in options(words, FLAGS, VALUES):
-        if name in ("-n", "-np"):
-            request.ranks = positive(name, value, "the number of ranks")
-        elif name == "--threads":
-            request.threads = positive(name, value, "the number of threads per rank")
-        elif name == "--mpiexec-options":
-            request.mpiexec_options += shlex.split(value)
-        elif name in VALUES and not value:
-            raise UsageError(f"{name} needs a value after it")
-        else:
-            setattr(request, name.removeprefix("--").replace("-", "_"), value or True)
 
 
 def check(request: Request) -> None:
