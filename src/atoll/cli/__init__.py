@@ -64,8 +64,8 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = Parser(
         prog="atoll", description="NumPy on every core of a machine and every machine of a cluster"
     )
-    parser.add_argument("--version", "-V", action="version", version=f"atoll {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
+    parser.add_argument("--version", "-V", action="store_true", help="print the version")
+    commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     for command, text in COMMANDS.items():
         chosen = commands.add_parser(command, help=text)
         if command == name:
@@ -75,8 +75,11 @@ def main(words: Sequence[str] | None = None) -> int:
             chosen.set_defaults(main=module.main)
     try:
         asked = parser.parse_args(words)
+        if not name:
+            print(f"atoll {__version__}")
+            return 0
         return int(asked.main(asked))
-    except SystemExit as shown:  # the help, or the version
+    except SystemExit as shown:  # the help
         return int(shown.code or 0)
     except (UsageError, ConfigError, LaunchError) as problem:
         print(f"{f'atoll {name}' if name else 'atoll'}: {problem}", file=sys.stderr)
