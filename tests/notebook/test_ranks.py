@@ -203,6 +203,15 @@ def test_a_rank_that_goes_on_after_another_has_failed_is_interrupted(notebook, m
     assert "rank 1 of 2 interrupted at" in ran.traceback
 
 
+def test_a_hanging_rank_ends_the_cell_by_the_limit_of_waits(notebook, monkeypatch):
+    monkeypatch.setattr(ranks, "PATIENCE", 0.5)
+    notebook.run("%%ranks\nbefore, np.config.wait_abort = np.config.wait_abort, 1.5")
+    ran = notebook.run("%%ranks\nif np.world.rank == 1:\n    while True: pass", CellError)
+    assert "has waited 1.5 s (ATOLL_WAIT_ABORT) for: " in ran.traceback
+    assert re.search(r"rank 1 of 2 interrupted at Cell In\[\d+\], line 3", ran.traceback)
+    notebook.run("%%ranks\nnp.config.wait_abort = before")
+
+
 def test_another_number_of_ranks_is_refused(notebook):
     ran = notebook.run("%%ranks 3\nprint(1)", Exception)
     assert "2 ranks are running, and they would lose their variables" in str(ran.error)

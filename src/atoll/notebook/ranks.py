@@ -160,7 +160,8 @@ class Ranks:
                 else:
                     outputs.take(rank, message)
             ready = [rank for rank, result in enumerate(results) if result.ready()]
-            if any(_outcome(rank, results[rank])["failed"] for rank in ready):
+            ended = [_outcome(rank, results[rank]) for rank in ready]
+            if any(outcome["failed"] or outcome["verdict"] for outcome in ended):
                 deadline.begin(PATIENCE)
             return len(ready) == len(results)
 
