@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from .. import startup
 from . import UsageError, given, positive, rank
@@ -120,9 +120,7 @@ def main(asked: argparse.Namespace) -> int:
 
 def request_of(asked: argparse.Namespace) -> Request:
     """The request that a command line makes."""
-    fields = vars(asked).copy()
-    code, module, rest = fields.pop("code"), fields.pop("module"), fields.pop("program")
-    fields.pop("main", None)
+    code, module, rest = asked.code, asked.module, list(asked.program)
     if rest[:1] == ["--"]:
         del rest[0]
     if code is not None:
@@ -135,7 +133,8 @@ def request_of(asked: argparse.Namespace) -> Request:
         raise UsageError("there is no program; write a script, -m module or -c code at the end")
     if program == ["-m"]:
         raise UsageError("-m needs the name of a module after it")
-    return Request(**fields, program=program)
+    names = (each.name for each in fields(Request) if each.name != "program")
+    return Request(**{name: getattr(asked, name) for name in names}, program=program)
 
 
 def start(request: Request) -> int:
