@@ -53,6 +53,8 @@ FOLDERS = {
     "files/": "formats, and indices listed at a time",
     "graph/": "numbers that are reserved, and pictures",
     "interchange/": "what others may send, in bytes and entries",
+    "notebook/": "seconds, and what people read",
+    "profiling/": "what people read",
 }
 NAMES = {
     "bits": "DIVIDE INVALID LENT NEGATIVE_POWER OVERFLOW PLACE SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
@@ -73,6 +75,8 @@ NAMES = {
     "references": "_HOLDERS",
     "a table whose length ranks agree on": "_COUNTERS",
     "the sequence of random numbers": "BLOCK LEAP",
+    "what people read": "_LONGEST _NAMES",
+    "flags of the buffer protocol": "_FORMAT",
     "seconds, and what people read": "EXIT_FUNCTIONS LONGEST_TEXT PAUSE",
 }
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from statistics import median
 from time import thread_time_ns
 from typing import Any, ClassVar, NamedTuple
 
@@ -168,7 +167,7 @@ class Loop(TimedLoop):
                 return True
             if self.thread == threading.get_ident():
                 way = bool(self.eager)
-                self.best[way] = min(self.best[way], median(self.spans))
+                self.best[way] = min(self.best[way], sorted(self.spans)[len(self.spans) // 2])
             self.phases += 1
             if self._is_decided():
                 self._settle()
