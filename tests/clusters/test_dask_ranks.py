@@ -150,7 +150,7 @@ def test_bad_input_is_refused_on_all_ranks(rank: int, size: int) -> None:
         (
             lambda: dd.from_pandas(pd.DataFrame({"a": [1], "b": [1.0]}), npartitions=1),
             ProtocolError,
-            "P7: the columns have different dtypes",
+            "P7: the columns must have one dtype",
         ),
         (
             lambda: da.ones(10, chunks=2).map_blocks(failing, dtype=float, meta=np.empty(0)),

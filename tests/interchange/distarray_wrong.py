@@ -145,7 +145,7 @@ WRONG = [
         "mappingproxy",
         "dim_data[0] is a mappingproxy; it must be a dict",
     ),
-    ("no dict inside", one(3), "T4", 0, 0, "int", "dim_data[0] is a int"),
+    ("no dict inside", one(3), "T4", 0, 0, "int", "dim_data[0] is an int"),
     (
         "ndim",
         one(B10, np.zeros((10, 2))),

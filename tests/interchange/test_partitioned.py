@@ -302,8 +302,8 @@ def test_producers(rank, size):
         np.testing.assert_array_equal(np.asarray(atoll.from_partitioned(Caller(given))), FULL)
     for source, message in (
         (Producer(given, OSError("no")), "P1: __partitioned__ raised OSError: no"),
-        (Producer(3), "P1: __partitioned__ is a int; it must be a dict"),
-        (3, "P1: a int has no property __partitioned__"),
+        (Producer(3), "P1: __partitioned__ is an int; it must be a dict"),
+        (3, "P1: an int has no property __partitioned__"),
     ):
         with pytest.raises(ProtocolError, match=message):
             atoll.from_partitioned(source)

@@ -28,7 +28,7 @@ import numpy as np
 from ..config import config
 from ..context import log, profiler
 from ..context.profiler import Kind
-from ..errors import CommunicationError, LaunchError, WorldError
+from ..errors import CommunicationError, LaunchError, WorldError, a_type
 from ..front import native
 from . import launcher
 from .communicator import Communicator
@@ -97,6 +97,7 @@ class World:
 
     def rank_of(self, other: World, rank: int) -> int | None:
         """Which rank of this world the given rank of ``other`` is, if any."""
+        self._by_member(other)
         other.communicator.check_peer(rank)
         if self == other:
             return rank
@@ -108,6 +109,8 @@ class World:
 
     def _by_member(self, other: World) -> dict[int, int]:
         """This world's ranks by the number of the process, which ``other`` uses as well."""
+        if not hasattr(other, "communicator"):
+            raise TypeError(f"a world must be an atoll.World, not {a_type(other)}")
         mine = self.communicator
         if mine.universe != other.communicator.universe:
             raise WorldError(

@@ -46,6 +46,12 @@ def exact(text: object) -> str | None:
     return str.__str__(text) if is_a(text, str) else None
 
 
+def a_kind(value: object) -> str:
+    """The type of a value with its article: ``an int``, ``a list``."""
+    name = kind_name(value)
+    return f"{'an' if name[:1] in tuple('aeioAEIO') else 'a'} {name}"
+
+
 def kind_name(value: object) -> str:
     """The type of a value, as an error names it."""
     kind = type(value)
@@ -110,7 +116,7 @@ def integer(value: object) -> int:
     try:
         number = int(index(value))  # type: ignore[arg-type]
     except Exception as error:
-        raise UnfitError(f"is a {kind_name(value)} whose __index__ raised {said(error)}") from None
+        raise UnfitError(f"is {a_kind(value)} whose __index__ raised {said(error)}") from None
     if abs(number) > LARGEST:
         raise UnfitError(f"is {shown(number)}; it must fit 64 bits")
     return number
@@ -121,11 +127,9 @@ def items(value: Any, most: int) -> list[Any]:
     try:
         held = list(islice(iter(value), most + 1))
     except Exception as error:
-        raise UnfitError(
-            f"is a {kind_name(value)} whose items cannot be read ({said(error)})"
-        ) from None
+        raise UnfitError(f"is {a_kind(value)} whose items cannot be read ({said(error)})") from None
     if len(held) > most:
-        raise UnfitError(f"is a {kind_name(value)} of more than {most} items")
+        raise UnfitError(f"is {a_kind(value)} of more than {most} items")
     return held
 
 
@@ -140,10 +144,10 @@ def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
             raise
         except Exception as error:
             raise UnfitError(
-                f"is a {kind_name(value)} whose items cannot be read ({said(error)})"
+                f"is {a_kind(value)} whose items cannot be read ({said(error)})"
             ) from None
     else:
-        raise UnfitError(f"is a {kind_name(value)}; it must be a dict")
+        raise UnfitError(f"is {a_kind(value)}; it must be a dict")
     mapping = {}
     for key, held in pairs:
         mapping[_plain_key(key)] = held

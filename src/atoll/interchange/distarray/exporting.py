@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...context.caches import remembered
-from ...errors import BufferTypeError, ProtocolError
+from ...errors import BufferTypeError, ProtocolError, a_type
 from ...exchange.halo import wrapped
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis
 from ...layout.grids import factorisations
@@ -54,6 +54,8 @@ def to_distarray(array: Any, version: str = DEFAULT_VERSION) -> dict[str, Any]:
 
     The buffer is the array's own memory on this process. If nothing is pending, the call communicates nothing.
     """
+    if not hasattr(array, "_evaluate"):
+        raise TypeError(f"to_distarray: needs an atoll array, not {a_type(array)}")
     array._evaluate()
     described = description(array.layout, array.world.rank, is_legacy(version))
     block = array.local_padded

@@ -22,6 +22,7 @@ from ..values import (
     LARGEST,
     MOST_AXES,
     UnfitError,
+    a_kind,
     entries,
     exact,
     integer,
@@ -402,7 +403,7 @@ def _indices(fields: _Fields, extent: int) -> Indices:
     if given is _MISSING:
         broken("key 'indices' is missing", "indices")
     if is_a(given, list, tuple, range):
-        fields.note(f"indices is a {kind_name(given)}, not a buffer")
+        fields.note(f"indices is {a_kind(given)}, not a buffer")
         try:
             listed = [integer(n) for n in items(given, extent if extent >= 0 else _MOST_LISTED)]
         except UnfitError as unfit:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..clusters import Position
-from ..values import integer, is_a, items, kind_name, said, shown
+from ..values import a_kind, integer, is_a, items, kind_name, said, shown
 
 Array = npt.NDArray[Any]
 
@@ -87,11 +87,11 @@ def as_array(value: Any) -> Array:
         raise
     except Exception as error:
         raise RefusedError(
-            "D1", f"the data is a {kind_name(value)} that gives no array ({said(error)})"
+            "D1", f"the data is {a_kind(value)} that gives no array ({said(error)})"
         ) from error
     if memory.dtype.hasobject:
         raise RefusedError(
-            "D1", f"the data is a {kind_name(value)} of dtype {memory.dtype}; objects do not travel"
+            "D1", f"the data is {a_kind(value)} of dtype {memory.dtype}; objects do not travel"
         )
     return memory
 
@@ -104,7 +104,7 @@ def _converted(value: Any) -> Array:
     if not is_data(value):
         raise RefusedError(
             "D1",
-            f"the data is a {kind_name(value)}; it must be an array in memory (DLPack, buffer or "
+            f"the data is {a_kind(value)}; it must be an array in memory (DLPack, buffer or "
             "__array__) or a DataFrame",
         )
     _check_device(value)

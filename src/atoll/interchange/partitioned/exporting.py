@@ -14,7 +14,7 @@ from ...comm.in_step import agree
 from ...comm.world import World
 from ...errors import ProtocolError
 from ...layout import Axis, BlockAxis, CyclicAxis
-from ..values import kind_name
+from ..values import a_kind
 from .reading import process_here
 
 MOST_PARTITIONS = 1 << 16
@@ -97,7 +97,7 @@ def get(handles: Any) -> Any:
         raise ProtocolError("get: the partition lies on another rank, and its data is None here")
     if not isinstance(handles, Sequence | Iterator) or isinstance(handles, str | bytes):
         raise ProtocolError(
-            f"get: a handle must be the data of a partition of this array, not a {kind_name(handles)}"
+            f"get: a handle must be the data of a partition of this array, not {a_kind(handles)}"
         )
     return [get(handle) for handle in handles]
 

@@ -17,7 +17,7 @@ from ...errors import AtollError, BufferTypeError, ClusterError, ProtocolError
 from ...layout import Layout, Range
 from ..clusters import Extents, Position, Shape, batches, box, everywhere, starts_of
 from ..reports import Imported, refuse, warn
-from ..values import UnfitError, is_a, items, kind_name, said
+from ..values import UnfitError, a_kind, is_a, items, said
 from .arranging import Owners, arranged, dealt
 from .checking import Examination, examine
 from .data import RefusedError, as_array, is_data, joined, shares
@@ -276,7 +276,7 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
         every = []
     if len(every) != len(handles):
         raise ProtocolError(
-            f"P12: get was called with {len(handles)} handles and returned a {kind_name(data)}; it must return a sequence of as many data"
+            f"P12: get was called with {len(handles)} handles and returned {a_kind(data)}; it must return a sequence of as many data"
         )
     return every
 

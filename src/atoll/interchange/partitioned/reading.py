@@ -27,6 +27,7 @@ from ..values import (
     MOST_AXES,
     MOST_KEYS,
     UnfitError,
+    a_kind,
     entries,
     exact,
     integer,
@@ -147,7 +148,7 @@ class Reader(Records):
             except Exception as error:
                 words = f"__partitioned__ raised {said(error)}"
                 if type(error) is AttributeError and not hasattr(type(source), "__partitioned__"):
-                    words = f"a {kind_name(source)} has no property __partitioned__"
+                    words = f"{a_kind(source)} has no property __partitioned__"
                 self._stop("P1", words, None, source)
         given = self._entries("P1", None, "__partitioned__", given)
         missing = [k for k in ("shape", "partition_tiling", "partitions", "get") if k not in given]
@@ -157,7 +158,7 @@ class Reader(Records):
             if missing != ["get"]:
                 raise _StopReading
         if "get" in given and not callable(given["get"]):
-            words = f"get is a {kind_name(given['get'])}, not a callable"
+            words = f"get is {a_kind(given['get'])}, not a callable"
             self.broken("P12", words, value=given["get"])
         return given  # type: ignore[no-any-return]
 
@@ -181,7 +182,7 @@ class Reader(Records):
         if any(n < least for n in numbers):
             self._stop("P3", f"{name} is {numbers}; the least number is {least}", position, value)
         if not is_a(value, tuple):
-            message = f"{name} is a {kind_name(value)}"
+            message = f"{name} is {a_kind(value)}"
             self.deviates("P3", message, "it was taken as a tuple", position, value)
         return numbers
 
