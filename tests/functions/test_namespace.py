@@ -206,7 +206,8 @@ def test_arrays_list_public_names_only(small):
         a, b = atoll.ones((3, 3)), atoll.ones((3, 3)).view(Own)
     b.more = 2
     ours = {name for name in OWN if not name.startswith("__")}
-    assert public(a) == public(numpy.ones((3, 3))) | ours
+    numpys = {name for name in public(numpy.ones((3, 3))) if name[0] != "_"}
+    assert public(a) == numpys | ours
     assert public(b) == public(a) | {"_mine", "more"}
     assert all(hasattr(a, name) for name in dir(a))
 
@@ -216,7 +217,7 @@ def test_an_array_in_an_annotation_is_ours():
 
     assert ArrayLike is numpy.typing.ArrayLike
     assert NDArray[atoll.float64].__origin__ is atoll.ndarray
-    assert NDArray[atoll.float64].__args__ == numpy.typing.NDArray[numpy.float64].__args__
+    assert NDArray[atoll.float64].__args__[1] == numpy.dtype[numpy.float64]
 
 
 def test_signatures_are_numpys():

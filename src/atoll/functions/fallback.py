@@ -68,7 +68,9 @@ def _annotations() -> dict[str, Any]:
     return {
         "ArrayLike": module.ArrayLike,
         "DTypeLike": module.DTypeLike,
-        "NDArray": types.GenericAlias(ndarray, module.NDArray.__args__),
+        "NDArray": types.GenericAlias(
+            ndarray, getattr(module.NDArray, "__value__", module.NDArray).__args__
+        ),
     }
 
 
