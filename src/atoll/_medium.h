@@ -38,7 +38,7 @@ static void explore(void) {
 static void count_medium(Py_ssize_t size) {
     spent += 500 + size / 3.0;
     if (spent < looked + patience / 8 || spent < patience || spent < REPAID * cost || sampling || exploring) return;
-    if (!records() || worlds || !in_world_of_process()) return;
+    if (!records() || among_ranks() || !in_world_of_process()) return;
     looked = spent;
     explorer = PyThreadState_Get();
     sampled = unknown = 0;
@@ -191,7 +191,7 @@ static int is_alike(const Loops *of, PyObject *const *args, const int *types, Py
 /* Whether an operation on arrays of medium size is recorded at the call site that the program is at. */
 static int is_recorded_here(PyObject *operation, int first, int second, Py_ssize_t size) {
     PyFrameObject *frame = PyEval_GetFrame();
-    if (frame == NULL || worlds || !in_world_of_process()) return is_recording_medium = 0;
+    if (frame == NULL || among_ranks() || !in_world_of_process()) return is_recording_medium = 0;
     PyCodeObject *code = PyFrame_GetCode(frame);
     Entry *entry = entry_of((PyObject *)code, PyFrame_GetLasti(frame), operation, first, second, magnitude_of(size));
     Py_DECREF(code);

@@ -42,7 +42,7 @@ while words[0].startswith("-"):
 print("the launcher starts", file=sys.stderr)
 if "ELSEWHERE" in os.environ:
     os.environ["TMPDIR"] = os.path.dirname(__file__)
-code = os.spawnv(os.P_WAIT, {mpiexec!r}, ["mpiexec", *passed, *words])
+code = os.spawnv(os.P_WAIT, {mpiexec!r}, [{mpiexec!r}, *passed, *words])
 if code:
     print("prose of the launcher about the end")
 sys.exit(code)

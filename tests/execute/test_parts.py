@@ -38,7 +38,7 @@ def test_parts_run_in_order_of_need_and_of_the_schedule() -> None:
 
 def test_parts_that_wait_for_each_other_are_named() -> None:
     schedule = Schedule(atoll.world.communicator, [Part([]), Part([])], [(1,), (0,)])
-    with pytest.raises(PartitionInducedCycleError, match="nothing can make ready"):
+    with pytest.raises(PartitionInducedCycleError, match="wait for each other"):
         schedule.run(State([], ()), 0)
 
 

@@ -12,6 +12,7 @@ gathered, one element longer where something is left out: that gives the same te
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..context.call_sites import user_site
+from ..graph.node import Site
 from .spread import place_of
 from .views import Handle
 
@@ -44,6 +47,7 @@ def in_one_place(handle: Handle) -> Array:
 
 def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
     """What ``__array__`` answers."""
+    _raise_again(handle)
     array = memory(handle)
     if dtype is not None and array.dtype != dtype:
         if copy is False:
@@ -61,7 +65,13 @@ def _read_only(array: Array, handle: Handle) -> Any:
 
 def buffer(handle: Handle, flags: int) -> memoryview:
     """What ``__buffer__`` answers, and the native front: only who asks for a writable buffer gets one."""
-    array: Any = in_one_place(handle) if flags & _WRITABLE else memory(handle)
+    try:
+        array: Any = in_one_place(handle) if flags & _WRITABLE else memory(handle)
+    except BufferError:
+        raise
+    except BaseException as error:
+        _asked.failed = handle, user_site(), error
+        raise
     view = memoryview(array if flags & _WRITABLE else _read_only(array, handle))
     dtype = array.dtype
     plain = dtype.kind != "V" and dtype.metadata is None
@@ -69,6 +79,25 @@ def buffer(handle: Handle, flags: int) -> memoryview:
         word = f"the format of a buffer has no word for the dtype {dtype}"
         raise BufferError(f"{word}; np.asarray(a) gives the NumPy array")
     return view
+
+
+class _Asked(threading.local):
+    """The buffer that NumPy asked for last in this thread, and could not be given.
+
+    NumPy forgets the error, and asks the same array by another protocol. A rank that evaluated again would diverge from the others.
+    """
+
+    failed: tuple[Handle, Site | None, BaseException] | None = None
+
+
+_asked = _Asked()
+
+
+def _raise_again(handle: Handle) -> None:
+    """Raise the error that NumPy has forgotten, where it asks for the same array at the same call."""
+    failed, _asked.failed = _asked.failed, None
+    if failed is not None and failed[0] is handle and failed[1] == user_site():
+        raise failed[2]
 
 
 def _is_exactly(told: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
