@@ -114,7 +114,11 @@ def test_bad_input_is_refused_by_name(connection: str) -> None:
     for given, kind, message in (
         ((refs,), TypeError, "need the shape of the whole"),
         ((refs, (6, 10), (2, 2)), ProtocolError, "P4: there are 6 references for a grid of"),
-        ((["a", "b"], (4,), (2,)), ClusterError, "the handle 'a' is a str"),
+        (
+            (["a", "b"], (4,), (2,)),
+            ClusterError,
+            "a handle must be a ray.ObjectRef, not a str: 'a'",
+        ),
         ((refs, (6, 11), (3, 2)), ProtocolError, r"P5: .* shape \(6, 10\); .* \(6, 11\)"),
         ((wrong, (6, 10), (2, 2)), ProtocolError, r"P6 position \(1, 1\)"),
         ((mixed, (4,), (2,)), ProtocolError, "P7"),
