@@ -341,6 +341,7 @@ int adopt_array(PyObject *array) { return ((Front *)array)->large ? adopt(array)
 typedef struct {
     PyObject_HEAD
     PyObject *name, *python, *view;
+    int lies;                      /* whether it tells how the memory lies, which is another one where it is brought together */
 } Attribute;
 
 static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) {
@@ -359,7 +360,7 @@ static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) 
         return ((Front *)object)->large ? kept(result, object) : wrapped(result);
     }
     array = Py_TYPE(object) == array_type ? ((Front *)object)->shown : NULL;
-    if (array != NULL) {  /* which always has the form of the view, whatever value that has now */
+    if (array != NULL && !(attribute->lies && on_ranks((Front *)object))) {  /* which always has the form of the view, whatever value that has now */
         PyObject *result = PyObject_GetAttr(array, attribute->name);
         if (result == NULL || !PyArray_CheckExact(result)) return result;
         if (value_of((Front *)object) == ((Front *)object)->value) return view_in(object, (PyArrayObject *)result);
@@ -387,6 +388,7 @@ static PyObject *attribute_new(PyTypeObject *type, PyObject *args, PyObject *opt
     PyUnicode_InternInPlace(&name);
     self->name = Py_NewRef(name);
     self->python = Py_NewRef(python);
+    self->lies = !PyUnicode_CompareWithASCIIString(name, "strides");
     if (!PyUnicode_CompareWithASCIIString(name, "T") || !PyUnicode_CompareWithASCIIString(name, "mT")) {
         self->view = PyObject_GetAttrString(python, "fget");
         if (self->view == NULL) Py_CLEAR(self);

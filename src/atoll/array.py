@@ -130,7 +130,7 @@ class ndarray(Operators, Distributed):
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, by axis; assigning is NumPy's way to another view."""
-        return self._geometry.strides if self._np is None else self._np.strides
+        return shaping.strides_of(self)
 
     @strides.setter
     def strides(self, strides: Any) -> None:

@@ -200,3 +200,27 @@ def test_copies_in_the_order_of_views_that_repeat(operand):
             shown = [[s for s, n in zip(a.strides, a.shape) if n > 1] for a in (found, expected)]
             assert shown[0] == shown[1], (name, call)
             assert (numpy.asarray(found) == expected).all(), (name, call)
+
+
+PARTS = [
+    "x[::2, 1:5:3]", "x[:, 2]", "x[3]", "x[1:-1]", "x.T[::3]", "x[::-1]", "x[::-2, ::-3]", "x[4, ::2]", "x.reshape(8, 2, 6)[:, :, ::2]",
+]  # fmt: skip
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.parametrize("text", PARTS)
+def test_strides_are_those_of_the_memory_that_libraries_get(text):
+    start = numpy.arange(96.0).reshape(16, 6)
+    expected = eval(text, {"np": numpy, "x": start})
+    part = eval(text, {"np": atoll, "x": placed(atoll, start)})
+    assert part.strides == numpy.asarray(part).strides
+    for module in (numpy, atoll):
+        windows = module.lib.stride_tricks.as_strided(part, part.shape, part.strides)
+        assert numpy.array_equal(windows, expected)
+
+
+@pytest.mark.simulated(3)
+def test_a_part_of_a_distributed_array_takes_no_strides():
+    part = placed(atoll, numpy.arange(96.0).reshape(16, 6))[::2]
+    with pytest.raises(ValueError, match=r"strides: .*use atoll\.array\(a\)"):
+        part.strides = (96, 8)

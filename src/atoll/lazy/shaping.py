@@ -267,8 +267,24 @@ def set_shape(handle: Handle, shape: Any) -> None:
     handle._geometry = reshaped
 
 
+def strides_of(handle: Handle) -> tuple[int, ...]:
+    """``a.strides``, as in the memory that ``__array__`` gives: a part of a distributed array is brought together without gaps."""
+    if handle._np is not None:
+        return handle._np.strides
+    geometry, cell = handle._geometry, handle._cell
+    if cell.node.place is None or geometry.size >= cell.geometry.size:
+        return geometry.strides
+    order = kept_order(geometry.shape, (geometry,))
+    return dense(geometry.shape, geometry.dtype, order).strides
+
+
 def set_strides(handle: Handle, strides: Any) -> None:
     """``a.strides = strides``, where NumPy finds that they stay within the memory."""
+    if handle._np is None and strides_of(handle) != handle._geometry.strides:
+        raise ValueError(
+            f"strides: a part of an array that is distributed over ranks has no memory with strides {strides}; "
+            "use atoll.array(a) for a copy that has"
+        )
 
     def strided(array: Array) -> Array:
         view = array.view()
