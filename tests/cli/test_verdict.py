@@ -73,6 +73,14 @@ def test_the_first_end_with_a_code_is_the_cause() -> None:
     assert verdict.code(9) == 137
 
 
+def test_a_job_whose_ranks_all_ended_well_is_well_whatever_the_launcher_says() -> None:
+    verdict = started(2)
+    ended(verdict, 1, 0)
+    assert verdict.code(9) == 9
+    ended(verdict, 0, 0)
+    assert (verdict.code(9), verdict.last_words(9), verdict.decided) == (0, "", True)
+
+
 def test_what_a_launcher_ended_is_not_the_cause() -> None:
     verdict = started(3)
     ended(verdict, 0, 15, told=True)

@@ -141,7 +141,7 @@ def judged_evaluations():
     """Native evaluations are what is compared with NumPy, and what gains is settled by them."""
     u = start(100)
     with np.config(small=1000), policy.limited(draft_work=1):
-        for _ in range(60):
+        for _ in range(200):
             step(u)
         before = np.stats()
         assert entered(lambda: step(u), 4) == []

@@ -73,7 +73,14 @@ class Verdict:
     def decided(self) -> bool:
         """Whether the job has failed for a known reason, so that what a launcher says of it is of no interest."""
         failed = any(end.code for end in self.ends.values())
-        return self.reported or failed or self._cause() is not None
+        return self.reported or failed or self.well or self._cause() is not None
+
+    @property
+    def well(self) -> bool:
+        """Whether all ranks have reported that they ended well: a launcher may find fault with how they left MPI."""
+        return len(self.ends) == self._size and not any(
+            end.code or end.signal or end.told for end in self.ends.values()
+        )
 
     def record(self, fields: Mapping[str, Any]) -> None:
         """Take what a rank reports."""
@@ -127,7 +134,7 @@ class Verdict:
             return ""
         if (cause := self._cause()) is not None:
             return self._words(cause)
-        if returned:
+        if returned and not self.well:
             return f"atoll: a rank left with exit code {returned & 0xFF}; all ranks ended\n"
         return ""
 
@@ -137,6 +144,8 @@ class Verdict:
             return next(iter(self._groups.values())).code
         if (cause := self._cause()) is not None:
             return cause.code or 1
+        if self.well:
+            return 0
         return 128 - returned if returned < 0 else returned
 
     def _cause(self) -> End | None:

@@ -96,8 +96,11 @@ _asked = _Asked()
 def _raise_again(handle: Handle) -> None:
     """Raise the error that NumPy has forgotten, where it asks for the same array at the same call."""
     failed, _asked.failed = _asked.failed, None
-    if failed is not None and failed[0] is handle and failed[1] == user_site():
-        raise failed[2]
+    try:
+        if failed is not None and failed[0] is handle and failed[1] == user_site():
+            raise failed[2]
+    finally:
+        del failed  # or the error would refer to itself through this frame, and keep memory
 
 
 def _is_exactly(told: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
