@@ -25,16 +25,21 @@ import faulthandler
 import fcntl
 import importlib
 import json
+import mmap
 import os
 import signal
 import socket
 import sys
 import threading
+import time
 import types
 from typing import Any
 
 KEPT = 500
 """The files for records have numbers from here on, where programs close none."""
+
+LEAVING = 0.3
+"""Seconds that the supervisor of a rank that has left without coming to its end waits for others to leave alike."""
 
 TOLD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 FORWARDED = (*TOLD, signal.SIGUSR1, signal.SIGUSR2)
@@ -117,6 +122,7 @@ def supervise(channel: Channel, rank: int, prefixed: bool, system: Any) -> None:
     The rank has a process group of its own, so that a signal reaches it once: through this process.
     """
     parent, told = os.getpid(), []
+    orderly = mmap.mmap(-1, 1)
     reader, writer = os.pipe()
     streams = [os.pipe(), os.pipe()] if prefixed else []
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -132,6 +138,7 @@ def supervise(channel: Channel, rank: int, prefixed: bool, system: Any) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         end_with(parent, reader, system)
         channel.become_the_ranks()
+        atexit.register(orderly.__setitem__, 0, 1)
         return
     os.close(reader)
 
@@ -156,6 +163,10 @@ def supervise(channel: Channel, rank: int, prefixed: bool, system: Any) -> None:
     if status:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)  # what the rank had started
+    elif not orderly[0]:
+        time.sleep(
+            LEAVING
+        )  # launchers kill the others as soon as a process leaves without MPI's end, and these may be leaving, too
     for thread in writers:
         thread.join(1.0)
     code = os.waitstatus_to_exitcode(status)
