@@ -202,14 +202,14 @@ static int is_recorded_here(PyObject *operation, int first, int second, Py_ssize
 }
 
 /* An operation on arrays of medium size, recorded; NULL without an error where NumPy computes it. */
-static PyObject *record_medium(PyObject *ufunc, PyObject *operation, const Loops *of, PyObject *forms, PyObject *const *args, Py_ssize_t count,
+static PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObject *const *args, Py_ssize_t count,
                                int squares, int floats) {
     Py_ssize_t size = 0;
     int types[2] = {NOTHING, NOTHING};
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = medium_type(args[k], &size)) == NOTHING) return NULL;
     if (size < least || size >= limit || !is_alike(of, args, types, count, floats)) return NULL;
-    if (!is_recorded_here(operation, types[0], types[1], size)) return NULL;
+    if (!is_recorded_here(ufunc, types[0], types[1], size)) return NULL;
     int tried = 0;
     for (Py_ssize_t k = 0; k < count; k++)
         if (Py_TYPE(args[k]) == array_type) tried |= begin_trial(args[k]);
@@ -232,7 +232,7 @@ static PyObject *medium_operator(PyObject *a, PyObject *b, int slot) {
     PyObject *args[2] = {a, b}, *ufunc = slot_ufuncs[slot == POW ? SLOTS : slot];
     if (slot == POW && (!PyLong_CheckExact(b) || PyLong_AsLong(b) != 2)) return PyErr_Clear(), NULL;
     if (ufunc == NULL) return NULL;
-    return record_medium(ufunc, ufunc, &loops[slot == POW ? MUL : slot], known[slot], args, b == NULL || slot == POW ? 1 : 2, slot == POW, slot == DIV);
+    return record_medium(ufunc, &loops[slot == POW ? MUL : slot], known[slot], args, b == NULL || slot == POW ? 1 : 2, slot == POW, slot == DIV);
 }
 
 static PyObject *medium_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t count) {
@@ -241,9 +241,9 @@ static PyObject *medium_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t
     if (Py_TYPE(ufunc) != &PyUFunc_Type || ((PyUFuncObject *)ufunc)->nin != count) return NULL;
     if (ufunc != latest) {
         look_up(&of, ufunc);
-        latest = ufunc;
+        Py_XSETREF(latest, Py_NewRef(ufunc));
     }
-    return record_medium(ufunc, ufunc, &of, NULL, args, count, 0, 1);
+    return record_medium(ufunc, &of, NULL, args, count, 0, 1);
 }
 
 /* `a += b`, recorded: 1, or 0 where NumPy computes it; -1 with an error. */
@@ -262,7 +262,7 @@ static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize
     if (n == count && count && function->way == COPIED && is_recording_medium && begin_trial(args[0])) {
         made = record_function(self, function->way, NULL, NULL, args, count, NULL);
     } else if (n == count && count && count < 3 && function->loops.operands == count && function->known != NULL) {
-        made = record_medium(function->original, function->original, &function->loops, function->known, args, count, 0, 1);
+        made = record_medium(function->original, &function->loops, function->known, args, count, 0, 1);
     }
     if (made != NULL || PyErr_Occurred()) return as_tried(made);
     if (target >= 0 && is_tried(args[target]) && end_trial(args[target]) < 0) return NULL;
