@@ -37,11 +37,12 @@ static void explore(void) {
  * loops that are not known. */
 static void count_medium(Py_ssize_t size) {
     spent += 500 + size / 3.0;
-    if (spent < looked + patience / 8 || spent < patience || spent < REPAID * cost || sampling || exploring) return;
+    if (spent < looked + patience / 8 || spent < patience || spent < REPAID * cost) return;
+    if ((sampling || exploring) && (explorer == PyThreadState_Get() || spent < looked + patience)) return;  /* a thread may have ended */
     if (!records() || among_ranks() || !in_world_of_process()) return;
     looked = spent;
     explorer = PyThreadState_Get();
-    sampled = unknown = 0;
+    sampled = unknown = exploring = 0;
     if (patience) sampling = 1;
     else explore();
     look_awake();
