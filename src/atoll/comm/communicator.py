@@ -2,7 +2,7 @@
 
 The interface is non-blocking. A call that starts with ``i`` posts an operation and returns a :class:`Request`. Every
 wait uses :meth:`Communicator.wait_some`, which each kind implements in its own way (no wait, polling MPI, or handing
-the turn to another simulated rank). A request knows its operation, its peer, its tag, and ``what`` the caller needs it
+the turn to another simulated rank), or waits for many requests by :class:`Pending`. A request knows its operation, its peer, its tag, and ``what`` the caller needs it
 for, so that a long wait can report them.
 
 Rules for every kind:
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from ..context.caches import remembered
 from ..errors import CommunicationError, WorldError, a_type
+from .pending import Item, Pending
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
@@ -318,14 +319,20 @@ class Communicator(ABC):
     def test_some(self, requests: Sequence[Request]) -> list[int]:
         """Let messages move; the positions of the ``requests`` that are done, if any."""
 
+    def wait_pending(
+        self, pending: Pending[Item], timeout: float | None = None
+    ) -> list[tuple[Request, Item]]:
+        """See :meth:`Pending.wait`."""
+        numbers = pending.numbers()
+        done = self.wait_some(pending.of(numbers), timeout)
+        return pending.taken([numbers[position] for position in done])
+
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
         """Wait until all ``requests`` are done. ``wait_abort`` counts from the last one done."""
-        pending = [request for request in requests if not request.done]
+        pending = Pending(self, [(request, None) for request in requests if not request.done])
         deadline = None if timeout is None else time.monotonic() + timeout
         while pending:
-            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
-            self.wait_some(pending, remaining)
-            pending = [request for request in pending if not request.done]
+            pending.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
 
     # Messages that are set up ---------------------------------------------------------------
 

@@ -43,12 +43,10 @@ from .communicator import (
     check_rows,
     combine,
     contribution,
-    describe_all,
-    described,
 )
 from .deadlock import DeadlockMonitor
-from .mpi_data import Datatypes, Native, Operations, post_error, words_of
-from .mpi_objects import SLOT, ObjectsByMpi
+from .mpi_data import Datatypes, Native, Operations, post_error
+from .mpi_objects import SLOT
 from .mpi_requests import (
     MpiRequest,
     PersistentMessage,
@@ -57,6 +55,7 @@ from .mpi_requests import (
     SmallRows,
     has_persistent_collectives,
 )
+from .mpi_waits import WaitsByMpi
 from .persistent import PersistentBuffer
 from .waiting import SPINS, Patience
 from .windows import Window, bytes_of
@@ -70,7 +69,7 @@ _SMALL_KINDS = 64
 """... at most so many of them in each communicator."""
 
 
-class MpiCommunicator(ObjectsByMpi):
+class MpiCommunicator(WaitsByMpi):
     """Ranks of an MPI communicator: ``comm`` for the program, a duplicate for atoll."""
 
     kind = "MPI"
@@ -175,26 +174,6 @@ class MpiCommunicator(ObjectsByMpi):
                 messages.append(PersistentMessage(self, handle, operation, message))
         return PersistentMessages(self, messages)
 
-    # Waiting ------------------------------------------------------------------------------
-
-    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
-        if not requests:
-            raise ValueError("waiting for some of no requests would never end")
-        if profiled.recording is not None:
-            return profiler.waited(described(requests), self._wait_some, requests, timeout)
-        return self._wait_some(requests, timeout)
-
-    def _wait_some(self, requests: Sequence[Request], timeout: float | None) -> list[int]:
-        patience = Patience(
-            self._who,
-            lambda: describe_all(requests) + self.watch.at() + self.watch.others(requests),
-            timeout,
-            lambda: self.watch.check(requests),
-        )
-        while not (finished := self.test_some(requests)):
-            patience.pause()
-        return finished
-
     # Being in step ---------------------------------------------------------------------------
 
     def post_note(self, peer: int, data: bytes) -> Any:
@@ -213,45 +192,6 @@ class MpiCommunicator(ObjectsByMpi):
 
     def find_difference(self) -> str:
         return self.watch.find()
-
-    def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
-        if profiled.recording is not None and requests:
-            profiler.waited(described(requests), self._wait_all, requests, timeout)
-        else:
-            self._wait_all(requests, timeout)
-
-    def _wait_all(self, requests: Sequence[Request], timeout: float | None) -> None:
-        first, count = 0, len(requests)
-        for _ in range(SPINS):  # testing one request lets all progress
-            while first < count and requests[first].test():
-                first += 1
-            if first == count:
-                return
-        super().wait_all(requests[first:], timeout)
-
-    def test_some(self, requests: Sequence[Request]) -> list[int]:
-        if len(requests) <= 4:
-            return [position for position, request in enumerate(requests) if request.test()]
-        finished, pending, positions = [], [], []
-        for position, request in enumerate(requests):
-            if request.done:
-                finished.append(position)
-            elif isinstance(request, MpiRequest):
-                positions.append(position)
-                pending.append(request)
-        if pending:
-            handles = [request._handle for request in pending]
-            statuses = [MPI.Status() for _ in pending]
-            try:
-                fresh = MPI.Request.Testsome(handles, statuses) or ()
-            except MPI.Exception as error:
-                raise CommunicationError(
-                    f"{words_of(error)}, in one of: {describe_all(pending)}"
-                ) from None
-            for index, status in zip(fresh, statuses):
-                pending[index].complete(status)
-                finished.append(positions[index])
-        return finished
 
     def abandon(self, handle_and_memory: Any) -> None:
         """Keep the memory of an operation that no caller waits for any more."""
@@ -582,7 +522,9 @@ class ForkedCommunicator(MpiCommunicator):
     """What a communicator becomes in a forked child: MPI must not be touched there."""
 
     kind = "a fork of an MPI rank"
-    isend = irecv = wait_some = test_some = iallreduce = allreduce = iallgather = _refuse
+    isend = irecv = wait_some = wait_pending = test_some = iallreduce = allreduce = iallgather = (
+        _refuse
+    )
     rows = prepared = window = post_note = notes = wait_all = _refuse
     ialltoall = ibcast = ibarrier = allgather_object = _refuse
     bcast_object = alltoall_object = split = group = abort = _refuse

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import backend, policy
 from ..comm.communicator import Communicator, Request
+from ..comm.pending import Pending
 from ..context import statistics
 from ..graph.geometry import dense
 from ..graph.node import Value
@@ -176,12 +177,9 @@ def post(
 
 def completed(communicator: Communicator, requests: Sequence[Request]) -> Iterator[int]:
     """The numbers of the requests, each as soon as it is done."""
-    pending = list(range(len(requests)))
+    pending = Pending(communicator, [(request, k) for k, request in enumerate(requests)])
     while pending:
-        done = communicator.wait_some([requests[k] for k in pending])
-        yield from [pending[place] for place in done]
-        gone = set(done)
-        pending = [k for place, k in enumerate(pending) if place not in gone]
+        yield from [number for _, number in pending.wait()]
 
 
 def exchange(

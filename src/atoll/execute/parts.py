@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, Protocol
 from .. import policy
 from ..backend.base import Told
 from ..comm.communicator import Communicator, Request
+from ..comm.pending import Pending
 from ..context import statistics
 from ..errors import PartitionInducedCycleError
 from ..exchange.messages import Allocator, Array, Message
@@ -203,12 +204,11 @@ class _Run:
 
     __slots__ = (
         "failure",
-        "incoming",
         "left",
         "missing",
         "moved",
+        "pending",
         "ready",
-        "requests",
         "schedule",
         "state",
         "tag",
@@ -226,32 +226,30 @@ class _Run:
         self.failure: Failure | None = None
         self.left = len(schedule.parts)
         self.moved = 0
-        self.requests: list[Request] = []
-        self.incoming: list[tuple[Message, Array | None]] = []
-        """For each request its message, and the array to put in place, if that remains to be done."""
+        self.pending: Pending[tuple[Message, Array | None]] = Pending(schedule.communicator)
+        """What is on its way: each message, and the array to put in place, if that remains to be done."""
 
     def run(self) -> None:
         schedule = self.schedule
-        communicator = schedule.communicator
-        parts, ready = schedule.parts, self.ready
+        parts, ready, pending = schedule.parts, self.ready, self.pending
         unposted = iter(schedule.arriving)
         more = bool(schedule.arriving) and self._post(unposted)
         while self.left:
             if ready:
                 self._run_part(parts[heappop(ready)])
-                if self.requests and ready:
-                    self._take(communicator.test_some(self.requests))
+                if ready:
+                    self._take(pending.test())
             elif more:
                 more = self._post(unposted)
-                self._take(communicator.test_some(self.requests))
-            elif self.requests:
-                self._take(communicator.wait_some(self.requests))
+                self._take(pending.test())
+            elif pending:
+                self._take(pending.wait())
             else:
                 raise PartitionInducedCycleError(
                     "parts wait for each other, so none of them can run; find_distributed_partition makes parts that can"
                 )
-        if self.requests:
-            communicator.wait_all(self.requests)
+        while pending:
+            pending.wait()
         if schedule.sends:
             statistics.sent(schedule.sends, self.moved)
 
@@ -294,8 +292,7 @@ class _Run:
         )
         if self.schedule.guarded:
             request.refused = False
-        self.requests.append(request)
-        self.incoming.append((message, None if target else buffer))
+        self.pending.add(request, (message, None if target else buffer))
 
     def _send(self, part: Part) -> None:
         """Send what a part sends."""
@@ -306,8 +303,7 @@ class _Run:
             tag = self.tag + message.tag
             request = communicator.isend(array, message.peer, tag, message.what)
             if not request.done:
-                self.requests.append(request)
-                self.incoming.append((message, None))
+                self.pending.add(request, (message, None))
 
     def _post(self, unposted: Any) -> bool:
         """Post some receives; whether there may be others."""
@@ -318,23 +314,14 @@ class _Run:
             self._open(message)
         return True
 
-    def _take(self, done: list[int]) -> None:
+    def _take(self, done: list[tuple[Request, tuple[Message, Array | None]]]) -> None:
         """Put what has arrived in place, and note what has left."""
-        if not done:
-            return
-        for k in done:
-            message, late = self.incoming[k]
-            if self.requests[k].refused:
+        for request, (message, late) in done:
+            if request.refused:
                 self.failure = self.failure or Failure(None, message)
             elif late is not None:
                 message.arrived(late, self.state.registers)
             self._less(message)
-        if len(done) == len(self.requests):
-            self.requests, self.incoming = [], []
-            return
-        gone = set(done)
-        self.requests = [request for k, request in enumerate(self.requests) if k not in gone]
-        self.incoming = [message for k, message in enumerate(self.incoming) if k not in gone]
 
     def _less(self, message: Message) -> None:
         missing = self.missing
