@@ -107,6 +107,7 @@ class _Config:
     front: Literal["native", "python"]
     traceback: Literal["short", "full"]
     mpi: Literal["auto", "on", "off"]
+    ranks_per_node: int | None
     def settings(self) -> Settings: ...
     def __call__(
         self,
@@ -126,6 +127,7 @@ class _Config:
         front: Literal["native", "python"] = ...,
         traceback: Literal["short", "full"] = ...,
         mpi: Literal["auto", "on", "off"] = ...,
+        ranks_per_node: int | None = ...,
     ) -> AbstractContextManager[Settings]: ...
 
 config: _Config

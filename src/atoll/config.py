@@ -37,7 +37,7 @@ def available_cores() -> int:
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Settings:
     """One complete set of settings. ``None`` for ``threads`` means: all available cores; for ``everywhere``:
-    eight times ``small``."""
+    eight times ``small``; for ``ranks_per_node``: as the hosts tell."""
 
     threads: int | None = None
     small: int = policy.limits.small
@@ -54,6 +54,7 @@ class Settings:
     front: str = "native"
     traceback: str = "short"
     mpi: str = "auto"
+    ranks_per_node: int | None = None
 
 
 def _integer(minimum: int) -> Callable[[Any], int]:
@@ -147,10 +148,11 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "front": (_choice("native", "python"), "'native' or 'python'"),
     "traceback": (_choice("short", "full"), "'short' or 'full'"),
     "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
+    "ranks_per_node": (_integer(1), "an integer >= 1"),
 }
 _NAMES = tuple(f.name for f in fields(Settings))
 _VARIABLES = {"ATOLL_NUM_THREADS": "threads", **{f"ATOLL_{name.upper()}": name for name in _NAMES}}
-_OPTIONAL = ("threads", "everywhere")
+_OPTIONAL = ("threads", "everywhere", "ranks_per_node")
 
 
 def checked(name: str, value: Any, source: str) -> Any:

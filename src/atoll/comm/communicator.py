@@ -36,6 +36,7 @@ from .pending import Item, Pending
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
+    from .nodes import Nodes
     from .persistent import PersistentBuffer
     from .windows import Window
 
@@ -54,6 +55,17 @@ class Traffic:
     bytes_received: int = 0
     collectives: int = 0
     collective_bytes: int = 0
+    messages_between_nodes: int = 0
+    """Those of ``messages_sent`` that leave this rank's node."""
+    bytes_between_nodes: int = 0
+
+    def sent(self, nbytes: int, between_nodes: bool) -> None:
+        """Count a message that leaves."""
+        self.messages_sent += 1
+        self.bytes_sent += nbytes
+        if between_nodes:
+            self.messages_between_nodes += 1
+            self.bytes_between_nodes += nbytes
 
     def copy(self) -> Traffic:
         return Traffic(*(getattr(self, f.name) for f in fields(self)))
@@ -260,6 +272,9 @@ class Communicator(ABC):
     traffic: Traffic
     universe: object
     """Two communicators can be compared by ``members`` if this is the same for both."""
+
+    nodes: Nodes
+    """Which ranks share a node."""
 
     log: StepLog
     """What this rank has done together with the others."""

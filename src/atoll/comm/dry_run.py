@@ -16,8 +16,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from ..config import config
 from ..errors import CommunicationError, WorldError
 from .communicator import Array, Request
+from .nodes import consecutive
 from .single import SingleCommunicator
 from .windows import Window
 from .world import World
@@ -28,12 +30,13 @@ class DryRunCommunicator(SingleCommunicator):
 
     kind = "dry run"
 
-    def __init__(self, rank: int, size: int) -> None:
+    def __init__(self, rank: int, size: int, ranks_per_node: int) -> None:
         if not 0 <= rank < size:
             raise WorldError(f"there is no rank {rank} among {size}")
         super().__init__()
         self.rank = rank
         self.size = size
+        self.nodes = consecutive(size, ranks_per_node)
         self.universe = self  # type: ignore[assignment]
         self.log.windows = False
 
@@ -77,6 +80,9 @@ class DryRunCommunicator(SingleCommunicator):
         self._refuse("group", "")
 
 
-def dry_run_world(rank: int, size: int) -> World:
-    """The world as rank ``rank`` of ``size`` would see it; a context manager, as all worlds."""
-    return World(DryRunCommunicator(rank, size))
+def dry_run_world(rank: int, size: int, ranks_per_node: int | None = None) -> World:
+    """The world as rank ``rank`` of ``size`` would see it; a context manager, as all worlds.
+
+    Each node has ``ranks_per_node`` ranks: if that is not given, as many as ``config.ranks_per_node`` says, or one.
+    """
+    return World(DryRunCommunicator(rank, size, ranks_per_node or config.ranks_per_node or 1))

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 import numpy as np
 from mpi4py import MPI
 
-from ..context import profiler, remote_stacks
+from ..context import profiler
 from ..context.divergence import StepLog, settle_all
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError, WorldError, a_type
@@ -45,6 +45,7 @@ from .communicator import (
     contribution,
 )
 from .deadlock import DeadlockMonitor
+from .joining import duplicate, nodes_of, numbers_in
 from .mpi_data import Datatypes, Native, Operations, post_error
 from .mpi_objects import SLOT
 from .mpi_requests import (
@@ -56,8 +57,9 @@ from .mpi_requests import (
     has_persistent_collectives,
 )
 from .mpi_waits import WaitsByMpi
+from .nodes import Nodes
 from .persistent import PersistentBuffer
-from .waiting import SPINS, Patience
+from .waiting import SPINS
 from .windows import Window, bytes_of
 
 _BYTE = MPI.BYTE
@@ -77,11 +79,12 @@ class MpiCommunicator(WaitsByMpi):
     library = MPI
     _byte = _BYTE
 
-    def __init__(self, comm: Any, own: Any, traffic: Traffic) -> None:
+    def __init__(self, comm: Any, own: Any, traffic: Traffic, nodes: Nodes) -> None:
         own.Set_errhandler(MPI.ERRORS_RETURN)
         self.comm = comm
         self.rank = own.rank
         self.size = own.size
+        self.nodes = nodes
         self.traffic = traffic
         # The highest tag is reserved: it announces the members of a new group.
         self._own_tag = own.Get_attr(MPI.TAG_UB) or 32767
@@ -103,7 +106,7 @@ class MpiCommunicator(WaitsByMpi):
     @property
     def members(self) -> tuple[int, ...]:
         if self._members is None:
-            numbers = _numbers_in_world(self._mpi)
+            numbers = numbers_in(MPI, self._mpi, MPI.COMM_WORLD)
             if MPI.UNDEFINED in numbers:
                 raise WorldError(
                     "use(): this communicator has processes that are not in MPI.COMM_WORLD; atoll needs communicators of the ranks that were started together"
@@ -128,8 +131,8 @@ class MpiCommunicator(WaitsByMpi):
             handle = self._mpi.Isend(message, dest, tag)
         except MPI.Exception as error:
             raise post_error("send", error) from None
-        self.traffic.messages_sent += 1
-        self.traffic.bytes_sent += array.nbytes
+        nodes = self.nodes
+        self.traffic.sent(array.nbytes, nodes.several and not nodes.same(self.rank, dest))
         if profiled.recording is not None:
             profiler.sent(what, self.members[dest], array.nbytes)
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
@@ -351,7 +354,7 @@ class MpiCommunicator(WaitsByMpi):
         colors = sorted({c for c in self.allgather_object(color) if c is not None})
         number = MPI.UNDEFINED if color is None else colors.index(color)
         part = self._mpi.Split(number, key)
-        return None if color is None else self._sub(part)
+        return None if color is None else self._sub(part, self._nodes_of(part))
 
     def group(self, ranks: Sequence[int]) -> MpiCommunicator | None:
         chosen = self.checked_ranks(ranks)
@@ -364,7 +367,7 @@ class MpiCommunicator(WaitsByMpi):
             part = self._mpi.Create_group(group, self._own_tag)
             group.Free()
             everybody.Free()
-            self._groups[chosen] = self._sub(part)
+            self._groups[chosen] = self._sub(part, self.nodes.among(chosen))
         return self._groups[chosen]
 
     def _meet(self, ranks: tuple[int, ...]) -> None:
@@ -382,8 +385,12 @@ class MpiCommunicator(WaitsByMpi):
         for rank in others:
             self._wait(self._mpi.Isend(nothing, rank, tag), f"send to rank {rank}", what)
 
-    def _sub(self, comm: Any) -> MpiCommunicator:
-        return MpiCommunicator(comm, _duplicate(comm), self.traffic)
+    def _nodes_of(self, part: Any) -> Nodes:
+        """The nodes of the ranks of a part of this communicator."""
+        return self.nodes.among(numbers_in(MPI, part, self._mpi))
+
+    def _sub(self, comm: Any, nodes: Nodes) -> MpiCommunicator:
+        return MpiCommunicator(comm, duplicate(MPI, comm), self.traffic, nodes)
 
     def abort(self, code: int = 1, message: str = "") -> NoReturn:
         if message:
@@ -410,32 +417,6 @@ def _unpack(packed: Array, array: Array) -> Array:
 # Where MPI communicators come from ------------------------------------------------------------
 
 
-def _numbers_in_world(comm: Any) -> list[int]:
-    """Which ranks of MPI's world those of ``comm`` are."""
-    here, everybody = comm.Get_group(), MPI.COMM_WORLD.Get_group()
-    numbers: list[int] = MPI.Group.Translate_ranks(here, None, everybody)
-    here.Free()
-    everybody.Free()
-    return numbers
-
-
-def _duplicate(comm: Any) -> Any:
-    """A duplicate, waited for with patience."""
-    duplicate, handle = comm.Idup()
-
-    def describe() -> str:
-        others = [number for number in _numbers_in_world(comm) if number != MPI.COMM_WORLD.rank]
-        return (
-            "the duplication of a communicator, which all of its ranks must take part in"
-            + remote_stacks.told(others)
-        )
-
-    patience = Patience(f"rank {comm.rank} of {comm.size}", describe, None)
-    while not handle.Test():
-        patience.pause()
-    return duplicate
-
-
 _adopted = MPI.Comm.Create_keyval()
 
 
@@ -449,7 +430,8 @@ def adopt(comm: Any) -> MpiCommunicator:
         raise TypeError(f"use() takes an mpi4py intracommunicator, not {a_type(comm)}")
     communicator = comm.Get_attr(_adopted)
     if not isinstance(communicator, MpiCommunicator):
-        communicator = MpiCommunicator(comm, _duplicate(comm), Traffic())
+        own = duplicate(MPI, comm)
+        communicator = MpiCommunicator(comm, own, Traffic(), nodes_of(MPI, own))
         comm.Set_attr(_adopted, communicator)
         if comm == MPI.COMM_WORLD and communicator.size > 1:
             _end_together(communicator)
@@ -465,7 +447,8 @@ def world_communicator() -> MpiCommunicator:
 
 def replaced() -> MpiCommunicator:
     """Another communicator of all ranks of the job, after these have diverged. Collective."""
-    communicator = MpiCommunicator(MPI.COMM_WORLD, _duplicate(MPI.COMM_WORLD), Traffic())
+    own = duplicate(MPI, MPI.COMM_WORLD)
+    communicator = MpiCommunicator(MPI.COMM_WORLD, own, Traffic(), nodes_of(MPI, own))
     MPI.COMM_WORLD.Set_attr(_adopted, communicator)
     return communicator
 

@@ -142,6 +142,7 @@ class PersistentMessages:
 
     __slots__ = (
         "_communicator",
+        "_far",
         "_handles",
         "_received",
         "_sent",
@@ -159,8 +160,12 @@ class PersistentMessages:
         self._test_all = communicator.library.Request.Testall
         self._handles = [request._handle for request in requests]
         sizes: dict[str, list[int]] = {"send": [], "receive": []}
+        nodes, rank, far = communicator.nodes, communicator.rank, []
         for request in requests:
             sizes[request.operation].append(request._buffer.nbytes)
+            if request.operation == "send" and not nodes.same(rank, request.peer or 0):
+                far.append(request._buffer.nbytes)
+        self._far = len(far), sum(far)
         self._sent = len(sizes["send"]), sum(sizes["send"])
         self._received = len(sizes["receive"]), sum(sizes["receive"])
 
@@ -172,6 +177,9 @@ class PersistentMessages:
         count, nbytes = self._sent
         traffic.messages_sent += count
         traffic.bytes_sent += nbytes
+        count, nbytes = self._far
+        traffic.messages_between_nodes += count
+        traffic.bytes_between_nodes += nbytes
         if profiled.recording is not None:
             for request in self.requests:
                 if request.operation == "send" and request.peer is not None:

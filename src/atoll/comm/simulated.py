@@ -38,6 +38,7 @@ from .communicator import (
     contribution,
     deliver,
 )
+from .nodes import Nodes, consecutive
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
 from .windows import SimulatedMemory, SimulatedWindow, Window, bytes_of
 from .world import World
@@ -82,7 +83,8 @@ class Simulation:
     ``latency``: seconds from a send to its arrival, or a function of (source, destination, bytes). ``clock="virtual"``
     gives each rank a clock that only ``communicator.advance(seconds)`` and waiting move; ``"real"`` is wall-clock time.
     ``seed`` picks an order in which ranks run and messages become visible, among those that MPI allows. ``rendezvous``:
-    sends wait for their receives. ``drop={rank: k}``: that rank dies at its k-th operation.
+    sends wait for their receives. ``drop={rank: k}``: that rank dies at its k-th operation. Each node has as many ranks as
+    ``config.ranks_per_node`` says, or one.
 
     After :meth:`run`, ``traffic`` and ``clocks`` have the messages and the time of each rank.
     """
@@ -109,6 +111,7 @@ class Simulation:
         self.size = size
         self.latency = latency
         self.rendezvous = rendezvous
+        self.nodes = consecutive(size, config.ranks_per_node or 1)
         self.scheduler = Scheduler(size, seed, clock == "real", dict(drop or {}))
         self._sent: dict[tuple[int, int, int, int], deque[_Message]] = {}
         self._wanted: dict[tuple[int, int, int, int], deque[tuple[SimulatedRequest, Array]]] = {}
@@ -177,7 +180,8 @@ class Simulation:
         rank.state = "running"
         failure: BaseException | None = None
         try:
-            communicator = SimulatedCommunicator(self, rank, 0, tuple(range(self.size)))
+            everybody = tuple(range(self.size))
+            communicator = SimulatedCommunicator(self, rank, 0, everybody, self.nodes)
             with World(communicator), config():
                 results[rank.number] = function(*args)
                 settle_all()
@@ -288,7 +292,12 @@ class SimulatedCommunicator(Communicator):
     kind = "simulated"
 
     def __init__(
-        self, simulation: Simulation, rank: Rank, context: int, members: tuple[int, ...]
+        self,
+        simulation: Simulation,
+        rank: Rank,
+        context: int,
+        members: tuple[int, ...],
+        nodes: Nodes,
     ) -> None:
         self.simulation = simulation
         self.universe = simulation
@@ -296,6 +305,7 @@ class SimulatedCommunicator(Communicator):
         self.size = len(members)
         self.tag_limit = 1 << 22
         self.traffic = rank.traffic
+        self.nodes = nodes
         fresh = StepLog(self.rank, self.tag_limit, alone=True)
         self.log = rank.logs.setdefault(context, fresh)
         self._rank = rank
@@ -339,8 +349,7 @@ class SimulatedCommunicator(Communicator):
         self.check_peer(dest)
         self.check_tag(tag)
         request = self._request("send", dest, tag, what)
-        self.traffic.messages_sent += 1
-        self.traffic.bytes_sent += array.nbytes
+        self.traffic.sent(array.nbytes, not self.nodes.same(self.rank, dest))
         self.simulation.post_send(request, array, self._context, self._members[dest], tag)
         return request
 
@@ -523,7 +532,8 @@ class SimulatedCommunicator(Communicator):
 
     def _sub(self, context: int, ranks: Sequence[int]) -> SimulatedCommunicator:
         members = tuple(self._members[rank] for rank in ranks)
-        return SimulatedCommunicator(self.simulation, self._rank, context, members)
+        nodes = self.nodes.among(ranks)
+        return SimulatedCommunicator(self.simulation, self._rank, context, members, nodes)
 
     def split(self, color: int | None, key: int = 0) -> SimulatedCommunicator | None:
         given = (color, key, self.simulation.new_context())

@@ -23,6 +23,7 @@ from .communicator import (
     deliver,
     describe_all,
 )
+from .nodes import consecutive
 from .windows import Window, bytes_of
 
 
@@ -70,6 +71,7 @@ class SingleCommunicator(Communicator):
         self.size = 1
         self.tag_limit = 1 << 30
         self.traffic = Traffic()
+        self.nodes = consecutive(1, 1)
         self.log = StepLog(0, self.tag_limit, alone=True)
         self._sent: dict[int, deque[Array]] = {}
         self._wanted: dict[int, deque[tuple[SingleRequest, Array]]] = {}
@@ -82,8 +84,7 @@ class SingleCommunicator(Communicator):
         check_array(array, receiving=False)
         self.check_peer(dest)
         self.check_tag(tag)
-        self.traffic.messages_sent += 1
-        self.traffic.bytes_sent += array.nbytes
+        self.traffic.sent(array.nbytes, between_nodes=False)
         if waiting := self._wanted.get(tag):
             request, target = waiting.popleft()
             self._deliver(array, target, request)

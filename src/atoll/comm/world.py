@@ -33,6 +33,7 @@ from ..front import native
 from . import launcher
 from .communicator import Communicator
 from .in_step import allgather
+from .nodes import Nodes
 from .single import SingleCommunicator
 
 
@@ -54,6 +55,11 @@ class World:
         if self.size > 1 and native is not None:
             native.share(1, _current)
             weakref.finalize(self, native.share, -1, _current).atexit = False
+
+    @property
+    def nodes(self) -> Nodes:
+        """Which ranks share a node: ``nodes.count``, ``nodes.of(rank)``, ``nodes.ranks(node)``."""
+        return self.communicator.nodes
 
     @property
     def comm(self) -> Any:
@@ -360,6 +366,11 @@ class CurrentWorld:
     def comm(self) -> Any:
         """The mpi4py communicator of these ranks, or ``None`` without MPI: see :attr:`World.comm`."""
         return current_world().comm
+
+    @property
+    def nodes(self) -> Nodes:
+        """Which ranks share a node: see :attr:`World.nodes`."""
+        return current_world().nodes
 
     @property
     def communicator(self) -> Communicator:

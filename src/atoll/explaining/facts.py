@@ -106,6 +106,8 @@ class Message:
     nbytes: int
     travels: int = 0
     """The number of the message that contains it."""
+    between_nodes: bool = False
+    """Whether the peer is on another node than this rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,8 @@ class Explanation:
     """The most that new buffers hold at one time."""
     rank: int
     ranks: int
+    two_levels: bool = False
+    """Whether there are several nodes, and some have several ranks."""
 
     @property
     def launches(self) -> tuple[Launch, ...]:

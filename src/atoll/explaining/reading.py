@@ -69,6 +69,7 @@ class Reader:
         self.description: Description = program.description
         self.registers = self.description.registers
         self.names = self._names()
+        self.nodes = None if program.communicator is None else program.communicator.nodes
         self._travels = count(1)
         """Numbers for messages."""
 
@@ -107,6 +108,7 @@ class Reader:
             self._peak(),
             description.rank,
             description.ranks,
+            self.nodes is not None and self.nodes.two_levels,
         )
 
     def _memory(self, register: int, how: str) -> Memory:
@@ -226,9 +228,17 @@ class Reader:
             if total <= policy.limits.joined
         }
         return [
-            replace(m, travels=packets.get((m.sends, m.peer)) or next(self._travels))
+            replace(
+                m,
+                travels=packets.get((m.sends, m.peer)) or next(self._travels),
+                between_nodes=self._is_far(m.peer),
+            )
             for m in messages
         ]
+
+    def _is_far(self, peer: int) -> bool:
+        """Whether a rank is on another node than this one."""
+        return self.nodes is not None and not self.nodes.same(peer, self.description.rank)
 
     def _parts(self, step: FoldAcross) -> list[Message]:
         """The messages that bring parts of a fold to the owners of the result."""
@@ -242,7 +252,11 @@ class Reader:
             Message(True, peer, name, ", this rank's part", prod(shape) * item, next(self._travels))
             for peer, _, shape in step.plan.sends
         ]
-        return [part for part in parts if part.peer != step.communicator.rank]
+        return [
+            replace(part, between_nodes=self._is_far(part.peer))
+            for part in parts
+            if part.peer != step.communicator.rank
+        ]
 
     def _together(self, step: RunCollective) -> Collective:
         name, sent = self.names[step.register], step.call.traffic()

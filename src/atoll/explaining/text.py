@@ -77,9 +77,13 @@ def summary(explanation: Explanation) -> list[str]:
         sends = [m for m in explanation.messages if m.sends]
         receives = [m for m in explanation.messages if not m.sends]
         leaving, arriving = (len({m.travels for m in some}) for some in (sends, receives))
+        far = [m for m in sends if m.between_nodes]
+        between = ""
+        if explanation.two_levels:
+            between = f", {len({m.travels for m in far})} of them to other nodes ({size(sum([m.nbytes for m in far]))})"
         lines.append(
             f"rank {explanation.rank} of {explanation.ranks} sends {_count(leaving, 'message')} "
-            f"({size(sum([m.nbytes for m in sends]))}), "
+            f"({size(sum([m.nbytes for m in sends]))}){between}, "
             f"receives {arriving} ({size(sum([m.nbytes for m in receives]))}), "
             f"and joins in {_count(len(explanation.collectives), 'collective operation')} across ranks"
         )

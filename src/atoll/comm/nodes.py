@@ -1,0 +1,101 @@
+"""Which ranks share a node, that is, a host and its memory.
+
+Ranks of one node exchange data through memory that they share, and few messages between nodes are worth more than few
+messages within one. A launcher mostly gives each node the same number of consecutive ranks. Then a :class:`Nodes` is
+two numbers, however many ranks there are; otherwise it lists the node of each rank.
+
+``config.ranks_per_node`` pretends nodes of so many consecutive ranks. All ranks have the same :class:`Nodes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ConfigError
+from .communicator import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Nodes:
+    """The nodes of the ranks of a communicator, numbered by their first ranks."""
+
+    size: int
+    """The number of ranks."""
+    per_node: int
+    """Each node has so many consecutive ranks, the last one perhaps fewer; 0 if ``numbers`` lists the nodes."""
+    numbers: Array | None = None
+    """By rank, its node, where no rule says it."""
+
+    @property
+    def count(self) -> int:
+        """The number of nodes."""
+        if self.numbers is not None:
+            return int(self.numbers.max()) + 1
+        return -(-self.size // self.per_node)
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several nodes."""
+        return self.numbers is not None or self.per_node < self.size
+
+    @property
+    def two_levels(self) -> bool:
+        """Whether there are several nodes, and some have several ranks."""
+        return self.numbers is not None or 1 < self.per_node < self.size
+
+    @property
+    def is_even(self) -> bool:
+        """Whether every node has the same number of consecutive ranks."""
+        return self.numbers is None and self.size % self.per_node == 0
+
+    def of(self, rank: int) -> int:
+        """The node of a rank."""
+        return rank // self.per_node if self.numbers is None else int(self.numbers[rank])
+
+    def ranks(self, node: int) -> Sequence[int]:
+        """The ranks of a node, ascending."""
+        if self.numbers is not None:
+            return tuple(np.flatnonzero(self.numbers == node).tolist())
+        first = node * self.per_node
+        return range(first, min(first + self.per_node, self.size))
+
+    def same(self, first: int, second: int) -> bool:
+        """Whether two ranks share a node."""
+        return self.of(first) == self.of(second)
+
+    def among(self, ranks: Sequence[int]) -> Nodes:
+        """The nodes of a group of these ranks, in their order."""
+        return numbered(np.fromiter(map(self.of, ranks), np.int64, len(ranks)))
+
+
+def consecutive(size: int, per_node: int) -> Nodes:
+    """Nodes of so many consecutive ranks each."""
+    return Nodes(size, min(per_node, size))
+
+
+def numbered(marks: Array) -> Nodes:
+    """The nodes of ranks that have the same mark where they share a node."""
+    _, first, node = np.unique(marks, return_index=True, return_inverse=True)
+    in_order_of_first_ranks = np.argsort(np.argsort(first))
+    numbers = in_order_of_first_ranks[node.reshape(-1)]
+    size = len(numbers)
+    per_node = int(np.count_nonzero(numbers == 0))
+    if bool((numbers == np.arange(size) // per_node).all()):
+        return Nodes(size, per_node)
+    return Nodes(size, 0, numbers)
+
+
+def agreed(marks: Array, settings: Array) -> Nodes:
+    """The nodes of all ranks, of which each has told the mark of its host, and what ``config.ranks_per_node`` is, or 0."""
+    first = int(settings[0])
+    other = np.flatnonzero(settings != first)
+    if other.size:
+        rank = int(other[0])
+        raise ConfigError(
+            f"config.ranks_per_node is {first or None} on rank 0 and {int(settings[rank]) or None} on rank {rank}; "
+            "it must be the same on all ranks: set ATOLL_RANKS_PER_NODE for all of them, or for none"
+        )
+    return consecutive(len(marks), first) if first else numbered(marks)
