@@ -17,11 +17,13 @@ import json
 import os
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
@@ -60,6 +62,16 @@ def mpiexec_command(size: int) -> list[str]:
     )
     oversubscribe = ["--oversubscribe"] if "Open MPI" in version.stdout + version.stderr else []
     return [found, "-n", str(size), *oversubscribe]
+
+
+def process_behind(connection: Connection) -> int:
+    """The number of the process at the other end, as this one knows it; 0 on another host."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+        return int(
+            struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        )
 
 
 @dataclass(slots=True)
@@ -144,25 +156,25 @@ class Pool:
     def _greet(self, listener: Listener, deadline: float) -> None:
         """Take the ranks' connections, in whichever order they come, and their lists of tests."""
         # There is no public time limit on accept; the socket below it has one.
-        socket: Any = listener._listener._socket  # type: ignore[attr-defined]
+        door: Any = listener._listener._socket  # type: ignore[attr-defined]
         waiting: dict[int, Connection] = {}
         pids: dict[int, int] = {}
         try:
             while len(waiting) < self.size:
-                if not wait([socket], 0.2):
+                if not wait([door], 0.2):
                     self._check_start(deadline)
                     continue
                 connection = listener.accept()
                 kind, *content = self._first(connection, deadline)
                 if kind != "hello":
                     raise PoolError(f"a rank could not start:\n{content[0]}")
-                rank, size, pid = content
+                rank, size = content
                 if size != self.size or rank in waiting:
                     raise PoolError(
                         f"mpiexec started {self.size} ranks, but a process sees rank {rank} of {size}: "
                         "mpi4py and mpiexec belong to different MPI libraries"
                     )
-                waiting[rank], pids[rank] = connection, pid
+                waiting[rank], pids[rank] = connection, process_behind(connection)
         finally:
             self._connections = [waiting[rank] for rank in sorted(waiting)]
             self._pids = [pids[rank] for rank in sorted(pids)]
@@ -263,12 +275,16 @@ class Pool:
         return Result(results, trouble, output)
 
     def _stacks(self, ranks: Sequence[int]) -> list[str]:
-        for rank in ranks:
-            with contextlib.suppress(OSError):
-                os.kill(self._pids[rank], signal.SIGUSR2)
+        self._signal(ranks, signal.SIGUSR2)
         time.sleep(0.5)
         files = [self.folder / f"stacks.{rank}" for rank in ranks]
         return [limits.of_interest(file.read_text()) if file.exists() else "" for file in files]
+
+    def _signal(self, ranks: Iterable[int], number: int) -> None:
+        for rank in ranks:
+            if self._pids[rank]:
+                with contextlib.suppress(OSError):
+                    os.kill(self._pids[rank], number)
 
     def _stacks_of_all(self) -> str:
         stacks = self._stacks(range(len(self._pids)))
@@ -291,9 +307,7 @@ class Pool:
     def kill(self) -> None:
         """End everything that this pool has started."""
         if self._process is not None and self._process.poll() is None:
-            for pid in self._pids:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+            self._signal(range(len(self._pids)), signal.SIGKILL)
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGTERM)
             try:

@@ -114,7 +114,7 @@ def main(folder: Path) -> int:
     rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
     stacks = open(folder / f"stacks.{rank}", "w")  # noqa: SIM115 (open as long as this process lives)
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True)
-    link.send("hello", rank, size, os.getpid())
+    link.send("hello", rank, size)
     link.listen()
     options = [*specification["options"], f"--basetemp={folder / f'basetemp.{rank}'}"]
     pytest.main([*options, *specification["files"]], plugins=[Worker(link, rank, size)])

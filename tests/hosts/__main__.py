@@ -1,0 +1,46 @@
+"""Tests on ranks, with the ranks on several hosts behind a slow network that loses frames.
+
+python -m tests.hosts [--hosts N] [--delay SECONDS] [--loss SHARE] [pytest's options and files]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from .network import Network, refused
+
+NAMES = ["ash", "elm", "fir", "oak", "yew"]
+
+
+def on_hosts(
+    words: Sequence[str], *, hosts: int = 2, delay: float = 0.0, loss: float = 0.0, limit: float
+) -> tuple[int, str, Network]:
+    """Run pytest on the first of some hosts, with its ranks on all of them: its exit code, its words, and the network."""
+    with Network(NAMES[:hosts], delay=delay, loss=loss) as network:
+        listed = network.folder / "hostfile"
+        listed.write_text("".join(f"{name}\n" for name in network.hosts))
+        command = [sys.executable, "-m", "pytest", "-q", "--alone", "-m", "ranks", *words]
+        code, output, errors = network.run("ash", command, limit, HYDRA_HOST_FILE=str(listed))
+    return code, output + errors, network
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--hosts", type=int, default=2)
+    parser.add_argument("--delay", type=float, default=0.0005)
+    parser.add_argument("--loss", type=float, default=0.01)
+    asked, words = parser.parse_known_args()
+    if refused():
+        print(f"this machine permits no hosts: {refused()}")
+        return 2
+    code, text, network = on_hosts(
+        words, hosts=asked.hosts, delay=asked.delay, loss=asked.loss, limit=7200
+    )
+    print(f"{text}{network.frames} frames, of which {network.lost} were lost")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
