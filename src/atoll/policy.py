@@ -210,6 +210,10 @@ class Limits:
     """A factorisation on ranks takes up to so many columns at a time (``factors``: 0.52 s with 8, 0.27 from 32 on)."""
     few_ranks: int = 16
     """Elements of fewer ranks are found by asking for each rank, of more by sorting (``ranks``: asking for 4 takes a tenth of it, for 16 about as long)."""
+    samples: int = 1024
+    """So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
+    fewest_samples: int = 8
+    """... and at least so many for each cut (``message``)."""
     lookups: int = 4
     """Into so many pieces a rank cuts what it looks up in other ranks' elements: each takes memory (``message``)."""
     receives: int = 128

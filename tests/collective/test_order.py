@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import atoll
+from atoll import policy
+from atoll.collective import Section, even_line, even_part, in_order, ordered
 
 from .distributions import LINES, MAPS, normal, put, same, uneven
 
@@ -60,25 +62,41 @@ def test_axes(maps, size):
     same(atoll.unique(atoll.round(ours)), np.unique(np.round(a)), 0)
 
 
-@pytest.mark.simulated(8)
-def test_equal_elements_are_divided_evenly(rank, size):
-    from atoll.collective import Section, even_line, ordered, sorting
+def blocks(rank, size):
+    """One rank's elements of lines whose splitters are easy to find, and hard."""
+    everything = normal((700,))
+    own = slice(*even_part(700, size, rank))
+    return {
+        "random": everything[own],
+        "equal": np.zeros(700)[own],
+        "few": np.round(everything)[own],
+        "sorted": np.sort(everything)[own],
+        "backwards": np.sort(everything)[::-1][own],
+        "saw": (np.arange(700) % 97)[own],
+        "powers": 2.0 ** np.round(everything * 300)[own],
+        "short": np.float32(everything)[slice(*even_part(3, size, rank))],
+        "long double": np.sort(everything)[own].astype(np.longdouble) ** 9,
+    }
 
-    line = even_line(8000, size)
-    made = []
-    original = sorting.uneven_line
 
-    def noted(counts):
-        made.append(counts)
-        return original(counts)
-
-    sorting.uneven_line = noted
-    try:
-        block = np.zeros(1000)
-        values, places = ordered(Section(block, line, atoll.world.communicator))
-    finally:
-        sorting.uneven_line = original
-    assert made[-1].max() <= 2000
-    assert (places.block == np.arange(rank * 1000, rank * 1000 + 1000)).all()
-    assert values.layout == line
-    assert atoll.zeros(100, layout=even_line(100, size)).sum() == 0
+@pytest.mark.simulated(1, 5, 8, distributes=False)
+@pytest.mark.ranks(3, distributes=False)
+@pytest.mark.parametrize(
+    "limits", [{}, {"samples": 2, "fewest_samples": 2}, {"few_ranks": 0}], ids=str
+)
+def test_an_element_travels_once_to_even_blocks(limits, rank, size):
+    communicator = atoll.world.communicator
+    with policy.limited(**limits):
+        for name, block in blocks(rank, size).items():
+            every = np.concatenate(communicator.allgather_object(block))
+            line = Section(block.copy(), even_line(len(every), size), communicator)
+            own = slice(*even_part(len(every), size, rank))
+            order = np.argsort(every, kind="stable")
+            values, places = ordered(line)
+            assert (places.block == order[own]).all(), name
+            assert (values.block == every[order[own]]).all(), name
+            before = communicator.traffic.copy()
+            assert (in_order(line).block == every[order[own]]).all(), name
+            if not limits:
+                assert (communicator.traffic - before).messages_sent < size, name
+            assert (line.block == block).all(), name

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from .. import backend
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, alltoall
 from ..exchange.messages import exchange
+from ..graph.geometry import dense
 
 Array = np.ndarray[Any, Any]
 
@@ -40,6 +43,32 @@ def uneven(
     if own is not None and len(own):
         incoming[communicator.rank] = own
     return incoming
+
+
+def joined(
+    communicator: Communicator,
+    pieces: Sequence[Mapping[int, Array]],
+    forms: Sequence[Array],
+    what: str,
+) -> list[Array]:
+    """What arrives of each of several kinds of pieces, as one array in the order of the senders. Collective.
+
+    A rank sends pieces of all kinds to the same ranks, with the same lengths. ``forms`` are as in :func:`uneven`.
+    """
+    counts = np.zeros((communicator.size, 1), np.int64)
+    for peer, piece in pieces[0].items():
+        counts[peer] = len(piece)
+    ends = np.cumsum(alltoall(communicator, counts, what)[:, 0]).tolist()
+    wanted = [dense((ends[-1], *form.shape[1:]), form.dtype) for form in forms]
+    results = [backend.current().allocate(form, what).array for form in wanted]
+    for kind, result in zip(pieces, results, strict=True):
+        incoming = {peer: result[i:j] for peer, (i, j) in enumerate(pairwise([0, *ends])) if i < j}
+        outgoing = {peer: np.ascontiguousarray(piece) for peer, piece in kind.items() if len(piece)}
+        own, into = outgoing.pop(communicator.rank, None), incoming.pop(communicator.rank, None)
+        exchange(communicator, outgoing, incoming, what)
+        if own is not None and into is not None:
+            into[...] = own
+    return results
 
 
 def prefix(

@@ -1,11 +1,8 @@
-"""Sorting a line by samples.
+"""Sorting a line: each rank sorts its own interval and cuts it at splitters, and merges what it gets.
 
-Each rank sorts its own interval and shows some of it, evenly spaced. From all samples the same
-splitters are chosen on every rank; between two of them lies what one rank is to have. A splitter is
-an element, not a value: of equal elements those that come first in the array lie before it. So the
-sort is stable, and a line of equal elements is divided as evenly as any other. With as many samples
-from each rank as there are ranks, no rank gets more than about twice an even share; then the line
-is distributed again.
+The splitters (:mod:`.splitters`) are the elements with which the ranks' even blocks of the result begin. A splitter is an
+element, not a value: of equal elements those that come first in the array lie before it. So the sort is stable, every
+element travels once, to where it is to lie, and no rank ever has more than its even share.
 """
 
 from __future__ import annotations
@@ -17,11 +14,13 @@ import numpy as np
 
 from ..comm.in_step import allgather
 from ..layout import Layout
-from .messages import uneven
-from .moving import even_line, line_start, redistributed, reshaped, uneven_line
+from ..layout.axes import balanced_bounds
+from .messages import joined
+from .moving import even_line, line_start, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
 from .scans import whole_along
-from .section import Section
+from .section import Section, empty
+from .splitters import cuts_at
 
 Array = np.ndarray[Any, Any]
 
@@ -80,11 +79,12 @@ def argsort(section: Section, axis: int, *, target: Layout) -> Section:
 
 def in_order(line: Section) -> Section:
     """The elements of a line in ascending order, NaN last, in even blocks. Collective."""
-    values = np.sort(line.block)
-    cuts = _cuts(values, line.communicator)
-    joined = _arrived(values, cuts, line, "elements in order")
-    joined.sort()
-    return _dealt_out(joined, line)
+    own = empty(line.layout, line.dtype, line.communicator).block
+    own[...] = line.block
+    own.sort()
+    (values,) = _arrived(line, own)
+    values.sort()
+    return _even(values, line)
 
 
 def ordered(line: Section) -> tuple[Section, Section]:
@@ -93,81 +93,29 @@ def ordered(line: Section) -> tuple[Section, Section]:
     Equal elements stay in their order. Both are in even blocks. Collective.
     """
     order = np.argsort(line.block, kind="stable")
-    values = line.block[order]
-    cuts = _cuts(values, line.communicator)
-    pairs = _pairs(values, order + line_start(line.layout, line.rank))
-    del values, order
-    pairs = _arrived(pairs, cuts, line, "elements in order, and where they came from")
-    order = np.argsort(_values_of(pairs, line.dtype), kind="stable")
-    pairs = pairs[order]  # those of lower ranks came first, each in order
-    del order
-    dealt = _dealt_out(pairs, line)
-    layout = even_line(dealt.shape[0], line.communicator.size)
-    places = np.ascontiguousarray(dealt.block[:, line.dtype.itemsize :]).view(np.int64).reshape(-1)
-    sorted_part = _values_of(dealt.block, line.dtype)
-    return Section(sorted_part, layout, line.communicator), Section(
-        places, layout, line.communicator
-    )
+    places = order + line_start(line.layout, line.rank)
+    values, places = _arrived(line, line.block[order], places.astype(np.int64, copy=False))
+    order = np.argsort(values, kind="stable")  # those of lower ranks came first, each in order
+    return _even(values[order], line), _even(places[order], line)
 
 
-def _pairs(values: Array, places: Array) -> Array:
-    """Elements and their places as rows of bytes, which travel in one message."""
-    width = values.dtype.itemsize
-    rows = np.empty((len(values), width + 8), np.uint8)
-    rows[:, :width] = values.view(np.uint8).reshape(len(values), width)
-    rows[:, width:] = places.astype(np.int64, copy=False).view(np.uint8).reshape(len(values), 8)
-    return rows
-
-
-def _values_of(pairs: Array, dtype: np.dtype[Any]) -> Array:
-    return np.ascontiguousarray(pairs[:, : dtype.itemsize]).view(dtype).reshape(-1)
-
-
-def _arrived(values: Array, cuts: list[int], line: Section, what: str) -> Array:
-    """What all ranks have for this one, in the order of the ranks."""
-    pieces = {peer: values[a:b] for peer, (a, b) in enumerate(pairwise(cuts))}
-    arrived = uneven(line.communicator, pieces, values[:0], what)
-    return np.concatenate([values[:0], *[arrived[peer] for peer in sorted(arrived)]])
-
-
-def _dealt_out(values: Array, line: Section) -> Section:
-    """What the ranks have, one after the other, in even blocks along the first axis."""
+def _even(block: Array, line: Section) -> Section:
     communicator = line.communicator
-    counts = allgather(communicator, np.array([len(values)], np.int64), "how many are here")
-    layout = uneven_line(counts.reshape(-1))
-    target = even_line(layout.size, communicator.size)
-    if values.ndim > 1:
-        width = values.shape[1]
-        layout, target = [
-            lines.expanded((1,)).broadcast((lines.size, width)) for lines in (layout, target)
-        ]
-    return reshaped(Section(values, layout, communicator), target)
+    return Section(block, even_line(line.layout.size, communicator.size), communicator)
 
 
-def _cuts(values: Array, communicator: Any) -> list[int]:
-    """Where a rank's sorted values are to be cut: the bounds of what each rank is to have."""
-    size, rank, count = communicator.size, communicator.rank, len(values)
-    shown = np.arange(min(size, count)) * count // max(min(size, count), 1)
-    samples = np.zeros(size, values.dtype)
-    samples[: len(shown)] = values[shown]
-    places = np.full(size, -1, np.int64)
-    places[: len(shown)] = shown
-    every = allgather(communicator, samples, "samples").reshape(-1)
-    where = allgather(communicator, places, "where samples are").reshape(-1)
-    owners = np.repeat(np.arange(size), size)
-    kept = where >= 0
-    every, where, owners = every[kept], where[kept], owners[kept]
-    order = np.argsort(every, kind="stable")  # equal ones by rank, and in a rank by place
-    chosen = order[np.arange(1, size) * len(order) // size] if len(order) else order
-    cuts = [0]
-    for k in chosen.tolist():
-        if owners[k] == rank:
-            cut = int(where[k])
-        else:
-            side: Any = "right" if rank < owners[k] else "left"
-            cut = int(np.searchsorted(values, every[k], side=side))
-        cuts.append(max(cut, cuts[-1]))
-    return [*cuts, *[count] * (size + 1 - len(cuts))]
+def _arrived(line: Section, values: Array, *others: Array) -> list[Array]:
+    """What this rank is to have of all ranks' elements, in the order of the ranks.
+
+    ``values`` are this rank's in order, and ``others`` belong to them.
+    """
+    communicator, length = line.communicator, line.layout.size
+    bounds = balanced_bounds(length, communicator.size)
+    start = line_start(line.layout, line.rank)
+    cuts = [*cuts_at(values, start, length, bounds[:-1], communicator), len(values)]
+    arrays = values, *others
+    pieces = [{peer: a[i:j] for peer, (i, j) in enumerate(pairwise(cuts)) if i < j} for a in arrays]
+    return joined(communicator, pieces, arrays, "elements in order")
 
 
 def starts(line: Section) -> Section:

@@ -224,6 +224,12 @@ def _step_of_objects(communicator: Communicator, operation: str, what: str, deta
         _ahead(communicator, log, what)
 
 
+def summed(communicator: Communicator, numbers: Array, what: str) -> Array:
+    """The elementwise sum of every rank's unsigned integers, modulo ``2**64``; ranks in step."""
+    _step(communicator, "sum", what, numbers.nbytes)
+    return total(communicator, numbers, what)
+
+
 def total(communicator: Communicator, facts: Array, what: str) -> Array:
     """The sum of every rank's few unsigned integers, modulo ``2**64``, as a part of the last step."""
     mine = communicator.log.hash
