@@ -171,7 +171,7 @@ static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
     Selection where;
     if ((value != NULL && value != Py_None) || field(node, PLACE) != Py_None || field(node, OP) != filled) return NULL;
     if (front->geometry == NULL || !selected((PyArrayObject *)field(front->geometry, SHADOW), key, &where)) return NULL;
-    if (!is_few(front, where.size) || whole_of(front) > most_filled || !may_take_from(front)) return NULL;
+    if (!is_few(front, where.size) || whole_of(front) > most_filled) return NULL;
     PyObject *settled_value = PyObject_CallMethod(front->cell, "settle", NULL);
     if (settled_value == NULL) return NULL;
     Py_DECREF(settled_value);

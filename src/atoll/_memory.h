@@ -64,16 +64,13 @@ static inline int is_few(Front *front, Py_ssize_t size) {
     return size < limit && (size <= shortest || size <= whole_of(front) / PART);
 }
 
-/* Whether NumPy may take elements out of an array that lies here, by its size: see lazy.making.is_at_hand. */
-static inline int may_take_from(Front *front) { return !among_ranks() || whole_of(front) >= small_now(); }
-
 /* What has the elements of an array that is computed in memory, its value or a tile of it, borrowed; else NULL. */
 static inline PyObject *value_of(Front *front) {
     if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE);
     if (value == NULL || value == Py_None) return NULL;
     if (field(node, PLACE) != Py_None) return among_ranks() ? whole_tile(front, value) : NULL;
-    return may_take_from(front) ? value : NULL;
+    return value;
 }
 
 static inline PyArrayObject *memory_in(PyObject *value) {

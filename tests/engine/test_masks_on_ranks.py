@@ -43,6 +43,48 @@ def masked(np):
     return [*found, numpy.array(a), numpy.array(b)]
 
 
+def picked_columns(np):
+    """Columns and rows of a table under masks of a line of it, and what is put back."""
+    a = np.arange(60 * 30.0).reshape(60, 30) % 17
+    mask, narrow = a[:, 3] > 6, a[4] > 6
+    b = a[:, 7] * 2
+    found = [a[mask, 3], a[mask, -1], a[:, 5:9][mask], a[5, narrow], a[:, narrow], a[mask, 3:5]]
+    found += [a[:, :9][a[:, :9] > 3], a[mask][:, 2], b[mask], a[a[:, 2] > 99, 1]]
+    b[mask] = np.where(b[mask] > 9, b[mask] - 9, 0.25)
+    found.append(b * 1.5)
+    b[~mask] = b[~mask] + 1
+    found += [b[mask], b]
+    for wrong in (lambda: a[mask[:-1]], lambda: a[mask, 30], lambda: a[mask, 0, 0]):
+        with pytest.raises(IndexError) as error:
+            wrong()
+        found.append(str(error.value))
+    return [x if isinstance(x, str) else numpy.array(x) for x in found]
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4)
+@pytest.mark.parametrize("small", [0, 70, 1500])
+def test_masks_pick_of_columns(small):
+    with atoll.config(small=small, everywhere=0):
+        ours = picked_columns(atoll)
+    for mine, theirs in zip(ours, picked_columns(numpy), strict=True):
+        numpy.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.ranks(2)
+def test_a_mask_is_brought_to_all_ranks_once():
+    """What is under it is NumPy's then: a loop of picks and assignments needs no message but those that bring columns."""
+    with atoll.config(small=1000, everywhere=0):
+        a = atoll.arange(500.0 * 8).reshape(500, 8) % 7 * 1.0
+        mask, line = a[:, 1] > 3, a[:, 2] * 2
+        atoll.sync()
+        before = atoll.stats().messages
+        for k in range(4):
+            line[mask] = line[mask] * 0.5 + a[mask, k]
+        assert isinstance((line[mask] + 1)._np, numpy.ndarray)
+        assert atoll.stats().messages - before <= 6
+
+
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(4)
 @pytest.mark.parametrize("small", [0, 20, 200])

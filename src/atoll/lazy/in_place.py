@@ -59,7 +59,7 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     cell, geometry = target._cell, target._geometry
     if cell.node.place is not None:
         return pieces.joined(ufunc, target, other)
-    if cell.node.value is None or not is_at_hand(cell, geometry.size):
+    if cell.node.value is None or not is_at_hand(geometry.size):
         return False
     if not (cell.writeable and geometry.writeable):
         return False

@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import policy
 from ..comm.in_step import bcast
+from ..config import config
 from ..context.call_sites import site_from, user_site
 from ..context.threads import turn
 from ..graph.geometry import Geometry
@@ -24,6 +25,7 @@ from .making import is_at_hand, of_small, plain, present
 from .masks import compressed, put_masked
 from .pieces import put as put_piece
 from .pieces import put_picked
+from .tiles import brought as tile_brought
 from .tiles import in_hand, whole
 from .tiles import present as tile_of
 from .views import Cell, Handle
@@ -101,6 +103,8 @@ def get(handle: Handle, key: Any) -> Any:
                     )
                 elements = _picked_there(handle, key)
                 if elements is None:
+                    elements = _masked_there(handle, key)
+                if elements is None:
                     elements = compressed(handle, key)
                 return _picked(handle, key) if elements is None else elements
         else:
@@ -169,7 +173,7 @@ def _put_there(handle: Handle, key: Any, value: Any) -> bool:
             return False
     elif type(value) not in FAST_SCALARS:
         return False
-    if not is_at_hand(cell, 1):
+    if not is_at_hand(1):
         return False
     array = memory.array
     if _names_element(key, geometry.ndim):
@@ -195,7 +199,7 @@ def _there(handle: Handle, key: Any) -> Any:
     """
     cell = handle._cell
     node = cell.node
-    if node.value is None or not (node.place is not None or is_at_hand(cell, 1)):
+    if node.value is None or not (node.place is not None or is_at_hand(1)):
         return None
     short = _short_key(key)
     if short is None:
@@ -243,6 +247,68 @@ def _picked_there(handle: Handle, key: Any) -> Any:
         everything = whole(cell) if geometry.is_base else None
         return None if everything is None else of_small(everything[short])
     return of_small(view_of(value.array, geometry)[short])
+
+
+def _mask_in(key: Any) -> tuple[int, Any]:
+    """Where in a key of integers and slices its only mask is, an array of few elements, and the mask; -1 where there is no such."""
+    items = key if type(key) is tuple else (key,)
+    arrays = [place for place, item in enumerate(items) if type(item) is Handle.array_type]
+    if len(arrays) != 1:
+        return -1, None
+    mask = items[arrays[0]]
+    others = items[: arrays[0]] + items[arrays[0] + 1 :]
+    is_few = mask.dtype.kind == "b" and mask.ndim and 0 < mask.size < config.small
+    plain = all(type(item) is slice or type(item) in _INTEGERS for item in others)
+    return (arrays[0], mask) if is_few and plain else (-1, None)
+
+
+def _on_every_rank(value: Any) -> Any:
+    """All of a few elements, in memory on every rank; ``None`` where that cannot be. Collective."""
+    if value._np is not None:
+        return value._np
+    if value._cell.node.place is None:
+        return present(value)
+    return tile_brought(value._cell, value._geometry)
+
+
+def _masked_there(handle: Handle, key: Any) -> Any:
+    """What a mask picks of few elements on ranks, by NumPy on every rank: these wait for each other in any case, since the shape of
+    the result depends on values. ``None`` where the general way is due.
+    """
+    if handle._cell.node.place is None:
+        return None
+    place, mask = _mask_in(key)
+    items = list(key) if type(key) is tuple else [key]
+    if place < 0 or len(items) - 1 + mask.ndim > handle._geometry.ndim:
+        return None  # NumPy says what is wrong
+    items[place : place + 1] = [slice(None)] * mask.ndim
+    integers = [k for k, item in enumerate(items) if type(item) in _INTEGERS]
+    indexed = {*integers, *range(place, place + mask.ndim)}
+    if max(indexed) - min(indexed) >= len(indexed):
+        return None  # an integer counts as an index array, and the axes of these may go first
+    view = handle._geometry.index(tuple(items)) if integers else handle._geometry
+    first = place - sum([k < place for k in integers])
+    if view.shape[first : first + mask.ndim] != mask.shape:
+        return None
+    elements = tile_brought(handle._cell, view)
+    where = None if elements is None else _on_every_rank(mask)
+    if elements is None or where is None:
+        return None
+    return of_small(elements[(slice(None),) * first + (where,)])
+
+
+def _put_masked_there(handle: Handle, key: Any, value: Any) -> bool:
+    """Assign what every rank has to few elements under a mask, on ranks; whether it was done."""
+    if type(value) is not Handle.array_type or value._np is None or not value._np.ndim:
+        return False
+    cell, geometry = handle._cell, handle._geometry
+    place, mask = _mask_in(key)
+    if cell.node.place is None or place or not geometry.is_base or type(key) is tuple:
+        return False
+    if mask.shape != geometry.shape or tile_brought(cell, geometry) is None:
+        return False
+    where = _on_every_rank(mask)
+    return where is not None and put_picked(cell, where, value)
 
 
 def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
@@ -347,7 +413,11 @@ def put(handle: Handle, key: Any, value: Any) -> None:
                 return
         if assign(cell, region, value):
             return
-    elif _put_picked_there(handle, key, value) or _put_through(handle, key, value):
+    elif (
+        _put_picked_there(handle, key, value)
+        or _put_masked_there(handle, key, value)
+        or _put_through(handle, key, value)
+    ):
         return
     given = Given()
     key = given.give(key)
@@ -377,7 +447,7 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
     array = type(value) is Handle.array_type
     if not (array or type(value) in FAST_SCALARS):
         return False
-    if not is_at_hand(cell, region.size):
+    if not is_at_hand(region.size):
         return False
     round_again = cell.node.value is None
     if round_again:

@@ -62,7 +62,7 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     value = node.value
     if value is None and (node.weight < 0 or not geometry.ndim):
         return None
-    if not is_at_hand(cell, geometry.size):
+    if not is_at_hand(geometry.size):
         return None
     if value is None:
         if current_world().size == 1 and (
@@ -73,14 +73,12 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     return view_of(value.array, geometry)
 
 
-def is_at_hand(cell: Cell, size: int) -> bool:
+def is_at_hand(size: int) -> bool:
     """Whether NumPy may read or write so few elements of an array that lies here, as soon as its value is there.
 
-    Among ranks a value that all of them have may be there on some only, since these have read it. So what is short is
-    taken out of every large array of that kind, which is computed first, and out of none that is small.
+    Among ranks a value that all of them have may be there on some only, since these have read it: there it is computed first.
     """
-    small = config.small
-    return size < small and (current_world().size == 1 or cell.geometry.size >= small)
+    return size < config.small
 
 
 def default_place(

@@ -212,6 +212,20 @@ def present(cell: Cell, view: Geometry) -> Array | None:
     return _seen(view, wanted, tiles.bring(cell.node, wanted))
 
 
+def brought(cell: Cell, view: Geometry) -> Array | None:
+    """A view of few elements in memory on every rank, whose value is computed first; ``None`` where no tile can have it.
+    Collective."""
+    box = None if view.size >= config.small else _box_of(view)
+    if box is None or prod([high - low for low, high in box]) >= config.small:
+        return None
+    cell.settle()
+    tiles = _tiles(cell)
+    if tiles is None:
+        return None
+    shown = tiles.showing(view)
+    return _seen(view, box, tiles.bring(cell.node, box)) if shown is None else shown
+
+
 def showing(cell: Cell, view: Geometry) -> Array | None:
     """A short view of a value that is there, if a tile has it already."""
     tiles = None if view.size >= config.small or cell.node.value is None else _tiles(cell)
