@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ...collective import even_rows, redistributed
-from ...collective.factors import cholesky as factor_cholesky
-from ...collective.factors import dealt_rows, diagonal, lu, solved
+from ...collective.cholesky import cholesky as factor_cholesky
+from ...collective.lu import Factors
+from ...collective.process_grid import GridMatrix, panel_width, process_grid
 from ...comm.world import World
 from ...lazy import shaping
 from ...lazy.creation import asarray
@@ -41,11 +42,10 @@ def solve(a: Any, b: Any) -> Any:
 
 
 def _solution(matrix: Any, right: Any, world: World) -> Any:
-    factors = dealt_rows(section_of(matrix, world))
-    order, _, singular = lu(factors)
-    if singular:
+    factors = Factors(section_of(matrix, world), section_of(right, world))
+    if factors.is_singular:
         raise np.linalg.LinAlgError("Singular matrix")
-    section = solved(factors, order, dealt_rows(section_of(right, world)))
+    section = factors.solution()
     return of_section(redistributed(section, even_rows(section.shape, world.size)), world)
 
 
@@ -59,9 +59,8 @@ def inv(a: Any, world: World) -> Any:
 
 def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:
     """The diagonal of U, the sign of the order of rows, and whether the matrix is singular."""
-    factors = dealt_rows(section_of(floats(a), world))
-    _, sign, singular = lu(factors)
-    return diagonal(factors), sign, singular
+    factors = Factors(section_of(floats(a), world))
+    return factors.diagonal(), factors.sign, factors.is_singular
 
 
 @of_matrices
@@ -89,9 +88,12 @@ def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
     if a.shape[0] != a.shape[1]:
         return NotImplemented
     a = floats(a)
-    factors = dealt_rows(section_of(adjoint(a) if upper else a, world))
+    grid = process_grid(world.size)
+    section = section_of(adjoint(a) if upper else a, world)
+    factors = GridMatrix(section, grid, panel_width(a.shape[0], grid))
     factor_cholesky(factors)
-    lower = of_section(redistributed(factors, even_rows(factors.shape, world.size)), world)
+    rows = even_rows(section.shape, world.size)
+    lower = of_section(redistributed(factors.section, rows), world)
     return adjoint(lower).copy() if upper else lower
 
 

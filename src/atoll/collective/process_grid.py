@@ -1,0 +1,260 @@
+"""Process grids: ranks in rows and columns, and messages along a row or a column by trees.
+
+Factorisations divide a matrix block-cyclically over a grid of ranks. What a step needs of a panel then goes along one row
+of ranks or down one column, so that a rank takes part in messages with about ``2 * sqrt(size)`` others instead of all,
+and receives about ``n**2 / sqrt(size)`` elements in a factorisation of ``n`` rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from .. import policy
+from ..comm.communicator import Communicator, Request
+from ..context import statistics
+from ..context.caches import remembered
+from ..exchange.messages import exchange, post
+from ..layout import Cyclic, Layout
+from .moving import redistributed
+from .section import Section
+
+Array = np.ndarray[Any, Any]
+_BLOCKS, _ROWS = 4, 512
+
+
+class Line:
+    """Ranks in an order, as one of them sees them. Every method is called by all of them, and by no others."""
+
+    __slots__ = ("communicator", "place", "ranks")
+
+    def __init__(self, communicator: Communicator, ranks: Sequence[int]) -> None:
+        self.communicator = communicator
+        self.ranks = ranks
+        self.place = ranks.index(communicator.rank)
+        """Where this rank is among them."""
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def share(self, array: Array, root: int, what: str) -> Array:
+        """Fill ``array`` by that of the rank at place ``root``, and return it."""
+        Sharing(self, array, root, what).finish()
+        return array
+
+    def gather(self, part: Array, counts: Sequence[int], what: str) -> Array:
+        """The rows of all ranks in order, of which each has as many as ``counts`` says: in ``log2`` rounds."""
+        size, place = len(self), self.place
+        turned = [*counts[place:], *counts[:place]]
+        ends = np.cumsum([0, *turned]).tolist()
+        held, step = np.ascontiguousarray(part), 1
+        while step < size:
+            few = min(step, size - step)
+            arriving = np.empty((ends[step + few] - ends[step], *part.shape[1:]), part.dtype)
+            # The rank ``step`` places before this one receives the rows of its own places ``step`` to ``step + few``.
+            self._exchange(held[: ends[few]], place - step, arriving, place + step, what)
+            held = np.concatenate([held, arriving])
+            step += few
+        first = ends[size - place]
+        return np.concatenate([held[first:], held[:first]]) if place else held
+
+    def upwards(
+        self,
+        part: Array,
+        heights: Sequence[Sequence[int]],
+        join: Callable[[int, Array], Array],
+        what: str,
+    ) -> Array:
+        """Combine rows by a binary tree: the rank at place 0 returns those of all, other ranks what they had last.
+
+        ``heights`` says for each level of the tree how many rows each place has before it; ``join(level, rows)`` returns
+        what the rows of two ranks, one below the other, become.
+        """
+        for level, height in enumerate(heights):
+            step = 1 << level
+            if self.place % (2 * step) == step:
+                if height[self.place]:
+                    self._exchange(part, self.place - step, None, 0, what)
+                continue
+            source = self.place + step
+            if self.place % (2 * step) == 0 and source < len(self) and height[source]:
+                arriving = np.empty((height[source], *part.shape[1:]), part.dtype)
+                self._exchange(None, 0, arriving, source, what)
+                part = join(level, np.concatenate([part, arriving]))
+        return part
+
+    def sum(self, part: Array, what: str) -> Array:
+        """The sum over all ranks, in one order, so that each has the same bits; ``part`` may be used up."""
+        part, step = np.ascontiguousarray(part), 1
+        while step < len(self):
+            if self.place % (2 * step) == step:
+                self._exchange(part, self.place - step, None, 0, what)
+            elif self.place % (2 * step) == 0 and self.place + step < len(self):
+                arriving = np.empty_like(part)
+                self._exchange(None, 0, arriving, self.place + step, what)
+                part += arriving
+            step *= 2
+        return self.share(part, 0, what)
+
+    def collect(self, part: Array, counts: Sequence[int], root: int, what: str) -> Array | None:
+        """The rows of all ranks in order on the rank at place ``root``; ``None`` elsewhere."""
+        if self.place != root:
+            self._exchange(part, root, None, 0, what)
+            return None
+        ends = np.cumsum([0, *counts]).tolist()
+        whole = np.empty((ends[-1], *part.shape[1:]), part.dtype)
+        whole[ends[root] : ends[root + 1]] = part
+        pieces = {
+            rank: whole[ends[k] : ends[k + 1]]
+            for k, rank in enumerate(self.ranks)
+            if k != root and counts[k] and whole.size
+        }
+        exchange(self.communicator, {}, pieces, what)
+        return whole
+
+    def _exchange(
+        self, going: Array | None, to: int, arriving: Array | None, source: int, what: str
+    ) -> None:
+        """One message to a place and one from a place; what is empty does not travel."""
+        outgoing, incoming = {}, {}
+        if going is not None and going.size:
+            outgoing[self.ranks[to % len(self)]] = np.ascontiguousarray(going)
+        if arriving is not None and arriving.size:
+            incoming[self.ranks[source % len(self)]] = arriving
+        exchange(self.communicator, outgoing, incoming, what)
+
+
+class Sharing:
+    """An array on its way from one rank of a line to the others by a binomial tree.
+
+    The root's messages leave at once, so other work of all ranks goes on until :meth:`finish`, where a rank waits for the array
+    and sends it on. The array must stay as it is until then.
+    """
+
+    __slots__ = ("_array", "_children", "_communicator", "_requests", "_waits", "_what")
+
+    def __init__(self, line: Line, array: Array, root: int, what: str) -> None:
+        size = len(line)
+        number = (line.place - root) % size
+        bit = number & -number if number else 1 << max(size - 1, 0).bit_length()
+        self._communicator, self._what = line.communicator, what
+        self._array = array
+        self._waits = bool(number)
+        self._children: list[int] = []
+        self._requests: list[Request] = []
+        if not array.size:
+            return
+        if number:
+            parent = line.ranks[(number - bit + root) % size]
+            self._communicator.log.check(what)
+            self._requests = post(self._communicator, [(array, parent, 0, what)], [])
+        while bit := bit >> 1:
+            if number + bit < size:
+                self._children.append(line.ranks[(number + bit + root) % size])
+        if not self._waits:
+            self._send()
+
+    def _send(self) -> None:
+        if self._children:
+            statistics.sent(len(self._children), len(self._children) * self._array.nbytes)
+            sends = [(self._array, child, 0, self._what) for child in self._children]
+            self._requests += post(self._communicator, [], sends)
+
+    def finish(self) -> Array:
+        """Wait for the array, send it on, and return it."""
+        if self._waits:
+            self._communicator.wait_all(self._requests)
+            self._send()
+        self._communicator.wait_all(self._requests)
+        return self._array
+
+
+@remembered
+def process_grid(size: int) -> tuple[int, int]:
+    """How many rows and columns of ranks a square matrix is divided over: as even as leaves out few ranks, no more columns."""
+    for columns in range(isqrt(size), 1, -1):
+        if size % columns <= size >> 4:
+            return size // columns, columns
+    return size, 1
+
+
+class GridMatrix:
+    """This rank's part of a matrix in blocks of ``width`` rows and columns that are dealt out over a process grid.
+
+    A rank that is not in the grid has nothing; it takes no part but in what all ranks do.
+    """
+
+    __slots__ = (
+        "block", "column_line", "columns", "communicator", "grid", "layout", "place", "row_line", "rows", "width",
+    )  # fmt: skip
+
+    def __init__(self, section: Section, grid: tuple[int, int], width: int) -> None:
+        communicator = self.communicator = section.communicator
+        self.width = width
+        self.grid = grid
+        self.layout = dealt(section.shape, grid, width, communicator.size)
+        moved = redistributed(section, self.layout).block
+        owned = moved.copy() if np.may_share_memory(moved, section.block) else moved
+        self.block = np.ascontiguousarray(owned)
+        """In memory of its own."""
+        self.rows, self.columns = (part.array() for part in self.layout.region(communicator.rank))
+        """The global numbers of its rows and columns."""
+        self.place = divmod(communicator.rank, grid[1])
+        """The row and the column of this rank in the grid."""
+        if self.is_member:
+            row, column = self.place
+            first = row * grid[1]
+            self.row_line = Line(communicator, range(first, first + grid[1]))
+            self.column_line = Line(communicator, range(column, grid[0] * grid[1], grid[1]))
+
+    @property
+    def is_member(self) -> bool:
+        """Whether this rank is in the grid."""
+        return self.place[0] < self.grid[0]
+
+    def owner(self, index: int, axis: int) -> int:
+        """The row of the grid that has a row of the matrix, or the column that has a column of it."""
+        return index // self.width % self.grid[axis]
+
+    def owners(self, indices: Array, axis: int) -> Array:
+        """How many of these rows or columns of the matrix each row or column of the grid has."""
+        return np.bincount(indices // self.width % self.grid[axis], minlength=self.grid[axis])
+
+    @property
+    def section(self) -> Section:
+        """The block as a section."""
+        return Section(self.block, self.layout, self.communicator)
+
+    def everyone(self) -> Line:
+        """All ranks, those outside of the grid included."""
+        return Line(self.communicator, range(self.communicator.size))
+
+
+def panel_width(length: int, grid: tuple[int, int]) -> int:
+    """How wide the blocks of a matrix of ``length`` rows are that is dealt out over a grid: each rank gets several."""
+    return max(1, min(policy.limits.panel, length // (_BLOCKS * max(grid))))
+
+
+def dealt(shape: tuple[int, ...], grid: tuple[int, int], width: int, size: int) -> Layout:
+    """Blocks of ``width`` rows and columns, dealt out over a grid."""
+    return Layout(shape, (Cyclic(width), Cyclic(width)), grid=grid, size=size)
+
+
+def heights(counts: Sequence[int], most: int) -> list[list[int]]:
+    """For each level of a tree that keeps at most so many rows, how many rows each place has before it."""
+    rows, levels, step = [min(count, most) for count in counts], [], 1
+    while step < len(counts):
+        levels.append(list(rows))
+        for low in range(0, len(counts) - step, 2 * step):
+            rows[low] = min(rows[low] + rows[low + step], most)
+        step *= 2
+    return levels
+
+
+def take_off(block: Array, left: Array, right: Array) -> None:
+    """Subtract a product from a block, some rows at a time: without a second block of its size."""
+    for start in range(0, len(block), _ROWS):
+        block[start : start + _ROWS] -= left[start : start + _ROWS] @ right

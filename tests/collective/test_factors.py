@@ -1,0 +1,112 @@
+"""LU and Cholesky factors on process grids: NumPy's answers, and what ranks of large worlds send and receive."""
+
+from math import isqrt, log2
+
+import numpy as np
+import pytest
+
+import atoll
+from atoll import policy
+from atoll.collective.cholesky import cholesky
+from atoll.collective.lu import Factors, factored_panel
+from atoll.collective.process_grid import GridMatrix, dealt, panel_width, process_grid
+from atoll.collective.section import Section
+
+from .counted import CountedCommunicator
+from .distributions import normal, put
+
+
+def close(ours, theirs):
+    ours, scale = np.asarray(ours), max(1.0, np.abs(theirs).max())
+    assert ours.dtype == np.asarray(theirs).dtype
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * scale)
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.simulated(4, 7, 17)
+@pytest.mark.parametrize("kind", "dD")
+def test_equations(size, kind):
+    with policy.limited(panel=3):
+        for length in (1, 4, 23):
+            whole = normal((length, length)).astype(kind)
+            whole[:, 0] *= 1e-3  # the pivots are not on the diagonal
+            a, b = put(whole, "bn", size), normal((length, 3)).astype(kind)
+            close(atoll.linalg.solve(a, b), np.linalg.solve(whole, b))
+            close(atoll.linalg.solve(a, put(b[:, 0], "b", size)), np.linalg.solve(whole, b[:, 0]))
+            close(atoll.linalg.inv(a), np.linalg.inv(whole))
+            close(atoll.linalg.det(a), np.linalg.det(whole))
+            square = whole @ whole.conj().T + length * np.eye(length, dtype=kind)
+            for upper in (False, True):
+                ours = atoll.linalg.cholesky(put(square, "nb", size), upper=upper)
+                close(ours, np.linalg.cholesky(square, upper=upper))
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(7, 17)
+def test_matrices_without_factors_are_errors_on_all_ranks(size):
+    poor = normal((20, 20))
+    poor[:, 7] = 0
+    with policy.limited(panel=3):
+        for whole in (poor, np.zeros((20, 20)), np.ones((20, 20))):
+            a = put(whole, "bb", size)
+            with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+                atoll.linalg.inv(a)
+            assert atoll.linalg.det(a) == 0
+            with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+                atoll.linalg.cholesky(a - np.eye(20))
+        late = np.eye(20)
+        late[13, 13] = -1
+        with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
+            atoll.linalg.cholesky(put(late, "bn", size))
+        assert np.isnan(atoll.linalg.det(put(whole * np.nan, "bn", size)))
+
+
+@pytest.mark.parametrize("shape", [(40, 30), (9, 9), (1, 20), (20, 1), (12, 31)])
+def test_panels_are_factored_with_partial_pivoting(shape):
+    whole = normal(shape)
+    panel = whole.copy()
+    order = factored_panel(panel)
+    lower = np.tril(panel, -1)[:, : min(shape)] + np.eye(shape[0], min(shape))
+    assert abs(lower).max() == 1
+    np.testing.assert_allclose(lower @ np.triu(panel)[: min(shape)], whole[order], atol=1e-12)
+
+
+def test_grids_are_nearly_square_and_leave_out_few():
+    for size in [*range(1, 300), 9973, 99_991, 10**6]:
+        rows, columns = process_grid(size)
+        assert columns <= rows
+        assert 0 <= size - rows * columns <= size >> 4
+        assert size < 40 or rows <= 2.5 * columns
+
+
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_a_rank_of_many_receives_the_square_root(size):
+    """The bounds: ``n**2 / sqrt(size)`` elements, each with the logarithm of a tree; partners in one row and one column."""
+    length = 16 * isqrt(size)
+    grid = process_grid(size)
+    width = panel_width(length, grid)
+    rank = size // 2 + grid[1] // 2 + 1
+    layout = dealt((length, length), grid, width, size)
+    block = np.random.default_rng(0).random(layout.local_shape(rank))
+    beside = dealt((length, 4), grid, width, size)
+
+    def matrix(layout, block):
+        return Section(block, layout, CountedCommunicator(rank, size))
+
+    def factored(section):
+        Factors(section)
+
+    def solved(section):
+        right = np.ones(beside.local_shape(rank))
+        Factors(section, Section(right, beside, section.communicator)).solution()
+
+    def cholesky_of(section):
+        cholesky(GridMatrix(section, grid, width))
+
+    for work in (factored, solved, cholesky_of):
+        section = matrix(layout, block)
+        work(section)
+        counted, panels = section.communicator, length // width
+        assert counted.words < 8 * length**2 / isqrt(size) * log2(size) / 2
+        assert counted.messages < 2 * panels * log2(size)
+        assert len(counted.peers) < 3 * log2(size)
