@@ -9,7 +9,7 @@ import atoll
 from atoll import policy
 from atoll.collective.cholesky import cholesky
 from atoll.collective.lu import Factors, factored_panel
-from atoll.collective.process_grid import GridMatrix, dealt, panel_width, process_grid
+from atoll.collective.process_grid import GridMatrix, block_cyclic, panel_width, process_grid
 from atoll.collective.section import Section
 
 from .counted import CountedCommunicator
@@ -86,9 +86,9 @@ def test_a_rank_of_many_receives_the_square_root(size):
     grid = process_grid(size)
     width = panel_width(length, grid)
     rank = size // 2 + grid[1] // 2 + 1
-    layout = dealt((length, length), grid, width, size)
+    layout = block_cyclic((length, length), grid, width, size)
     block = np.random.default_rng(0).random(layout.local_shape(rank))
-    beside = dealt((length, 4), grid, width, size)
+    beside = block_cyclic((length, 4), grid, width, size)
 
     def matrix(layout, block):
         return Section(block, layout, CountedCommunicator(rank, size))

@@ -182,7 +182,7 @@ def process_grid(size: int) -> tuple[int, int]:
 
 
 class GridMatrix:
-    """This rank's part of a matrix in blocks of ``width`` rows and columns that are dealt out over a process grid.
+    """This rank's part of a matrix in blocks of ``width`` rows and columns that are distributed over a process grid.
 
     A rank that is not in the grid has nothing; it takes no part but in what all ranks do.
     """
@@ -195,7 +195,7 @@ class GridMatrix:
         communicator = self.communicator = section.communicator
         self.width = width
         self.grid = grid
-        self.layout = dealt(section.shape, grid, width, communicator.size)
+        self.layout = block_cyclic(section.shape, grid, width, communicator.size)
         moved = redistributed(section, self.layout).block
         owned = moved.copy() if np.may_share_memory(moved, section.block) else moved
         self.block = np.ascontiguousarray(owned)
@@ -234,12 +234,12 @@ class GridMatrix:
 
 
 def panel_width(length: int, grid: tuple[int, int]) -> int:
-    """How wide the blocks of a matrix of ``length`` rows are that is dealt out over a grid: each rank gets several."""
+    """How wide the blocks of a matrix of ``length`` rows are that is distributed over a grid: each rank gets several."""
     return max(1, min(policy.limits.panel, length // (_BLOCKS * max(grid))))
 
 
-def dealt(shape: tuple[int, ...], grid: tuple[int, int], width: int, size: int) -> Layout:
-    """Blocks of ``width`` rows and columns, dealt out over a grid."""
+def block_cyclic(shape: tuple[int, ...], grid: tuple[int, int], width: int, size: int) -> Layout:
+    """Blocks of ``width`` rows and columns, to the rows and columns of a grid in turn."""
     return Layout(shape, (Cyclic(width), Cyclic(width)), grid=grid, size=size)
 
 
