@@ -34,6 +34,7 @@ from atoll.layout import (
     Unstructured as Unstructured,
 )
 from atoll.lazy.syncing import sync as sync
+from atoll.modelling import model as model
 from atoll.profiling import profile as profile
 
 class ndarray:

@@ -33,6 +33,7 @@ ORDER = [
     "global_access",
     "functions",
     "array",
+    "modelling",
     "profiling",
     "explaining",
     "files",

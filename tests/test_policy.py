@@ -53,6 +53,7 @@ FOLDERS = {
     "files/": "formats, and indices listed at a time",
     "graph/": "numbers that are reserved, and pictures",
     "interchange/": "what others may send, in bytes and entries",
+    "modelling/": "what operations cost, and what people read",
     "notebook/": "seconds, and what people read",
     "profiling/": "what people read",
 }

@@ -10,7 +10,7 @@ from atoll import dataflow, errors, graph, layout
 SECTIONS = {
     "Arrays on ranks": "world World use Layout Block Cyclic Unstructured Undistributed from_local sync",
     "Files": "checkpoint restore save_hdf5 load_hdf5 save_zarr load_zarr",
-    "Inspecting": "explain profile coverage stats reset_stats config",
+    "Inspecting": "explain profile model coverage stats reset_stats config",
     "One-sided access": "onesided distribution tasks copy_between",
     "Exchange with other libraries": "from_distarray to_distarray check_distarray from_partitioned to_partitioned "
     "check_partitioned from_dask to_dask DaskPartitions from_ray to_ray RayPartitions",
@@ -20,7 +20,11 @@ CLASSES = {
         "atoll.global_access.onesided.OneSided",
         "atoll.global_access.onesided.Transfer",
     ],
-    "Inspecting": ["atoll.context.statistics.Statistics"],
+    "Inspecting": [
+        "atoll.context.statistics.Statistics",
+        "atoll.modelling.Estimate",
+        "atoll.modelling.Machine",
+    ],
 }
 """What the functions of a section return."""
 

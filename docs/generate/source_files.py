@@ -18,6 +18,7 @@ ROOMS = (
         "functions/linalg",
         "explaining",
         "profiling",
+        "modelling",
         "files",
         "lazy",
     ),

@@ -53,6 +53,7 @@ LATE = {
     "from_ray": "functions.clusters",
     "load_hdf5": "files.hdf5",
     "load_zarr": "files.zarr",
+    "model": "modelling",
     "profile": "profiling",
     "onesided": "global_access.onesided",
     "copy_between": "global_access.groups",

@@ -534,6 +534,7 @@ from atoll._stubs.own import from_ray as from_ray
 from atoll._stubs.own import graph as graph
 from atoll._stubs.own import load_hdf5 as load_hdf5
 from atoll._stubs.own import load_zarr as load_zarr
+from atoll._stubs.own import model as model
 from atoll._stubs.own import onesided as onesided
 from atoll._stubs.own import profile as profile
 from atoll._stubs.own import reset_stats as reset_stats

@@ -125,6 +125,9 @@ class Limits:
     memory_bytes: int = 30
     """The same of larger ones (``throughput``)."""
 
+    counted: int = 1 << 29
+    """A model runs collective operations on shares of up to so many bytes, to count their messages (by definition: memory of this process)."""
+
     # nanoseconds: what is expected of calls before they are timed
     numpy_call: int = 500
     """A call of NumPy (``throughput``)."""

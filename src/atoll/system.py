@@ -53,6 +53,10 @@ def has(facility: str) -> bool:
     return sys.platform == "linux"
 
 
+UNBACKED = 0x4000 if has("noreserve") and os.uname().machine in ("x86_64", "aarch64") else 0
+"""The flag of ``mmap`` for addresses that get memory only where they are written (``MAP_NORESERVE``, which Python does not name everywhere)."""
+
+
 def cores() -> int:
     """The number of cores that this process may use."""
     if has("affinity"):

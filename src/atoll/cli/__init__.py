@@ -18,6 +18,7 @@ from ..errors import ConfigError, LaunchError
 COMMANDS = {
     "run": "run a program on several ranks",
     "profile": "join and show what the ranks of a program have recorded",
+    "machine": "measure this machine for atoll.model",
     "doctor": "say what this machine has, and what is wrong with it",
     "check-distarray": "check a library's arrays by the Distributed Array Protocol",
 }

@@ -113,6 +113,15 @@ class Exchange:
             | {copy.source for copy in self.copies}
         )
 
+    def messages(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """What arrives, and what leaves: peers, and bytes with those of the transport."""
+        ends = zip(self._large, (self._coming, self._going), strict=True)
+        arriving, leaving = [
+            [(m.peer, m.nbytes) for m in large] + [(m.peer, HEAD + m.nbytes) for m in small]
+            for large, small in ends
+        ]
+        return arriving, leaving
+
     def begin(self, registers: Memory) -> None:
         """Allocate, post, and copy what this rank owns."""
         for register, geometry in self._fresh:

@@ -1,0 +1,153 @@
+"""Machines: what a core computes in a second, what memory and network carry, and what Python costs."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, fields, replace
+from math import log2
+from typing import Any
+
+from ..errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What connects two ranks: a message of n bytes takes ``latency + n / bandwidth`` seconds."""
+
+    latency: float
+    bandwidth: float
+    """Bytes in a second: of a network, those of a node, which its ranks share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine: nodes of cores, and a network. Times are in seconds, rates are of one core unless said otherwise."""
+
+    name: str
+    cores: int
+    """Of a node."""
+    memory: tuple[tuple[int, float], ...]
+    """The bytes in a second that loops read and write, by the bytes that a rank goes through in a step: caches are faster."""
+    node_memory: float
+    """Bytes in a second of all cores of a node together, beyond their caches."""
+    operations: float
+    """Additions of doubles in compiled loops."""
+    products: float
+    """Floating-point operations of matrix products."""
+    comparisons: float
+    """Comparisons of sorting."""
+    inside: Link
+    """Between ranks of a node."""
+    network: Link
+    """Between nodes."""
+    alone: float
+    """The Python of an evaluation in one process ..."""
+    together: float
+    """... and on ranks."""
+    kernel: float
+    """What it takes to start a compiled loop."""
+    message: float
+    """What a message takes of a core, at each end."""
+    collective: float
+    """The same of a collective operation."""
+    element: float
+    """What an element takes that Python treats by itself."""
+    nodes: int = 0
+    """How many nodes there are; 0 for as many as are asked for. More ranks than cores take turns."""
+
+    def ranks_of_node(self, ranks: int, threads: int = 1) -> int:
+        """How many of the ranks share a node."""
+        if self.nodes and ranks * threads > self.nodes * self.cores:
+            return -(-ranks // self.nodes)
+        return max(1, min(ranks, self.cores // threads))
+
+    def memory_rate(self, nbytes: float, ranks: int, threads: int = 1) -> float:
+        """Bytes in a second of one rank that goes through so many in a step."""
+        sizes = [log2(size) for size, _ in self.memory]
+        rates = [rate for _, rate in self.memory]
+        at = log2(max(nbytes / threads, 1))
+        k = next((k for k, size in enumerate(sizes) if at < size), len(sizes))
+        if k in (0, len(sizes)):
+            rate = rates[min(k, len(sizes) - 1)]
+        else:
+            part = (at - sizes[k - 1]) / (sizes[k] - sizes[k - 1])
+            rate = rates[k - 1] + part * (rates[k] - rates[k - 1])
+        together = self.ranks_of_node(ranks, threads)
+        busy = min(together * threads, self.cores)
+        # what comes from memory is shared by the node's cores, what comes from caches is not
+        from_caches = max(0.0, (rate - rates[-1]) / max(rates[0] - rates[-1], 1e-9))
+        shared = min(1.0, self.node_memory / (rates[-1] * busy))
+        return rate * threads * (shared + (1 - shared) * min(from_caches, 1.0))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the machine as JSON, which ``atoll.model(..., network=path)`` reads."""
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(self), indent=1) + "\n")
+
+
+def read(path: str | os.PathLike[str]) -> Machine:
+    """A machine that was saved."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            facts: dict[str, Any] = json.load(file)
+        facts["inside"], facts["network"] = Link(**facts["inside"]), Link(**facts["network"])
+        facts["memory"] = tuple([(int(size), float(rate)) for size, rate in facts["memory"]])
+        return Machine(**facts)
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        names = ", ".join([each.name for each in fields(Machine)])
+        raise ConfigError(
+            f"model: {os.fspath(path)!r} is no machine ({type(problem).__name__}: {problem}); `atoll machine PATH` writes a "
+            f"file with {names}"
+        ) from problem
+
+
+_CORE = Machine(
+    name="workstation",
+    cores=8,
+    memory=((1 << 18, 60e9), (1 << 21, 40e9), (1 << 24, 25e9), (1 << 26, 18e9)),
+    node_memory=40e9,
+    operations=8e9,
+    products=30e9,
+    comparisons=1.2e9,
+    inside=Link(0.5e-6, 8e9),
+    network=Link(0.5e-6, 8e9),
+    alone=20e-6,
+    together=120e-6,
+    kernel=1.5e-6,
+    message=8e-6,
+    collective=10e-6,
+    element=30e-9,
+    nodes=1,
+)
+
+MACHINES = {
+    machine.name: machine
+    for machine in (
+        _CORE,
+        replace(_CORE, name="ethernet", cores=32, node_memory=150e9, nodes=0, network=Link(25e-6, 1.2e9)),
+        replace(_CORE, name="infiniband", cores=64, node_memory=300e9, nodes=0, network=Link(1.5e-6, 24e9)),
+        # 2,310 nodes with two Opterons of four cores, 2.2 GHz, and InfiniBand DDR
+        replace(
+            _CORE, name="chinook", cores=8, node_memory=17e9, nodes=2310, network=Link(3e-6, 1.5e9), inside=Link(1e-6, 2e9),
+            memory=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)), operations=2.2e9, products=8e9,
+            comparisons=0.4e9, alone=60e-6, together=360e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
+        ),
+    )
+}  # fmt: skip
+"""Machines by name."""
+
+
+def machine_of(network: str | os.PathLike[str] | Machine) -> Machine:
+    """A machine by its name, from a file, or itself."""
+    if isinstance(network, Machine):
+        return network
+    known = MACHINES.get(os.fspath(network))
+    if known is not None:
+        return known
+    if not os.path.exists(network):
+        raise ConfigError(
+            f"model: there is no machine {os.fspath(network)!r}; network is one of {', '.join(MACHINES)}, a Machine, or the "
+            "path of a file that `atoll machine PATH` has written"
+        )
+    return read(network)

@@ -1,0 +1,134 @@
+"""From what a rank does in a step to how long that takes on a machine, and what bounds it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import ceil, log2
+from typing import Any
+
+from ..comm.counting import Sent, Together, Waited
+from .counting import Evaluated, InPython
+from .machines import Link, Machine
+from .work import Work
+
+PARTS = {
+    "memory": "bandwidth of memory",
+    "arithmetic": "arithmetic",
+    "python": "Python of evaluations, loops and messages",
+    "latency": "latency of the network",
+    "network": "bandwidth of the network",
+}
+"""What time is spent on."""
+
+
+class Clock:
+    """The clock of one rank: it goes on with work, and waits for messages that are under way."""
+
+    def __init__(self, machine: Machine, ranks: int, rank: int, threads: int) -> None:
+        self.machine, self.ranks, self.rank, self.threads = machine, ranks, rank, threads
+        self.neighbours = machine.ranks_of_node(ranks, threads)
+        """How many ranks share this one's node."""
+        self.turns = max(1.0, self.neighbours * threads / machine.cores)
+        """How many ranks take turns on a core."""
+        self.now = 0.0
+        self.parts: dict[str, float] = dict.fromkeys(PARTS, 0.0)
+        self.lines: defaultdict[str, float] = defaultdict(float)
+        self.hidden = 0.0
+        """The seconds of messages during which the rank computes."""
+        self._rate = 1.0
+        self._python = machine.alone if ranks == 1 else machine.together
+        self._posted: list[tuple[float, float]] = []
+        """Of the messages under way, latency and time on the wire."""
+        self._began = 0.0
+
+    def run(self, events: Sequence[Any]) -> Clock:
+        """Let everything happen."""
+        held = max([each.nbytes for each in events if type(each) is Evaluated], default=1)
+        self._rate = self.machine.memory_rate(held, self.ranks, self.threads)
+        for event in events:
+            if isinstance(event, Work):
+                self._work(event)
+            elif isinstance(event, Evaluated):
+                self._spend("python", self._python * self.turns)
+            elif isinstance(event, InPython):
+                self._spend("python", self.machine.element * event.elements * self.turns)
+            elif isinstance(event, Sent):
+                self._post(event)
+            elif isinstance(event, Together):
+                self._wait()
+                self._together(event)
+            elif isinstance(event, Waited):
+                self._wait()
+        self._wait()
+        return self
+
+    def _spend(self, part: str, seconds: float) -> None:
+        self.now += seconds
+        self.parts[part] += seconds
+
+    def _work(self, work: Work) -> None:
+        machine = self.machine
+        rates = {"product": machine.products, "sort": machine.comparisons}
+        # threads share loops, and NumPy and what it calls runs on one core
+        cores = self.threads if work.kind == "kernel" else 1
+        moved = work.nbytes / self._rate * (self.threads / cores)
+        computed = work.operations / (rates.get(work.kind, machine.operations) * cores)
+        if work.kind == "kernel":
+            self._spend("python", machine.kernel)
+        part = "memory" if moved >= computed else "arithmetic"
+        seconds = max(moved, computed) * self.turns
+        self._spend(part, seconds)
+        self.lines[work.site] += seconds
+
+    def _link(self, peer: int) -> tuple[Link, float]:
+        """What connects this rank with another, and the bytes in a second that this rank has of it."""
+        if peer // self.neighbours == self.rank // self.neighbours:
+            return self.machine.inside, self.machine.inside.bandwidth
+        network = self.machine.network
+        return network, network.bandwidth / self.neighbours
+
+    def _post(self, message: Sent) -> None:
+        self._spend("python", self.machine.message * self.turns)
+        if not self._posted:
+            self._began = self.now
+        link, rate = self._link(message.peer)
+        self._posted.append((link.latency, message.nbytes / rate if not message.leaves else 0.0))
+
+    def _wait(self) -> None:
+        """Wait for what is under way: the latest latency, and all bytes one after the other."""
+        if not self._posted:
+            return
+        latency = max([latency for latency, _ in self._posted])
+        wire = sum([seconds for _, seconds in self._posted])
+        self._posted = []
+        over = self.now - self._began
+        left = max(0.0, latency + wire - over)
+        self.hidden += latency + wire - left
+        self._spend("latency", min(left, latency))
+        self._spend("network", max(0.0, left - latency))
+
+    def _together(self, event: Together) -> None:
+        machine, ranks, nbytes = self.machine, event.ranks, event.nbytes
+        self._spend("python", machine.collective * self.turns)
+        within = min(ranks, self.neighbours)
+        nodes = -(-ranks // within)
+        inner, outer = ceil(log2(within)), ceil(log2(nodes))
+        latency = inner * machine.inside.latency + outer * machine.network.latency
+        rate = machine.inside.bandwidth if nodes == 1 else machine.network.bandwidth / within
+        if event.operation == "allgather":
+            moved: float = (ranks - 1) * nbytes
+        elif event.operation == "alltoall":
+            rounds = inner + outer
+            link = machine.inside if nodes == 1 else machine.network
+            by_doubling = latency + rounds * ranks / 2 * nbytes / rate
+            by_pairs = (ranks - 1) * (link.latency + nbytes / rate)
+            if by_pairs < by_doubling:
+                latency = (ranks - 1) * link.latency
+                moved = (ranks - 1) * nbytes
+            else:
+                moved = rounds * ranks / 2 * nbytes
+        else:
+            moved = min(inner + outer, 2) * nbytes
+        self._spend("latency", latency)
+        self._spend("network", moved / rate)

@@ -1,0 +1,172 @@
+"""What ``atoll.model`` counts for a rank is what this rank does in a real step."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll.comm import simulated
+from atoll.comm.counting import Sent, Together
+from atoll.modelling import counted
+from atoll.modelling.counting import Evaluated
+from atoll.modelling.work import Work
+
+N = 60
+
+
+def laplace():
+    u = np.zeros((N, N))
+    u[0] = 1.0
+    while True:
+        old = u.copy()
+        u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+        yield float(np.sqrt(((u - old) ** 2).sum()))
+
+
+def pending():
+    """The direction of a conjugate gradient is pending at the end of a step."""
+    r, p = np.ones((N, N)), np.ones((N, N))
+    while True:
+        q = 4 * p
+        q[1:] -= p[:-1]
+        alpha = 1 / (p * q).sum()
+        r -= alpha * q
+        p = r + (r * r).sum() * p
+        yield
+
+
+def transposed():
+    a, b = np.ones((N, N)), np.ones((N, N))
+    while True:
+        b[...] = a.T + 1
+        yield float(b.sum())
+
+
+def several(function, *shape):
+    """A program that computes a function of an array in each step."""
+
+    def program():
+        a = np.ones(shape)
+        while True:
+            yield function(a)._cell.settle()
+
+    return program
+
+
+PROGRAMS = {
+    "laplace": laplace,
+    "pending": pending,
+    "transposed": transposed,
+    "product": several(lambda a: a @ a, N, N),
+    "rows": several(lambda a: a.sum(0) + 1, N, N),
+    "scan": several(np.cumsum, N * N),
+    "sort": several(np.sort, N * N),
+    "transform": several(np.fft.fft2, N, N),
+    "reshaped": several(lambda a: a.reshape(N * 2, N // 2) + 1, N, N),
+}
+
+
+def real(program):
+    """The messages, bytes and collectives of this rank in the sixth step, when all ranks know that all have plans."""
+    traffic = np.world.communicator.traffic
+    with np.config(small=0, everywhere=0):
+        steps = program()
+        for _ in range(5):
+            next(steps)
+        before = traffic.copy()
+        next(steps)
+        spent = traffic - before
+    return spent.messages_sent, spent.bytes_sent, spent.collectives
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_counts_are_those_of_a_real_step(program):
+    for size in (2, 3, 4):
+        done = simulated.Simulation(size).run(real, program)
+        for rank in range(size):
+            with np.config(small=0, everywhere=0):
+                events = counted(program, rank, size)
+            sent = [event for event in events if isinstance(event, Sent) and event.leaves]
+            together = sum(isinstance(event, Together) for event in events)
+            told = len(sent), sum(event.nbytes for event in sent), together
+            assert told == done[rank], (size, rank)
+
+
+def test_what_a_rank_does_grows_with_its_share_alone():
+    def program():
+        n = 100 * np.world.size
+        u = np.zeros((n, 400), layout=np.Layout((n, 400), "bn", size=np.world.size))
+        while True:
+            u[1:-1, 1:-1] = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2]
+            yield u._cell.settle()
+
+    counts = []
+    for size in (100, 100_000):
+        events = counted(program, size // 2, size)
+        work = [event for event in events if isinstance(event, Work)]
+        sent = [event.nbytes for event in events if isinstance(event, Sent) and event.leaves]
+        counts.append(
+            (sum(each.nbytes for each in work), sum(each.operations for each in work), sent)
+        )
+    assert counts[0] == counts[1]
+    # read and written once, with ghost regions and copies of messages; two additions for each element
+    assert counts[0][0] == pytest.approx(2 * 100 * 400 * 8, rel=0.1)
+    assert counts[0][1] == 2 * 100 * 398
+    assert len(counts[0][2]) == 2
+
+
+def test_arrays_larger_than_the_machine_take_no_memory():
+    def program():
+        u = np.ones((1_000_000, 1_000_000))
+        while True:
+            u[1:] = u[:-1] * 0.5
+            yield u._cell.settle()
+
+    (evaluated,) = [each for each in counted(program, 1, 4) if isinstance(each, Evaluated)]
+    assert evaluated.nbytes >= 2e12
+
+
+def test_arrays_outside_keep_their_values():
+    outside = np.arange(100_000) * 2.0
+    zeros = np.zeros(100_000)
+
+    def program():
+        float((np.ones(100_000) * 3).sum())
+
+    for size in (1, 3):
+        counted(program, 0, size)
+    assert numpy.array_equal(outside, numpy.arange(100_000) * 2.0)
+    assert not zeros.any()
+    assert float((outside + 1).sum()) == numpy.sum(numpy.arange(100_000) * 2.0 + 1)
+
+
+def test_numbers_are_ones():
+    seen = []
+
+    def program():
+        a = np.zeros(100_000)
+        seen.append((float(a.max()), int(a.argmax()), float(a.sum()) > 0))
+
+    counted(program, 0, 1)
+    counted(program, 2, 5)
+    assert [numbers[0] for numbers in seen] == [1.0, 1.0]
+    assert all(numbers[2] for numbers in seen)
+
+
+def test_the_work_of_products_and_sorts():
+    def product():
+        (np.ones((300, 200)) @ np.ones((200, 400)))._cell.settle()
+
+    def sort():
+        np.sort(np.ones(1 << 16))._cell.settle()
+
+    for program, kind, expected in (
+        (product, "product", 2 * 300 * 200 * 400),
+        (sort, "sort", 16 << 16),
+    ):
+        for size in (1, 4):
+            with np.config(small=0, everywhere=0):
+                work = [each for each in counted(program, 0, size) if isinstance(each, Work)]
+            done = sum(each.operations for each in work if each.kind == kind)
+            assert done == expected / size, (kind, size)
