@@ -15,7 +15,6 @@ import numpy as np
 from .communicator import Array, Request, check_rows
 from .dry_run import DryRunCommunicator
 from .single import SingleRequest
-from .world import World
 
 
 class Sent(NamedTuple):
@@ -41,8 +40,11 @@ class Together(NamedTuple):
 class CountingCommunicator(DryRunCommunicator):
     """The place of one rank among others that do as this one does."""
 
-    def __init__(self, rank: int, size: int, events: list[Any] | None = None) -> None:
-        super().__init__(rank, size)
+    def __init__(
+        self, rank: int, size: int, ranks_per_node: int, events: list[Any] | None = None
+    ) -> None:
+        super().__init__(rank, size, ranks_per_node)
+        self._ranks_per_node = ranks_per_node
         self.log.windows = size > 1
         self.events: list[Any] = [] if events is None else events
         """What happened, in order; upper layers add what is computed in between."""
@@ -101,9 +103,6 @@ class CountingCommunicator(DryRunCommunicator):
 
     def group(self, ranks: Sequence[int]) -> CountingCommunicator:
         chosen = self.checked_ranks(ranks)
-        return CountingCommunicator(chosen.index(self.rank), len(chosen), self.events)
-
-
-def counting_world(rank: int, size: int) -> World:
-    """The world as rank ``rank`` of ``size`` would see it, where messages are counted."""
-    return World(CountingCommunicator(rank, size))
+        return CountingCommunicator(
+            chosen.index(self.rank), len(chosen), self._ranks_per_node, self.events
+        )

@@ -151,7 +151,7 @@ def _estimated(program: Callable[[], Any], size: int, machine: Machine, threads:
         raise ValueError(f"model: a program runs on at least one rank, not {size}")
     estimates = []
     for rank in _some_ranks(size):
-        events = counted(program, rank, size)
+        events = counted(program, rank, size, machine.ranks_of_node(size, threads))
         estimates.append(_summed(events, Clock(machine, size, rank, threads).run(events)))
     return max(estimates, key=lambda each: each.seconds)
 
@@ -161,9 +161,11 @@ def _some_ranks(size: int) -> list[int]:
     return sorted({0, size // 2 + isqrt(size) // 3, size - 1} & {*range(size)})
 
 
-def counted(program: Callable[[], Any], rank: int, size: int) -> Sequence[Any]:
+def counted(
+    program: Callable[[], Any], rank: int, size: int, ranks_per_node: int = 1
+) -> Sequence[Any]:
     """What one rank of so many does in a step: the events of :mod:`.counting` and :mod:`..comm.counting`."""
-    counter = Counter(rank, size)
+    counter = Counter(rank, size, ranks_per_node)
     with statistics.separate(), counter.counting():
         if not isgeneratorfunction(program):
             return counter.step(program)

@@ -68,15 +68,15 @@ class Planned:
 
 
 class Counter:
-    """Counts what one rank of ``size`` does."""
+    """Counts what one rank of ``size`` does, of which ``ranks_per_node`` share a node."""
 
-    def __init__(self, rank: int, size: int) -> None:
+    def __init__(self, rank: int, size: int, ranks_per_node: int = 1) -> None:
         self.communicator: Any
         if size == 1:
             self.communicator = SingleCommunicator()
             self.events: list[Any] = []
         else:
-            self.communicator = CountingCommunicator(rank, size)
+            self.communicator = CountingCommunicator(rank, size, ranks_per_node)
             self.events = self.communicator.events
         self.world = World(self.communicator)
         self.preparing = False
