@@ -13,6 +13,7 @@ from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, alltoall
 from ..exchange.messages import exchange
 from ..graph.geometry import dense
+from .by_nodes import routed
 
 Array = np.ndarray[Any, Any]
 
@@ -24,6 +25,16 @@ def uneven(
 
     ``form`` is an empty array with the dtype and the other axes of all pieces. Collective.
     """
+    if communicator.nodes.two_levels and form.dtype.itemsize:
+        given = {
+            peer: np.ascontiguousarray(piece).reshape(-1).view(np.uint8)
+            for peer, piece in pieces.items()
+            if len(piece)
+        }
+        return {
+            peer: part.view(form.dtype).reshape(-1, *form.shape[1:])
+            for peer, part in routed(communicator, given, what).items()
+        }
     counts = np.zeros((communicator.size, 1), np.int64)
     for peer, piece in pieces.items():
         counts[peer] = len(piece)

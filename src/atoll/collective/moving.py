@@ -19,8 +19,9 @@ from .. import policy
 from ..exchange.messages import Piece, exchange
 from ..exchange.schedule import Copy, Exchange
 from ..graph.node import Value
-from ..layout import BlockAxis, Layout, Region, transfer
+from ..layout import BlockAxis, Layout, Region, Transfer, transfer
 from ..layout.axes import Axis, balanced_bounds
+from .by_nodes import pays, routed
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
@@ -66,7 +67,11 @@ def redistributed(section: Section, layout: Layout) -> Section:
 
 def _move(section: Section, layout: Layout, into: Array) -> None:
     """Fill this rank's block of the same array in another layout."""
-    plan, dtype = transfer(section.layout.unpadded(), layout, section.rank), section.dtype
+    source, dtype = section.layout.unpadded(), section.dtype
+    plan = transfer(source, layout, section.rank)
+    if pays(source, layout, dtype.itemsize, section.communicator.nodes):
+        _move_by_nodes(section, plan, into)
+        return
     exchange = Exchange(
         section.communicator,
         (),
@@ -77,6 +82,27 @@ def _move(section: Section, layout: Layout, into: Array) -> None:
         what="a redistribution",
     )
     exchange.run([Value(section.block), Value(into)])
+
+
+def _move_by_nodes(section: Section, plan: Transfer, into: Array) -> None:
+    """The same, by few messages between nodes."""
+    leaving: dict[int, list[Array]] = {}
+    for record in plan.sends:
+        piece = np.ascontiguousarray(section.block[record.source_key])
+        leaving.setdefault(record.peer, []).append(piece.reshape(-1).view(np.uint8))
+    pieces = {
+        peer: parts[0] if len(parts) == 1 else np.concatenate(parts)
+        for peer, parts in leaving.items()
+    }
+    arrived = routed(section.communicator, pieces, "a redistribution")
+    starts = dict.fromkeys(arrived, 0)
+    for record in plan.receives:
+        stop = starts[record.peer] + record.size * section.dtype.itemsize
+        piece = arrived[record.peer][starts[record.peer] : stop]
+        into[record.target_key] = piece.view(section.dtype).reshape(record.shape)
+        starts[record.peer] = stop
+    for record in plan.local:
+        into[record.target_key] = section.block[record.source_key]
 
 
 def reshaped(section: Section, target: Layout) -> Section:

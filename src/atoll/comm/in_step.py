@@ -38,6 +38,22 @@ def _step(communicator: Communicator, operation: str, what: str, detail: int) ->
     return log
 
 
+def step(communicator: Communicator, operation: str, what: str) -> None:
+    """Begin a step whose messages the caller sends, each with a mark in front of it."""
+    _step(communicator, operation, what, 0)
+
+
+def mark_of(communicator: Communicator) -> Array:
+    """The mark of the last step, as an array of one integer."""
+    return np.array([communicator.log.hash], np.uint64).view(np.int64)
+
+
+def check_mark(communicator: Communicator, mark: Array, rank: int) -> None:
+    """Refuse what another rank has sent with the mark of another step."""
+    if int(mark.view(np.uint64)[0]) != communicator.log.hash:
+        tell(communicator, f"rank {rank} sent data of another step")
+
+
 def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
     log = _step(communicator, "allgather", what, array.nbytes)

@@ -99,3 +99,36 @@ def agreed(marks: Array, settings: Array) -> Nodes:
             "it must be the same on all ranks: set ATOLL_RANKS_PER_NODE for all of them, or for none"
         )
     return consecutive(len(marks), first) if first else numbered(marks)
+
+
+class Charges:
+    """Who carries what to other nodes: each node is the charge of one rank of this node, and that rank talks to one of it.
+
+    So two nodes exchange one message each way, however many ranks they have, and the ranks of a node share this work.
+    Both ends work it out alike.
+    """
+
+    __slots__ = ("_here", "mates", "me", "nodes")
+
+    def __init__(self, nodes: Nodes, rank: int) -> None:
+        self.nodes = nodes
+        self._here = nodes.of(rank)
+        self.mates = nodes.ranks(self._here)
+        """The ranks of this node."""
+        self.me = self.mates.index(rank)
+        """Which of them this rank is."""
+
+    def of(self, mate: int) -> list[int]:
+        """The other nodes in the charge of a rank of this node."""
+        numbers = range(mate, self.nodes.count, len(self.mates))
+        return [node for node in numbers if node != self._here]
+
+    def partner(self, node: int) -> int:
+        """The rank of another node in whose charge this node is."""
+        ranks = self.nodes.ranks(node)
+        return ranks[self._here % len(ranks)]
+
+    def targets(self, mate: int) -> Array:
+        """The ranks of all nodes in the charge of a rank of this node, node by node."""
+        ranks = [np.asarray(self.nodes.ranks(node), np.int64) for node in self.of(mate)]
+        return np.concatenate([np.empty(0, np.int64), *ranks])

@@ -1,0 +1,162 @@
+"""Pieces from all ranks to all ranks, by few messages between nodes."""
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import policy
+from atoll.collective import by_nodes
+from atoll.collective.messages import uneven
+from atoll.comm.nodes import Charges, consecutive, numbered
+from atoll.comm.simulated import Simulation
+from atoll.errors import DivergenceError
+
+
+def on_nodes(size, per_node, function, **options):
+    """What each rank returns, and how many messages it sent to other nodes."""
+    with np.config(ranks_per_node=per_node):
+        simulation = Simulation(size, **options)
+
+    def counted():
+        traffic = np.world.communicator.traffic
+        before = traffic.copy()
+        result = function()
+        return result, (traffic - before).messages_between_nodes
+
+    results = simulation.run(counted)
+    return [result for result, _ in results], [messages for _, messages in results]
+
+
+def pieces_of(rank, size, longest, seed):
+    random = numpy.random.default_rng([seed, rank])
+    return {
+        peer: random.integers(0, 100, (int(random.integers(0, longest)), 2), numpy.int16) + rank
+        for peer in range(size)
+        if random.random() < 0.8
+    }
+
+
+@pytest.mark.parametrize(("size", "per_node"), [(4, 2), (5, 2), (7, 3), (6, 4)])
+@pytest.mark.parametrize("longest", [1, 5, 9000])
+def test_every_piece_arrives(size, per_node, longest):
+    def exchanged():
+        here = np.world.communicator
+        pieces = pieces_of(here.rank, size, longest, 3)
+        return uneven(here, pieces, numpy.empty((0, 2), numpy.int16), "pieces")
+
+    for seed in range(2):
+        results, _ = on_nodes(size, per_node, exchanged, seed=seed, rendezvous=bool(seed))
+        for rank, arrived in enumerate(results):
+            sent = {peer: pieces_of(peer, size, longest, 3).get(rank, ()) for peer in range(size)}
+            expected = {peer: piece for peer, piece in sent.items() if len(piece)}
+            assert arrived.keys() == expected.keys()
+            for peer, piece in arrived.items():
+                assert piece.dtype == numpy.int16
+                assert piece.flags.aligned
+                numpy.testing.assert_array_equal(piece, expected[peer])
+
+
+def test_two_nodes_exchange_two_messages_however_many_ranks_they_have():
+    def exchanged():
+        here = np.world.communicator
+        pieces = {peer: numpy.full(3, peer) for peer in range(here.size)}
+        uneven(here, pieces, numpy.empty(0, numpy.int64), "pieces")
+
+    for per_node in (2, 3, 4):
+        _, messages = on_nodes(3 * per_node, per_node, exchanged)
+        assert sum(messages) == 2 * 3 * 2
+
+
+@pytest.mark.parametrize("size", [10**2, 10**4, 10**6])
+def test_the_messages_of_a_rank_to_other_nodes_grow_with_nodes_by_ranks_per_node(size):
+    nodes = consecutive(size, 50)
+    charges = Charges(nodes, size // 3)
+    assert len(charges.of(charges.me)) <= -(-nodes.count // 50)
+
+
+@pytest.mark.parametrize("marks", ["aabb", "abab", "aaabbc", "abcabca"])
+def test_both_ends_know_who_carries_what(marks):
+    nodes = numbered(numpy.array([ord(mark) for mark in marks]))
+    pairs = set()
+    for rank in range(nodes.size):
+        charges = Charges(nodes, rank)
+        for node in charges.of(charges.me):
+            pairs.add((rank, charges.partner(node)))
+    assert {(b, a) for a, b in pairs} == pairs
+    assert len(pairs) == nodes.count * (nodes.count - 1)
+
+
+PROGRAMS = {
+    "sort": lambda a: np.sort(a.reshape(-1)),
+    "argsort": lambda a: np.argsort(a.reshape(-1)),
+    "fancy indexing": lambda a: a[np.argsort(a[:, 3])[::3]],
+    "mask": lambda a: a[a > 0.7],
+    "scatter": lambda a: np.add.at(b := np.zeros(90), (a * 90).astype(int).reshape(-1), 1.0) or b,
+    "fft": lambda a: np.fft.fft2(a),
+    "transposed": lambda a: np.sort(a, axis=0),
+    "reshape": lambda a: a.reshape(7, -1) + 1,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_have_the_same_results_with_nodes(name):
+    def computed():
+        with np.config(small=0, everywhere=0):
+            a = np.random.default_rng(1).random((63, 36)).redistribute(np.Layout((63, 36), "bn"))
+            return numpy.asarray(PROGRAMS[name](a))
+
+    (expected, *_), _ = on_nodes(6, 1, computed)
+    for per_node in (2, 4):
+        results, _ = on_nodes(6, per_node, computed)
+        for result in results:
+            numpy.testing.assert_array_equal(result, expected)
+
+
+def test_a_transpose_of_short_pieces_goes_by_nodes(monkeypatch):
+    def transposed():
+        with np.config(small=0, everywhere=0):
+            a = np.ones((64, 64), layout=np.Layout((64, 64), "bn"))
+            return a.redistribute(np.Layout((64, 64), "nb")).local.shape
+
+    shapes, messages = on_nodes(8, 4, transposed)
+    assert shapes == [(64, 8)] * 8
+    assert sum(messages) == 2 * 2
+    with policy.limited(packed=64):
+        assert sum(on_nodes(8, 4, transposed)[1]) == 2 * 4 * 4
+
+
+def test_pays_where_it_saves_messages():
+    def pays(first, second, size, per_node, length=10_000):
+        shape = (length, length)
+        source, target = (np.Layout(shape, letters, size=size) for letters in (first, second))
+        return by_nodes.pays(source, target, 8, consecutive(size, per_node))
+
+    assert pays("bn", "nb", 1000, 10)
+    assert not pays("bn", "nb", 1000, 1)
+    assert not pays("bn", "nb", 1000, 1000)
+    assert not pays("bn", "nb", 10, 5)  # pieces of 8 MB
+    assert not pays("bn", "bn", 1000, 2)  # each rank has few pieces
+    assert pays("bb", "bn", 2**16, 64, 2**16)
+
+
+def test_ranks_that_have_diverged_are_told():
+    def exchanged():
+        here = np.world.communicator
+        if here.rank == 2:
+            here.log.step(1, "something else")
+        uneven(here, {}, numpy.empty(0), "pieces")
+
+    with pytest.raises(DivergenceError, match="something else"):
+        on_nodes(4, 2, exchanged)
+
+
+@pytest.mark.ranks(4)
+def test_real_ranks_sort_on_pretended_nodes(rank, size):
+    own = np.world.comm.Dup()
+    values = numpy.random.default_rng(2).random(5001)
+    with np.config(ranks_per_node=2, small=0, everywhere=0), np.use(own):
+        assert np.world.nodes.count == 2
+        a = np.array(values).redistribute(np.Layout(5001, "b"))
+        numpy.testing.assert_array_equal(np.sort(a), numpy.sort(values))
+        numpy.testing.assert_array_equal(a[np.argsort(a)[::7]], numpy.sort(values)[::7])
+        np.sync()
