@@ -25,7 +25,7 @@ def uneven(
 
     ``form`` is an empty array with the dtype and the other axes of all pieces. Collective.
     """
-    if communicator.nodes.two_levels and form.dtype.itemsize:
+    if _by_nodes(communicator, form):
         given = {
             peer: np.ascontiguousarray(piece).reshape(-1).view(np.uint8)
             for peer, piece in pieces.items()
@@ -56,6 +56,20 @@ def uneven(
     return incoming
 
 
+def _by_nodes(communicator: Communicator, form: Array) -> bool:
+    """Whether short pieces go by nodes."""
+    return communicator.nodes.two_levels and form.dtype.itemsize > 0
+
+
+def _in_line(arrived: Mapping[int, Array], form: Array, what: str) -> Array:
+    """What arrived, in the order of the senders."""
+    length = sum(map(len, arrived.values()))
+    wanted = dense((length, *form.shape[1:]), form.dtype)
+    result: Array = backend.current().allocate(wanted, what).array
+    np.concatenate([form, *[arrived[peer] for peer in sorted(arrived)]], out=result)
+    return result
+
+
 def joined(
     communicator: Communicator,
     pieces: Sequence[Mapping[int, Array]],
@@ -66,6 +80,11 @@ def joined(
 
     A rank sends pieces of all kinds to the same ranks, with the same lengths. ``forms`` are as in :func:`uneven`.
     """
+    if all(_by_nodes(communicator, form) for form in forms):
+        return [
+            _in_line(uneven(communicator, kind, form, what), form, what)
+            for kind, form in zip(pieces, forms, strict=True)
+        ]
     counts = np.zeros((communicator.size, 1), np.int64)
     for peer, piece in pieces[0].items():
         counts[peer] = len(piece)
