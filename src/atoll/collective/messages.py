@@ -66,7 +66,7 @@ def _in_line(arrived: Mapping[int, Array], form: Array, what: str) -> Array:
     length = sum(map(len, arrived.values()))
     wanted = dense((length, *form.shape[1:]), form.dtype)
     result: Array = backend.current().allocate(wanted, what).array
-    np.concatenate([form, *[arrived[peer] for peer in sorted(arrived)]], out=result)
+    np.concatenate([form[:0], *[arrived[peer] for peer in sorted(arrived)]], out=result)
     return result
 
 
