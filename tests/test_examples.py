@@ -146,3 +146,13 @@ def test_options(rank, size):
         np.testing.assert_allclose(np.asarray(one), other, rtol=1e-11, atol=1e-11)
     assert float(our_value) == pytest.approx(float(value), rel=1e-12)
     assert float(our_error) == pytest.approx(float(error), rel=1e-10)
+
+
+def test_diffusion_goes_on_from_its_checkpoint(rank, size, tmp_path):
+    module = example("diffusion")
+    folder = atoll.world.comm.bcast(str(tmp_path)) if atoll.world.comm else str(tmp_path)
+    whole = module.simulate(20, 25, f"{folder}/whole")
+    module.simulate(20, 15, f"{folder}/parts")
+    parts = module.simulate(20, 25, f"{folder}/parts")  # from step 10 on
+    assert spread(parts, size)
+    np.testing.assert_array_equal(np.asarray(parts), np.asarray(whole))

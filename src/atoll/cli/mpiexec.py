@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import LaunchError
@@ -83,6 +83,12 @@ class Mpiexec:
                 f"and {self.path} calls itself {self.version!r}; give it its own by --mpiexec-options"
             )
         return [*words, *more, *program]
+
+    def hosts(self, counts: Mapping[str, int]) -> str:
+        """Hosts with so many ranks each, as the launcher takes them."""
+        if self.family == "Slurm":
+            return ",".join(counts)
+        return ",".join(f"{name}:{count}" for name, count in counts.items())
 
     def forwarded(self, variable: str) -> list[str]:
         """The options that pass a variable to ranks of other hosts, without its value."""

@@ -8,9 +8,9 @@ This file must not import atoll, whose import reads the environment and loads Nu
 ``sys.argv``, ``sys.path`` and ``__main__`` as if Python had been started with it. So three small modules of atoll are
 loaded separately, and everything else here is the standard library.
 
-OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded, and
-``profile``, the path of the profile that is recorded, and ``terminal``, whether standard error comes to one. The
-mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
+OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded,
+``profile``, the path of the profile that is recorded, ``terminal``, whether standard error comes to one, and ``signs``, the
+seconds between signs of life of another host. The mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
 read.
 
 The process that the launcher has started stays as the supervisor of the rank, its child: it knows exactly how the rank
@@ -116,8 +116,10 @@ def kept(descriptor: int) -> int:
     return -1
 
 
-def supervise(channel: Channel, rank: int, prefixed: bool, system: Any) -> None:
+def supervise(channel: Channel, rank: int, prefixed: bool, signs: float, system: Any) -> None:
     """Continue as the rank in a child; this process waits for it, reports its end, and ends alike.
+
+    It also gives a sign of life every so many seconds, by which ``atoll run`` knows that this host is not lost (0: none).
 
     The rank has a process group of its own, so that a signal reaches it once: through this process.
     """
@@ -151,6 +153,8 @@ def supervise(channel: Channel, rank: int, prefixed: bool, system: Any) -> None:
         os.setpgid(child, child)
     for number in FORWARDED:
         signal.signal(number, forward)
+    if signs:  # (while signals are blocked: they interrupt the main thread only)
+        threading.Thread(target=give_signs, args=(channel, signs), daemon=True).start()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     writers = [
         threading.Thread(target=prefix_lines, args=(rank, *pipe, target), daemon=True)
@@ -171,6 +175,19 @@ def supervise(channel: Channel, rank: int, prefixed: bool, system: Any) -> None:
         thread.join(1.0)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
+
+
+def give_signs(channel: Channel, seconds: float) -> None:
+    """Say at even intervals that this host is there."""
+    while True:
+        channel.send({"kind": "sign", "host": host_name()})
+        time.sleep(seconds)
+
+
+def host_name() -> str:
+    """The name of this host, as the launcher calls it where it says so."""
+    names = (os.environ.get(name) for name in ("PMI_HOSTNAME", "SLURMD_NODENAME"))
+    return next(filter(None, names), None) or socket.gethostname()
 
 
 def prefix_lines(rank: int, source: int, sink: int, target: int) -> None:
@@ -329,8 +346,9 @@ def main() -> None:
         channel = Channel(mark, launch.rank, startup, system)
         record = channel.send
         prefixed = options["all_output"] and not channel.here
-        supervise(channel, launch.rank, prefixed, system)
-        place = {"process": os.getpid(), "host": socket.gethostname()}
+        first = not channel.here and not launch.local_rank
+        supervise(channel, launch.rank, prefixed, options["signs"] if first else 0, system)
+        place = {"process": os.getpid(), "host": host_name()}
         record({"kind": "start", "local_size": launch.local_size, **place})
         launcher.listen(lambda sign: channel.send({"kind": "progress", "sign": sign.decode()}))
     atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last

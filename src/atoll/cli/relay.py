@@ -15,7 +15,8 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ from .. import startup, system
 from ..comm.waiting import LateRanks
 from ..config import config
 from ..context import remote_stacks
+from .hosts import Hosts, agents, end_agents, limit
 from .leftovers import Leftovers
 from .streams import Extract, Lines, Stage, fed, flushed
 from .verdict import Verdict
@@ -64,7 +66,15 @@ class Channel:
 class Relay:
     """Runs one job to its end."""
 
-    def __init__(self, size: int, mark: str, all_output: bool) -> None:
+    def __init__(
+        self,
+        size: int,
+        mark: str,
+        all_output: bool,
+        silent: Callable[[Iterable[str]], list[str]] = lambda names: [],
+    ) -> None:
+        """``silent`` gives those of some hosts that do not answer."""
+        self._silent = silent
         self._verdict = Verdict(size)
         self._size = size
         self._mark = mark
@@ -84,6 +94,8 @@ class Relay:
         self._absent_since = float("inf")
         self._closed: set[int] = set()
         self._leftovers = Leftovers()
+        self._hosts = Hosts()
+        self._agents: set[tuple[int, str]] = set()
         self._deadline = float("inf")
         self._report_at = float("inf")
 
@@ -109,14 +121,37 @@ class Relay:
         try:
             self._stay_with(process, terminal, wake, listener)
         except BaseException:
-            _kill(process)  # no process would supervise the ranks
+            self._kill(process)  # no process would supervise the ranks
             raise
         finally:
             system.remove_socket(self._mark)
+            signal.set_wakeup_fd(-1)
+            for descriptor in (wake, waker):
+                os.close(descriptor)
         returned = process.wait()
+        end_agents(self._agents)
         self._leftovers.clear()
+        if returned and not (self._verdict.decided or self._ended_by):
+            for name in self._silent(self._hosts.known):
+                words = f"host {name} does not answer"
+                self._verdict.unreachable(sorted(self._hosts.known[name].ranks), words)
         self._say(self._verdict.reports())
         return self._conclude(returned)
+
+    def remaining(self) -> dict[str, int] | None:
+        """How many ranks each host has left of a job that lost a rank or a host; None if it ended otherwise."""
+        if self._ended_by or self._signals or not self._verdict.lost:
+            return None
+        places = self._verdict.places
+        hosts = [
+            host for rank, (_, host) in sorted(places.items()) if rank not in self._verdict.lost
+        ]
+        return Counter(hosts)
+
+    @property
+    def progress(self) -> bool:
+        """Whether the job has completed a checkpoint."""
+        return bool(self._verdict.kept)
 
     def _stay_with(
         self,
@@ -209,7 +244,10 @@ class Relay:
         """Take a rank's record; gives back what is none, to be printed as it is."""
         try:
             fields: dict[str, Any] = json.loads(data[data.find(b"{") : data.rfind(b"}") + 1])
-            self._verdict.record(fields)
+            if not here:
+                self._hosts.record(fields, time.monotonic())
+            if fields["kind"] != "sign":
+                self._verdict.record(fields)
         except (ValueError, KeyError):
             return data
         rank = fields["rank"]
@@ -285,11 +323,15 @@ class Relay:
         now = time.monotonic()
         self._attend_start(now)
         self._attend_end(now)
+        for host in self._hosts.look(now):
+            words = f"host {host.name} has given no sign for {limit():.3g} s"
+            self._verdict.unreachable(sorted(host.ranks), words)
+            self._deadline = min(self._deadline, now)
         self._leftovers.look(now, surely=bool(self._verdict.waiting))
         while self._signals:
             self._forward(process, self._signals.pop(0), now)
         if now > self._deadline:
-            _kill(process)
+            self._kill(process)
             self._deadline = now + GRACE
         if self._verdict.waiting:
             if now > self._report_at:
@@ -362,11 +404,20 @@ class Relay:
         if number not in ENDING:
             process.send_signal(number)
         elif self._ended_by:
-            _kill(process)
+            self._kill(process)
         else:
             self._ended_by = number
             self._deadline = now + GRACE
             process.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+
+    def _kill(self, process: subprocess.Popen[bytes]) -> None:
+        """Kill the launcher and what is in its group; what it has started elsewhere notices."""
+        if self._hosts.known:
+            self._agents |= agents(process.pid)
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            process.kill()
 
     def _conclude(self, returned: int) -> int:
         """Print what remains to be reported, and determine the exit code."""
@@ -399,14 +450,6 @@ def allow_many_files() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the launcher and what is in its group; what it has started elsewhere notices."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        process.kill()
 
 
 def _end_with_parent() -> Callable[[], None] | None:

@@ -15,12 +15,14 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
 from .. import startup
 from . import UsageError, given, positive, rank
-from .mpiexec import find
+from .hosts import SIGNS, limit, unreachable
+from .mpiexec import Mpiexec, find
 from .relay import Relay
 
 USAGE = """\
@@ -41,6 +43,7 @@ class Request:
     hostfile: str | None = None
     mpiexec: str | None = None
     mpiexec_options: list[str] = field(default_factory=list)
+    restart: bool = False
     print_command: bool = False
     program: list[str] = field(default_factory=list)
 
@@ -91,6 +94,11 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         help="further options for the launcher, as one word: --mpiexec-options='--bind-to core'",
+    )
+    add(
+        "--restart",
+        action="store_true",
+        help="if a rank is killed or a host is lost, start the program again on the ranks that are left, to go on from its last checkpoint (and once more after each that completes one)",
     )
     add(
         "--print-command",
@@ -213,14 +221,60 @@ def child(command: Sequence[str]) -> int:
 
 
 def run_ranks(request: Request) -> int:
-    """Start the ranks by the launcher, and stay with them."""
-    assert request.ranks is not None
+    """Start the ranks by the launcher, and stay with them; start what is left of them again if that is wanted."""
     launcher = find(request.mpiexec)
+    again = False
+    while True:
+        code, relay = run_job(request, launcher)
+        if relay is None or not request.restart:
+            return code
+        left = relay.remaining()
+        if not left or (again and not relay.progress):
+            return code
+        request = smaller(request, launcher, left)
+        if not request.ranks or not relay.remaining():  # a signal may have come meanwhile
+            return code
+        again = True
+        where = f" on {request.hosts}" if request.hosts else ""
+        sys.stderr.write(f"atoll: starts again with {words_of(request.ranks)}{where}\n")
+
+
+def words_of(ranks: int) -> str:
+    return "1 rank" if ranks == 1 else f"{ranks} ranks"
+
+
+def smaller(request: Request, launcher: Mpiexec, left: Mapping[str, int]) -> Request:
+    """The same program on what is left: so many ranks on each host, of which all must answer."""
+    if not (request.hosts or request.hostfile or len(left) > 1):
+        return replace(request, ranks=sum(left.values()))
+    silent = silent_hosts(request, launcher, left)
+    left = {name: count for name, count in left.items() if name not in silent}
+    ranks = sum(left.values())
+    return replace(request, ranks=ranks, hosts=launcher.hosts(left), hostfile=None)
+
+
+def silent_hosts(request: Request, launcher: Mpiexec, names: Iterable[str]) -> list[str]:
+    """Those of some hosts on which the launcher can start no process."""
+
+    def asking(name: str) -> list[str]:
+        return launcher.command(1, ["true"], hosts=name, more=request.mpiexec_options)
+
+    return unreachable(names, asking, {**os.environ, **launcher.environment()})
+
+
+def run_job(request: Request, launcher: Mpiexec) -> tuple[int, Relay | None]:
+    """Start the ranks once: the exit code of the job, and what is known of its end."""
+    assert request.ranks is not None
     mark = secrets.token_hex(16)
     profile = None if request.profile is None else os.path.abspath(request.profile)
     terminal = sys.stderr.isatty() and not request.all_output
     for_ranks = json.dumps(
-        {"all_output": request.all_output, "profile": profile, "terminal": terminal}
+        {
+            "all_output": request.all_output,
+            "profile": profile,
+            "terminal": terminal,
+            "signs": limit() / SIGNS,
+        }
     )
     # A printed command will run by itself, without this process.
     forwarded = [] if request.print_command else launcher.forwarded(startup.MARK)
@@ -233,9 +287,9 @@ def run_ranks(request: Request) -> int:
     )
     if request.print_command:
         print(shlex.join(command))
-        return 0
+        return 0, None
     environment = {**os.environ, **launcher.environment(), startup.MARK: mark}
-    relay = Relay(request.ranks, mark, request.all_output)
+    relay = Relay(request.ranks, mark, request.all_output, partial(silent_hosts, request, launcher))
     if request.profile is not None:
-        return run_profiled(request.profile, lambda: relay.run(command, environment))
-    return relay.run(command, environment)
+        return run_profiled(request.profile, lambda: relay.run(command, environment)), relay
+    return relay.run(command, environment), relay

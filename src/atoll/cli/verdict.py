@@ -16,6 +16,9 @@ from typing import Any
 from .. import startup
 from ..comm import launcher
 
+OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
+"""Signals that come from outside of the program: no fault of its own sends them."""
+
 MOST_TRACEBACKS = 3
 """So many different tracebacks are printed whole; of the others, their last lines."""
 
@@ -55,6 +58,10 @@ class Verdict:
         """Ranks that have reported an intended end."""
         self.ends: dict[int, End] = {}
         """How ranks have ended, in order: that a rank ended is known before the launcher ends the others for it."""
+        self.lost: set[int] = set()
+        """Ranks that were killed from outside, or are on a host that is lost, before anything else had gone wrong."""
+        self.kept: set[int] = set()
+        """Ranks that have reported a new checkpoint."""
         self._groups: dict[tuple[str, int, str], Group] = {}
         self._said = 0
         self._traces = 0
@@ -92,11 +99,14 @@ class Verdict:
                 launcher.STARTING: self.starting,
                 launcher.TOGETHER: self.together,
                 launcher.ORDERLY: self.orderly,
+                launcher.KEPT: self.kept,
             }
             signs[fields["sign"].encode()].add(rank)
         elif kind == "end":
             code = os.waitstatus_to_exitcode(fields["status"])
             end = End(rank, 128 - code if code < 0 else code, max(-code, 0), fields["told"])
+            if end.signal in OUTSIDE and not end.told:
+                self._lose([rank])
             self.ends.setdefault(rank, end)
         else:
             self._report(kind, rank, fields["code"], fields["text"])
@@ -110,6 +120,15 @@ class Verdict:
     def waited(self, ranks: Sequence[int], text: str) -> None:
         """Ranks have waited too long, as ``text`` says, and cannot report it themselves."""
         self._groups["wait", 1, text] = Group("wait", 1, text, list(ranks))
+
+    def unreachable(self, ranks: Sequence[int], text: str) -> None:
+        """Ranks are lost with their host."""
+        self._lose(ranks)
+        self.waited(ranks, f"cannot be reached any more: {text}")
+
+    def _lose(self, ranks: Sequence[int]) -> None:
+        if self.lost or not self.decided:
+            self.lost.update(ranks)
 
     def reports(self) -> str:
         """What the ranks have reported since the last time, equal reports once."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..comm import launcher
 from ..comm.world import World, current_world
 from ..errors import FileFormatError
 from ..lazy.spread import in_step
@@ -80,6 +81,8 @@ def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: An
                 },
             }  # fmt: skip
             writer.finish((DESCRIPTION, json.dumps(facts).encode()))
+    if world.rank == 0:
+        launcher.tell(launcher.KEPT)
     done(world.communicator, lambda: _forget(folder, number - keep), "checkpoint")
     return target
 
