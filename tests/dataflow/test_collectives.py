@@ -7,6 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import dataflow as df
+from atoll.comm.dry_run import dry_run_world
 
 
 @pytest.mark.ranks(1, 2, 3, distributes=False)
@@ -40,6 +41,22 @@ def test_collectives(rank: int, size: int) -> None:
     numpy.testing.assert_array_equal(found["rows"], numpy.stack([t[rank] for t in tables]))
     bits = np.world.communicator.allgather(found["total"])
     assert (bits == bits[0]).all()
+
+
+@pytest.mark.parametrize("size", [100, 10_000, 1_000_000])
+def test_messages_grow_with_the_logarithm_of_the_ranks(size: int) -> None:
+    """Counted on one rank of a world that does not exist."""
+    with dry_run_world(size // 3, size) as world:
+        x = df.make_placeholder("x", (2,))
+        outputs = {
+            "total": df.make_distributed_allreduce(x, "t", mpi_communicator=world),
+            "all": df.make_distributed_allgather(x, "a", mpi_communicator=world),
+        }
+        parts = df.find_distributed_partition(None, outputs).parts.values()
+        rounds = (size - 1).bit_length()
+        assert sum(len(part.name_to_recv_node) for part in parts) <= 2 * rounds + 1
+        assert sum(len(part.name_to_send_nodes) for part in parts) <= 2 * rounds + 1
+        assert len(parts) <= 2 * rounds + 2
 
 
 def test_bad_arguments_are_named() -> None:

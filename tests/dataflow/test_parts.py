@@ -11,14 +11,12 @@ from enum import Enum
 from pathlib import Path
 
 import numpy
-import pytest
 
 import atoll as np
 from atoll import dataflow as df
 from atoll.comm.simulated import Simulation, run
 from atoll.config import config
 from atoll.dataflow.messages import tag_bytes
-from atoll.dataflow.partition import classes_of
 
 from .test_random_graphs import play
 
@@ -120,18 +118,6 @@ def test_independent_chains_do_not_wait_for_each_other() -> None:
         partition, None, None, None, input_args={"x": numpy.zeros(3)}
     )
     assert found["a"][0] == found["b"][0] == 14
-
-
-@pytest.mark.parametrize("count", [1, 7, 40, 2500])
-def test_classes_of_receives(count: int) -> None:
-    """Receives are together exactly if no end tells them apart."""
-    random = numpy.random.default_rng(count)
-    bits = random.random((1200 if count < 1000 else 3, count)) < 0.5
-    bits = bits[:, random.integers(0, count, count)]
-    masks = [sum(1 << int(k) for k in numpy.flatnonzero(row)) for row in bits]
-    seen: dict[bytes, int] = {}
-    expected = [seen.setdefault(bits[:, k].tobytes(), len(seen)) for k in range(count)]
-    assert classes_of(count, masks) == expected
 
 
 class Colour(Enum):

@@ -3,8 +3,8 @@
 All ranks must call an MPI collective in one order, which a partial order of parts cannot guarantee. So these are graphs
 of sends and receives: they obey the rule of parts, overlap with independent work, and are verified like every other
 message. An allreduce doubles the distance of its partners in each of log2(P) rounds (ranks beyond a power of two send
-their value to a partner first); both partners compute the same sum, so all ranks get the same bits. The others send
-each rank its share directly. ``comm_tag`` distinguishes collectives; all ranks pass the same.
+their value to a partner first); both partners compute the same sum, so all ranks get the same bits. An allgather
+doubles the values that a rank holds in each of log2(P) rounds. An all-to-all sends each rank its row directly. ``comm_tag`` distinguishes collectives; all ranks pass the same.
 """
 
 from __future__ import annotations
@@ -66,9 +66,19 @@ def make_distributed_allgather(
 ) -> Any:
     """Every rank's ``data``, stacked along a new first axis in the order of the ranks."""
     world = world_of(mpi_communicator)
-    value = snapshot(data)
-    tag = (comm_tag, "allgather")
-    return _exchanged([value] * world.size, value, world.rank, tag)
+    rank, size = world.rank, world.size
+    held = snapshot(data)[None, ...]
+    count = 1
+    while (
+        count < size
+    ):  # the values of this rank and the next ones, of which another rank has as many
+        sent = held[: min(count, size - count)]
+        tag = (comm_tag, "allgather", count)
+        got = make_distributed_recv((rank + count) % size, tag, sent.shape, sent.dtype)
+        both = names["concatenate"]([held, got])
+        held = staple_distributed_send(sent, (rank - count) % size, tag, both)
+        count += len(sent)
+    return names["roll"](held, rank, axis=0)
 
 
 def make_distributed_alltoall(
@@ -82,17 +92,12 @@ def make_distributed_alltoall(
             f"make_distributed_alltoall: data has shape {value.shape}; there must be a row for each of the "
             f"{world.size} ranks"
         )
-    rows = [value[p, ...] for p in range(world.size)]
-    return _exchanged(rows, rows[world.rank], world.rank, (comm_tag, "alltoall"))
-
-
-def _exchanged(rows: list[Any], mine: Any, rank: int, tag: Hashable) -> Any:
-    """What arrives when each row goes to the rank of its number."""
+    tag = (comm_tag, "alltoall")
     arrived: list[ndarray] = []
-    for other, row in enumerate(rows):
-        if other == rank:
-            arrived.append(mine)
-        else:
-            got = make_distributed_recv(other, tag, mine.shape, mine.dtype)
-            arrived.append(staple_distributed_send(row, other, tag, got))
+    for other in range(world.size):
+        row = value[other, ...]
+        if other != world.rank:
+            got = make_distributed_recv(other, tag, row.shape, row.dtype)
+            row = staple_distributed_send(row, other, tag, got)
+        arrived.append(row)
     return names["stack"](arrived)

@@ -113,7 +113,7 @@ class Plan:
         order = _urgent_first(ordered)
         number = {part.pid: k for k, part in enumerate(order)}
         self.reader = {name: k for k, part in enumerate(order) for name in part.name_to_recv_node}
-        self.results = {n: _result(partition, n) for n in partition.overall_output_names}
+        self.results = _results(partition)
         uses: dict[str, int] = {}
         for part in order:
             for name in part.all_input_names():
@@ -334,26 +334,35 @@ def _urgent_first(order: list[DistributedGraphPart]) -> list[DistributedGraphPar
     return [order[k] for k in sorted(range(len(order)), key=lambda k: (k not in urgent, k))]
 
 
-def _result(partition: DistributedGraphPartition, name: str) -> Any:
-    """Where an overall output comes from: a name, or data."""
-    if any(name in part.output_names for part in partition.parts.values()):
-        return name
-    node = partition.name_to_output[name]._node()
-    if node.weight >= 0:
-        return node.value.array
-    origin = origin_of(node)
-    if isinstance(origin, Data):
-        return origin.array
-    if isinstance(origin, Input):
-        return origin.key
-    if isinstance(origin, Receive):
-        for part in partition.parts.values():
-            for received_name, here in part.name_to_recv_node.items():
-                if (here.src_rank, here.comm_tag) == (origin.src_rank, origin.comm_tag):
-                    return received_name
-    raise PartitionInducedCycleError(
-        f"execute_distributed_partition: no part computes the output {name!r}; outputs must be names of the partition"
-    )
+def _results(partition: DistributedGraphPartition) -> dict[str, Any]:
+    """Where each overall output comes from: a name, or data."""
+    parts = partition.parts.values()
+    computed = {name for part in parts for name in part.output_names}
+    arrives = {
+        (node.src_rank, node.comm_tag): name
+        for part in parts
+        for name, node in part.name_to_recv_node.items()
+    }
+    results: dict[str, Any] = {}
+    for name in partition.overall_output_names:
+        if name in computed:
+            results[name] = name
+            continue
+        node = partition.name_to_output[name]._node()
+        origin = origin_of(node)
+        if node.weight >= 0:
+            results[name] = node.value.array
+        elif isinstance(origin, Data):
+            results[name] = origin.array
+        elif isinstance(origin, Input):
+            results[name] = origin.key
+        elif isinstance(origin, Receive) and (origin.src_rank, origin.comm_tag) in arrives:
+            results[name] = arrives[origin.src_rank, origin.comm_tag]
+        else:
+            raise PartitionInducedCycleError(
+                f"execute_distributed_partition: no part computes the output {name!r}; outputs must be names of the partition"
+            )
+    return results
 
 
 def execute_distributed_partition(

@@ -18,18 +18,21 @@ does, so the rule holds; unions grow along edges, so W does. An exchange with si
 that depend on no receive do not wait; and receives that feed different sends are never waited for together without
 need.
 
-Four passes compute it, none of them recursive: (1) nodes in order, (2) R as bits over the receives, which gives the
-classes, (3) W as bits over the classes, which gives the groups, (4) names for values that cross between groups, and the
-expressions again in terms of those names.
+A partial result of little work, such as a sum of two of ten arrays that arrive, is not worth a part: what only later parts
+read may wait with the first of them, W(v), if that is within W of the others. The rule still holds, because u feeds only
+the sends that v and the others feed. A part is dissolved so if no send, no output, no call of NumPy and no more than a few
+elements are in it, and if it waits for something itself: what waits for nothing is computed while messages travel.
+
+Four passes compute it, none of them recursive: (1) nodes in order, (2) the ends that each receive feeds, which gives the
+classes, (3) W, which gives the groups (see ``waits``), (4) names for values that cross between groups, and the expressions
+again in terms of those names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from ..errors import a_type
 from ..graph.node import Node, in_order
@@ -48,8 +51,7 @@ from .nodes import (
     sends_of,
 )
 from .records import DistributedGraphPart, DistributedGraphPartition
-
-_ROWS_AT_ONCE = 1024
+from .waits import Waits
 
 
 class Graph:
@@ -97,54 +99,18 @@ class Graph:
         """The node whose value this one has."""
         return self.same.get(id(node), node)
 
+    def operands(self, node: Node) -> Iterator[Node]:
+        """The nodes that a node reads and that wait for values."""
+        for arg in node.args:
+            if type(arg) is Node and arg.weight < 0:
+                yield self.same.get(id(arg), arg)
+
 
 def origin_of(node: Node) -> Any:
     """Where the value of a leaf comes from; ``None`` for what is computed."""
     if not node.op.is_deferred or isinstance(node.params[0], Call):
         return None
     return node.params[0]
-
-
-def _propagate(graph: Graph, start: Mapping[int, int]) -> dict[int, int]:
-    """For each node, the union of what ``start`` gives its leaves. Equal unions are one object."""
-    masks: dict[int, int] = dict(start)
-    known: dict[int, int] = {}
-    get, same = masks.get, graph.same
-    for node in graph.order:
-        key = id(node)
-        if key in start:
-            continue
-        mask = 0
-        for arg in node.args:
-            if type(arg) is Node and arg.weight < 0:
-                other = get(id(same.get(id(arg), arg)), 0)
-                if other is not mask:
-                    mask |= other
-        if mask:
-            masks[key] = known.setdefault(mask, mask)
-    return masks
-
-
-def classes_of(count: int, needs: Iterable[int]) -> list[int]:
-    """Number the receives so that those which occur in the same ``needs`` have the same number."""
-    rows = list(dict.fromkeys(needs))
-    number = np.zeros(count, np.int64)
-    width = (count + 7) // 8
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[start : start + _ROWS_AT_ONCE]
-        held = np.frombuffer(b"".join(mask.to_bytes(width, "little") for mask in some), np.uint8)
-        bits = np.unpackbits(held.reshape(len(some), width), axis=1, bitorder="little")[:, :count]
-        columns = np.packbits(bits, axis=0).T
-        together = np.ascontiguousarray(
-            np.concatenate([number.view(np.uint8).reshape(count, 8), columns], axis=1)
-        )
-        _, number = np.unique(
-            together.view(np.dtype((np.void, together.shape[1])))[:, 0], return_inverse=True
-        )
-        number = np.ascontiguousarray(number, np.int64)
-    # by first appearance
-    seen: dict[int, int] = {}
-    return [seen.setdefault(k, len(seen)) for k in number.tolist()]
 
 
 class _Group:
@@ -187,7 +153,10 @@ class _Partitioner:
         self.input_nodes: dict[str, Node] = {}
         self._inputs()
         self.names: dict[int, str] = {}
-        self.waits = self._waits()
+        waits = Waits(
+            graph.order, graph.operands, self.receives, [*self.send_data, *wanted.values()]
+        )
+        self.waits, self.sets = waits.of, waits.sets
         self.groups: dict[int, _Group] = {}
         self.counts = {"recv": 0, "send": 0, "part": 0}
 
@@ -204,19 +173,6 @@ class _Partitioner:
                         f"find_distributed_partition: two placeholders are called {origin.key!r}, one of shape {other.geometry.shape} and dtype {other.geometry.dtype}, the other of shape {node.geometry.shape} and dtype {node.geometry.dtype}; give each its own name"
                     )
                 self.taken.add(origin.key)
-
-    def _waits(self) -> dict[int, int]:
-        """W of each node, as bits over classes of receives."""
-        receives = self.receives
-        if not receives:
-            return {}
-        truly = _propagate(self.graph, {id(n): 1 << k for k, n in enumerate(receives)})
-        ends = [*self.send_data, *self.wanted.values()]
-        self.classes = classes_of(len(receives), [truly.get(id(n), 0) for n in ends])
-        return _propagate(
-            self.graph,
-            {id(n): 1 << c for n, c in zip(receives, self.classes, strict=True)},
-        )
 
     def _name(self, kind: str) -> str:
         while True:
@@ -242,7 +198,7 @@ class _Partitioner:
         homes = self._homes_of_receives(computed)
         if not self.groups:
             self._group(0)
-        order = sorted(self.groups, key=lambda wait: wait.bit_count())  # stable: by appearance
+        order = sorted(self.groups, key=self.sets.count)  # stable: by appearance
         self.pids: dict[int, int] = {wait: pid for pid, wait in enumerate(order)}
         for node, wait in zip(self.receives, homes, strict=True):
             name = self.names[id(node)] = self._name("recv")
@@ -275,8 +231,8 @@ class _Partitioner:
             if home is None:
                 home = wait
                 if wait not in groups and wait in readers:
-                    first = min(readers[wait], key=lambda w: w.bit_count())
-                    if all(first & other == first for other in readers[wait]):
+                    first = min(readers[wait], key=self.sets.count)
+                    if all(self.sets.includes(other, first) for other in readers[wait]):
                         home = first
                 chosen[wait] = home
                 self._group(home)
