@@ -25,11 +25,11 @@ def test_sets_are_those_of_python(limit: int) -> None:
         if dice.random() < 0.3:
             element = dice.randrange(limit)
             known[sets.single(element)] = frozenset([element])
-        one, other = dice.choice(list(known)), dice.choice(list(known))
-        assert sets.includes(one, other) == (known[one] >= known[other])
-        both = known[one] | known[other]
-        assert known.setdefault(sets.union(one, other), both) == both
-        assert sets.count(sets.union(one, other)) == len(both)
+        first, second = dice.choice(list(known)), dice.choice(list(known))
+        assert sets.includes(first, second) == (known[first] >= known[second])
+        both = known[first] | known[second]
+        assert known.setdefault(sets.union(first, second), both) == both
+        assert sets.count(sets.union(first, second)) == len(both)
     assert len(set(known.values())) == len(known)  # equal sets have equal numbers
 
 

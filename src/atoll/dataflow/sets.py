@@ -57,11 +57,11 @@ class Sets:
         key = (first, second) if first < second else (second, first)
         known = self._unions.get(key)
         if known is None:
-            one, other = self._trees[first], self._trees[second]
-            if type(one) is int:
-                known = self._number(one | other, (one | other).bit_count())
+            left, right = self._trees[first], self._trees[second]
+            if type(left) is int:
+                known = self._number(left | right, (left | right).bit_count())
             else:
-                low, high = self.union(one[0], other[0]), self.union(one[1], other[1])
+                low, high = self.union(left[0], right[0]), self.union(left[1], right[1])
                 known = self._number((low, high), self._counts[low] + self._counts[high])
             self._unions[key] = known
         return known
