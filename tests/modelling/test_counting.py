@@ -6,8 +6,9 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm import simulated
+from atoll.comm import counting, simulated
 from atoll.comm.counting import Sent, Together
+from atoll.errors import CommunicationError
 from atoll.modelling import counted
 from atoll.modelling.counting import Evaluated
 from atoll.modelling.work import Work
@@ -61,7 +62,6 @@ PROGRAMS = {
     "product": several(lambda a: a @ a, N, N),
     "rows": several(lambda a: a.sum(0) + 1, N, N),
     "scan": several(np.cumsum, N * N),
-    "sort": several(np.sort, N * N),
     "transform": several(np.fft.fft2, N, N),
     "reshaped": several(lambda a: a.reshape(N * 2, N // 2) + 1, N, N),
 }
@@ -91,6 +91,36 @@ def test_the_counts_are_those_of_a_real_step(program):
             together = sum(isinstance(event, Together) for event in events)
             told = len(sent), sum(event.nbytes for event in sent), together
             assert told == done[rank], (size, rank)
+
+
+@pytest.mark.parametrize("function", [np.sort, np.argsort])
+def test_a_sort_sends_what_values_at_random_would(function):
+    def program():
+        a = np.random.default_rng(1).random(20_000)
+        while True:
+            yield function(a)._cell.settle()
+
+    for size in (2, 4):
+        done = simulated.Simulation(size).run(real, program)
+        for rank in range(size):
+            with np.config(small=0, everywhere=0):
+                events = counted(program, rank, size)
+            sent = [event for event in events if isinstance(event, Sent) and event.leaves]
+            messages, nbytes, together = done[rank]
+            assert len(sent) == messages
+            assert sum(event.nbytes for event in sent) == pytest.approx(nbytes, rel=0.1)
+            assert abs(sum(isinstance(event, Together) for event in events) - together) <= 2
+
+
+def test_what_values_decide_does_not_go_on_for_ever(monkeypatch):
+    monkeypatch.setattr(counting, "ROUNDS", 20)
+
+    def program():
+        for _ in range(100):
+            np.world.barrier()
+
+    with pytest.raises(CommunicationError, match="values of arrays decide how many"):
+        counted(program, 0, 2)
 
 
 def test_what_a_rank_does_grows_with_its_share_alone():

@@ -12,9 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..errors import CommunicationError
 from .communicator import Array, Request, check_rows
 from .dry_run import DryRunCommunicator
 from .single import SingleRequest
+
+ROUNDS = 10_000
+"""After so many operations of all ranks in a row, their values must decide when there are enough, and a dry run has no values."""
 
 
 class Sent(NamedTuple):
@@ -48,6 +52,8 @@ class CountingCommunicator(DryRunCommunicator):
         self.log.windows = size > 1
         self.events: list[Any] = [] if events is None else events
         """What happened, in order; upper layers add what is computed in between."""
+        self.rounds = 0
+        """How many operations of all ranks there were since an upper layer has set it to 0."""
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
         self.check_peer(dest)
@@ -69,6 +75,12 @@ class CountingCommunicator(DryRunCommunicator):
 
     def _together(self, operation: str, what: str, nbytes: int, result: Any) -> Request:
         self.events.append(Together(operation, nbytes, self.size))
+        self.rounds += 1
+        if self.rounds > ROUNDS:
+            raise CommunicationError(
+                f"model: after {ROUNDS} operations of all ranks for {what or operation} there is no end: the values of arrays "
+                "decide how many there are, and a model has no values; leave this out of the program, or run it"
+            )
         return SingleRequest(self, operation, what=what, result=result)
 
     def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:

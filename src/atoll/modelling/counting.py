@@ -35,6 +35,7 @@ from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
 from ..lazy.shared_calls import counted
 from ..plan.launches import Launch
+from .expected import EXPECTED
 from .work import Work, named, of_call, weight
 
 FEW = 1 << 12
@@ -137,6 +138,8 @@ class Counter:
         asked = site_text(pending[-1].site) if pending[-1].site else ""
         for step in program.steps:
             self._count(step, state, notes, sites, asked)
+        if self.world.size > 1:
+            self.communicator.rounds = 0
         order, kept = lookup.order, program.kept
         del registers, lookup
         for place, register in zip(kept, program.outputs, strict=True):
@@ -208,11 +211,14 @@ class Counter:
         sent = step.call.traffic()
         name = step.call.function.name
         self.events.append(_together(step, notes, self.world.size, asked))
+        rule = EXPECTED.get(name)
         if sent is not None:
             for peer, nbytes in sent.items():
                 self.events += [Sent(False, peer, nbytes), Sent(True, peer, nbytes)]
             self.events.append(Waited())
-        if sent is not None or self.preparing:
+        elif rule is not None:
+            self.events += rule(step.call, self.world)
+        if sent is not None or rule is not None or self.preparing:
             state.registers[step.register] = _some(step.geometry)
             return
         shares = [_nbytes(notes[source].local) for source in step.sources]

@@ -1,0 +1,225 @@
+"""What ``atoll.model`` expects of a step, against what the step takes, on ranks of this machine.
+
+    python benchmarks/model.py [names...] [--ranks 1,2] [--machine FILE] [--smoke] [--json FILE]
+
+Measures this machine (or reads FILE, which ``atoll machine FILE`` has written), models each program on it, and runs the program on
+as many ranks with one thread each. ``measured`` is the best time of a few steps, until the slowest rank is done; ``ratio`` is what
+the model expects over that. The largest part of the expected time is named. More ranks than cores take turns, and wait for each
+other by the slices of the operating system: what the model says of them is rough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import atoll as np
+from atoll.cli.mpiexec import find
+from atoll.config import config
+from atoll.modelling import Estimate, Machine
+from atoll.modelling.machines import machine_of
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def laplace(n: int) -> Iterator[Any]:
+    """Jacobi steps with the norm of the change: GAiN's paper's program."""
+    u, step = np.zeros((n, n)), 1 / (n - 1)
+    u[0] = np.linspace(0, 1, n) ** 2
+    while True:
+        old = u.copy()
+        u[1:-1, 1:-1] = (
+            (u[:-2, 1:-1] + u[2:, 1:-1]) * step**2 + (u[1:-1, :-2] + u[1:-1, 2:]) * step**2
+        ) * (0.25 / step**2)
+        v = (u - old).flat
+        yield float(np.sqrt(np.dot(v, v)))
+
+
+def cg(n: int) -> Iterator[Any]:
+    """A conjugate gradient of the discrete Laplacian."""
+    x, r = np.zeros((n, n)), np.ones((n, n))
+    p, rho = r.copy(), float(n * n)
+    while True:
+        q = 4 * p
+        q[1:] -= p[:-1]
+        q[:-1] -= p[1:]
+        q[:, 1:] -= p[:, :-1]
+        q[:, :-1] -= p[:, 1:]
+        alpha = rho / (p * q).sum()
+        x += alpha * p
+        r -= alpha * q
+        before, rho = rho, (r * r).sum()
+        p = r + (rho / before) * p
+        yield float(rho)
+
+
+def heat3d(n: int) -> Iterator[Any]:
+    """Diffusion in three dimensions."""
+    u = np.zeros((n, n, n))
+    u[n // 3] = 1.0
+    while True:
+        core = u[1:-1, 1:-1, 1:-1]
+        around = u[:-2, 1:-1, 1:-1] + u[2:, 1:-1, 1:-1] + u[1:-1, :-2, 1:-1] + u[1:-1, 2:, 1:-1]
+        around = around + u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:]
+        u[1:-1, 1:-1, 1:-1] = core + 0.1 * (around - 6 * core)
+        yield None
+
+
+def formula(n: int) -> Iterator[Any]:
+    """Long formulas of each element, and their largest value."""
+    x, y = np.linspace(0, 1, n * n), np.linspace(1, 2, n * n)
+    while True:
+        z = x
+        for _ in range(12):
+            z = z * y + x
+        yield float(z.max())
+
+
+def matmul(n: int) -> Iterator[Any]:
+    """A product of matrices."""
+    a, b = np.ones((n, n)), np.ones((n, n))
+    while True:
+        c = a @ b
+        yield float(c[0, 0])
+
+
+def sort(n: int) -> Iterator[Any]:
+    """Random numbers in order."""
+    a = np.random.default_rng(1).random(n * n)
+    while True:
+        b = np.sort(a)
+        yield float(b[0])
+
+
+PROGRAMS: dict[str, tuple[Callable[[int], Iterator[Any]], tuple[int, ...]]] = {
+    "laplace": (laplace, (600, 1500, 4000)),
+    "cg": (cg, (600, 1500, 3000)),
+    "heat3d": (heat3d, (100, 200)),
+    "formula": (formula, (1000, 2000)),
+    "matmul": (matmul, (1000, 2000)),
+    "sort": (sort, (1000, 2000)),
+}
+SMOKE = {"laplace": 40, "cg": 40, "heat3d": 12, "formula": 40, "matmul": 30, "sort": 40}
+
+
+def run(name: str, n: int, seconds: float) -> float:
+    """The seconds of a step on these ranks, the best of many."""
+    program = PROGRAMS[name][0](n)
+    communicator = np.world.communicator
+    for _ in range(6):
+        next(program)
+    np.sync()
+    # all ranks make as many rounds
+    start = time.perf_counter()
+    next(program)
+    np.sync()
+    once = max(communicator.allgather_object(time.perf_counter() - start))
+    steps = max(1, int(0.02 / once))
+    best = float("inf")
+    for _ in range(max(3, min(40, int(seconds / (once * steps))))):
+        communicator.barrier()
+        start = time.perf_counter()
+        for _ in range(steps):
+            next(program)
+        np.sync()
+        best = min(best, max(communicator.allgather_object(time.perf_counter() - start)) / steps)
+    return best
+
+
+def started(name: str, n: int, ranks: int, seconds: float, smoke: bool) -> float:
+    """The same, on so many ranks of their own."""
+    command = [sys.executable, str(Path(__file__)), "--run", name, str(n), str(seconds)]
+    if smoke:
+        command.append("--smoke")
+    environment = {**os.environ, "ATOLL_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if ranks > 1:
+        launcher = find()
+        command = launcher.command(ranks, command)
+        environment |= launcher.environment()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise SystemExit(f"{name} on {ranks} ranks failed:\n{done.stderr[-2000:]}")
+    return float(done.stdout.split()[-1])
+
+
+def expected(name: str, n: int, ranks: int, machine: Machine) -> Estimate:
+    """What the model says."""
+    program = PROGRAMS[name][0]
+
+    def steps() -> Iterator[Any]:
+        yield from program(n)
+
+    return np.model(steps, ranks, machine)
+
+
+def here() -> Machine:
+    """This machine as it is now."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "here.json"
+        command = [sys.executable, "-m", "atoll", "machine", str(path)]
+        subprocess.run(command, capture_output=True, timeout=300, check=True)
+        return machine_of(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help=f"some of {', '.join(PROGRAMS)}")
+    parser.add_argument("--ranks", default="1,2", help="how many ranks, separated by commas")
+    parser.add_argument("--seconds", type=float, default=4.0, help="for each measurement")
+    parser.add_argument("--machine", help="a file of `atoll machine`, or the name of a machine")
+    parser.add_argument("--json", type=Path, help="the file to write the rows to")
+    parser.add_argument("--smoke", action="store_true", help="measure hardly anything")
+    parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    with config(small=0, everywhere=0) if options.smoke else config():
+        if options.run:
+            name, n, seconds = options.run
+            best = run(name, int(n), float(seconds))
+            if np.world.rank == 0:
+                print(best)
+            return
+        rows = compared(options)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def compared(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of the table, printed as they come."""
+    machine = (
+        machine_of(options.machine or "workstation") if options.machine or options.smoke else here()
+    )
+    print(
+        f"{'program':9}{'n':>6}{'ranks':>6}{'measured':>11}{'expected':>11}{'ratio':>7}  bound by",
+        flush=True,
+    )
+    rows = []
+    for name in options.names or PROGRAMS:
+        for n in [SMOKE[name]] if options.smoke else PROGRAMS[name][1]:
+            for ranks in map(int, options.ranks.split(",")):
+                estimate = expected(name, n, ranks, machine)
+                took = started(
+                    name, n, ranks, 0.0 if options.smoke else options.seconds, options.smoke
+                )
+                row = {
+                    "program": name, "n": n, "ranks": ranks, "measured": took, "expected": estimate.seconds,
+                    "ratio": estimate.seconds / took, "bound": estimate.bound, "parts": estimate.parts,
+                }  # fmt: skip
+                rows.append(row)
+                print(
+                    f"{name:9}{n:>6}{ranks:>6}{took * 1e3:>8.3f} ms{estimate.seconds * 1e3:>8.3f} ms{row['ratio']:>7.2f}  "
+                    f"{estimate.bound}",
+                    flush=True,
+                )
+    return rows
+
+
+if __name__ == "__main__":
+    main()
