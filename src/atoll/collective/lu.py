@@ -45,7 +45,7 @@ class Factors:
         """Factor. Collective."""
         length, size = section.shape[0], section.communicator.size
         grid = process_grid(size)
-        self.matrix = matrix = GridMatrix(section, grid, panel_width(length, grid))
+        self.matrix = matrix = GridMatrix(section, grid, panel_width((length, length), grid))
         self.block = matrix.block
         self.beside: GridMatrix | None = None
         if right is not None:

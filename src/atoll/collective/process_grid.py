@@ -55,7 +55,7 @@ class Line:
             few = min(step, size - step)
             arriving = np.empty((ends[step + few] - ends[step], *part.shape[1:]), part.dtype)
             # The rank ``step`` places before this one receives the rows of its own places ``step`` to ``step + few``.
-            self._exchange(held[: ends[few]], place - step, arriving, place + step, what)
+            self.message(held[: ends[few]], place - step, arriving, place + step, what)
             held = np.concatenate([held, arriving])
             step += few
         first = ends[size - place]
@@ -77,12 +77,12 @@ class Line:
             step = 1 << level
             if self.place % (2 * step) == step:
                 if height[self.place]:
-                    self._exchange(part, self.place - step, None, 0, what)
+                    self.message(part, self.place - step, None, 0, what)
                 continue
             source = self.place + step
             if self.place % (2 * step) == 0 and source < len(self) and height[source]:
                 arriving = np.empty((height[source], *part.shape[1:]), part.dtype)
-                self._exchange(None, 0, arriving, source, what)
+                self.message(None, 0, arriving, source, what)
                 part = join(level, np.concatenate([part, arriving]))
         return part
 
@@ -91,10 +91,10 @@ class Line:
         part, step = np.ascontiguousarray(part), 1
         while step < len(self):
             if self.place % (2 * step) == step:
-                self._exchange(part, self.place - step, None, 0, what)
+                self.message(part, self.place - step, None, 0, what)
             elif self.place % (2 * step) == 0 and self.place + step < len(self):
                 arriving = np.empty_like(part)
-                self._exchange(None, 0, arriving, self.place + step, what)
+                self.message(None, 0, arriving, self.place + step, what)
                 part += arriving
             step *= 2
         return self.share(part, 0, what)
@@ -102,7 +102,7 @@ class Line:
     def collect(self, part: Array, counts: Sequence[int], root: int, what: str) -> Array | None:
         """The rows of all ranks in order on the rank at place ``root``; ``None`` elsewhere."""
         if self.place != root:
-            self._exchange(part, root, None, 0, what)
+            self.message(part, root, None, 0, what)
             return None
         ends = np.cumsum([0, *counts]).tolist()
         whole = np.empty((ends[-1], *part.shape[1:]), part.dtype)
@@ -115,7 +115,7 @@ class Line:
         exchange(self.communicator, {}, pieces, what)
         return whole
 
-    def _exchange(
+    def message(
         self, going: Array | None, to: int, arriving: Array | None, source: int, what: str
     ) -> None:
         """One message to a place and one from a place; what is empty does not travel."""
@@ -173,29 +173,34 @@ class Sharing:
 
 
 @remembered
-def process_grid(size: int) -> tuple[int, int]:
-    """How many rows and columns of ranks a square matrix is divided over: as even as leaves out few ranks, no more columns."""
-    for columns in range(isqrt(size), 1, -1):
-        if size % columns <= size >> 4:
-            return size // columns, columns
+def process_grid(size: int, shape: tuple[int, int] = (1, 1)) -> tuple[int, int]:
+    """How many rows and columns of ranks a matrix is divided over: in its proportions as far as that leaves out few ranks."""
+    rows, columns = shape
+    for count in range(min(size, isqrt(size * columns // max(rows, 1))), 1, -1):
+        if size % count <= size >> 4:
+            return size // count, count
     return size, 1
 
 
 class GridMatrix:
-    """This rank's part of a matrix in blocks of ``width`` rows and columns that are distributed over a process grid.
+    """This rank's part of a matrix in blocks of ``height`` rows and ``width`` columns, distributed in turns over a process grid.
 
     A rank that is not in the grid has nothing; it takes no part but in what all ranks do.
     """
 
     __slots__ = (
-        "block", "column_line", "columns", "communicator", "grid", "layout", "place", "row_line", "rows", "width",
+        "block", "column_line", "columns", "communicator", "grid", "layout", "place", "row_line", "rows", "sizes", "width",
     )  # fmt: skip
 
-    def __init__(self, section: Section, grid: tuple[int, int], width: int) -> None:
+    def __init__(
+        self, section: Section, grid: tuple[int, int], width: int, height: int = 0
+    ) -> None:
         communicator = self.communicator = section.communicator
         self.width = width
         self.grid = grid
-        self.layout = block_cyclic(section.shape, grid, width, communicator.size)
+        self.sizes = height or width, width
+        """The rows and columns of a block."""
+        self.layout = block_cyclic(section.shape, grid, self.sizes, communicator.size)
         moved = redistributed(section, self.layout).block
         owned = moved.copy() if np.may_share_memory(moved, section.block) else moved
         self.block = np.ascontiguousarray(owned)
@@ -217,11 +222,12 @@ class GridMatrix:
 
     def owner(self, index: int, axis: int) -> int:
         """The row of the grid that has a row of the matrix, or the column that has a column of it."""
-        return index // self.width % self.grid[axis]
+        return index // self.sizes[axis] % self.grid[axis]
 
     def owners(self, indices: Array, axis: int) -> Array:
         """How many of these rows or columns of the matrix each row or column of the grid has."""
-        return np.bincount(indices // self.width % self.grid[axis], minlength=self.grid[axis])
+        homes = indices // self.sizes[axis] % self.grid[axis]
+        return np.bincount(homes, minlength=self.grid[axis])
 
     @property
     def section(self) -> Section:
@@ -233,14 +239,17 @@ class GridMatrix:
         return Line(self.communicator, range(self.communicator.size))
 
 
-def panel_width(length: int, grid: tuple[int, int]) -> int:
-    """How wide the blocks of a matrix of ``length`` rows are that is distributed over a grid: each rank gets several."""
-    return max(1, min(policy.limits.panel, length // (_BLOCKS * max(grid))))
+def panel_width(shape: tuple[int, int], grid: tuple[int, int]) -> int:
+    """How wide the blocks of a matrix are that is distributed over a grid: each rank gets several."""
+    fitting = min(extent // (_BLOCKS * count) for extent, count in zip(shape, grid, strict=True))
+    return max(1, min(policy.limits.panel, fitting))
 
 
-def block_cyclic(shape: tuple[int, ...], grid: tuple[int, int], width: int, size: int) -> Layout:
-    """Blocks of ``width`` rows and columns, to the rows and columns of a grid in turn."""
-    return Layout(shape, (Cyclic(width), Cyclic(width)), grid=grid, size=size)
+def block_cyclic(
+    shape: tuple[int, ...], grid: tuple[int, int], sizes: tuple[int, int], size: int
+) -> Layout:
+    """Blocks of some rows and columns, to the rows and columns of a grid in turn."""
+    return Layout(shape, tuple(map(Cyclic, sizes)), grid=grid, size=size)
 
 
 def heights(counts: Sequence[int], most: int) -> list[list[int]]:

@@ -1,58 +1,45 @@
-"""QR of matrices with distributed rows: reflections as LAPACK computes them, by a tree for each panel.
+"""QR of matrices on process grids: reflections as LAPACK computes them, by a tree for each panel.
 
-The matrix is factored in panels of a few columns, from left to right. For a panel, each rank factors its
-own rows, then pairs of ranks stack what they have of R and factor that, up to the first rank; the
+The matrix is factored in panels of a few columns, from left to right, by the column of the grid that has the panel. Each of its
+ranks factors its own rows, then pairs of ranks stack what they have of R and factor that, up to the first rank; the
 factors are multiplied on the way back down, so each rank gets its rows of Q.
 
 That Q has orthonormal columns, but not the signs that LAPACK would have found going down the whole panel. Its top
 square says which those are: reflections that bring Q to the identity have the same vectors as those
 of the panel. ``Q S - I = Y U``, with signs S, is a factorisation without pivots of that square, where
 each sign is known when its column's turn comes; Y are the vectors below a unit diagonal, and
-``T = -U inv(Y's square)^H`` makes ``I - Y T Y^H`` of them, the product of all reflections of the panel. With
-it the columns to the right are taken on, and later Q is made of the identity, from the last panel to the first.
+``T = -U inv(Y's square)^H`` makes ``I - Y T Y^H`` of them, the product of all reflections of the panel. Y and T travel along
+the rows of the grid, and products with Y are summed down its columns: so the columns to the right are updated, and later Q
+is made of the identity, from the last panel to the first.
 
-A rank holds its rows, a panel of them, and squares of a panel's width.
+A tall matrix is on a grid of one column: each rank has whole rows, and what it has of R fits into its share.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .. import policy
-from ..comm.communicator import Communicator
-from ..comm.in_step import allgather, bcast
-from ..exchange.messages import exchange
-from ..layout import Cyclic, Layout
-from .elements import everywhere
-from .moving import even_rows, redistributed, uneven_line
+from ..layout import Layout
+from .moving import redistributed, uneven_line
 from .operation import Form, collective, result_layout
+from .process_grid import (
+    GridMatrix,
+    Line,
+    block_cyclic,
+    heights,
+    panel_width,
+    process_grid,
+    take_off,
+)
 from .section import Section, empty, replicated
 
 Array = np.ndarray[Any, Any]
 _WHAT = "factors of rows"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Panel:
-    """The reflections of some columns of a matrix."""
-
-    start: int
-    stop: int
-    joined: Array
-    """T: what joins the vectors to the product of all of them; ``tau`` of each is its diagonal."""
-
-
-def panel_width(shape: tuple[int, int], size: int) -> int:
-    """How wide panels are: a square of that width is no larger than a share."""
-    rows, columns = shape
-    if is_one_panel(shape, size):
-        return columns
-    return max(1, min(policy.limits.panel, max(rows, columns) // size))
 
 
 def is_one_panel(shape: tuple[int, int], size: int) -> bool:
@@ -65,17 +52,17 @@ def is_tall(shape: tuple[int, int], size: int) -> bool:
     return shape[0] >= shape[1] * size
 
 
-def in_rows(section: Section) -> Section:
-    """The matrix with whole rows on each rank, in memory of its own: in even blocks if it is tall."""
+def on_grid(section: Section) -> GridMatrix:
+    """The matrix on a process grid: with whole rows on each rank, in their order, if it is tall."""
     rows, columns = section.shape
     size = section.communicator.size
-    layout = even_rows(section.shape, size)
-    if not is_tall((rows, columns), size):  # what is left of a square moves to the right, and down
-        width = min(panel_width((rows, columns), size), max(1, rows // size))
-        layout = Layout(section.shape, (Cyclic(width), "n"), size=size)
-    moved = redistributed(section, layout)
-    block = moved.block.copy() if moved.block is section.block else moved.block
-    return Section(np.ascontiguousarray(block), layout, section.communicator)
+    if is_tall((rows, columns), size):
+        width = max(1, min(policy.limits.panel, columns))
+        if is_one_panel((rows, columns), size):
+            width = columns
+        return GridMatrix(section, (size, 1), width, -(-rows // size))
+    grid = process_grid(size, (rows, columns))
+    return GridMatrix(section, grid, panel_width((rows, columns), grid))
 
 
 def _factors(shape: tuple[int, ...], mode: str, size: int) -> list[Layout]:
@@ -102,7 +89,7 @@ def qr(matrix: Section, mode: str, kind: np.dtype[Any], *, target: Layout) -> Se
     """What each rank has of Q and R (or of one of them, or of the vectors and ``tau``), one after the other."""
     layouts = _factors(matrix.shape, mode, target.processes)
     with np.errstate(all="ignore"):
-        results = factors_of(in_rows(matrix), mode)
+        results = factors_of(on_grid(matrix), mode)
     blocks = [
         redistributed(part, layout).block for part, layout in zip(results, layouts, strict=True)
     ]
@@ -110,22 +97,33 @@ def qr(matrix: Section, mode: str, kind: np.dtype[Any], *, target: Layout) -> Se
     return Section(line, target, matrix.communicator)
 
 
-def factors_of(matrix: Section, mode: str) -> list[Section]:
-    """Q and R (or one of them, or the vectors and ``tau``) of a matrix of :func:`in_rows`, which may be used up. Collective."""
-    rows, columns = matrix.shape
+def factors_of(matrix: GridMatrix, mode: str) -> list[Section]:
+    """Q and R (or one of them, or the vectors and ``tau``) of a matrix of :func:`on_grid`, which is used up. Collective."""
+    rows, columns = matrix.layout.shape
     communicator = matrix.communicator
     if mode in ("reduced", "r") and is_one_panel((rows, columns), communicator.size):
-        q, r = _by_a_tree(matrix.block, _counts(matrix, 0), communicator)
-        signs, _, _ = _signs_of(matrix.with_block(q), r)
+        line, counts = matrix.column_line, _counts(matrix, 0)
+        q, r = _by_a_tree(matrix.block, counts, line)
+        signs, _, _ = _signs_of(q, r, counts, 0, line)
         q *= signs
-        return [matrix.with_block(q), replicated(r * signs[:, None], communicator)][mode == "r" :]
-    panels = factored(matrix)
+        section = Section(q, matrix.layout, communicator)
+        return [section, replicated(r * signs[:, None], communicator)][mode == "r" :]
+    taus = factored(matrix)
     if mode == "raw":
-        tau = np.concatenate([panel.joined.diagonal() for panel in panels])
-        return [matrix.transposed((1, 0)), replicated(tau, communicator)]
+        tau = matrix.everyone().sum(_taus(matrix, taus), "the lengths of reflections")
+        return [matrix.section.transposed((1, 0)), replicated(tau, communicator)]
     shorter = rows if mode == "complete" else min(rows, columns)
     upper = upper_rows(matrix, shorter)
-    return [upper] if mode == "r" else [orthogonal(matrix, panels, shorter), upper]
+    return [upper] if mode == "r" else [orthogonal(matrix, taus, shorter), upper]
+
+
+def _taus(matrix: GridMatrix, joined: dict[int, Array]) -> Array:
+    """The scale of each reflection, on the first rank that has it."""
+    tau = np.zeros(min(matrix.layout.shape), matrix.block.dtype)
+    if matrix.is_member and matrix.place[0] == 0:
+        for start, square in joined.items():
+            tau[start : start + len(square)] = square.diagonal()
+    return tau
 
 
 @collective(
@@ -146,85 +144,121 @@ def factor_of_qr(
     return Section(block, target, line.communicator)
 
 
-def factored(matrix: Section) -> list[Panel]:
-    """Factor a matrix of :func:`in_rows` in place: R above the diagonal, vectors below it. Collective."""
-    rows, columns = matrix.shape
-    communicator, block = matrix.communicator, matrix.block
-    mine = matrix.region[0].array()
-    width = panel_width((rows, columns), communicator.size)
-    panels = []
-    for start in range(0, min(rows, columns), width):
-        stop = min(start + width, rows, columns)
-        first = int(np.searchsorted(mine, start))
-        q, r = _by_a_tree(block[first:, start:stop], _counts(matrix, start), communicator)
-        panel_of_q = matrix.sliced((slice(start, None), slice(start, stop))).with_block(q)
-        signs, upper, lower = _signs_of(panel_of_q, r)
-        joined = _joined(upper, lower)
-        q *= signs
-        below = int(np.searchsorted(mine, stop))
-        vectors = block[first:, start:stop]
-        vectors[below - first :] = _over(q[below - first :], upper)
-        held = mine[first:below] - start
-        vectors[: below - first] = (np.tril(lower, -1) + np.triu(r * signs[:, None]))[held]
-        panel = Panel(start, stop, joined)
-        panels.append(panel)
+def factored(matrix: GridMatrix) -> dict[int, Array]:
+    """Factor a matrix of :func:`on_grid` in place: R above the diagonal, vectors below it.
+
+    The result has T for each panel of this rank's column of the grid, by the panel's first column. Collective.
+    """
+    rows, columns = matrix.layout.shape
+    joined: dict[int, Array] = {}
+    if not matrix.is_member:
+        return joined
+    for start in range(0, min(rows, columns), matrix.width):
+        stop = min(start + matrix.width, rows, columns)
+        first = int(np.searchsorted(matrix.rows, start))
+        part = slice(*np.searchsorted(matrix.columns, (start, stop)).tolist())
+        if matrix.place[1] == matrix.owner(start, 1):
+            joined[start] = _panel_factored(matrix, start, stop, matrix.block[first:, part])
         if stop < columns:
-            right = block[first:, stop:]
-            _reflect(matrix, panel, right, turned=True)
-    return panels
+            square, vectors = _reflections(matrix, start, stop, joined)
+            right = matrix.block[first:, int(np.searchsorted(matrix.columns, stop)) :]
+            _reflect(matrix.column_line, vectors, square.conj().T, right)
+    return joined
 
 
-def orthogonal(matrix: Section, panels: Sequence[Panel], columns: int) -> Section:
-    """The first columns of Q of a factored matrix, with the owners of its rows. Collective."""
-    size = matrix.communicator.size
-    shape = matrix.shape[0], columns
-    layout = Layout.of([matrix.layout.axes[0], even_rows(shape, size).axes[1]], size, np.arange(size)[:, None])  # fmt: skip
-    basis = empty(layout, matrix.dtype, matrix.communicator)
-    mine = matrix.region[0].array()
-    basis.block[...] = 0
-    ones = np.flatnonzero(mine < columns)
-    basis.block[ones, mine[ones]] = 1
-    for panel in reversed(panels):
-        first = int(np.searchsorted(mine, panel.start))
-        _reflect(matrix, panel, basis.block[first:, panel.start :], turned=False)
+def _panel_factored(matrix: GridMatrix, start: int, stop: int, block: Array) -> Array:
+    """Factor a panel of this column of the grid in place; T."""
+    line, counts = matrix.column_line, _counts(matrix, start)
+    q, r = _by_a_tree(block, counts, line)
+    signs, upper, lower = _signs_of(q, r, counts, matrix.owner(start, 0), line)
+    q *= signs
+    mine = matrix.rows[len(matrix.rows) - len(block) :]
+    below = int(np.searchsorted(mine, stop))
+    block[below:] = _over(q[below:], upper)
+    top = np.tril(lower, -1) + np.triu(r * signs[:, None])
+    block[:below] = top[mine[:below] - start]
+    return _joined(upper, lower)
+
+
+def _reflections(
+    matrix: GridMatrix, start: int, stop: int, joined: dict[int, Array]
+) -> tuple[Array, Array]:
+    """T of a factored panel and this row's vectors, sent along the row of the grid."""
+    first, width, root = (
+        int(np.searchsorted(matrix.rows, start)),
+        stop - start,
+        matrix.owner(start, 1),
+    )
+    panel = np.empty((width + len(matrix.rows) - first, width), matrix.block.dtype)
+    if matrix.place[1] == root:
+        panel[:width] = joined[start]
+        low = int(np.searchsorted(matrix.columns, start))
+        vectors = panel[width:]
+        vectors[...] = matrix.block[first:, low : low + width]
+        head = matrix.rows[first : int(np.searchsorted(matrix.rows, stop)), None] - start
+        vectors[: len(head)] *= head > np.arange(width)
+        vectors[: len(head)] += head == np.arange(width)
+    matrix.row_line.share(panel, root, _WHAT)
+    return panel[:width], panel[width:]
+
+
+def orthogonal(matrix: GridMatrix, joined: dict[int, Array], columns: int) -> Section:
+    """The first columns of Q of a factored matrix, whose rows lie alike. Collective."""
+    rows, size = matrix.layout.shape[0], matrix.communicator.size
+    layout = block_cyclic((rows, columns), matrix.grid, matrix.sizes, size)
+    basis = empty(layout, matrix.block.dtype, matrix.communicator)
+    if not matrix.is_member:
+        return basis
+    numbers = basis.region[1].array()
+    basis.block[...] = matrix.rows[:, None] == numbers
+    for start in reversed(range(0, min(matrix.layout.shape), matrix.width)):
+        stop = min(start + matrix.width, *matrix.layout.shape)
+        square, vectors = _reflections(matrix, start, stop, joined)
+        first, left = np.searchsorted(matrix.rows, start), np.searchsorted(numbers, start)
+        _reflect(matrix.column_line, vectors, square, basis.block[first:, left:])
     return basis
 
 
-def upper_rows(matrix: Section, rows: int) -> Section:
+def upper_rows(matrix: GridMatrix, rows: int) -> Section:
     """R of a factored matrix: its first rows, without what is below the diagonal."""
-    top = matrix.sliced((slice(0, rows), slice(None)))
+    top = matrix.section.sliced((slice(0, rows), slice(None)))
     block = top.block.copy()
     if block.size:
-        mine = matrix.region[0].array()
-        columns = np.arange(matrix.shape[1])
-        block[mine[: len(block), None] > columns] = 0
+        block[matrix.rows[: len(block), None] > matrix.columns] = 0
     return top.with_block(block)
 
 
-def _counts(matrix: Section, start: int) -> list[int]:
-    """How many rows from ``start`` on each rank has."""
-    layout, rows = matrix.layout, matrix.shape[0]
-    return [len(layout.region(rank)[0].clipped(start, rows)) for rank in range(layout.processes)]
+def _counts(matrix: GridMatrix, start: int) -> list[int]:
+    """How many rows from ``start`` on each row of the grid has."""
+    axis, rows = matrix.layout.axes[0], matrix.layout.shape[0]
+    return [len(axis.owned(place).clipped(start, rows)) for place in range(matrix.grid[0])]
 
 
 def tall_r(matrix: Section) -> Array:
     """R, with some signs, of a matrix with whole rows on each rank that is tall; on every rank. Collective."""
-    heights = list(_heights(_counts(matrix, 0), matrix.shape[1]))
+    axis, size, columns = matrix.layout.axes[0], matrix.communicator.size, matrix.shape[1]
+    levels = heights([axis.count(rank) for rank in range(size)], columns)
 
     def factor(level: int, rows: Array) -> Array:
         r: Array = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
         return r
 
     mine = factor(0, matrix.block) if len(matrix.block) else matrix.block
-    return _upwards(mine, heights, matrix.communicator, factor)
+    line = Line(matrix.communicator, range(size))
+    return _of_first(line, line.upwards(mine, levels, factor, _WHAT))
 
 
-def _by_a_tree(
-    block: Array, counts: Sequence[int], communicator: Communicator
-) -> tuple[Array, Array]:
-    """This rank's rows of a Q, and R on every rank, of a matrix with as many rows as ``counts`` say."""
-    rank, columns = communicator.rank, block.shape[1]
-    heights = list(_heights(counts, columns))
+def _of_first(line: Line, square: Array) -> Array:
+    """The square matrix that place 0 of a line has, on all ranks of the line."""
+    if line.place:
+        square = np.empty((square.shape[1],) * 2, square.dtype)
+    return line.share(np.ascontiguousarray(square), 0, _WHAT)
+
+
+def _by_a_tree(block: Array, counts: Sequence[int], line: Line) -> tuple[Array, Array]:
+    """This rank's rows of a Q, and R on every rank, of a matrix whose rows are on the ranks of a line, as ``counts`` says."""
+    place, columns = line.place, block.shape[1]
+    levels = heights(counts, columns)
     q, mine = np.linalg.qr(block) if len(block) else (block[:, :0], block)
     stacked: dict[int, Array] = {}
 
@@ -232,62 +266,32 @@ def _by_a_tree(
         stacked[level], r = np.linalg.qr(rows)
         return r
 
-    r = _upwards(mine, heights, communicator, factor)
+    r = _of_first(line, line.upwards(mine, levels, factor, _WHAT))
     turn = np.eye(columns, dtype=r.dtype)
-    for level, height in reversed(list(enumerate(heights))):
+    for level, height in reversed(list(enumerate(levels))):
         step = 1 << level
-        outgoing, incoming = {}, {}
-        if rank % (2 * step) == step and height[rank]:
-            incoming[rank - step] = np.empty((height[rank], columns), r.dtype)
+        if place % (2 * step) == step and height[place]:
+            turn = np.empty((height[place], columns), r.dtype)
+            line.message(None, 0, turn, place - step, _WHAT)
         elif level in stacked:
             both = stacked.pop(level) @ turn
-            turn, outgoing[rank + step] = both[: height[rank]], both[height[rank] :]
-        exchange(communicator, outgoing, incoming, _WHAT)
-        for arrived in incoming.values():
-            turn = arrived
+            turn = both[: height[place]]
+            line.message(both[height[place] :], place + step, None, 0, _WHAT)
     return q @ turn[: q.shape[1]], r
 
 
-def _upwards(
-    r: Array,
-    heights: Sequence[Sequence[int]],
-    communicator: Communicator,
-    factor: Callable[[int, Array], Array],
-) -> Array:
-    """R of what all ranks have of it, on every rank; ``factor`` finds that of what two have. Collective."""
-    rank, columns = communicator.rank, r.shape[1]
-    for level, height in enumerate(heights):
-        step = 1 << level
-        outgoing, incoming = {}, {}
-        if rank % (2 * step) == step and height[rank]:
-            outgoing[rank - step] = np.ascontiguousarray(r)
-        elif rank % (2 * step) == 0 and rank + step < len(height) and height[rank + step]:
-            incoming[rank + step] = np.empty((height[rank + step], columns), r.dtype)
-        exchange(communicator, outgoing, incoming, _WHAT)
-        for arrived in incoming.values():
-            r = factor(level, np.concatenate([r, arrived]))
-    whole = np.ascontiguousarray(r) if rank == 0 else np.empty((columns, columns), r.dtype)
-    return bcast(communicator, whole, 0, _WHAT)
+def _signs_of(
+    q: Array, r: Array, counts: Sequence[int], root: int, line: Line
+) -> tuple[Array, Array, Array]:
+    """The signs that give the columns of Q those of LAPACK, with U and Y of its top square, both square.
 
-
-def _heights(counts: Sequence[int], columns: int) -> Iterator[list[int]]:
-    """For each level of the tree, how many rows of R each rank has before it."""
-    heights, step = [min(count, columns) for count in counts], 1
-    while step < len(counts):
-        yield list(heights)
-        for low in range(0, len(counts) - step, 2 * step):
-            heights[low] = min(heights[low] + heights[low + step], columns)
-        step *= 2
-
-
-def _signs_of(q: Section, r: Array) -> tuple[Array, Array, Array]:
-    """The signs that give the columns of ``q`` those of LAPACK, with U and Y of its top square, both square.
-
-    A column that is one of the identity's already, or has nothing below it, gets no reflection: zero in U. Collective.
+    The square is with the rank at place ``root``. A column that is one of the identity's already, or has nothing below it, gets no
+    reflection: zero in U. Every rank of the line calls it.
     """
     columns = q.shape[1]
-    top = everywhere(q.sliced((slice(0, columns), slice(None)))).block
-    kept = _kept(q, top)
+    top = q[:columns].copy() if line.place == root else np.empty((columns, columns), q.dtype)
+    line.share(top, root, _WHAT)
+    kept = _kept(q[columns if line.place == root else 0 :], top, sum(counts), line)
     signs, work = np.ones(columns, r.real.dtype), top.copy()
     for k in range(columns):
         leading = work[k, k].real
@@ -306,19 +310,14 @@ def _signs_of(q: Section, r: Array) -> tuple[Array, Array, Array]:
     return signs, np.triu(work), np.tril(work, -1) + np.eye(columns, dtype=work.dtype)
 
 
-def _kept(q: Section, top: Array) -> Array:
-    """Which columns of Q are those of the identity, up to a sign, or end at the diagonal. Collective."""
-    rows, columns = q.shape
+def _kept(below: Array, top: Array, rows: int, line: Line) -> Array:
+    """Which columns of Q are those of the identity, up to a sign, or end at the diagonal. Every rank of the line calls it."""
     ends = top.diagonal()
     kept: Array = (np.abs(ends.real) == 1) & (ends.imag == 0)
     if kept.any():
-        mine = q.region[0].array()
-        other = np.count_nonzero(q.block, axis=0) - np.bincount(
-            mine[mine < columns], minlength=columns
-        )
-        others = allgather(q.communicator, other + 0, "which columns are the identity's")
-        kept &= others.reshape(-1, columns).sum(0) == 0
-    if rows == columns and top.dtype.kind != "c":
+        others = line.sum(np.count_nonzero(below, axis=0), "which columns are the identity's")
+        kept &= others + np.count_nonzero(top, axis=0) == 1
+    if rows == len(top) and top.dtype.kind != "c":
         kept[-1] = True
     return kept
 
@@ -338,37 +337,7 @@ def _over(q: Array, upper: Array) -> Array:
     return vectors
 
 
-def _reflect(matrix: Section, panel: Panel, right: Array, *, turned: bool) -> None:
-    """Apply the reflections of a panel, or their adjoint, to rows from its first on. Collective."""
-    mine = matrix.region[0].array()
-    first, below = (int(np.searchsorted(mine, at)) for at in (panel.start, panel.stop))
-    vectors = matrix.block[first:, panel.start : panel.stop].copy()
-    head = mine[first:below, None] - panel.start
-    across = np.arange(panel.stop - panel.start)
-    vectors[: below - first][head < across] = 0
-    vectors[: below - first][head == across] = 1
-    sums = _summed(vectors.conj().T @ right, matrix.communicator)
-    joined = panel.joined.conj().T if turned else panel.joined
-    sums = joined @ sums
-    for start in range(
-        0, right.shape[1], policy.limits.panel
-    ):  # no second block of the size of a share
-        part = slice(start, start + policy.limits.panel)
-        right[:, part] -= vectors @ sums[:, part]
-
-
-def _summed(part: Array, communicator: Communicator) -> Array:
-    """The sum over all ranks, the same bits on each. Collective."""
-    rank, size, what = communicator.rank, communicator.size, "sums of products"
-    part, step = np.ascontiguousarray(part), 1
-    while step < size:
-        outgoing, incoming = {}, {}
-        if rank % (2 * step) == step:
-            outgoing[rank - step] = part
-        elif rank % (2 * step) == 0 and rank + step < size:
-            incoming[rank + step] = np.empty_like(part)
-        exchange(communicator, outgoing, incoming, what)
-        for arrived in incoming.values():
-            part += arrived
-        step *= 2
-    return bcast(communicator, part, 0, what)
+def _reflect(line: Line, vectors: Array, square: Array, right: Array) -> None:
+    """Apply the reflections of a panel, or their adjoint, to rows from its first on. Every rank of the line calls it."""
+    sums = line.sum(vectors.conj().T @ right, "sums of products")
+    take_off(right, vectors, square @ sums)

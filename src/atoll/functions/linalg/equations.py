@@ -90,7 +90,7 @@ def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
     a = floats(a)
     grid = process_grid(world.size)
     section = section_of(adjoint(a) if upper else a, world)
-    factors = GridMatrix(section, grid, panel_width(a.shape[0], grid))
+    factors = GridMatrix(section, grid, panel_width(a.shape, grid))
     factor_cholesky(factors)
     rows = even_rows(section.shape, world.size)
     lower = of_section(redistributed(factors.section, rows), world)

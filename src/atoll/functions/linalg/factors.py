@@ -16,11 +16,12 @@ from ...collective import Section, even_rows, redistributed
 from ...collective.elements import everywhere
 from ...collective.reflections import (
     factors_of,
-    in_rows,
     is_tall,
+    on_grid,
     tall_r,
 )
 from ...comm.world import World
+from ...layout import Layout
 from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.sections import record, section_of
@@ -88,8 +89,8 @@ def _lies_tall(a: Any, world: World) -> bool | None:
 
 def _thin(tall: Any, world: World, *, full: bool = False) -> tuple[Section, Array, Array]:
     """Singular vectors and values of a tall matrix: the left ones, or a whole basis, with the owners of rows."""
-    matrix = in_rows(section_of(double(tall), world))
-    columns = matrix.shape[1]
+    matrix = on_grid(section_of(double(tall), world))
+    columns = matrix.layout.shape[1]
     q, r = factors_of(matrix, "complete" if full else "reduced")
     u, values, right = np.linalg.svd(everywhere(r.sliced((slice(columns), slice(None)))).block)
     q.block[:, :columns] = q.block[:, :columns] @ u
@@ -177,7 +178,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 
 def _tall_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     """From R of the matrix with the right sides beside it."""
-    columns = matrix.shape[1]
+    columns = matrix.layout.shape[1]
     both = call("concatenate", (matrix, right), 1)
     if not is_tall(both.shape, world.size):
         return NotImplemented
@@ -192,9 +193,10 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     rows, columns = matrix.shape
     if not is_tall((columns, rows), world.size) or right.size > matrix.size // world.size:
         return NotImplemented
-    q, r = factors_of(in_rows(section_of(adjoint(matrix), world)), "reduced")
+    q, r = factors_of(on_grid(section_of(adjoint(matrix), world)), "reduced")
     lower, sides = everywhere(r).block.conj().T, everywhere(section_of(right, world)).block
     y, _, rank, values = np.linalg.lstsq(lower, sides, share)
-    layout = even_rows((columns, right.shape[1]), world.size)
+    width = even_rows((columns, right.shape[1]), world.size).axes[1]
+    layout = Layout.of([q.layout.axes[0], width], world.size, np.arange(world.size)[:, None])
     shortest = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
     return shortest, np.empty(0), rank, values
