@@ -63,19 +63,20 @@ def _stretches(indices: tuple[Array, ...]) -> Stretches:
 def _located(section: Section, count: int, stretches: Stretches) -> tuple[Array, Array]:
     """For each of ``count`` indices, the rank that has the row and the row's number in that rank's block."""
     layout, rank = section.layout, section.rank
+    here = layout.coordinates(rank)
     owners, rows = np.empty(count, np.int32), np.zeros(count, np.int64)
-    lengths = [np.array([axis.count(c) for c in range(axis.processes)]) for axis in layout.axes]
     for low, indices in stretches:
         high = low + len(indices[0])
         located = [axis.locate_array(part) for axis, part in zip(layout.axes, indices)]
         cells = tuple([coordinates for coordinates, _ in located])
-        rest = (0,) * (layout.ndim - len(indices))
-        holders = layout.table[(*cells, *rest)]
-        owners[low:high] = holders[:, 0]
-        if layout.copies > 1:
-            owners[low:high][(holders == rank).any(axis=1)] = rank
-        for (coordinates, local), counts in zip(located, lengths):
-            rows[low:high] *= counts[coordinates]
+        rest = (np.zeros(1, np.int64),) * (layout.ndim - len(indices))
+        owners[low:high] = layout.ranks_of((*cells, *rest))
+        if layout.copies > 1 and here is not None:
+            held = [part == c for part, c in zip((*cells, *rest), here, strict=True)]
+            owners[low:high][np.logical_and.reduce(np.broadcast_arrays(*held))] = rank
+        for k, (coordinates, local) in enumerate(located):
+            if k:
+                rows[low:high] *= layout.axes[k].counts(coordinates)
             rows[low:high] += local
     return owners, rows
 

@@ -65,8 +65,10 @@ def _rows(source: Layout, axes: Axes, *indices: Layout) -> _Rows:
     if not stay:
         return _Rows(order, shape, kept, stay, even_rows((length, *kept), size))
     line = even_line(length, 1).axes[0]
-    table = turned.table.reshape((1, *turned.grid[count:], 1))
-    layout = Layout.of([line, *turned.axes[count:]], size, table)
+    seats = turned.seats
+    for _ in range(count):  # each has one cell
+        seats = seats.joined(0)
+    layout = turned.seated([line, *turned.axes[count:]], seats.expanded(0))
     return _Rows(order, shape, kept, stay, layout)
 
 

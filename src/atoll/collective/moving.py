@@ -20,7 +20,8 @@ from ..exchange.messages import Piece, exchange
 from ..exchange.schedule import Copy, Exchange
 from ..graph.node import Value
 from ..layout import BlockAxis, Layout, Region, Transfer, transfer
-from ..layout.axes import Axis, balanced_bounds
+from ..layout.axes import Axis
+from ..layout.bounds import balanced_bounds
 from .by_nodes import pays, routed
 from .section import Section, empty
 
@@ -29,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 def even_line(length: int, size: int) -> Layout:
     """One axis in even blocks, in the order of the ranks."""
-    return Layout.of([BlockAxis(length, balanced_bounds(length, size))], size, np.arange(size))
+    return Layout.in_order([BlockAxis(length, balanced_bounds(length, size))], size)
 
 
 def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
@@ -42,7 +43,7 @@ def even_rows(shape: tuple[int, ...], size: int) -> Layout:
     """The first axis in even blocks, in the order of the ranks, the others whole."""
     axes = [BlockAxis(shape[0], balanced_bounds(shape[0], size))]
     axes += [BlockAxis(n, (0, n)) for n in shape[1:]]
-    return Layout.of(axes, size, np.arange(size).reshape(size, *(1,) * (len(shape) - 1)))
+    return Layout.in_order(axes, size)
 
 
 def uneven_line(counts: Array) -> Layout:
@@ -52,7 +53,7 @@ def uneven_line(counts: Array) -> Layout:
 
 def _line(bounds: Array) -> Layout:
     ends = tuple(map(int, bounds))
-    return Layout.of([BlockAxis(ends[-1], ends)], len(ends) - 1, np.arange(len(ends) - 1))
+    return Layout.in_order([BlockAxis(ends[-1], ends)], len(ends) - 1)
 
 
 def redistributed(section: Section, layout: Layout) -> Section:
@@ -132,15 +133,14 @@ def reshaped(section: Section, target: Layout) -> Section:
     if order is not None:
         values = values[order]
     if (source.copies > 1 or source.overlaps) and flat.size:
-        mine = _holders(source, flat)[:, 0] == rank
+        mine = _holders(source, flat) == rank
         flat, values = flat[mine], values[mine]
-    holders = _holders(target, flat)
-    for copy in range(holders.shape[1]):
-        for peer, chosen in by_parts(holders[:, copy]):
+    for copy in range(target.copies):
+        for peer, chosen in by_parts(_holders(target, flat, copy)):
             outgoing[peer] = values[chosen]
     wanted, order = _ascending(flat_indices(target.region(rank), target.shape))
     places: list[tuple[int, Any]] = []
-    for peer, chosen in by_parts(_holders(source, wanted)[:, 0]):
+    for peer, chosen in by_parts(_holders(source, wanted)):
         places.append((peer, chosen))
         incoming[peer] = outgoing.pop(rank) if peer == rank else np.empty(len(chosen), result.dtype)
     arriving = {peer: part for peer, part in incoming.items() if peer != rank}
@@ -186,16 +186,15 @@ def _ascending(flat: Array) -> tuple[Array, Array | None]:
     return flat[order], order
 
 
-def _holders(layout: Layout, flat: Array) -> Array:
-    """For each flat index the ranks that hold it: its owner first, then the copies."""
+def _holders(layout: Layout, flat: Array, copy: int = 0) -> Array:
+    """For each flat index the rank that owns it, or that has another copy."""
     if layout.cells == 1:
-        return np.broadcast_to(layout.table.reshape(1, -1), (flat.size, layout.copies))
+        return np.broadcast_to(layout.ranks_at((0,) * layout.ndim)[copy], flat.shape)
     located = [
         axis.locate_array(indices)[0]
         for axis, indices in zip(layout.axes, np.unravel_index(flat, layout.shape), strict=True)
     ]
-    holders: Array = layout.table[tuple(located)]
-    return holders
+    return layout.ranks_of(located, copy)
 
 
 def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:

@@ -21,7 +21,7 @@ counts alike. Index sets of rows and columns may be anything: blocks, cycles, li
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -134,10 +134,10 @@ def _candidates(a: Layout, b: Layout, shape: tuple[int, ...]) -> Iterator[Layout
         if alone and operand.axes[contracted].is_undistributed:
             axes = list(operand.axes)
             axes[contracted] = _whole(shape[-1] if contracted == -1 else shape[-2])
-            yield Layout.of(axes, size, operand.table)
+            yield operand.seated(axes, operand.seats)
     flat = a.ndim == b.ndim == 2 and a.grid == b.grid and a.copies == b.copies == 1
     if flat and a.is_row_major and b.is_row_major:
-        yield Layout.of([a.axes[0], b.axes[1]], size, a.table)
+        yield Layout.in_order([a.axes[0], b.axes[1]], size)
 
 
 def _whole(length: int) -> BlockAxis:
@@ -157,8 +157,7 @@ def _contracted(a: Layout, b: Layout) -> Any:
 def _operand_layout(shape: tuple[int, ...], cut: Any, size: int, axis: int) -> Layout:
     axes = [_whole(n) for n in shape]
     axes[axis] = cut
-    table = np.arange(cut.processes).reshape([axis.processes for axis in axes])
-    return Layout.of(axes, size, table)
+    return Layout.in_order(axes, size)
 
 
 def _sample(size: int) -> list[int]:
@@ -284,7 +283,7 @@ def _divided(layout: Layout) -> int | None:
 
 
 def _interval(layout: Layout, axis: int, rank: int) -> tuple[int, int]:
-    bounds: tuple[int, ...] = layout.axes[axis].bounds  # type: ignore[attr-defined]
+    bounds: Sequence[int] = layout.axes[axis].bounds  # type: ignore[attr-defined]
     return bounds[rank], bounds[rank + 1]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..layout import BlockAxis, Layout
-from ..layout.axes import balanced_bounds
+from ..layout.bounds import balanced_bounds
 from .messages import prefix
 from .moving import redistributed
 from .operation import Form, Moves, collective, small_or
@@ -72,7 +72,7 @@ def in_blocks_along(shape: tuple[int, ...], axis: int, size: int) -> Layout:
     """Even blocks along one axis, the others whole."""
     axes = [BlockAxis(n, (0, n)) for n in shape]
     axes[axis] = BlockAxis(shape[axis], balanced_bounds(shape[axis], size))
-    return Layout.of(axes, size, np.arange(size).reshape([along.processes for along in axes]))
+    return Layout.in_order(axes, size)
 
 
 def whole_along(layout: Layout, axis: int) -> Layout | None:

@@ -60,7 +60,7 @@ def _planned(layout: Layout, rank: int, axis: int | None, side: str | None) -> H
     """What ``rank`` sends, receives and copies."""
     if any(counts_its_wrap(axis) for axis in layout.axes):
         axes = [wrapped(axis) if isinstance(axis, BlockAxis) else axis for axis in layout.axes]
-        layout = Layout.of(axes, layout.processes, layout.table)
+        layout = layout.seated(axes, layout.seats)
     return halo_transfer(layout, rank, axis, side)
 
 

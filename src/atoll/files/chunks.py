@@ -12,7 +12,7 @@ from .. import policy
 from ..collective import Section, redistributed
 from ..context.caches import remembered
 from ..layout import BlockAxis, Layout, Range, Region
-from ..layout.axes import balanced_bounds
+from ..layout.bounds import balanced_bounds
 from ..layout.transfer import region_key
 from .extents import boxes
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..context.caches import remembered
 from ..layout import BlockAxis, IndexSet, Layout, Range, Region
-from ..layout.axes import balanced_bounds
+from ..layout.bounds import balanced_bounds
 
 LISTED = 1 << 14
 """So many indices of a set without a closed form are listed at a time."""

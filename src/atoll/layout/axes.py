@@ -27,7 +27,6 @@ other processes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
@@ -37,8 +36,10 @@ import numpy as np
 
 from .. import policy
 from ..errors import LayoutError, LayoutIndexError
+from .bounds import Bounds, block_of, cut_bounds, evenly, samples
 from .index_set import EMPTY, IndexSet, Indices, Listed, Range, ascending, listed
 from .pattern import Pattern, block_cyclic
+from .seats import turning
 
 Widths = tuple[int, int]
 Located = tuple[Indices, Indices]
@@ -91,6 +92,11 @@ class Axis(ABC):
         """How many indices a coordinate holds, without padding."""
         return len(self.owned(coordinate))
 
+    def counts(self, coordinates: Indices) -> Indices:
+        """:meth:`count` for an array of coordinates."""
+        every, places = np.unique(coordinates, return_inverse=True)
+        return np.array([self.count(c) for c in every.tolist()], np.int64)[places]
+
     @property
     def overlaps(self) -> bool:
         """Whether some index is held by more than one coordinate."""
@@ -100,6 +106,11 @@ class Axis(ABC):
     def is_dense(self) -> bool:
         """Whether the held indices are exactly ``range(size)``."""
         return True
+
+    @property
+    def outline(self) -> Any:
+        """What equal axes have in common, and most others do not."""
+        return self
 
     @property
     def way(self) -> Any:
@@ -176,31 +187,15 @@ def _grouped(values: Indices, coordinates: Indices) -> Iterator[tuple[int, Index
         yield int(coordinates[part[0]]), listed(values[part])
 
 
-def balanced_bounds(size: int, processes: int) -> tuple[int, ...]:
-    """Bounds of blocks that differ by one element at most, the longer ones first."""
-    least, longer = divmod(size, processes)
-    cut = longer * (least + 1)
-    return (*range(0, cut, least + 1), *(_even(cut, size, least, processes - longer)), size)
-
-
-def _even(start: int, stop: int, step: int, count: int) -> Sequence[int]:
-    return range(start, stop, step) if step else (start,) * count
-
-
-def ceiling_bounds(size: int, processes: int) -> tuple[int, ...]:
-    """Bounds of blocks of ``ceil(size / processes)``; the last ones may be short or empty."""
-    width = -(-size // processes)
-    return tuple(min(number * width, size) for number in range(processes + 1))
-
-
 @dataclass(frozen=True, slots=True)
 class BlockAxis(Axis):
     """Contiguous blocks in ascending order of coordinate."""
 
     kind: ClassVar[str] = "b"
     size: int
-    bounds: tuple[int, ...]
-    halos: tuple[Widths, ...] | None = None
+    bounds: Sequence[int]
+    """A tuple, or :class:`Bounds`."""
+    halos: Sequence[Widths] | None = None
     ends: Widths = (0, 0)
     periodic: bool = False
     processes: int = field(init=False, repr=False, compare=False)
@@ -208,35 +203,32 @@ class BlockAxis(Axis):
     def __post_init__(self) -> None:
         object.__setattr__(self, "processes", len(self.bounds) - 1)
 
+    def __hash__(self) -> int:
+        return hash((samples(self.bounds), self.ends, self.periodic, self.halos is None))
+
     def owned(self, coordinate: int) -> Range:
         return Range.of(range(self.bounds[coordinate], self.bounds[coordinate + 1]))
 
     def count(self, coordinate: int) -> int:
         return self.bounds[coordinate + 1] - self.bounds[coordinate]
 
+    def counts(self, coordinates: Indices) -> Indices:
+        bounds = self.bounds
+        if type(bounds) is Bounds:
+            return bounds.starts(coordinates + 1) - bounds.starts(coordinates)
+        counts: Indices = np.diff(bounds)[coordinates]
+        return counts
+
     def locate(self, index: int) -> tuple[int, int]:
-        coordinate = bisect_right(self.bounds, self._check(index)) - 1
+        coordinate = block_of(self.bounds, self._check(index))
         return coordinate, index - self.bounds[coordinate]
 
     def locate_array(self, indices: Indices) -> Located:
         self._check_array(indices)
         if self.processes == 1 or not indices.size:
             return np.zeros_like(indices), indices.copy()
-        least, longer = divmod(self.size, self.processes)
-        if self.bounds == balanced_bounds(self.size, self.processes):
-
-            def balanced(given: Indices, coordinates: Indices, local: Indices) -> None:
-                # Exact: the first quotient is right where blocks are longer and never too
-                # large behind, the second is right behind and never too large before.
-                np.floor_divide(given, least + 1 if longer else least, out=coordinates)
-                if longer and least:
-                    np.maximum(coordinates, (given - longer) // least, out=coordinates)
-                np.multiply(coordinates, least, out=local)
-                if longer:
-                    local += np.minimum(coordinates, longer)
-                np.subtract(given, local, out=local)
-
-            return _in_tiles(indices, balanced)
+        if type(self.bounds) is Bounds:
+            return _in_tiles(indices, self.bounds.locate)
         bounds = np.asarray(self.bounds, dtype=np.int64)
 
         def searched(given: Indices, coordinates: Indices, local: Indices) -> None:
@@ -260,7 +252,7 @@ class BlockAxis(Axis):
             values_left = ascending(wanted.values)
             start, step = values_left.start, values_left.step
             while True:
-                coordinate = bisect_right(bounds, index, coordinate) - 1
+                coordinate = block_of(bounds, index, coordinate)
                 stop = bounds[coordinate + 1]
                 if stop > highest:
                     yield coordinate, Range.of(values_left[done:])
@@ -270,7 +262,7 @@ class BlockAxis(Axis):
                 done = after
                 index = start + done * step
         while True:
-            coordinate = bisect_right(bounds, index, coordinate) - 1
+            coordinate = block_of(bounds, index, coordinate)
             stop = bounds[coordinate + 1]
             piece = wanted.clipped(index, stop)
             yield coordinate, piece
@@ -282,13 +274,15 @@ class BlockAxis(Axis):
     def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
         if selected == range(self.size):
             return self, range(self.processes)
-        count, start, step = len(selected), selected.start, selected.step
-        bounds, order = self.bounds, range(self.processes)
-        if step < 0:
-            # The blocks come in the opposite order; a cut counts what is not below a bound.
-            bounds, order = tuple([b - 1 for b in bounds[::-1]]), order[::-1]
-        cuts = [-((start - bound) // step) for bound in bounds]
-        return BlockAxis(count, tuple([min(max(cut, 0), count) for cut in cuts])), order
+        order = range(self.processes)
+        bounds = cut_bounds(self.bounds, selected)
+        return BlockAxis(len(selected), bounds), order[::-1] if selected.step < 0 else order
+
+    @property
+    def outline(self) -> Any:
+        bounds = tuple([self.bounds[k] for k in evenly(self.processes + 1)])
+        halos = self.halos and tuple([self.halos[k] for k in evenly(self.processes)])
+        return self.kind, self.processes, self.size, bounds, halos, self.ends, self.periodic
 
     @property
     def is_undistributed(self) -> bool:
@@ -430,13 +424,13 @@ class CyclicAxis(Axis):
             # One element of a block at most: the owners go round in steps of their own.
             hops = step // block
             reached = self.processes // gcd(hops, self.processes)
-            order = [(first + turn * hops) % self.processes for turn in range(reached)]
+            order = turning(first, hops, self.processes, reached)
             return CyclicAxis(count, reached), order
         if block % step == 0:
             shorter = block // abs(step)
             left = inside // -step + 1 if step < 0 else -(-(block - inside) // step)
             hop = 1 if step > 0 else -1
-            order = [(first + turn * hop) % self.processes for turn in range(self.processes)]
+            order = turning(first, hop, self.processes, self.processes)
             return CyclicAxis(count, self.processes, shorter, shorter - left), order
         sets = tuple(self.owned(c).image(selected) for c in range(self.processes))
         return UnstructuredAxis(count, sets, one_to_one=True), range(self.processes)

@@ -5,14 +5,14 @@ by one rank, or by ``copies`` ranks, the same number everywhere. A replicated la
 the sum along a distributed axis has the grid without that axis, and its former neighbours hold copies. Ranks fill the
 cells in row-major order, the copies of a cell next to each other, unless a table gives another order.
 
-So every derivation has the same two steps: map the axes, and index the table of ranks as NumPy would index the grid. A
-reversed axis reverses the table, a transpose transposes it, an integer index picks a plane of it, a reduced axis joins
-the copies.
+So every derivation has the same two steps: map the axes, and pick, drop or permute the digits of the seats (see
+:mod:`.seats`). A reversed axis reverses a digit, a transpose permutes them, an integer index fixes one, a reduced axis
+makes one number the copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
 from .axes import Axis, BlockAxis, Widths, in_order
+from .bounds import evenly
 from .grids import even_grid
 from .index_set import EMPTY, IndexSet, Indices, Range, is_index, listed
 from .maps import (
@@ -39,6 +40,7 @@ from .maps import (
     whole_number,
 )
 from .picture import html, svg, text
+from .seats import Seats
 
 Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
@@ -72,8 +74,8 @@ class Layout:
     processes: int
     copies: int
     grid: tuple[int, ...]
-    _table: Indices | None
-    _inverse: list[Indices]
+    _seats: Seats | None
+    """``None`` where the ranks sit in the grid in ascending order from 0."""
     _hash: list[int]
 
     def __init__(
@@ -96,7 +98,7 @@ class Layout:
         axes = [kind.bind(extent, count, axis) for axis, (kind, extent, count) in bound]
         cells = prod(counts)
         if members is None:
-            table, copies = None, processes if cells == 1 else 1
+            seats, copies = None, processes if cells == 1 else 1
         else:
             if grid is None and cells > 1:
                 members = members[:cells]
@@ -106,24 +108,20 @@ class Layout:
                     f"layout: {len(members)} ranks for a grid {counts} of {cells} cells; "
                     "the number of ranks must be a multiple of the cells"
                 )
-            table = np.array(members, dtype=np.int64).reshape(*counts, copies)
-        self._fill(tuple(axes), processes, copies, table)
+            seats = Seats.over(np.array(members, dtype=np.int64), counts, copies)
+        self._fill(tuple(axes), processes, copies, seats)
 
     def _fill(
-        self, axes: tuple[Axis, ...], processes: int, copies: int, table: Indices | None
+        self, axes: tuple[Axis, ...], processes: int, copies: int, seats: Seats | None
     ) -> None:
-        if table is not None and bool((table.ravel() == np.arange(table.size)).all()):
-            table = None
-        if table is not None:
-            table = np.ascontiguousarray(table)
-            table.flags.writeable = False
+        if seats is not None and seats.is_row_major:
+            seats = None
         _set(self, "axes", axes)
         _set(self, "shape", tuple(axis.size for axis in axes))
         _set(self, "grid", tuple(axis.processes for axis in axes))
         _set(self, "processes", processes)
         _set(self, "copies", copies)
-        _set(self, "_table", table)
-        _set(self, "_inverse", [])
+        _set(self, "_seats", seats)
         _set(self, "_hash", [])
 
     @classmethod
@@ -140,15 +138,21 @@ class Layout:
             raise LayoutError(
                 f"layout: ranks have shape {table.shape}; they must have the shape of the grid, {grid}, with or without one more axis for copies"
             )
-        read_ranks(table.ravel().tolist(), processes)
-        return cls._of(axes, processes, table.shape[-1], table)
+        members = table.ravel()
+        read_ranks(members.tolist(), processes)
+        return cls._of(axes, processes, Seats.over(members, grid, table.shape[-1]))
 
     @classmethod
-    def _of(
-        cls, axes: Sequence[Axis], processes: int, copies: int, table: Indices | None
-    ) -> Layout:
+    def in_order(cls, axes: Sequence[Axis], processes: int, copies: int = 1) -> Layout:
+        """A layout of bound axis maps, whose cells the ranks fill in ascending order from 0."""
         new = cls.__new__(cls)
-        new._fill(tuple(axes), processes, copies, table)
+        new._fill(tuple(axes), processes, copies, None)
+        return new
+
+    @classmethod
+    def _of(cls, axes: Sequence[Axis], processes: int, seats: Seats) -> Layout:
+        new = cls.__new__(cls)
+        new._fill(tuple(axes), processes, seats.copies, seats)
         return new
 
     @classmethod
@@ -180,22 +184,28 @@ class Layout:
     @property
     def ranks(self) -> Sequence[int]:
         """The ranks that take part, cell by cell in row-major order."""
-        if self._table is None:
+        if self._seats is None:
             return range(self.cells * self.copies)
-        return tuple(self._table.ravel().tolist())
+        return tuple(self.table.ravel().tolist())
+
+    @property
+    def seats(self) -> Seats:
+        """The ranks of the cells, in closed form."""
+        if self._seats is None:
+            return Seats.over(range(self.cells * self.copies), self.grid, self.copies)
+        return self._seats
 
     @property
     def table(self) -> Indices:
-        """The ranks as an array: one dimension per axis, and one for copies."""
-        if self._table is None:
-            members = np.arange(self.cells * self.copies, dtype=np.int64)
-            return members.reshape(*self.grid, self.copies)
-        return self._table
+        """The ranks as an array: one dimension per axis, and one for copies. It is as large as the world."""
+        table = self.seats.table()
+        table.flags.writeable = False
+        return table
 
     @property
     def is_row_major(self) -> bool:
         """Whether the ranks sit in the grid in ascending order from 0."""
-        return self._table is None
+        return self._seats is None
 
     @property
     def is_replicated(self) -> bool:
@@ -227,8 +237,28 @@ class Layout:
         return any(axis.overlaps for axis in self.axes)
 
     def _identity(self) -> tuple[Any, ...]:
-        table = None if self._table is None else self._table.tobytes()
-        return self.axes, self.processes, self.copies, table
+        return self.axes, self.processes, self.copies, self._seats
+
+    @property
+    def outline(self) -> tuple[Any, ...]:
+        """What equal layouts have in common, and most others do not; its length does not grow with the world."""
+        seats = self.seats
+        return (
+            tuple([axis.outline for axis in self.axes]),
+            self.processes,
+            self.copies,
+            tuple([seats.rank(cell, k) for cell, k in self._some()]),
+        )
+
+    def _some(self) -> Iterator[tuple[list[int], int]]:
+        """Cells and copies, all of a small world."""
+        for number in evenly(self.cells * self.copies):
+            cell, copy = divmod(number, self.copies)
+            place = []
+            for count in reversed(self.grid):
+                cell, coordinate = divmod(cell, count)
+                place.append(coordinate)
+            yield place[::-1], copy
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -254,20 +284,26 @@ class Layout:
         if self.cells > 1:
             said.append(f"grid={self.grid}")
         said.append(f"size={self.processes}")
-        if self._table is not None or self.copies != (self.processes if self.cells == 1 else 1):
+        if self._seats is not None or self.copies != (self.processes if self.cells == 1 else 1):
             said.append(f"ranks={self.ranks!r}")
         return f"Layout({', '.join(said)})"
 
     # Ownership
 
-    def ranks_at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
+    def ranks_at(self, coordinates: Sequence[int]) -> Sequence[int]:
         """The ranks that hold a cell."""
-        if self._table is not None:
-            return tuple(self._table[tuple(coordinates)].tolist())
+        if self._seats is not None:
+            return self._seats.at(coordinates)
         cell = 0
         for coordinate, count in zip(coordinates, self.grid):
             cell = cell * count + coordinate
-        return tuple(range(cell * self.copies, (cell + 1) * self.copies))
+        if self.copies == 1:
+            return (cell,)
+        return range(cell * self.copies, (cell + 1) * self.copies)
+
+    def ranks_of(self, coordinates: Sequence[Indices], copy: int = 0) -> Indices:
+        """The rank that owns each of many cells, or that has another copy; one array of coordinates per axis."""
+        return self.seats.ranks_of(coordinates, copy)
 
     def rank_at(self, coordinates: Sequence[int]) -> int:
         """The rank that owns a cell: the first of those that hold it."""
@@ -278,34 +314,32 @@ class Layout:
                 )
         return self.ranks_at(coordinates)[0]
 
-    def _seat(self, rank: int) -> int:
-        """The place of a rank in the table, -1 if it has none."""
+    def _seat(self, rank: int) -> tuple[tuple[int, ...], int] | None:
+        """The coordinates of a rank, and which copy of the cell it holds; ``None`` if it has none."""
         if not 0 <= rank < self.processes:
             raise LayoutError(
                 f"layout: rank {rank} is not in range({self.processes}); the layout must be asked about its own ranks, 0 to {self.processes - 1}"
             )
-        if self._table is None:
-            return rank if rank < self.cells * self.copies else -1
-        if not self._inverse:
-            seats = np.full(self.processes, -1, dtype=np.int64)
-            seats[self._table.ravel()] = np.arange(self._table.size)
-            self._inverse.append(seats)
-        return int(self._inverse[0][rank])
+        if self._seats is not None:
+            return self._seats.seat(rank)
+        if rank >= self.cells * self.copies:
+            return None
+        cell, copy = divmod(rank, self.copies)
+        place = []
+        for count in reversed(self.grid):
+            cell, coordinate = divmod(cell, count)
+            place.append(coordinate)
+        return tuple(reversed(place)), copy
 
     def coordinates(self, rank: int) -> tuple[int, ...] | None:
         """Where in the grid a rank sits, ``None`` if it takes no part."""
         seat = self._seat(rank)
-        if seat < 0:
-            return None
-        cell, place = seat // self.copies, []
-        for count in reversed(self.grid):
-            cell, coordinate = divmod(cell, count)
-            place.append(coordinate)
-        return tuple(reversed(place))
+        return None if seat is None else seat[0]
 
     def copy_number(self, rank: int) -> int:
         """Which of the copies of its cell a rank holds."""
-        return self._seat(rank) % self.copies
+        seat = self._seat(rank)
+        return 0 if seat is None else seat[1]
 
     def _along_axes(self, rank: int, what: str, nothing: Any) -> tuple[Any, ...]:
         """What each axis says of the coordinate of a rank; ``nothing`` if the rank takes no part."""
@@ -389,8 +423,8 @@ class Layout:
             for axis, item in zip(self.axes, items)
         ]
         local = tuple(np.broadcast_arrays(*(place for _, place in located)))
-        if self._table is not None:
-            return self._table[(*(c for c, _ in located), 0)], local
+        if self._seats is not None:
+            return self._seats.ranks_of([c for c, _ in located]), local
         cells = located[0][0]
         for (coordinates, _), count in zip(located[1:], self.grid[1:]):
             cells = cells * count + coordinates
@@ -408,9 +442,6 @@ class Layout:
 
     # Derived layouts
 
-    def _derived(self, axes: Sequence[Axis], table: Indices) -> Layout:
-        return Layout._of(axes, self.processes, table.shape[-1], table)
-
     def slicing(self, key: Any) -> Slicing:
         """The layout of ``a[key]``, and where in its block each rank finds its part.
 
@@ -418,11 +449,11 @@ class Layout:
         """
         axes: list[Axis] = []
         cuts: list[range | int | None] = []
-        table, number, dimension = self.table, 0, 0
+        seats, number, dimension = self.seats, 0, 0
         for item in read_key(key, self.shape):
             if item is None:
                 axes.append(BlockAxis(1, (0, 1)))
-                table = np.expand_dims(table, dimension)
+                seats = seats.expanded(dimension)
                 dimension += 1
                 cuts.append(None)
                 continue
@@ -433,23 +464,29 @@ class Layout:
                 new, order = axis.sliced(item)
                 axes.append(new)
                 if order != range(axis.processes):
-                    table = table.take(order, axis=dimension)
+                    seats = seats.selected(dimension, order)
                 dimension += 1
             else:
-                table = _joined(table.take(axis.owners(item), axis=dimension), dimension)
-        return Slicing(self, self._derived(axes, table), tuple(cuts))
+                owners = axis.owners(item)
+                order = range(owners[0], owners[0] + 1) if len(owners) == 1 else owners
+                seats = seats.selected(dimension, order).joined(dimension)
+        return Slicing(self, self.seated(axes, seats), tuple(cuts))
 
     def sliced(self, key: Any) -> Layout:
         """The layout of ``a[key]`` for basic indexing; elements stay where they are."""
         return self.slicing(key).layout
 
+    def seated(self, axes: Sequence[Axis], seats: Seats) -> Layout:
+        """The layout of other axes on the same world, whose ranks sit in the grid as ``seats`` says."""
+        return Layout._of(axes, self.processes, seats)
+
     def arranged(self, axes: Sequence[Axis]) -> Layout:
         """The layout of other axes, whose ranks sit in the grid in ascending order, as they do here."""
-        return Layout._of(axes, self.processes, self.copies, None)
+        return Layout.in_order(axes, self.processes, self.copies)
 
     def cut(self, parts: Sequence[range | int]) -> Layout:
         """A faster :meth:`sliced`, for a part of each axis; ``range`` as ``range(size)[slice]``."""
-        if self._table is None and self.is_block:
+        if self._seats is None and self.is_block:
             axes: list[Axis] = []
             for axis, part in zip(self.axes, parts, strict=True):
                 if type(part) is range:
@@ -470,25 +507,23 @@ class Layout:
             raise LayoutError(
                 f"layout: {axes!r} is not a permutation of {self.ndim} axes; name each of 0 to {self.ndim - 1} once"
             )
-        return self._derived(
-            [self.axes[axis] for axis in order], self.table.transpose(*order, self.ndim)
-        )
+        return self.seated([self.axes[axis] for axis in order], self.seats.transposed(order))
 
     def reduced(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Layout:
         """The layout of a reduction: ranks along a reduced axis all hold the result."""
         gone = set(range(self.ndim)) if axis is None else set(self._axes(axis))
-        table, axes, dimension = self.table, [], 0
+        seats, axes, dimension = self.seats, [], 0
         for number, old in enumerate(self.axes):
             if number not in gone:
                 axes.append(old)
                 dimension += 1
                 continue
-            table = _joined(table, dimension)
+            seats = seats.joined(dimension)
             if keepdims:
                 axes.append(BlockAxis(1, (0, 1)))
-                table = np.expand_dims(table, dimension)
+                seats = seats.expanded(dimension)
                 dimension += 1
-        return self._derived(axes, table)
+        return self.seated(axes, seats)
 
     def expanded(self, axis: int | Sequence[int]) -> Layout:
         """The layout with new axes of length one at the given places of the result."""
@@ -514,13 +549,16 @@ class Layout:
         axes: list[Axis] = [BlockAxis(extent, (0, extent)) for extent in extents[:extra]]
         for axis, extent in zip(self.axes, extents[extra:]):
             axes.append(axis if axis.size == extent else axis.stretched(extent))
-        return self._derived(axes, self.table.reshape((1,) * extra + self.table.shape))
+        seats = self.seats
+        for _ in range(extra):
+            seats = seats.expanded(0)
+        return self.seated(axes, seats)
 
     def unpadded(self) -> Layout:
         """The same ownership without padding and periodic axes."""
         if all(axis.is_plain for axis in self.axes):
             return self
-        return self._derived([axis.unpadded() for axis in self.axes], self.table)
+        return self.seated([axis.unpadded() for axis in self.axes], self.seats)
 
     def _axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
         numbers = []
@@ -606,9 +644,3 @@ def _usual(shape: tuple[int, ...], processes: int) -> Layout:
 @remembered
 def _everywhere(shape: tuple[int, ...], processes: int) -> Layout:
     return Layout(shape, "n" * len(shape), size=processes)
-
-
-def _joined(table: Indices, dimension: int) -> Indices:
-    """The table without a dimension of the grid: its ranks become copies."""
-    moved = np.moveaxis(table, dimension, -2)
-    return moved.reshape(*moved.shape[:-2], -1)

@@ -23,9 +23,8 @@ from .axes import (
     CyclicAxis,
     UnstructuredAxis,
     Widths,
-    balanced_bounds,
-    ceiling_bounds,
 )
+from .bounds import Bounds, Halos, balanced_bounds, ceiling_bounds, is_even
 from .grids import best_grid
 from .index_set import IndexSet, is_index, listed
 
@@ -152,12 +151,21 @@ class Block(Map):
 
 def _padded(
     padding: Sequence[int] | Sequence[Sequence[int]],
-    bounds: tuple[int, ...],
+    bounds: Sequence[int],
     periodic: bool,
     place: str,
-) -> tuple[tuple[Widths, ...] | None, Widths]:
+) -> tuple[Sequence[Widths] | None, Widths]:
     """Padding sorted into communication widths of each block, and boundary widths."""
     processes = len(bounds) - 1
+    if isinstance(padding[0], int) and isinstance(padding[1], int):
+        left, right = padding[0], padding[1]
+        if left == right == 0:
+            return None, (0, 0)
+        shortest = bounds[-1] - bounds[-2]
+        if type(bounds) is Bounds and max(left, right) <= shortest:  # no block is shorter
+            if periodic:
+                return Halos((left, right), (left, right), (left, right), processes), (0, 0)
+            return Halos((0, right), (left, right), (left, 0), processes), (left, right)
     pairs = [item for item in padding if not isinstance(item, int)]
     single = [item for item in padding if isinstance(item, int)]
     widths: list[Widths] = [(left, right) for left, right in pairs]
@@ -360,14 +368,16 @@ def described(axis: Axis) -> Map:
     if isinstance(axis, UnstructuredAxis):
         return Unstructured(axis.sets, axis.one_to_one, axis.labels)
     assert isinstance(axis, BlockAxis)
+    if axis.is_plain and axis.processes > 1:
+        return Block(None if is_even(axis.bounds) else tuple(axis.bounds))
     widths = list(axis.halos) if axis.halos else [(0, 0)] * axis.processes
     widths[0] = (widths[0][0] + axis.ends[0], widths[0][1])
     widths[-1] = (widths[-1][0], widths[-1][1] + axis.ends[1])
     padding = widths[0] if len(set(widths)) == 1 else tuple(widths)
     if axis.processes == 1:
         return Undistributed(widths[0], axis.periodic)
-    even = axis.bounds == balanced_bounds(axis.size, axis.processes)
-    return Block(None if even else axis.bounds, padding, axis.periodic)
+    bounds = None if is_even(axis.bounds) else tuple(axis.bounds)
+    return Block(bounds, padding, axis.periodic)
 
 
 # what reads and checks a caller's shapes, maps, grids, ranks and keys

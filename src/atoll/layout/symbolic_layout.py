@@ -8,11 +8,11 @@ ranks keep their coordinates. It answers only what can be said of all these layo
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from .axes import Axis
+from .bounds import block_of
 from .index_set import IndexSet, Range
 from .layout import Layout
 from .symbolic import Number, Unknown, function, greatest, least
@@ -101,7 +101,7 @@ def extent(part: IndexSet | Interval) -> Number:
 
 def _block_in(bounds: Sequence[int], index: int) -> int:
     """The block that an index lies in, the first one for what lies before it."""
-    return max(bisect_right(bounds, index) - 1, 0)
+    return max(block_of(bounds, index), 0)
 
 
 # What a compiled template asks of the places that it is given.
@@ -223,7 +223,7 @@ class SymbolicLayout:
             return self._like.coordinates(rank)
         return () if function(_takes_part, self._place, rank) else None
 
-    def ranks_at(self, coordinates: Sequence[int]) -> tuple[int, ...]:
+    def ranks_at(self, coordinates: Sequence[int]) -> Sequence[int]:
         """The ranks that hold a cell."""
         if not self.fixed:
             raise NoTemplateError("ranks_at")

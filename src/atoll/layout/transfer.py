@@ -111,7 +111,6 @@ def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
     positions in it.
     """
     place = layout.coordinates(rank)
-    mine = None if place is None else set(layout.ranks_at(place))
     pieces: list[Any] = []
     for number, (axis, wanted) in enumerate(zip(layout.axes, region, strict=True)):
         if axis.overlaps and place is not None:
@@ -127,9 +126,7 @@ def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
     for combination in product(*pieces):
         cell = tuple([coordinate for coordinate, _ in combination])
         holders = layout.ranks_at(cell)
-        peer = holders[rank % len(holders)]
-        if mine is not None and cell == place and rank in mine:
-            peer = rank
+        peer = rank if cell == place else holders[rank % len(holders)]
         part = tuple([piece for _, piece in combination])
         records.append(Record(peer, part, False, region, layout))
     return tuple(records)
@@ -188,14 +185,21 @@ def _sends(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:
             ]
         )
     copies = source.ranks_at(place)
-    turn, have = copies.index(rank), set(copies)
+    turn = copies.index(rank)
     records = []
     for combination in product(*pieces):
         part = tuple([piece for _, piece in combination])
-        for peer in target.ranks_at([coordinate for coordinate, _ in combination]):
-            if peer not in have and peer % len(copies) == turn:
+        for peer in _every(target.ranks_at([c for c, _ in combination]), len(copies), turn):
+            if peer not in copies:
                 records.append(Record(peer, part, True, mine, target))
     return tuple(records)
+
+
+def _every(ranks: Sequence[int], count: int, turn: int) -> Sequence[int]:
+    """Those of the ranks that are ``turn`` modulo ``count``."""
+    if isinstance(ranks, range) and ranks.step == 1:
+        return ranks[(turn - ranks.start) % count :: count]
+    return [rank for rank in ranks if rank % count == turn]
 
 
 def _sends_by_receiver(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:

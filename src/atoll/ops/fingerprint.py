@@ -41,7 +41,7 @@ of_backend = remembered(of_text)
 @remembered
 def of_layout(layout: Layout) -> int:
     """The fingerprint of a layout: of its shape, its axes and who sits where."""
-    return of_text(repr(layout._identity()))
+    return of_text(repr(layout.outline))
 
 
 def of_move(shape: Sequence[int], layout: Layout) -> int:
@@ -184,6 +184,10 @@ def _words(param: Any) -> str:
     """A parameter; of views and layouts, what is the same in all traces of an outline."""
     if type(param) is Place:
         return "distributed"
+    if type(param) is Layout:
+        return f"layout {of_layout(param)}"
+    if type(param) is tuple:
+        return f"({', '.join(map(_words, param))})"
     return dtype_words(param.dtype) if type(param) is Geometry else repr(param)
 
 

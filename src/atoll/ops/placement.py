@@ -8,6 +8,7 @@ the whole value. What no rule covers (a reshape, say) lies as a new array of its
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..graph.interned import Identity, Interned, identity_of
 from ..graph.node import Node
 from ..layout import Layout
 from ..layout.axes import Axis, BlockAxis
+from ..layout.bounds import longest_block
 
 _numbers = itertools.count()
 _places: Interned[Place] = Interned("memo")
@@ -56,7 +58,7 @@ class Place:
         if self._form is None:
             if self.is_boxes:
                 layout = self.layout
-                seats = None if layout.is_row_major else layout.table.tobytes()
+                seats = None if layout.is_row_major else layout.seats
                 self._form = identity_of(("blocks", self.outline, seats))
             else:
                 self._form = self.outline
@@ -107,8 +109,8 @@ def _is_lopsided(layout: Layout) -> bool:
 def _largest_share(layout: Layout) -> int:
     largest = 1
     for axis in layout.axes:
-        bounds: tuple[int, ...] = axis.bounds  # type: ignore[attr-defined]
-        largest *= max([high - low for low, high in itertools.pairwise(bounds)])
+        bounds: Sequence[int] = axis.bounds  # type: ignore[attr-defined]
+        largest *= longest_block(bounds)
     return largest
 
 

@@ -1,0 +1,262 @@
+"""Block bounds in closed form: where each block of an axis begins, at a cost that does not grow with the number of blocks.
+
+Even blocks and blocks of equal width follow from a few integers, and so do the blocks of any slice of such an axis. Code
+that asks for some of the bounds computes those alone. Bounds that a program lists are tuples. Both are sequences, and
+equal ones compare equal. Padding is alike: what each block has on either side is one pair for all of them but the ends.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, overload
+
+import numpy as np
+
+from .. import policy
+from .index_set import Indices
+
+Widths = tuple[int, int]
+
+
+class Bounds(Sequence[int]):
+    """The bounds of blocks of ``width`` elements, of which the first ``longer`` ones have one element more.
+
+    The blocks cut ``range(size)``. ``selected`` is the part of it that the axis has, in its order: all of it, or a slice.
+    Blocks come in the order of ``selected``.
+    """
+
+    __slots__ = ("blocks", "longer", "selected", "size", "width")
+
+    def __init__(
+        self, width: int, longer: int, size: int, blocks: int, selected: range | None = None
+    ) -> None:
+        self.width, self.longer, self.size, self.blocks = width, longer, size, blocks
+        self.selected = selected
+        """``None``: all."""
+
+    def __len__(self) -> int:
+        return self.blocks + 1
+
+    @overload
+    def __getitem__(self, number: int) -> int: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, number: int | slice) -> int | tuple[int, ...]:
+        blocks = self.blocks
+        if isinstance(number, slice):
+            return tuple([self[k] for k in range(blocks + 1)[number]])
+        if number < 0:
+            number += blocks + 1
+        if not 0 <= number <= blocks:
+            raise IndexError(f"bound {number} of {blocks} blocks: there are bounds 0 to {blocks}")
+        selected = self.selected
+        if selected is None:
+            return min(number * self.width + min(number, self.longer), self.size)
+        start, step, count = selected.start, selected.step, len(selected)
+        if (
+            step < 0
+        ):  # the blocks come in the opposite order; a cut counts what is not below a bound
+            number = blocks - number
+        bound = min(number * self.width + min(number, self.longer), self.size)
+        cut = -((start - bound) // step) if step > 0 else -((start - bound + 1) // step)
+        return 0 if cut < 0 else count if cut > count else cut
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Indices:
+        bounds = self.starts(np.arange(self.blocks + 1))
+        return bounds if dtype is None else bounds.astype(dtype, copy=False)
+
+    def starts(self, numbers: Indices) -> Indices:
+        """The bounds at an array of numbers."""
+        selected = self.selected
+        if selected is not None and selected.step < 0:
+            numbers = self.blocks - numbers
+        starts: Indices = np.minimum(numbers, self.longer)
+        starts += numbers * self.width
+        np.minimum(starts, self.size, out=starts)
+        if selected is None:
+            return starts
+        starts -= selected.start + (1 if selected.step < 0 else 0)
+        np.negative(starts, out=starts)
+        np.floor_divide(starts, selected.step, out=starts)
+        np.negative(starts, out=starts)
+        return np.clip(starts, 0, len(selected), out=starts)
+
+    def block(self, index: int) -> int:
+        """The block that has an index; -1 before the first one, and the number of blocks after the last."""
+        if index < 0:
+            return -1
+        if index >= self[self.blocks]:
+            return self.blocks
+        selected, longer, width = self.selected, self.longer, self.width
+        if selected is not None:
+            index = selected[index]
+        if index < longer * (width + 1):
+            block = index // (width + 1)
+        else:
+            block = (index - longer) // width
+        return block if selected is None or selected.step > 0 else self.blocks - 1 - block
+
+    def locate(self, given: Indices, blocks: Indices, local: Indices) -> None:
+        """The block and the place in it of an array of indices, all of which are in range."""
+        selected, longer, width = self.selected, self.longer, self.width
+        base = given if selected is None else given * selected.step + selected.start
+        # Exact: the first quotient is right where blocks are longer and never too large behind, the second is right
+        # behind and never too large before.
+        np.floor_divide(base, width + 1 if longer else width, out=blocks)
+        if longer and width:
+            np.maximum(blocks, (base - longer) // width, out=blocks)
+        if selected is None:
+            np.multiply(blocks, width, out=local)
+            if longer:
+                local += np.minimum(blocks, longer)
+            np.subtract(given, local, out=local)
+            return
+        if selected.step < 0:
+            np.subtract(self.blocks - 1, blocks, out=blocks)
+        np.subtract(given, self.starts(blocks), out=local)
+
+    def cut(self, selected: range) -> Bounds:
+        """The bounds of a slice of the axis; for a negative step, of its blocks in the opposite order."""
+        held = self.selected
+        if held is not None:
+            first = held.start + selected.start * held.step
+            step = selected.step * held.step
+            selected = range(first, first + len(selected) * step, step)
+        if selected.step == 1 and selected.start == 0 and len(selected) == self.size:
+            return Bounds(self.width, self.longer, self.size, self.blocks)
+        return Bounds(self.width, self.longer, self.size, self.blocks, selected)
+
+    @property
+    def longest(self) -> int:
+        """The length of the longest block; of slices with a stride, at most one more than it."""
+        width = self.width + (1 if self.longer else 0)
+        if self.selected is None:
+            return min(width, self.size)
+        if not self.selected:
+            return 0
+        first, last = self.block(0), self.block(len(self.selected) - 1)
+        some = {first, min(first + 1, last), max(last - 1, first), last}
+        longest = max([self[block + 1] - self[block] for block in some])
+        step = abs(self.selected.step)
+        return longest if step == 1 or last - first < 4 else max(longest, -(-width // step))
+
+    def _form(self) -> tuple[Any, ...]:
+        selected = self.selected
+        cut = None if selected is None else (selected.start, selected.step, len(selected))
+        return self.width, self.longer, self.size, self.blocks, cut
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Bounds | tuple):
+            return NotImplemented
+        if len(other) != len(self) or samples(self) != samples(other):
+            return False
+        if isinstance(other, Bounds):
+            if self._form() == other._form():
+                return True
+            return bool((np.asarray(self) == np.asarray(other)).all())
+        return tuple(self) == other
+
+    def __hash__(self) -> int:
+        return hash(samples(self))
+
+    def __iter__(self) -> Any:
+        return iter(np.asarray(self).tolist())
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def evenly(count: int) -> Sequence[int]:
+    """Some of ``range(count)``, the first and the last among them; all, if they are few."""
+    most = policy.limits.numbers
+    if count <= most:
+        return range(count)
+    return [(count - 1) * k // (most - 1) for k in range(most)]
+
+
+def samples(bounds: Sequence[int]) -> tuple[int, ...]:
+    """Some of the bounds, the same of all sequences that are equal."""
+    last = len(bounds) - 1
+    return last, bounds[last], bounds[(last + 1) // 2], bounds[1 if last else 0]
+
+
+def balanced_bounds(size: int, processes: int) -> Sequence[int]:
+    """Bounds of blocks that differ by one element at most, the longer ones first."""
+    if processes == 1:
+        return (0, size)
+    return Bounds(*divmod(size, processes), size, processes)
+
+
+def ceiling_bounds(size: int, processes: int) -> Sequence[int]:
+    """Bounds of blocks of ``ceil(size / processes)``; the last ones may be short or empty."""
+    return (0, size) if processes == 1 else Bounds(-(-size // processes), 0, size, processes)
+
+
+def is_even(bounds: Sequence[int]) -> bool:
+    """Whether blocks differ by one element at most, the longer ones first."""
+    return bounds == balanced_bounds(bounds[-1], len(bounds) - 1)
+
+
+def block_of(bounds: Sequence[int], index: int, low: int = 0) -> int:
+    """The block that has an index, -1 before the first, the number of blocks after the last; not one before ``low``."""
+    if type(bounds) is Bounds:
+        return bounds.block(index)
+    return bisect_right(bounds, index, low) - 1
+
+
+def cut_bounds(bounds: Sequence[int], selected: range) -> Sequence[int]:
+    """The bounds of a slice of an axis; for a negative step, of its blocks in the opposite order."""
+    if type(bounds) is Bounds:
+        return bounds.cut(selected)
+    count, start, step = len(selected), selected.start, selected.step
+    if step < 0:
+        bounds = [bound - 1 for bound in bounds[::-1]]
+    return tuple([min(max(-((start - bound) // step), 0), count) for bound in bounds])
+
+
+def longest_block(bounds: Sequence[int]) -> int:
+    """The length of the longest block."""
+    if type(bounds) is Bounds:
+        return bounds.longest
+    return max([high - low for low, high in pairwise(bounds)])
+
+
+class Halos(Sequence[Widths]):
+    """The same widths beside every block but the first and the last."""
+
+    __slots__ = ("_blocks", "_ends", "_middle")
+
+    def __init__(self, first: Widths, middle: Widths, last: Widths, blocks: int) -> None:
+        self._ends, self._middle, self._blocks = (first, last), middle, blocks
+
+    def __len__(self) -> int:
+        return self._blocks
+
+    @overload
+    def __getitem__(self, number: int) -> Widths: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[Widths, ...]: ...
+    def __getitem__(self, number: int | slice) -> Widths | tuple[Widths, ...]:
+        if isinstance(number, slice):
+            return tuple([self[k] for k in range(self._blocks)[number]])
+        place = range(self._blocks)[number]
+        if place == 0:
+            return self._ends[0]
+        return self._ends[1] if place == self._blocks - 1 else self._middle
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Halos):
+            return (self._ends, self._middle, self._blocks) == (
+                other._ends, other._middle, other._blocks,
+            )  # fmt: skip
+        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self._blocks, self._ends[0]))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
