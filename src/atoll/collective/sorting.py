@@ -14,7 +14,7 @@ import numpy as np
 
 from ..comm.in_step import allgather
 from ..layout import Layout
-from ..layout.axes import balanced_bounds
+from ..layout.bounds import balanced_bounds
 from .messages import joined
 from .moving import even_line, line_start, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
