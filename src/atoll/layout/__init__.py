@@ -48,9 +48,10 @@ regions are tuples of them, one per axis. See :mod:`atoll.layout.index_set`.
 
 from .axes import Axis, BlockAxis, CyclicAxis, UnstructuredAxis
 from .index_set import EMPTY, IndexSet, Listed, Piece, Range, listed
-from .layout import Layout, Region, Slicing, set_default_size
+from .layout import Layout, Region, set_default_size
 from .maps import Block, Cyclic, Map, Undistributed, Unstructured
 from .pattern import Pattern, block_cyclic
+from .slicing import Slicing
 from .transfer import (
     HaloRecord,
     HaloTransfer,

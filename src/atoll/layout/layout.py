@@ -12,7 +12,7 @@ makes one number the copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -25,9 +25,8 @@ import numpy.typing as npt
 from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
 from .axes import Axis, BlockAxis, Widths, in_order
-from .bounds import evenly
 from .grids import even_grid
-from .index_set import EMPTY, IndexSet, Indices, Range, is_index, listed
+from .index_set import EMPTY, IndexSet, Indices, Range, is_index
 from .maps import (
     LETTERS,
     Map,
@@ -41,6 +40,7 @@ from .maps import (
 )
 from .picture import html, svg, text
 from .seats import Seats
+from .slicing import Slicing
 
 Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
@@ -242,23 +242,8 @@ class Layout:
     @property
     def outline(self) -> tuple[Any, ...]:
         """What equal layouts have in common, and most others do not; its length does not grow with the world."""
-        seats = self.seats
-        return (
-            tuple([axis.outline for axis in self.axes]),
-            self.processes,
-            self.copies,
-            tuple([seats.rank(cell, k) for cell, k in self._some()]),
-        )
-
-    def _some(self) -> Iterator[tuple[list[int], int]]:
-        """Cells and copies, all of a small world."""
-        for number in evenly(self.cells * self.copies):
-            cell, copy = divmod(number, self.copies)
-            place = []
-            for count in reversed(self.grid):
-                cell, coordinate = divmod(cell, count)
-                place.append(coordinate)
-            yield place[::-1], copy
+        axes = tuple([axis.outline for axis in self.axes])
+        return axes, self.processes, self.copies, self.seats.samples
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -584,55 +569,6 @@ class Layout:
 
     def _repr_html_(self) -> str:
         return html(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Slicing:
-    """A slice of a layout: the ``source``, the ``layout`` of the slice, and the ``cuts``.
-
-    ``cuts`` has the ``range`` of indices or the integer taken from each axis of the source,
-    and ``None`` for each new axis.
-    """
-
-    source: Layout
-    layout: Layout
-    cuts: tuple[range | int | None, ...]
-
-    def positions(self, rank: int) -> tuple[IndexSet | int | None, ...] | None:
-        """``cuts`` in local indices of a rank's block; ``None`` if it holds none of the slice.
-
-        An index set lists the positions in the order in which the slice has them.
-        """
-        if self.layout.coordinates(rank) is None:
-            return None
-        result: list[IndexSet | int | None] = []
-        held = iter(self.source.region(rank))
-        for cut in self.cuts:
-            if cut is None:
-                result.append(None)
-            elif isinstance(cut, range):
-                result.append(next(held).sliced(cut)[1])
-            else:
-                result.append(next(held).local_of(cut))
-        return tuple(result)
-
-    def local(self, block: npt.NDArray[Any], rank: int) -> npt.NDArray[Any] | None:
-        """A rank's block of the slice, taken from its block of the source.
-
-        It is a view if slices of the block can express it, else a copy.
-        """
-        places = self.positions(rank)
-        if places is None:
-            return None
-        keys = [place.key if isinstance(place, IndexSet) else place for place in places]
-        keys = [listed(key).key if isinstance(key, np.ndarray) else key for key in keys]
-        basic = tuple(slice(None) if isinstance(key, np.ndarray) else key for key in keys)
-        part: npt.NDArray[Any] = block[(*basic, ...)]
-        kept = [key for key in keys if not isinstance(key, int)]
-        for dimension, key in enumerate(kept):
-            if isinstance(key, np.ndarray):
-                part = part.take(key, axis=dimension)
-        return part
 
 
 @remembered

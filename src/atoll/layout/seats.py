@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
+from .bounds import evenly
 from .index_set import Indices
 
 
@@ -327,11 +328,18 @@ class Seats:
                 copied.append((count, step))
         return first, tuple(along), tuple(copied)
 
-    def _samples(self) -> tuple[int, ...]:
-        grid = self.grid
-        cells = [[0] * len(grid), [count // 2 for count in grid], [count - 1 for count in grid]]
-        last = self.copies - 1
-        return tuple([self.rank(cell, copy) for cell in cells for copy in (0, last)])
+    @property
+    def samples(self) -> tuple[int, ...]:
+        """Some of the ranks, at the same places of all seats that are equal; all, if they are few."""
+        ranks = []
+        for number in evenly(self.cells * self.copies):
+            cell, copy = divmod(number, self.copies)
+            place = []
+            for count in reversed(self.grid):
+                cell, coordinate = divmod(cell, count)
+                place.append(coordinate)
+            ranks.append(self.rank(reversed(place), copy))
+        return tuple(ranks)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -343,13 +351,13 @@ class Seats:
             return mine == theirs
         if (self.grid, self.copies) != (other.grid, other.copies):
             return False
-        if self._samples() != other._samples():
+        if hash(self) != hash(other):
             return False
         return bool((self.table() == other.table()).all())
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self.grid, self.copies, self._samples()))
+            self._hash = hash((self.grid, self.copies, self.samples))
         return self._hash
 
     def table(self) -> Indices:
