@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from .. import policy
+from ..graph.geometry import dense, kept_order
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
+from ..lazy.spread import place_of
+from ..ops.elementwise import is_native
 from .blocks import arrays_of, call, world_among
-from .joining import concatenate
+from .joining import concatenate, filled_by
 from .public import array_of, collective, is_large, native
 
 Array = np.ndarray[Any, Any]
@@ -93,7 +98,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     constant = mode == "constant" and options.keys() <= {"constant_values"}
     constant = constant and np.isscalar(plain(options.get("constant_values", 0)))
     if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
-        return by_numpy(np.pad, (array, pad_width, mode), options, jointly=_pad)
+        return by_numpy(np.pad, (array, pad_width, mode), options, jointly=_pad, alone=True)
     widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         return NotImplemented
@@ -117,6 +122,8 @@ def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
     widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
     if widths.dtype.kind not in "iu" or (widths < 0).any():
         return NotImplemented
+    if place_of(array) is None:
+        return _around(array, widths.tolist(), mode)
     for axis, (before, after) in enumerate(widths.tolist()):
         length = array.shape[axis]
         parts = [array]
@@ -130,15 +137,42 @@ def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
     return shaping.in_order(array, order)
 
 
+def _around(array: Any, widths: list[list[int]], mode: str) -> Any:
+    """A large array in this process with parts of it on all sides, recorded, where these are few, and slices."""
+    if not (is_large(array) and is_native(array.dtype)) or array._cell.pins:
+        return NotImplemented
+    sides: list[list[tuple[slice, Any]]] = []
+    for (before, after), length in zip(widths, array.shape):
+        middle: list[tuple[slice, Any]] = [(slice(before, before + length), slice(None))]
+        for first, count in ((-before, before), (length, after)):
+            places = _border(mode, np.arange(first, first + count), length)
+            cut = _as_slice(places) if count else None
+            if count and cut is None:
+                return NotImplemented
+            middle += [(slice(before + first, before + first + count), cut)] if count else []
+        sides.append(middle)
+    if prod(map(len, sides)) - 1 > policy.limits.pieces:
+        return NotImplemented
+    shape = tuple([n + before + after for n, (before, after) in zip(array.shape, widths)])
+    order = kept_order(shape, [array._shape_of_view()])
+    parts = [tuple(zip(*part)) for part in product(*sides)]
+    return filled_by([(key, array[cut]) for key, cut in parts], dense(shape, array.dtype, order))
+
+
+def _as_slice(places: Array) -> slice | None:
+    """A slice that takes places in their order, where they follow each other."""
+    first, last, count = int(places[0]), int(places[-1]), len(places)
+    step = -1 if last < first else 1
+    if not np.array_equal(places, np.arange(first, first + step * count, step)):
+        return None
+    stop = last + step
+    return slice(first, None if stop < 0 else stop, step)
+
+
 def _taken(array: Any, places: Array, axis: int) -> Any:
     """What stands at places along an axis: a slice, which is recorded, where they follow each other."""
-    first, last, count = int(places[0]), int(places[-1]), len(places)
-    if abs(last - first) == count - 1 and np.array_equal(
-        places, np.linspace(first, last, count, dtype=np.int64)
-    ):
-        step = -1 if last < first else 1
-        stop = last + step
-        cut = slice(first, None if stop < 0 else stop, step)
+    cut = _as_slice(places)
+    if cut is not None:
         return array[(*(slice(None),) * axis, cut)]
     return call("take", array, places, axis)
 

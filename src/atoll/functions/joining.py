@@ -59,20 +59,24 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     total = sum(a.shape[axis] for a in arrays)
     shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
     order = kept_order(shape, [a._shape_of_view() for a in arrays])
-    site = user_site()
-    geometry = dense(shape, kind, order)
-    name = join_of(sum(a.size > 0 for a in arrays))
     place = None
     if any(place_of(a) is not None for a in arrays):
         place = distributed(default_place(shape, among=True))
-    node = Node(FILL, (kind.type(0),), geometry, (), name, site, place=place)
-    start = 0
+    boxes, start = [], 0
     for a in arrays:
         stop = start + a.shape[axis]
-        if a.size:
-            region = geometry.index((slice(None),) * axis + (slice(start, stop),))
-            node = update(node, region, cast(a._node(), kind), None, site)
+        boxes.append(((slice(None),) * axis + (slice(start, stop),), a))
         start = stop
+    return filled_by(boxes, dense(shape, kind, order), place)
+
+
+def filled_by(boxes: Sequence[tuple[Any, Any]], geometry: Geometry, place: Any = None) -> Any:
+    """An array that consists of parts, each in a box of its own, recorded."""
+    boxes = [(key, part) for key, part in boxes if part.size]
+    site, kind = user_site(), geometry.dtype
+    node = Node(FILL, (kind.type(0),), geometry, (), join_of(len(boxes)), site, place=place)
+    for key, part in boxes:
+        node = update(node, geometry.index(key), cast(part._node(), kind), None, site)
     return creation.recorded(node)
 
 
