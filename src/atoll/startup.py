@@ -245,7 +245,7 @@ def message(kind: str, text: str, code: int, ranks: Sequence[int], size: int | N
     who = rank_words(ranks, size)
     everyone = len(set(ranks)) == size
     if kind == "wait":
-        return f"atoll: {who} {text}; all ranks ended\n"
+        return f"atoll: {f'{who} ' if ranks else ''}{text}; all ranks ended\n"
     if kind == "interrupt":
         return f"atoll: interrupted; all ranks ended{f' ({who} was at {text})' if text else ''}\n"
     if kind == "exit":

@@ -5,7 +5,8 @@ and the line; no process of it may be left, and, under ``atoll run``, no file in
 
     python -m tests.cli.scenarios [word ...]     all of them, or those whose names have all these words
 
-``--python PATH`` takes another interpreter, such as that of an environment with Open MPI, ``--jobs N`` runs so many at a time.
+``--python PATH`` takes another interpreter, such as that of an environment with Open MPI, ``--jobs N`` runs so many at a time,
+``--hosts A,B`` puts the ranks of ``atoll run`` on several hosts.
 """
 
 from __future__ import annotations
@@ -288,10 +289,13 @@ def mpiexec_of(python: str) -> str:
     return beside if os.path.exists(beside) else "/usr/bin/mpiexec"
 
 
-def command(launcher: str, program: str, python: str, size: int = SIZE) -> list[str]:
+def command(
+    launcher: str, program: str, python: str, size: int = SIZE, hosts: str = ""
+) -> list[str]:
     """How a launcher starts a program on ranks."""
     if launcher == "atoll run":
-        return [python, "-m", "atoll", "run", "-n", str(size), "-c", program]
+        there = ["--hosts", hosts] if hosts else []
+        return [python, "-m", "atoll", "run", "-n", str(size), *there, "-c", program]
     path = mpiexec_of(python)
     more = ["--oversubscribe"] if "Open" in version(path) else []
     return [path, "-n", str(size), *more, python, "-c", program]
@@ -301,7 +305,7 @@ def version(path: str) -> str:
     return subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60).stdout
 
 
-def wrong(scenario: Scenario, python: str = sys.executable) -> str:
+def wrong(scenario: Scenario, python: str = sys.executable, hosts: str = "") -> str:
     """What is wrong with the end of a scenario; nothing if it ends as it should."""
     assert scenario.expected is not None
     codes, words = scenario.expected
@@ -312,7 +316,11 @@ def wrong(scenario: Scenario, python: str = sys.executable) -> str:
         "ATOLL_WAIT_CHECK": "0.3",
     }
     program = MOMENTS[scenario.moment].replace("ACT", scenario.act.line)
-    job = Job(command(scenario.launcher, program, python), settings)
+    if hosts:
+        settings |= {
+            name: os.environ[name] for name in os.environ if name.startswith("HYDRA_LAUNCHER")
+        }
+    job = Job(command(scenario.launcher, program, python, hosts=hosts), settings)
     code, output, errors = job.ended()
     said, left = [], job.remains()
     if code is None:
@@ -345,10 +353,11 @@ def main() -> int:
     parser.add_argument("words", nargs="*")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--jobs", type=int, default=3)
+    parser.add_argument("--hosts", default="")
     asked = parser.parse_args()
-    scenarios = list(chosen(asked.words))
+    scenarios = list(chosen(["atoll run", *asked.words] if asked.hosts else asked.words))
     with ThreadPoolExecutor(asked.jobs) as pool:
-        found = pool.map(lambda one: wrong(one, asked.python), scenarios)
+        found = pool.map(lambda one: wrong(one, asked.python, asked.hosts), scenarios)
         bad = 0
         for complaint in found:
             if complaint:

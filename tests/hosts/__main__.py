@@ -11,6 +11,15 @@ from collections.abc import Sequence
 
 from .network import Network, refused
 
+ONE_HOST = [
+    "tests/collective/test_order.py::test_an_element_travels_once_to_even_blocks",
+    "tests/comm/test_nodes.py::test_real_ranks_of_this_host_share_a_node_unless_others_are_pretended",
+    "tests/global_access/test_onesided.py::test_a_process_that_dies_with_a_lock_is_noticed",
+    "tests/global_access/test_onesided.py::test_a_wait_for_a_lock_ends_and_names_its_holder",
+    "tests/global_access/test_onesided.py::test_operations_complete_while_their_target_sleeps",
+]
+"""Tests of what only ranks of one host have: memory that they share, and one node."""
+
 NAMES = ["ash", "elm", "fir", "oak", "yew"]
 
 
@@ -21,7 +30,8 @@ def on_hosts(
     with Network(NAMES[:hosts], delay=delay, loss=loss) as network:
         listed = network.folder / "hostfile"
         listed.write_text("".join(f"{name}\n" for name in network.hosts))
-        command = [sys.executable, "-m", "pytest", "-q", "--alone", "-m", "ranks", *words]
+        fitting = ["--alone", "-m", "ranks", *(f"--deselect={test}" for test in ONE_HOST)]
+        command = [sys.executable, "-m", "pytest", "-q", *fitting, *words]
         code, output, errors = network.run("ash", command, limit, HYDRA_HOST_FILE=str(listed))
     return code, output + errors, network
 

@@ -71,10 +71,11 @@ class Relay:
         size: int,
         mark: str,
         all_output: bool,
+        named: Sequence[str] = (),
         silent: Callable[[Iterable[str]], list[str]] = lambda names: [],
     ) -> None:
-        """``silent`` gives those of some hosts that do not answer."""
-        self._silent = silent
+        """``named`` are the hosts of the command line; ``silent`` gives those of some hosts that do not answer."""
+        self._named, self._silent = named, silent
         self._verdict = Verdict(size)
         self._size = size
         self._mark = mark
@@ -97,6 +98,8 @@ class Relay:
         self._hosts = Hosts()
         self._agents: set[tuple[int, str]] = set()
         self._deadline = float("inf")
+        self._ending = False
+        """Whether an error or the end of a rank has set the deadline."""
         self._report_at = float("inf")
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -132,9 +135,9 @@ class Relay:
         end_agents(self._agents)
         self._leftovers.clear()
         if returned and not (self._verdict.decided or self._ended_by):
-            for name in self._silent(self._hosts.known):
-                words = f"host {name} does not answer"
-                self._verdict.unreachable(sorted(self._hosts.known[name].ranks), words)
+            for name in self._silent(self._hosts.known or self._named):
+                ranks = self._hosts.known[name].ranks if self._hosts.known else []
+                self._verdict.unreachable(sorted(ranks), f"host {name} does not answer")
         self._say(self._verdict.reports())
         return self._conclude(returned)
 
@@ -339,8 +342,12 @@ class Relay:
                 self._report_at = float("inf")
             elif self._report_at == float("inf"):
                 self._report_at = now + startup.PAUSE
-                # The rank that has reported ends all; if it cannot, this does.
-                self._deadline = min(self._deadline, now + GRACE)
+        if (self._verdict.reported or self._verdict.failed) and not self._ending:
+            # The rank that has reported ends all, or the launcher that has lost one. If they do not, this does; of hosts that lose
+            # a rank of another one, launchers end none, and MPI may crash there.
+            self._ending = True
+            pause = GRACE if self._verdict.reported or self._one_host else startup.PAUSE
+            self._deadline = min(self._deadline, now + pause)
         if idle and not self._verdict.decided:
             for target, stages in self._launcher_stages.items():
                 self._print(target, flushed(stages))

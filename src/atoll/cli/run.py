@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import secrets
 import shlex
 import signal
@@ -253,6 +254,16 @@ def smaller(request: Request, launcher: Mpiexec, left: Mapping[str, int]) -> Req
     return replace(request, ranks=ranks, hosts=launcher.hosts(left), hostfile=None)
 
 
+def named_hosts(request: Request) -> list[str]:
+    """The hosts that the command line names, without what follows their names."""
+    lines = (request.hosts or "").split(",")
+    if request.hostfile is not None:
+        with open(request.hostfile, encoding="utf-8") as file:
+            lines += [line.partition("#")[0] for line in file]
+    names = (re.match(r"[^\s:]*", line.strip()) for line in lines)
+    return list(dict.fromkeys(name[0] for name in names if name and name[0]))
+
+
 def silent_hosts(request: Request, launcher: Mpiexec, names: Iterable[str]) -> list[str]:
     """Those of some hosts on which the launcher can start no process."""
 
@@ -289,7 +300,8 @@ def run_job(request: Request, launcher: Mpiexec) -> tuple[int, Relay | None]:
         print(shlex.join(command))
         return 0, None
     environment = {**os.environ, **launcher.environment(), startup.MARK: mark}
-    relay = Relay(request.ranks, mark, request.all_output, partial(silent_hosts, request, launcher))
+    silent = partial(silent_hosts, request, launcher)
+    relay = Relay(request.ranks, mark, request.all_output, named_hosts(request), silent)
     if request.profile is not None:
         return run_profiled(request.profile, lambda: relay.run(command, environment)), relay
     return relay.run(command, environment), relay

@@ -80,7 +80,12 @@ class Verdict:
     def decided(self) -> bool:
         """Whether the job has failed for a known reason, so that what a launcher says of it is of no interest."""
         failed = any(end.code for end in self.ends.values())
-        return self.reported or failed or self.well or self._cause() is not None
+        return self.reported or failed or self.well or self.failed
+
+    @property
+    def failed(self) -> bool:
+        """Whether the end of a rank ends the others."""
+        return self._cause() is not None
 
     @property
     def well(self) -> bool:
@@ -122,9 +127,9 @@ class Verdict:
         self._groups["wait", 1, text] = Group("wait", 1, text, list(ranks))
 
     def unreachable(self, ranks: Sequence[int], text: str) -> None:
-        """Ranks are lost with their host."""
+        """Ranks are lost with their host; none where it has never answered."""
         self._lose(ranks)
-        self.waited(ranks, f"cannot be reached any more: {text}")
+        self.waited(ranks, f"cannot be reached any more: {text}" if ranks else text)
 
     def _lose(self, ranks: Sequence[int]) -> None:
         if self.lost or not self.decided:
