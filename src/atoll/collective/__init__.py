@@ -63,10 +63,12 @@ from .searching import places_in
 from .section import Section
 from .segments import folded_segments
 from .sorting import in_order, ordered, starts
+from .transforms import TransformStep
 
 __all__ = [
     "FoldPlan",
     "Section",
+    "TransformStep",
     "accumulated",
     "agree",
     "by_parts",

@@ -1,7 +1,8 @@
-"""``atoll.fft``: transforms along an axis that each rank holds whole, or of a line as a matrix.
+"""``atoll.fft``: transforms along axes, or of a line that all ranks share.
 
 A line of ``n = rows * columns`` elements is transformed in four steps: the columns of the matrix, a
-turn of each element by its row and column, the rows, and a transpose.
+turn of each element by its row and column, the rows, and a transpose. A line of another length is a convolution
+with a *chirp*, whose frequency grows along it (Bluestein's algorithm), by transforms of a power of two.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ..collective import TransformStep
 from ..comm.world import World
 from ..lazy import shaping
 from ..lazy.creation import asarray
 from ..lazy.making import is_small
+from ..lazy.sections import record
 from ..lazy.spread import world_of
-from .blocks import along, call, into, normal_axis
+from .blocks import call, into, normal_axis
 from .namespaces import Namespace
 from .public import collective, publish
 
@@ -24,7 +27,7 @@ from .public import collective, publish
 def _usable(a: Any, norm: Any) -> tuple[Any, World] | None:
     a = asarray(a)
     world = world_of([a])
-    if world is None or a.dtype.char not in "dDbhilqBHILQ?" or not a.ndim or not a.size:
+    if world is None or a.dtype.char not in "fFdDgGbhilqBHILQ?" or not a.ndim or not a.size:
         return None
     if norm not in (None, "backward", "ortho", "forward"):
         return None
@@ -49,19 +52,41 @@ def _rows_for(length: int, size: int) -> int:
 def _line(line: Any, world: World, sign: int) -> Any:
     """The transform of a line, without a factor."""
     length = line.size
-    rows = _rows_for(length, world.size)
-    if not rows or is_small(line.shape):
+    if is_small(line.shape):
         whole = line._array()
         return asarray(np.fft.fft(whole) if sign < 0 else np.fft.ifft(whole, norm="forward"))
+    rows = _rows_for(length, world.size)
+    if not rows:
+        return _by_chirps(line, world, sign)
     columns = length // rows
     norm = "backward" if sign < 0 else "forward"
     step = transforms["fft" if sign < 0 else "ifft"]
     matrix = step(shaping.reshape(line, (rows, columns)), axis=0, norm=norm)
     first = shaping.reshape(call("arange", rows), (-1, 1))
     turn = first * call("arange", columns) % length
-    matrix = matrix * call("exp", turn * (sign * 2j * np.pi / length))
+    matrix = matrix * _turned(turn * (sign * 2 / length), matrix.dtype)
     matrix = step(matrix, axis=1, norm=norm)
     return shaping.reshape(matrix.T, (length,))
+
+
+def _turned(halves: Any, dtype: np.dtype[Any]) -> Any:
+    """Numbers of length one, turned by so many halves of a full turn."""
+    return call("exp", halves * (1j * np.pi)).astype(dtype)
+
+
+def _by_chirps(line: Any, world: World, sign: int) -> Any:
+    """The same for a length that is no product: a convolution, since ``2 j k = j * j + k * k - (j - k)**2``."""
+    length = line.size
+    longer = 1 << max(2 * length - 2, world.size**2 - 1).bit_length()
+    number = call("arange", length)
+    dtype = np.result_type(line.dtype, np.complex64)
+    chirp = _turned(number * number % (2 * length) * (sign / length), dtype)
+    padding = call("zeros", longer - length, dtype)
+    other = chirp.conj()
+    around = call("concatenate", (other, padding[length - 1 :], other[:0:-1]))
+    product = _line(call("concatenate", (line * chirp, padding)), world, -1)
+    product = product * _line(around, world, -1)
+    return _line(product, world, 1)[:length] * chirp * line.dtype.type(1 / longer)
 
 
 def _scale(length: int, norm: Any, *, inverse: bool) -> float:
@@ -97,23 +122,22 @@ def _along_axis(name: str) -> Any:
         length = a.shape[axis] if n is None else int(n)
         if n is None and name == "irfft":
             length = 2 * (length - 1)
-        if length < 2:
+        if length < 1:
             return NotImplemented
-        transformed = along(
-            a,
-            (axis,),
-            world,
-            lambda rows: original(rows, length, 1, norm),
-            lambda line: _whole_line(name, line, length, norm, world),
-        )
-        shape = (*a.shape[:axis], *a.shape[axis + 1 :], transformed.shape[-1])
-        return into(out, call("moveaxis", shaping.reshape(transformed, shape), -1, axis))
+        result = record("transform", (a,), (TransformStep(name, axis, length, norm),))
+        if result is NotImplemented and length > 1 and a.dtype.char not in "gG":
+            lanes = shaping.reshape(call("moveaxis", a, axis, -1), (-1, a.shape[axis]))
+            lines = [_whole_line(name, lane, length, norm, world) for lane in lanes]
+            shape = (*a.shape[:axis], *a.shape[axis + 1 :], -1)
+            result = call("moveaxis", shaping.reshape(call("stack", lines), shape), -1, axis)
+        return result if result is NotImplemented else into(out, result)
 
     return transform
 
 
 def _over_axes(name: str, last: str, others: str, default: Any) -> Any:
-    """A transform of several axes, one after the other."""
+    """A transform of several axes, in NumPy's order."""
+    inverse = last.startswith("i") and last != others
 
     @collective(getattr(np.fft, name), order=shaping.order_of)
     def transform(
@@ -122,25 +146,31 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> Any:
         usable = _usable(a, norm)
         if usable is None or (name.startswith("rfft") and usable[0].dtype.kind == "c"):
             return NotImplemented
-        transformed: Any = usable[0]
+        a = usable[0]
         if axes is None:
-            axes = (
-                range(transformed.ndim)
-                if s is None
-                else range(transformed.ndim - len(s), transformed.ndim)
-            )
+            axes = range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim)
         axes = list(axes)
-        if not all(-transformed.ndim <= k < transformed.ndim for k in axes) or (
-            s and len(s) != len(axes)
-        ):
+        if not all(-a.ndim <= k < a.ndim for k in axes) or (s is not None and len(s) != len(axes)):
             return NotImplemented  # NumPy's words
-        axes = [k % transformed.ndim for k in axes]
-        lengths = [None] * len(axes) if s is None else [None if n == -1 else n for n in s]
-        steps = [(others, k, n) for k, n in zip(axes[:-1], lengths[:-1])]
-        steps.insert(len(steps) if last.startswith("i") else 0, (last, axes[-1], lengths[-1]))
-        for step, axis, length in steps:
-            transformed = transforms[step](transformed, length, axis, norm)
-        return into(out, transformed)
+        axes = [k % a.ndim for k in axes]
+        lengths: list[Any] = [None] * len(axes) if s is None else list(s)
+        steps = []
+        for place in range(len(axes)) if inverse else reversed(range(len(axes))):
+            kind, axis, n = others, axes[place], lengths[place]
+            if place == len(axes) - 1:
+                kind = last
+            usual = a.shape[axis]
+            if kind == "irfft" and n is None:
+                usual = 2 * (usual - 1)
+            steps.append(TransformStep(kind, axis, usual if n is None or n == -1 else int(n), norm))
+        if not steps or any(step.length < 1 for step in steps):
+            return NotImplemented
+        result = record("transform", (a,), tuple(steps))
+        if result is NotImplemented:
+            result = a
+            for step in steps:
+                result = transforms[step.name](result, step.length, step.axis, norm)
+        return into(out, result)
 
     return transform
 

@@ -469,6 +469,13 @@ class Layout:
         """The layout of other axes, whose ranks sit in the grid in ascending order, as they do here."""
         return Layout.in_order(axes, self.processes, self.copies)
 
+    def replaced(self, number: int, axis: Axis) -> Layout:
+        """The layout with another axis, which is divided among as many processes, in place of one."""
+        axes = (*self.axes[:number], axis, *self.axes[number + 1 :])
+        if self._seats is None:
+            return Layout.in_order(axes, self.processes, self.copies)
+        return Layout._of(axes, self.processes, self._seats)
+
     def cut(self, parts: Sequence[range | int]) -> Layout:
         """A faster :meth:`sliced`, for a part of each axis; ``range`` as ``range(size)[slice]``."""
         if self._seats is None and self.is_block:
