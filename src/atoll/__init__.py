@@ -12,6 +12,7 @@ from . import startup
 
 from ._version import __version__ as __version__
 from .comm.world import World as World
+from .comm.world import ranks_per_node
 from .comm.world import use as use
 from .comm.world import world as world
 from .config import config as config
@@ -29,12 +30,13 @@ from .layout import Cyclic as Cyclic
 from .layout import Layout as Layout
 from .layout import Undistributed as Undistributed
 from .layout import Unstructured as Unstructured
-from .layout import set_default_size
+from .layout import set_default_size, set_ranks_per_node
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
 from .lazy.syncing import sync as sync
 
 set_default_size(lambda: world.size)
+set_ranks_per_node(ranks_per_node)
 
 for public in (flatiter, Flags, config, world):
     guarded(public)

@@ -24,9 +24,9 @@ from atoll.layout import (
     Unstructured,
     UnstructuredAxis,
     block_cyclic,
+    defaults,
     set_default_size,
 )
-from atoll.layout import layout as layout_module
 
 from .strategies import held, layouts, maps, scatter
 
@@ -306,7 +306,7 @@ def test_short_forms_and_constructors() -> None:
 def test_the_default_size_is_asked_for_when_a_layout_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(layout_module, "_default_size", [])
+    monkeypatch.setattr(defaults, "_default_size", [])
     assert Layout((8,)).processes == 1
     set_default_size(lambda: 4)
     assert Layout((8,)).grid == (4,)

@@ -136,8 +136,8 @@ def _candidates(a: Layout, b: Layout, shape: tuple[int, ...]) -> Iterator[Layout
             axes[contracted] = _whole(shape[-1] if contracted == -1 else shape[-2])
             yield operand.seated(axes, operand.seats)
     flat = a.ndim == b.ndim == 2 and a.grid == b.grid and a.copies == b.copies == 1
-    if flat and a.is_row_major and b.is_row_major:
-        yield Layout.in_order([a.axes[0], b.axes[1]], size)
+    if flat and a.seats == b.seats:
+        yield a.seated([a.axes[0], b.axes[1]], a.seats)
 
 
 def _whole(length: int) -> BlockAxis:

@@ -51,6 +51,11 @@ class Nodes:
         """Whether every node has the same number of consecutive ranks."""
         return self.numbers is None and self.size % self.per_node == 0
 
+    @property
+    def even(self) -> int:
+        """How many consecutive ranks every node has; 1 where nodes differ in that."""
+        return self.per_node if self.is_even else 1
+
     def of(self, rank: int) -> int:
         """The node of a rank."""
         return rank // self.per_node if self.numbers is None else int(self.numbers[rank])

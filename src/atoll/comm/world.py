@@ -223,6 +223,24 @@ def begin_anew(verdict: str) -> None:
         _process_world = World(replaced())
 
 
+def ranks_per_node(size: int) -> int:
+    """How many consecutive ones of so many ranks share each node, if those are all ranks of the job; else 1.
+
+    It depends on the job alone: ranks whose current worlds differ agree on it.
+    """
+    here = known_world()
+    if here is None:
+        return 1
+    universe = here.communicator.universe
+    if isinstance(universe, str):  # processes
+        if _process_world is None:
+            return 1
+        nodes = _process_world.nodes
+    else:  # a simulation, or a dry run
+        nodes = universe.nodes  # type: ignore[attr-defined]
+    return nodes.even if nodes.size == size else 1
+
+
 def current_world() -> World:
     """The current world; made at first use."""
     return _current.get() or _process_world or _make_process_world()

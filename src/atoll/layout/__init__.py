@@ -47,8 +47,9 @@ regions are tuples of them, one per axis. See :mod:`atoll.layout.index_set`.
 """
 
 from .axes import Axis, BlockAxis, CyclicAxis, UnstructuredAxis
+from .defaults import set_default_size, set_ranks_per_node
 from .index_set import EMPTY, IndexSet, Listed, Piece, Range, listed
-from .layout import Layout, Region, set_default_size
+from .layout import Layout, Region
 from .maps import Block, Cyclic, Map, Undistributed, Unstructured
 from .pattern import Pattern, block_cyclic
 from .slicing import Slicing
@@ -92,5 +93,6 @@ __all__ = [
     "needed",
     "region_key",
     "set_default_size",
+    "set_ranks_per_node",
     "transfer",
 ]

@@ -12,7 +12,7 @@ makes one number the copies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -24,8 +24,10 @@ import numpy.typing as npt
 
 from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
+from . import defaults
 from .axes import Axis, BlockAxis, Widths, in_order
 from .grids import even_grid
+from .hierarchical import checked, node_grid
 from .index_set import EMPTY, IndexSet, Indices, Range, is_index
 from .maps import (
     LETTERS,
@@ -45,19 +47,7 @@ from .slicing import Slicing
 Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
 
-_default_size: list[Callable[[], int]] = []
 _set = object.__setattr__
-
-
-def set_default_size(function: Callable[[], int]) -> None:
-    """Let ``function`` return the number of processes if a layout does not name it."""
-    _default_size[:] = [function]
-
-
-def _world_size(size: object) -> int:
-    if size is None:
-        return _default_size[0]() if _default_size else 1
-    return whole_number(size, "layout: the number of processes", 1)
 
 
 def _several(axes: int | Sequence[int]) -> Sequence[int]:
@@ -86,8 +76,9 @@ class Layout:
         grid: int | Sequence[int] | None = None,
         size: int | None = None,
         ranks: Iterable[int] | None = None,
+        node: Sequence[int] | None = None,
     ) -> None:
-        extents, processes = read_shape(shape), _world_size(size)
+        extents, processes = read_shape(shape), defaults.world_size(size)
         chosen = read_maps(maps, len(extents))
         members = None if ranks is None else read_ranks(ranks, processes)
         present = processes if members is None else len(members)
@@ -109,6 +100,13 @@ class Layout:
                     "the number of ranks must be a multiple of the cells"
                 )
             seats = Seats.over(np.array(members, dtype=np.int64), counts, copies)
+        if node is not None:
+            if members is not None or copies > 1:
+                raise LayoutError(
+                    f"layout: node={tuple(node)} says where ranks sit, and so does ranks=, or all hold copies; give node= alone"
+                )
+            inner = checked(tuple(counts), node)
+            seats = None if inner is None else Seats.by_nodes(tuple(counts), inner)
         self._fill(tuple(axes), processes, copies, seats)
 
     def _fill(
@@ -156,14 +154,22 @@ class Layout:
         return new
 
     @classmethod
-    def default(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
-        """The layout of new arrays: blocks with the least surface, where nearly equal extents count as equal."""
-        return _usual(read_shape(shape), _world_size(size))
+    def default(
+        cls, shape: int | Sequence[int], size: int | None = None, per_node: int | None = None
+    ) -> Layout:
+        """The layout of new arrays: blocks with the least surface, where nearly equal extents count as equal.
+
+        If each node has ``per_node`` consecutive ranks, these have neighbouring blocks. Without ``per_node``, nodes are those
+        of the job.
+        """
+        processes = defaults.world_size(size)
+        per_node = defaults.ranks_per_node(processes) if per_node is None else per_node
+        return _usual(read_shape(shape), processes, per_node)
 
     @classmethod
     def replicated(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
         """Everything on every rank."""
-        return _everywhere(read_shape(shape), _world_size(size))
+        return _everywhere(read_shape(shape), defaults.world_size(size))
 
     # What it is
 
@@ -194,6 +200,11 @@ class Layout:
         if self._seats is None:
             return Seats.over(range(self.cells * self.copies), self.grid, self.copies)
         return self._seats
+
+    @property
+    def node(self) -> tuple[int, ...] | None:
+        """The grid of the ranks of one node, in a hierarchical layout."""
+        return None if self._seats is None else self._seats.node
 
     @property
     def table(self) -> Indices:
@@ -269,7 +280,9 @@ class Layout:
         if self.cells > 1:
             said.append(f"grid={self.grid}")
         said.append(f"size={self.processes}")
-        if self._seats is not None or self.copies != (self.processes if self.cells == 1 else 1):
+        if self.node is not None:
+            said.append(f"node={self.node}")
+        elif self._seats is not None or self.copies != (self.processes if self.cells == 1 else 1):
             said.append(f"ranks={self.ranks!r}")
         return f"Layout({', '.join(said)})"
 
@@ -579,9 +592,12 @@ class Layout:
 
 
 @remembered
-def _usual(shape: tuple[int, ...], processes: int) -> Layout:
+def _usual(shape: tuple[int, ...], processes: int, per_node: int) -> Layout:
     grid = even_grid(shape, processes) if prod(shape) > 1 else None
-    return Layout(shape, grid=grid, size=processes)
+    node = None
+    if grid is not None and prod(grid) == processes:
+        node = node_grid(shape, grid, per_node)
+    return Layout(shape, grid=grid, size=processes, node=node)
 
 
 @remembered

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from .bounds import evenly
+from .hierarchical import NodeOrder
 from .index_set import Indices
 
 
@@ -92,6 +93,8 @@ def _taken(order: Sequence[int] | Indices, places: Indices) -> Indices:
         taken = places * order.step + order.start
     elif isinstance(order, Turning):
         taken = (places * order.hop + order.first) % order.modulus
+    elif isinstance(order, NodeOrder):
+        taken = order.taken(places)
     else:
         taken = np.asarray(order, np.int64)[places]
     return taken
@@ -136,7 +139,7 @@ class Seats:
 
     def __init__(
         self,
-        members: range | Indices,
+        members: range | NodeOrder | Indices,
         along: tuple[Digit | None, ...],
         copied: tuple[Digit, ...],
     ) -> None:
@@ -149,7 +152,7 @@ class Seats:
         self._hash: int | None = None
 
     @classmethod
-    def over(cls, members: range | Indices, grid: Sequence[int], copies: int) -> Seats:
+    def over(cls, members: range | NodeOrder | Indices, grid: Sequence[int], copies: int) -> Seats:
         """Members fill a grid in row-major order, the copies of a cell next to each other."""
         weight, digits = 1, []
         for count in (copies, *reversed(grid)):
@@ -157,13 +160,34 @@ class Seats:
             weight *= count
         copied, *along = digits
         listed = members
-        if not isinstance(members, range) and len(members):
+        if not isinstance(members, range | NodeOrder) and len(members):
             first = int(members[0])
             step = int(members[1]) - first if len(members) > 1 else 1
             even = range(first, first + step * len(members), step or 1)
             if step and bool((members == np.asarray(even)).all()):
                 listed = even
         return cls(listed, tuple(reversed(along)), (copied,) if copies > 1 else ())
+
+    @classmethod
+    def by_nodes(cls, grid: tuple[int, ...], node: tuple[int, ...]) -> Seats:
+        """The ranks of a node have neighbouring cells."""
+        return cls.over(NodeOrder(grid, node), grid, 1)
+
+    @property
+    def node(self) -> tuple[int, ...] | None:
+        """The grid of the ranks of one node, where the grid, apart from axes of one cell, is that of all nodes."""
+        members = self.members
+        if not isinstance(members, NodeOrder) or self.copied:
+            return None
+        whole = Seats.over(range(len(members)), members.grid, 1).along
+        inner = iter([pair for pair in zip(whole, members.node) if pair[0] and pair[0].base > 1])
+        node = []
+        for digit in self.along:
+            expected = (None, 1) if digit is None or digit.base == 1 else next(inner, (None, 0))
+            if (expected[0] is not None and digit != expected[0]) or not expected[1]:
+                return None
+            node.append(expected[1])
+        return None if next(inner, None) else tuple(node)
 
     @property
     def grid(self) -> tuple[int, ...]:
@@ -245,7 +269,7 @@ class Seats:
 
     def _numbered(self, rank: int) -> int | None:
         members = self.members
-        if isinstance(members, range):
+        if isinstance(members, range | NodeOrder):
             return members.index(rank) if rank in members else None
         if self._inverse is None:
             self._inverse = {member: number for number, member in enumerate(members.tolist())}
@@ -287,6 +311,9 @@ class Seats:
         """Whether the ranks sit in the grid in ascending order from 0."""
         form = self._form
         if form is None and not isinstance(self.members, range):  # a list, or a part of it
+            count = self.cells * self.copies
+            if self.node or self.samples != tuple(evenly(count)):
+                return False
             return bool((self.table().reshape(-1) == np.arange(self.cells * self.copies)).all())
         return form == self._plain
 
@@ -351,6 +378,11 @@ class Seats:
             return mine == theirs
         if (self.grid, self.copies) != (other.grid, other.copies):
             return False
+        orders = self.members, other.members
+        if all(isinstance(order, NodeOrder) for order in orders) and orders[0] == orders[1]:
+            same = (self.along, self.copied) == (other.along, other.copied)
+            if same:
+                return True
         if hash(self) != hash(other):
             return False
         return bool((self.table() == other.table()).all())

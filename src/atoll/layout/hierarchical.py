@@ -1,0 +1,117 @@
+"""Hierarchical grids: the ranks of a node have neighbouring cells.
+
+The grid of all ranks is a grid of nodes, and each node is a smaller grid of its own ranks. Nodes, and the ranks of a
+node, follow each other in row-major order. So a rank's cell is arithmetic, however many ranks there are, and a block of
+cells that belongs to one node has less surface than a line of them: fewer elements travel between nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, overload
+
+from ..context.caches import remembered
+from ..errors import LayoutError
+from .grids import Grid, factorisations, surface
+from .index_set import Indices
+
+
+class NodeOrder(Sequence[int]):
+    """The ranks in the row-major order of their cells; ``node`` is the grid of the ranks of one node."""
+
+    __slots__ = ("grid", "node")
+
+    def __init__(self, grid: Grid, node: Grid) -> None:
+        self.grid, self.node = grid, node
+
+    def __len__(self) -> int:
+        return prod(self.grid)
+
+    @overload
+    def __getitem__(self, key: int) -> int: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[int]: ...
+    def __getitem__(self, key: int | slice) -> int | Sequence[int]:
+        numbers = range(len(self))[key]
+        return self._rank(numbers) if isinstance(numbers, int) else tuple(map(self._rank, numbers))
+
+    def _rank(self, number: Any) -> Any:
+        outer = inner = 0
+        above = within = 1
+        for count, n in zip(reversed(self.grid), reversed(self.node)):
+            number, coordinate = divmod(number, count)
+            outer += coordinate // n * above
+            inner += coordinate % n * within
+            above *= count // n
+            within *= n
+        return outer * within + inner
+
+    def taken(self, numbers: Indices) -> Indices:
+        """The ranks at an array of places."""
+        ranks: Indices = self._rank(numbers)
+        return ranks
+
+    def index(self, rank: int, *limits: Any) -> int:
+        """The place of a rank; a ValueError if it is not there."""
+        if not 0 <= rank < len(self):
+            raise ValueError(f"{rank} is not in {self!r}")
+        outer, inner = divmod(rank, prod(self.node))
+        number, weight = 0, 1
+        for count, n in zip(reversed(self.grid), reversed(self.node)):
+            outer, before = divmod(outer, count // n)
+            inner, within = divmod(inner, n)
+            number += (before * n + within) * weight
+            weight *= count
+        return number
+
+    def __contains__(self, rank: object) -> bool:
+        return isinstance(rank, int) and 0 <= rank < len(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, NodeOrder):
+            return NotImplemented
+        return (self.grid, self.node) == (other.grid, other.node)
+
+    def __hash__(self) -> int:
+        return hash((self.grid, self.node))
+
+    def __repr__(self) -> str:
+        return f"NodeOrder({self.grid}, {self.node})"
+
+
+def is_in_order(grid: Grid, node: Sequence[int]) -> bool:
+    """Whether ranks sit in the grid in ascending order all the same: nodes divide one axis, and those before it."""
+    divided = [k for k, (count, inner) in enumerate(zip(grid, node)) if inner < count]
+    return not divided or all(inner == 1 for inner in node[: divided[-1]])
+
+
+def checked(grid: Grid, node: Sequence[int]) -> Grid | None:
+    """The grid of a node's ranks, which must divide the grid; ``None`` where that changes nothing."""
+    inner = tuple([int(count) for count in node])
+    if len(inner) != len(grid) or any(n < 1 or count % n for count, n in zip(grid, inner)):
+        raise LayoutError(
+            f"layout: node={tuple(node)} does not divide the grid {grid}; give a divisor of the processes along each axis"
+        )
+    return None if is_in_order(grid, inner) else inner
+
+
+@remembered
+def node_grid(shape: Grid, grid: Grid, per_node: int) -> Grid | None:
+    """How to arrange the ranks of a node in a grid, so that the cuts between nodes have the least surface.
+
+    ``None`` where that is the row-major order, or no arrangement divides the grid.
+    """
+    if per_node == 1 or per_node >= prod(grid):
+        return None
+    fitting = [
+        inner
+        for inner in factorisations(per_node, len(grid))
+        if not any(count % n for count, n in zip(grid, inner))
+    ]
+
+    def cost(inner: Sequence[int]) -> tuple[int, bool, Sequence[int]]:
+        nodes = tuple([count // n for count, n in zip(grid, inner)])
+        return surface(shape, nodes), not is_in_order(grid, inner), inner
+
+    return checked(grid, min(fitting, key=cost)) if fitting else None
