@@ -96,6 +96,10 @@ class _Config:
     @cache_bytes.setter
     def cache_bytes(self, value: int | str) -> None: ...
     @property
+    def gather_bytes(self) -> int: ...
+    @gather_bytes.setter
+    def gather_bytes(self, value: int | str) -> None: ...
+    @property
     def kernel_cache(self) -> str: ...
     @kernel_cache.setter
     def kernel_cache(self, value: str | os.PathLike[str]) -> None: ...
@@ -118,6 +122,7 @@ class _Config:
         everywhere: int | None = ...,
         fusion: bool = ...,
         cache_bytes: int | str = ...,
+        gather_bytes: int | str = ...,
         kernel_cache: str | os.PathLike[str] = ...,
         cpu_features: str = ...,
         wait_check: float = ...,

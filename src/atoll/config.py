@@ -44,6 +44,7 @@ class Settings:
     everywhere: int | None = None
     fusion: bool = True
     cache_bytes: int = 1 << 30
+    gather_bytes: int = 1 << 30
     kernel_cache: str = "auto"
     cpu_features: str = "native"
     wait_check: float = 1.0
@@ -138,6 +139,7 @@ _RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "everywhere": (_integer(0), "an integer >= 0 (elements)"),
     "fusion": (_flag, "true or false"),
     "cache_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
+    "gather_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
     "kernel_cache": (_path, "'auto', 'off', or a folder"),
     "cpu_features": (_features, "'native', or features to do without, such as '-avx512f'"),
     "wait_check": (_seconds, "a number of seconds > 0"),

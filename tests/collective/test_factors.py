@@ -125,3 +125,16 @@ def test_a_rank_of_many_receives_the_square_root(size):
         assert received < length**2 / isqrt(size) * log2(size) / 2
         assert len(messages) < 2 * length // width * log2(size)
         assert len({message.peer for message in messages}) < 3 * log2(size)
+
+
+@pytest.mark.simulated(3)
+def test_compositions_of_solutions(size):
+    whole, right = normal((12, 12)), normal((3, 4))
+    a = put(whole, "bn", size)
+    close(atoll.linalg.matrix_power(a, -3), np.linalg.matrix_power(whole, -3))
+    cube = whole.reshape(3, 4, 12)
+    ours = put(cube, "bnn", size)
+    close(atoll.linalg.tensorinv(ours), np.linalg.tensorinv(cube))
+    close(atoll.linalg.tensorsolve(ours, right), np.linalg.tensorsolve(cube, right))
+    with pytest.raises(np.linalg.LinAlgError):
+        atoll.linalg.tensorinv(ours, 1)

@@ -4,23 +4,33 @@ Where the axis is distributed in blocks, the ranks of a line along it have parts
 other. Each folds the last elements of its scan with those of the ranks before (see
 :func:`.messages.prefix`: as many steps as the ranks have binary digits), and joins the result to
 all of its part. On other divisions the axis is brought into blocks first, and the result back.
+
+A ufunc whose order matters (``subtract``, ``power``, ...) is applied from the first element to the last, as NumPy does: by
+ranks that have lanes whole if there are as many lanes as ranks, else by one rank after the other, each of which takes over
+the result of the ranks before it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from .. import policy
+from ..exchange.messages import exchange
 from ..layout import BlockAxis, Layout
 from ..layout.bounds import balanced_bounds
+from ..ops.folds import FOLDS
 from .messages import prefix
 from .moving import redistributed
-from .operation import Form, Moves, collective, small_or
-from .section import Section
+from .operation import Form, Moves, collective, result_layout, small_or
+from .process_grid import Line
+from .section import Section, replicated
 
 Array = np.ndarray[Any, Any]
+_WHAT = "a result in the order of the elements"
 
 
 def _accumulate_moves(operand: Form, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Moves:
@@ -46,6 +56,8 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
     """``ufunc.accumulate`` along an axis, in ``dtype``; it lies as the operand does. Collective."""
     layout = section.layout
     along = layout.axes[axis]
+    if ufunc not in FOLDS and not along.is_undistributed:
+        return _accumulated_in_order(section, axis, ufunc, dtype)
     if along.is_undistributed:
         return section.with_block(ufunc.accumulate(section.block, axis=axis, dtype=dtype))
     if not isinstance(along, BlockAxis) or layout.copies > 1:
@@ -66,6 +78,97 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
         if before is not None and scanned.size:
             ufunc(np.expand_dims(before, axis), scanned, out=scanned)
     return section.with_block(scanned)
+
+
+def _fold_form(operand: Form, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Form:
+    shape = operand.shape[:axis] + operand.shape[axis + 1 :]
+    return Form(dtype, result_layout(shape, operand.layout.processes))
+
+
+@collective("fold in order", _fold_form)
+def fold_in_order(
+    section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any], *, target: Layout
+) -> Section:
+    """``ufunc.reduce`` along an axis, from the first element to the last."""
+    section = _with_order(section, axis)
+    layout = section.layout
+    if layout.axes[axis].is_undistributed:
+        folded = ufunc.reduce(section.block, axis=axis, dtype=dtype)
+        key = tuple([0 if k == axis else slice(None) for k in range(layout.ndim)])
+        return Section(folded, layout.sliced(key), section.communicator)
+    line = Line(section.communicator, range(layout.processes))
+    block = np.moveaxis(section.block, axis, 0)
+    row, last = _carried(section, axis, dtype, lambda before: _folded(block, before, ufunc, dtype))
+    if row is None:
+        row = np.empty(layout.shape[:axis] + layout.shape[axis + 1 :], dtype)
+    row = np.array(row, order="C")
+    return replicated(line.share(row, last, _WHAT), section.communicator)
+
+
+def _folded(block: Array, before: Array | None, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Array:
+    """What the ranks before have, continued through the rows of a block, some at a time."""
+    step = max(1, policy.limits.chunk // max(prod(block.shape[1:]), 1))
+    for start in range(0, len(block), step):
+        rows = block[start : start + step].astype(dtype, copy=False)
+        if before is not None:
+            rows = np.concatenate([before[None], rows])
+        before = np.asarray(ufunc.reduce(rows, axis=0, dtype=dtype))
+    assert before is not None
+    return before
+
+
+def _accumulated_in_order(
+    section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]
+) -> Section:
+    """``ufunc.accumulate`` where the order matters; it lies as the operand does."""
+    lying = _with_order(section, axis)
+    if lying.layout.axes[axis].is_undistributed:
+        scanned = lying.with_block(ufunc.accumulate(lying.block, axis=axis, dtype=dtype))
+        return redistributed(scanned, section.layout)
+    block = np.moveaxis(lying.block, axis, 0)
+    scanned = lying.with_block(lying.block.astype(dtype))
+    into = np.moveaxis(scanned.block, axis, 0)
+
+    def advance(before: Array | None) -> Array:
+        rows = block.astype(dtype, copy=False)
+        if before is None:
+            into[...] = ufunc.accumulate(rows, axis=0, dtype=dtype)
+        else:
+            rows = np.concatenate([before[None], rows])
+            into[...] = ufunc.accumulate(rows, axis=0, dtype=dtype)[1:]
+        last: Array = np.asarray(into[-1])
+        return last
+
+    _carried(lying, axis, dtype, advance)
+    return redistributed(scanned, section.layout)
+
+
+def _with_order(section: Section, axis: int) -> Section:
+    """The section with each lane along an axis on one rank; where the lanes are fewer than ranks, in blocks along it."""
+    layout = section.layout
+    if layout.axes[axis].is_undistributed:
+        return section
+    whole = whole_along(layout, axis)
+    return redistributed(section, whole or in_blocks_along(layout.shape, axis, layout.processes))
+
+
+def _carried(
+    section: Section, axis: int, dtype: np.dtype[Any], advance: Callable[[Array | None], Array]
+) -> tuple[Array | None, int]:
+    """Let each rank with a block go on with the row of the rank before it; the row of this rank, and the last rank's number."""
+    layout, rank = section.layout, section.rank
+    counts = layout.axes[axis].count
+    ranks = [k for k in range(layout.processes) if counts(k)]
+    if rank not in ranks:
+        return None, ranks[-1]
+    place, before = ranks.index(rank), None
+    if place:
+        before = np.empty(layout.shape[:axis] + layout.shape[axis + 1 :], dtype)
+        exchange(section.communicator, {}, {ranks[place - 1]: before}, _WHAT)
+    row = advance(before)
+    if rank != ranks[-1]:
+        exchange(section.communicator, {ranks[place + 1]: np.array(row, order="C")}, {}, _WHAT)
+    return row, ranks[-1]
 
 
 def in_blocks_along(shape: tuple[int, ...], axis: int, size: int) -> Layout:

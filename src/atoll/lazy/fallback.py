@@ -15,16 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.memory import in_words
 from ..comm.world import current_world
+from ..config import config
 from ..context.caches import remembered
 from ..context.call_sites import user_frame
 from ..context.warn import come_first
-from ..errors import FallbackWarning
+from ..errors import FallbackWarning, OutOfMemoryError
 from .classed import class_giver, in_class_of, is_subclass, twin_of
 from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
 from .shared_calls import shared
 from .small import GENERAL, PASSED, at_once
-from .spread import in_step, world_of
+from .spread import in_step, place_of, world_of
 from .views import Handle, any_deferred
 
 Array = np.ndarray[Any, Any]
@@ -226,6 +228,8 @@ def by_numpy(
             if giver is None:
                 return result
             return in_class_of(giver, getattr(function, "__name__", ""), options, result)
+    if on_ranks:
+        _check_gathered(function, args, options)
     come_first()
     # All values come before any memory is handed out: a program that computes one of them may store it
     # over an older version of another, which nothing pending refers to any more.
@@ -274,6 +278,23 @@ def _of_values(function: Callable[..., Any], args: tuple[Any, ...], options: dic
     given = Given(classes=True)
     given.handles = [(p, a) for p, a in zip(plain, args, strict=True) if type(a) is own]
     return given.take(result)
+
+
+def _check_gathered(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Refuse a call for which every rank would need large arrays whole."""
+    arrays = {id(array): array for array in arrays_among((args, list(options.values())))}
+    divided = [array for array in arrays.values() if place_of(array) is not None]
+    nbytes = sum([array._geometry.size * array._geometry.dtype.itemsize for array in divided])
+    limit = config.gather_bytes
+    if nbytes <= limit:
+        return
+    name = getattr(function, "__name__", type(function).__name__)
+    shapes = ", ".join([str(array._geometry.shape) for array in divided])
+    raise OutOfMemoryError(
+        f"{name}: NumPy needs the whole of the distributed array{'s' * (len(divided) > 1)} {shapes}: {in_words(nbytes)} on each of "
+        f"{current_world().size} ranks, and config.gather_bytes allows {in_words(limit)}. If every rank has the memory, raise the limit "
+        f"by np.config(gather_bytes={nbytes}); otherwise use a function that ranks compute together, or each rank's block, a.local"
+    )
 
 
 def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:

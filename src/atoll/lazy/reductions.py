@@ -9,6 +9,7 @@ a dtype that NumPy would choose or that was asked for. ``initial`` joins the res
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from operator import index
 from typing import Any
@@ -393,15 +394,17 @@ def _in_blocks(handle: Any) -> bool:
 def _accumulate(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
-    if ufunc not in FOLDS or not isinstance(array, Handle):  # parts are joined in any order
+    from . import scans
+
+    if not isinstance(array, Handle):
+        return NotImplemented
+    if ufunc not in FOLDS and not scans.is_ordered(ufunc, array):
         return NotImplemented
     if axis is None and len(array._shape_of_view().shape) != 1:  # NumPy refuses it
         return NotImplemented
     target = out[0] if isinstance(out, tuple) else out
     if target is not None and not isinstance(target, Handle):
         return NotImplemented
-    from . import scans
-
     result = scans.accumulate(ufunc, array, axis, dtype, None)
     return finished(array, result, target) if result is not NotImplemented else result
 
@@ -463,7 +466,10 @@ def reduced(
         options["initial"] = initial
     if where is not True:
         options["where"] = where
-    return folded(array, by_numpy(ufunc.reduce, (array,), options), out)
+    from . import scans
+
+    jointly = partial(scans.fold, ufunc)
+    return folded(array, by_numpy(ufunc.reduce, (array,), options, jointly=jointly), out)
 
 
 _times = binary(np.multiply)[0]

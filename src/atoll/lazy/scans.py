@@ -14,6 +14,8 @@ from ..comm.in_step import allgather
 from ..comm.world import World
 from ..ops.elementwise import is_native
 from . import shaping
+from .calling import into
+from .creation import asarray
 from .making import from_numpy
 from .sections import line_of, record, small_or_there
 from .spread import in_step, world_of
@@ -49,6 +51,37 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
         return _accumulated_here(ufunc, handle, axis % handle.ndim, kind)
     order = shaping.order_of(handle)
     return record("accumulate", (handle,), axis % handle.ndim, ufunc, kind, order=order)
+
+
+def fold(
+    ufunc: np.ufunc, handle: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **others: Any
+) -> Any:  # fmt: skip
+    """``ufunc.reduce`` of an array on ranks, in the order of its elements; ``NotImplemented`` where NumPy has to do it."""
+    if others or not is_ordered(ufunc, handle) or not handle.size:
+        return NotImplemented
+    if axis is None and handle.ndim == 1:
+        axis = 0
+    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
+        return NotImplemented
+    kind = np.asarray(ufunc.reduce(np.ones(1, handle.dtype), dtype=dtype)).dtype
+    if not is_native(kind):
+        return NotImplemented
+    result = record("fold in order", (handle,), axis % handle.ndim, ufunc, kind)
+    if handle.ndim == 1:
+        result = result[()]
+    if keepdims:
+        shape = tuple([1 if k == axis % handle.ndim else n for k, n in enumerate(handle.shape)])
+        result = shaping.reshape(asarray(result), shape)
+    return into(out, result)
+
+
+def is_ordered(ufunc: np.ufunc, handle: Any) -> bool:
+    """Whether ranks can apply a ufunc element by element in order: an error of one rank's elements would be unknown to others."""
+    if not isinstance(handle, Handle) or ufunc.nin != 2 or ufunc.nout != 1 or ufunc.signature:
+        return False
+    dtype = handle._shape_of_view().dtype
+    fails = ufunc is np.power and dtype.kind in "iu"
+    return not fails and is_native(dtype) and world_of([handle]) is not None
 
 
 def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ...collective.process_grid import GridMatrix, panel_width, process_grid
 from ...comm.world import World
 from ...lazy import shaping
 from ...lazy.creation import asarray
+from ...lazy.registry import registry
 from ...lazy.sections import of_section, section_of
 from ..blocks import arrays_of, call, world_among
 from ..public import collective
@@ -55,6 +57,26 @@ def inv(a: Any, world: World) -> Any:
         return NotImplemented
     a = floats(a)
     return _solution(a, call("eye", a.shape[0], dtype=a.dtype), world)
+
+
+@collective(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: Any = 2) -> Any:
+    a = asarray(a)
+    if type(ind) is not int or not 0 < ind <= a.ndim or not a.size:
+        return NotImplemented
+    inverse: Any = registry.find(np.linalg.inv)
+    shape = a.shape[ind:] + a.shape[:ind]
+    return shaping.reshape(inverse(shaping.reshape(a, (prod(a.shape[:ind]), -1))), shape)
+
+
+@collective(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    a, b = asarray(a), asarray(b)
+    if axes is not None or not a.size or prod(a.shape[b.ndim :]) != b.size:
+        return NotImplemented
+    solution: Any = registry.find(np.linalg.solve)
+    matrix = shaping.reshape(a, (b.size, -1))
+    return shaping.reshape(solution(matrix, shaping.reshape(b, (-1,))), a.shape[b.ndim :])
 
 
 def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:

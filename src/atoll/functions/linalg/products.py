@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...lazy.creation import asarray
+from ...lazy.registry import registry
 from ..blocks import arrays_of, call, into
 from ..public import array_of, collective
 
@@ -21,8 +22,11 @@ def matrix_power(a: Any, n: Any) -> Any:
         n = index(n)
     except TypeError:
         return NotImplemented
-    if a.ndim != 2 or a.shape[0] != a.shape[1] or n < 1:
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not n:
         return NotImplemented
+    if n < 0:
+        inverse: Any = registry.find(np.linalg.inv)
+        a, n = inverse(a), -n
     product = None
     while n:
         if n & 1:
