@@ -23,6 +23,7 @@ import builtins
 import contextlib
 import faulthandler
 import fcntl
+import functools
 import importlib
 import json
 import mmap
@@ -116,10 +117,13 @@ def kept(descriptor: int) -> int:
     return -1
 
 
-def supervise(channel: Channel, rank: int, prefixed: bool, signs: float, system: Any) -> None:
+def supervise(
+    channel: Channel, rank: int, prefixed: bool, signs: float, system: Any, serve: Any
+) -> None:
     """Continue as the rank in a child; this process waits for it, reports its end, and ends alike.
 
-    It also gives a sign of life every so many seconds, by which ``atoll run`` knows that this host is not lost (0: none).
+    It also gives a sign of life every so many seconds, by which ``atoll run`` knows that this host is not lost (0: none), and
+    calls ``serve``, if it is the one that serves the ranks of its node.
 
     The rank has a process group of its own, so that a signal reaches it once: through this process.
     """
@@ -155,6 +159,8 @@ def supervise(channel: Channel, rank: int, prefixed: bool, signs: float, system:
         signal.signal(number, forward)
     if signs:  # (while signals are blocked: they interrupt the main thread only)
         threading.Thread(target=give_signs, args=(channel, signs), daemon=True).start()
+    if serve is not None:
+        serve()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     writers = [
         threading.Thread(target=prefix_lines, args=(rank, *pipe, target), daemon=True)
@@ -330,9 +336,9 @@ def run(words: list[str]) -> None:
 def main() -> None:
     """The whole life of this rank."""
     options = json.loads(sys.argv[1])
-    system, startup, launcher, whereabouts = borrow(
-        "system", "startup", "comm.launcher", "context.remote_stacks"
-    )
+    system, startup, launcher, whereabouts, node_store, node_imports = borrow(
+        "system", "startup", "comm.launcher", "context.remote_stacks", "context.node_store", "context.node_imports",
+    )  # fmt: skip
     launch = launcher.detect()
     if launch is None:
         startup.write_error(
@@ -347,7 +353,18 @@ def main() -> None:
         record = channel.send
         prefixed = options["all_output"] and not channel.here
         first = not channel.here and not launch.local_rank
-        supervise(channel, launch.rank, prefixed, options["signs"] if first else 0, system)
+        meeting, serve, listener = f"{mark}-node", None, None
+        if launch.local_size != 1:
+            listener = node_store.listen(meeting)
+        if listener is not None:
+            serve = functools.partial(node_store.serve, listener)
+        signs = options["signs"] if first else 0
+        supervise(channel, launch.rank, prefixed, signs, system, serve)
+        if listener is not None:
+            listener.close()
+        store = node_store.connect(meeting) if launch.local_size != 1 else None
+        if store is not None:
+            node_imports.begin(store)
         place = {"process": os.getpid(), "host": host_name()}
         record({"kind": "start", "local_size": launch.local_size, **place})
         launcher.listen(lambda sign: channel.send({"kind": "progress", "sign": sign.decode()}))

@@ -10,6 +10,8 @@ truncated one crashes, a flipped bit computes something else. So
   bytes are handed out; a file that fails is removed;
 * a file appears by renaming, complete or not at all, so processes need no locks.
 
+The ranks of a node share what one of them has loaded or compiled (``context.node_store``).
+
 Nothing here raises for the state of a disk: a cache that cannot be used is no cache, and
 :func:`describe` says why. The folder is kept under :data:`LARGEST` bytes by removing what was
 used longest ago.
@@ -21,13 +23,14 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ..._version import __version__
 from ...config import config
+from ...context import node_store
 
 if TYPE_CHECKING:
     import hashlib
@@ -79,18 +82,49 @@ def _digest(size: int) -> hashlib.blake2b:
 @cache
 def _sources() -> str:
     """A digest of this package's own code: a changed code generator never meets its old kernels."""
-    digest = _digest(16)
     folder = os.path.dirname(os.path.abspath(__file__))
+    return node_store.once(f"sources\n{folder}".encode(), lambda: _digest_of(folder)).decode()
+
+
+def _digest_of(folder: str) -> bytes:
+    digest = _digest(16)
     with suppress(OSError):
         for name in sorted(os.listdir(folder)):
             if name.endswith(".py"):
                 with open(os.path.join(folder, name), "rb") as file:
                     digest.update(file.read())
-    return digest.hexdigest()
+    return digest.hexdigest().encode()
+
+
+def made(key: str, make: Callable[[], bytes]) -> bytes:
+    """What was stored under ``key``, or else what ``make()`` returns, which is stored. One rank of a node does it for all."""
+
+    def loaded_or_made() -> bytes:
+        data = _load(key)
+        if data is None:
+            data = make()
+            store(key, data)
+        return data
+
+    return node_store.once(_entry(key), loaded_or_made)
 
 
 def load(key: str) -> bytes | None:
-    """What was stored under ``key``, or None if there is nothing sound."""
+    """What was stored under ``key``, or None if there is nothing sound. One rank of a node looks for it."""
+    data = node_store.get(_entry(key), make=False)
+    if data is not None:
+        return data or None
+    data = _load(key)
+    node_store.put(_entry(key), data or b"")
+    return data
+
+
+def _entry(key: str) -> bytes:
+    """The key of a kernel in the table of the node."""
+    return f"kernel\n{key}".encode()
+
+
+def _load(key: str) -> bytes | None:
     try:
         with _folder(create=False) as folder:
             return _read(folder, key)

@@ -136,17 +136,17 @@ class Compiler:
 
     def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
         """The object file of a module whose function is called ``name``, from disk or made now."""
-        key = self._key_on_disk(name)
-        code = cache.load(key)
-        if code is None:
+
+        def compiled() -> bytes:
             started = perf_counter()
             with profiler.span(Kind.COMPILE, "compile"):
                 code = emit(text(), self.machine, effort)
-                cache.store(key, code)
             taken = 1e3 * (perf_counter() - started)
             log.kernels.debug("compiled %s in %.1f ms: %d bytes", name, taken, len(code))
             progress.advance(1)
-        return code
+            return code
+
+        return cache.made(self._key_on_disk(name), compiled)
 
     def _key_on_disk(self, name: str) -> str:
         return cache.key_of(name, self.machine, policy.limits.code, *_versions())

@@ -131,10 +131,8 @@ class NativeTeam:
         text = worker_loops.source(platform.machine())
         versions = llvmlite.__version__, llvm.llvm_version_info, llvm.get_default_triple()
         key = cache.key_of("workers", *versions, text)
-        code = cache.load(key)
-        if code is None:
-            code = target.create_target_machine(opt=2).emit_object(llvm.parse_assembly(text))
-            cache.store(key, code)
+        machine = target.create_target_machine(opt=2)
+        code = cache.made(key, lambda: machine.emit_object(llvm.parse_assembly(text)))
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()

@@ -1,0 +1,258 @@
+"""What the ranks of a node read or compile once: a table in one process of the node, which the others ask.
+
+Thousands of ranks that start together would open the same files thousands of times, and compile the same kernels. So
+``atoll run`` lets the ranks of each node meet at a socket. The first one that asks for an entry of the table makes it, by
+reading a file or by compiling; the others wait for it. The table does not know what its entries are. Ranks of one program need the same
+ones, so each reply brings all new entries along, and a rank that is behind the others asks seldom.
+
+The process that binds the socket first serves the others: the supervisor of a rank (``cli/rank.py``), which has little else
+to do. Nothing depends on it: a rank that gets no answer within :data:`PATIENCE` seconds, or whose connection breaks, does
+everything by itself from then on, and so does a process that a rank forks.
+
+This module imports only what ``cli/rank.py`` can use before the program starts.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import struct
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from .. import system
+
+if TYPE_CHECKING:
+    import socket
+
+PATIENCE = 30.0
+"""Seconds that a rank waits for an entry which another rank makes."""
+
+LARGEST = 64 << 20
+"""The most bytes that the table holds; the oldest entries go first."""
+
+_NEWS = 4 << 20
+"""The bytes of new entries that a reply brings along, about."""
+
+_CONNECTING = 2.0
+"""Seconds for the first connection."""
+
+_REQUEST, _REPLY = struct.Struct("<cII"), struct.Struct("<cI")
+_READ, _MAKE, _PUT = b"r", b"m", b"p"
+_HERE, _YOURS, _ABSENT = b"h", b"y", b"a"
+
+
+class Table:
+    """The entries, and who makes those that are not there yet."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, bytes] = {}
+        """Empty bytes for what does not exist."""
+        self._makers: dict[bytes, object] = {}
+        self._changed = threading.Condition()
+        self._held = 0
+        self._log: list[tuple[bytes, object]] = []
+        """The keys in the order in which they were given, and by whom."""
+
+    def get(self, key: bytes, make: bool, client: object) -> tuple[bytes, bytes]:
+        """An entry, or the word that ``client`` is to make it, or that there is none, unless ``client`` can make one."""
+        with self._changed:
+            while key in self._makers and self._makers[key] is not client:
+                self._changed.wait()
+            data = self._entries.get(key)
+            if data or (data is not None and not make):
+                return (_HERE if data else _ABSENT), data
+            self._makers[key] = client
+            return _YOURS, b""
+
+    def news(self, position: int, key: bytes, client: object) -> tuple[int, dict[bytes, bytes]]:
+        """Entries that others than ``client`` have given since a position in the log, without ``key``; the next position."""
+        some: dict[bytes, bytes] = {}
+        size = 0
+        with self._changed:
+            while position < len(self._log) and size < _NEWS:
+                other, giver = self._log[position]
+                data = self._entries.get(other)
+                if data and giver is not client and other != key:
+                    some[other] = data
+                    size += len(data)
+                position += 1
+        return position, some
+
+    def put(self, key: bytes, data: bytes, client: object) -> None:
+        """The entry that a client was to make; nothing if there is none."""
+        with self._changed:
+            self._makers.pop(key, None)
+            self._log.append((key, client))
+            self._held += len(data) - len(self._entries.pop(key, b""))
+            self._entries[key] = data
+            while self._held > LARGEST and len(self._entries) > 1:
+                oldest = next(iter(self._entries))
+                self._held -= len(self._entries.pop(oldest))
+            self._changed.notify_all()
+
+    def leave(self, client: object) -> None:
+        """A client has gone: others make what it was to make."""
+        with self._changed:
+            for key in [key for key, maker in self._makers.items() if maker is client]:
+                del self._makers[key]
+            self._changed.notify_all()
+
+
+def listen(name: str) -> socket.socket | None:
+    """The socket at which the ranks of this node meet, for the first process that asks; ``None`` for the others."""
+    import socket
+
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(system.socket_name(name))
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        return None
+    return listener
+
+
+def serve(listener: socket.socket) -> None:
+    """Answer the ranks of this node in threads, until this process ends."""
+    table = Table()
+
+    def accept() -> None:
+        while True:
+            connection, _ = listener.accept()
+            if system.is_own_user(connection):
+                threading.Thread(target=_answer, args=(table, connection), daemon=True).start()
+            else:
+                connection.close()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def _answer(table: Table, connection: socket.socket) -> None:
+    client, position = object(), 0
+    try:
+        with connection:
+            while True:
+                kind, length, size = _REQUEST.unpack(_received(connection, _REQUEST.size))
+                key, data = _received(connection, length), _received(connection, size)
+                if kind == _PUT:
+                    table.put(key, data, client)
+                else:
+                    word, entry = table.get(key, kind == _MAKE, client)
+                    position, news = table.news(position, key, client)
+                    content = marshal.dumps((entry, news))
+                    connection.sendall(_REPLY.pack(word, len(content)) + content)
+    except OSError:
+        return
+    finally:
+        table.leave(client)
+
+
+def _received(connection: socket.socket, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        some = connection.recv(min(count - len(data), 1 << 20))
+        if not some:
+            raise ConnectionError
+        data += some
+    return bytes(data)
+
+
+class Store:
+    """One rank's connection to the table of its node."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection: socket.socket | None = connection
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._news: dict[bytes, bytes] = {}
+        """What came along with earlier replies."""
+
+    def get(self, key: bytes, make: bool = True) -> bytes | None:
+        """An entry, empty if there is none. ``None``: this rank is to make it, and to call :meth:`put`.
+
+        If ``make`` is false, it only looks for an entry that somebody may have made before.
+        """
+        data = self._news.pop(key, None)
+        if data is not None:
+            return data
+        return self._exchanged(_MAKE if make else _READ, key, b"")
+
+    def put(self, key: bytes, data: bytes) -> None:
+        """Give an entry to the other ranks; nothing if there is none."""
+        self._exchanged(_PUT, key, data)
+
+    def _exchanged(self, kind: bytes, key: bytes, data: bytes) -> bytes | None:
+        if self._process != os.getpid():  # the connection is that of the rank, not of its child
+            return None
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is None:
+                return None
+            try:
+                connection.sendall(_REQUEST.pack(kind, len(key), len(data)) + key + data)
+                entry = None
+                if kind != _PUT:
+                    word, size = _REPLY.unpack(_received(connection, _REPLY.size))
+                    entry, news = marshal.loads(_received(connection, size))
+                    self._news.update(news)
+                    entry = None if word == _YOURS else entry
+            except OSError:
+                connection.close()
+                return None
+            except BaseException:  # interrupted between a request and its reply
+                connection.close()
+                raise
+            self._connection = connection
+            return entry
+
+
+store: list[Store] = []
+"""The connection of this rank, if its node has a table."""
+
+
+def connect(name: str) -> Store | None:
+    """Connect this rank with the table of its node."""
+    import socket
+
+    until = time.monotonic() + _CONNECTING
+    while True:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(PATIENCE)
+        try:
+            connection.connect(system.socket_name(name))
+            if not system.is_own_user(connection):
+                raise PermissionError
+        except OSError:
+            connection.close()
+            if time.monotonic() > until:
+                return None
+            time.sleep(0.01)
+            continue
+        store[:] = [Store(connection)]
+        return store[0]
+
+
+def get(key: bytes, make: bool = True) -> bytes | None:
+    """See :meth:`Store.get`; ``None`` where ranks share nothing."""
+    return store[0].get(key, make) if store else None
+
+
+def put(key: bytes, data: bytes) -> None:
+    """See :meth:`Store.put`."""
+    if store:
+        store[0].put(key, data)
+
+
+def once(key: bytes, make: Callable[[], bytes]) -> bytes:
+    """What ``make()`` returns, called by one rank of the node."""
+    data = get(key)
+    if data is None:
+        data = b""
+        try:
+            data = make()
+        finally:
+            put(key, data)
+    return data
