@@ -173,7 +173,7 @@ class Store:
     def get(self, key: bytes, make: bool = True) -> bytes | None:
         """An entry, empty if there is none. ``None``: this rank is to make it, and to call :meth:`put`.
 
-        If ``make`` is false, it only looks for an entry that somebody may have made before.
+        If ``make`` is false, it only asks for an entry that another rank may have made before.
         """
         data = self._news.pop(key, None)
         if data is not None:

@@ -96,7 +96,7 @@ def _digest_of(folder: str) -> bytes:
     return digest.hexdigest().encode()
 
 
-def made(key: str, make: Callable[[], bytes]) -> bytes:
+def load_or_make(key: str, make: Callable[[], bytes]) -> bytes:
     """What was stored under ``key``, or else what ``make()`` returns, which is stored. One rank of a node does it for all."""
 
     def loaded_or_made() -> bytes:

@@ -146,7 +146,7 @@ class Compiler:
             progress.advance(1)
             return code
 
-        return cache.made(self._key_on_disk(name), compiled)
+        return cache.load_or_make(self._key_on_disk(name), compiled)
 
     def _key_on_disk(self, name: str) -> str:
         return cache.key_of(name, self.machine, policy.limits.code, *_versions())

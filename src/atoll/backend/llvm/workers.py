@@ -132,7 +132,7 @@ class NativeTeam:
         versions = llvmlite.__version__, llvm.llvm_version_info, llvm.get_default_triple()
         key = cache.key_of("workers", *versions, text)
         machine = target.create_target_machine(opt=2)
-        code = cache.made(key, lambda: machine.emit_object(llvm.parse_assembly(text)))
+        code = cache.load_or_make(key, lambda: machine.emit_object(llvm.parse_assembly(text)))
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target.create_target_machine())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
