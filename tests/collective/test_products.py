@@ -1,10 +1,17 @@
 """Products of matrices on ranks: every shape, on every kind of layout, and what moves."""
 
+from math import isqrt
+
 import numpy as np
 import pytest
 
 import atoll
 from atoll import Layout
+from atoll.collective.grid_products import grid_layouts, multiplied_on_grid, product_grid
+from atoll.collective.section import Section
+from atoll.comm.counting import CountingCommunicator, Waited
+from atoll.layout.grids import factorisations
+from atoll.lazy.sections import section_of
 
 from .distributions import LINES, MAPS, normal, put, same, uneven
 
@@ -153,3 +160,50 @@ def test_small_products_where_ranks_have_nothing(size):
                 same(ours @ np.ones(shape[1]), a @ np.ones(shape[1]))
                 same(np.ones(shape[0]) @ ours, np.ones(shape[0]) @ a)
                 same(ours[:, :0] @ np.ones((0, 3)), np.zeros((shape[0], 3)))
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(6, 8)
+@pytest.mark.parametrize("shape", [(9, 16, 11), (24, 8, 24), (8, 40, 9)])
+def test_grids_with_layers(shape, size):
+    """Every way to arrange the ranks gives NumPy's product."""
+    m, k, n = shape
+    a, b = normal((m, k)), normal((k, n))
+    sides = [section_of(put(whole, "bn", size), atoll.world) for whole in (a, b)]
+    for grid in factorisations(size, 3):
+        ours = multiplied_on_grid(*sides, grid)
+        assert ours.layout == grid_layouts(m, k, n, grid)[2]
+        rows, columns = ours.region
+        np.testing.assert_allclose(ours.block, (a @ b)[rows.key, columns.key], atol=1e-12)
+
+
+@pytest.mark.simulated(16)
+def test_large_products_are_on_grids(size):
+    a, b = normal((64, 64)), normal((64, 48))
+    ours = put(a, "bn", size) @ put(b, "nb", size)
+    assert min(ours.layout.grid) > 1
+    same(ours, a @ b)
+
+
+@pytest.mark.parametrize("size", [64, 10_000, 99_225])
+def test_a_rank_of_many_receives_what_the_bound_says(size):
+    """``2 * n**2 / sqrt(layers * size)`` elements and the sum of layers, by a few messages to others in each step."""
+    n = 4 * isqrt(size)
+    grid = product_grid(n, n, n, size)
+    rank = size // 2 + 3
+    communicator = CountingCommunicator(rank, size, 0)
+    layouts = grid_layouts(n, n, n, grid)
+    sides = [Section(np.ones(k.local_shape(rank)), k, communicator) for k in layouts[:2]]
+    multiplied_on_grid(*sides, grid)
+    sent, steps, posted = 0, 0, 0
+    for event in communicator.events:
+        if isinstance(event, Waited):
+            steps, posted = steps + 1, 0
+        elif event.leaves:
+            sent, posted = sent + event.nbytes // 8, posted + 1
+            assert posted <= max(4, grid[2])
+    layers = grid[2]
+    assert sent < 2.5 * n * n / (size * layers) ** 0.5 + layers * n * n / size
+    assert steps <= grid[0] + grid[1] + 1
+    share = max(layout.local_size(rank) for layout in layouts)
+    assert share <= 1.5 * n * n / size

@@ -23,7 +23,7 @@ elements (``elements.py``)
 folds (``folds.py``)
     ``folded`` brings partial results of ranks to the owners of the result, who join them in order.
 
-panels (``products.py``)
+panels (``products.py``, ``grid_products.py``)
     ``multiplied`` is the matrix product of stacks of matrices on any layouts, ``few_products`` one of few elements
     for which nothing has to move but these.
 

@@ -10,7 +10,7 @@ C                       moves                                 good if
 ======================  ====================================  ======================
 rows as A has them      B goes round                          A is large
 columns as B has them   A goes round                          B is large
-on a grid               A along rows, B along columns         both are large
+on a grid               A along rows, B along columns         both are large (``grid_products.py``)
 partial on each rank    C: sums of partial products, dealt    the contracted axis is
                         out to the owners                     long and distributed
 ======================  ====================================  ======================
@@ -34,6 +34,7 @@ from ..context.caches import remembered
 from ..exchange.messages import exchange
 from ..layout import BlockAxis, Layout
 from .elements import everywhere, to_all
+from .grid_products import Grid, grid_layouts, multiplied_on_grid, product_grid, received
 from .moving import even_line, redistributed
 from .operation import Form, collective, result_layout
 from .section import Section, empty
@@ -49,6 +50,8 @@ class ProductPlan:
     partial: bool
     moved: int
     """About how many elements all ranks receive."""
+    grid: Grid | None = None
+    """The grid of ranks and layers for two large matrices."""
 
 
 def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -63,7 +66,16 @@ def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
     shape = product_shape(a.shape, b.shape)
     size = a.processes
     plans: list[ProductPlan] = []
+    flat = a.ndim == b.ndim == 2
+    extents = a.shape[-2], a.shape[-1], b.shape[-1]
+    grid = product_grid(*extents, size) if flat else None
+    if grid is not None:
+        left, right, layout = grid_layouts(*extents, grid)
+        moved = received(*extents, grid) + _wanting(a, left) + _wanting(b, right)
+        plans.append(ProductPlan(layout, False, moved, grid))
     for layout in _candidates(a, b, shape):
+        if grid is not None and layout.is_block and min(layout.grid) > 1:
+            continue  # its owners would send to all ranks of a row at once
         if not any(plan.layout == layout for plan in plans):
             plans.append(ProductPlan(layout, False, _moved(a, b, layout)))
     if len(shape) == 2:
@@ -209,6 +221,8 @@ def multiplied(a: Section, b: Section, dtype: np.dtype[Any], plan: ProductPlan) 
     """``a @ b`` for stacks of matrices with at least two axes each, lying as planned. Collective."""
     a = a.with_block(a.block.astype(dtype, copy=False))
     b = b.with_block(b.block.astype(dtype, copy=False))
+    if plan.grid is not None:
+        return multiplied_on_grid(a, b, plan.grid)
     if plan.partial:
         return _by_parts(a, b, plan.layout)
     layout, communicator = plan.layout, a.communicator
