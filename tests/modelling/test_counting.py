@@ -140,9 +140,10 @@ def test_what_a_rank_does_grows_with_its_share_alone():
             (sum(each.nbytes for each in work), sum(each.operations for each in work), sent)
         )
     assert counts[0] == counts[1]
-    # read and written once, with ghost regions and copies of messages; two additions for each element
+    # read and written once, with ghost regions and copies of messages; two additions for each element, three loads, one store;
+    # two columns are copied
     assert counts[0][0] == pytest.approx(2 * 100 * 400 * 8, rel=0.1)
-    assert counts[0][1] == 2 * 100 * 398
+    assert counts[0][1] == 6 * 100 * 398 + 2 * 100 * 2
     assert len(counts[0][2]) == 2
 
 

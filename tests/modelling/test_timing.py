@@ -15,8 +15,8 @@ from atoll.modelling.timing import PARTS, Clock
 from atoll.modelling.work import Work
 
 ROUND = Machine(
-    name="round", cores=4, memory=((1 << 20, 8e9), (1 << 30, 2e9)), node_memory=4e9, operations=1e9, products=1e10,
-    comparisons=1e8, inside=Link(1e-6, 1e9), network=Link(1e-5, 1e9), alone=1e-3, together=2e-3, kernel=0.0, message=0.0,
+    name="round", cores=4, memory=((1 << 20, 8e9), (1 << 30, 2e9)), stencils=((1 << 20, 4e9), (1 << 30, 5e8)), node_memory=4e9, operations=1e9, products=1e10,
+    comparisons=1e8, inside=Link(1e-6, 1e9), network=Link(1e-5, 1e9), alone=1e-3, together=2e-3, operation=0.0, kernel=0.0, message=0.0,
     collective=0.0, element=1e-6,
 )  # fmt: skip
 LARGE = Evaluated(1, 1 << 32)
@@ -40,9 +40,11 @@ def test_loops_take_what_memory_or_arithmetic_takes():
     assert spent(kernel(10**9)) == pytest.approx(1.0)
     assert spent(kernel(10**9), ranks=1, rank=0) == pytest.approx(0.5)
     assert spent(kernel(10**9), ranks=1, rank=0, threads=2) == pytest.approx(0.25)
-    assert spent(kernel(10**9, 5e9)) == pytest.approx(5.0)
+    assert spent(kernel(3 * 10**9, 4e9)) == pytest.approx(5.0)
     assert spent(Work("product", 8, 5e10, "")) == pytest.approx(5.0)
     assert spent(Work("sort", 8, 5e8, "")) == pytest.approx(5.0)
+    assert spent(kernel(10**9)._replace(stencil=True)) == pytest.approx(2.0)
+    assert spent(kernel(10**9)._replace(cached=10**11)) == pytest.approx(12.5)
     told = clock(LARGE, kernel(10**9), kernel(0, 3e9))
     assert told.parts["memory"] == pytest.approx(1.0)
     assert told.parts["arithmetic"] == pytest.approx(3.0)

@@ -12,6 +12,7 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping
+from statistics import median
 
 import numpy
 
@@ -23,71 +24,95 @@ from ..config import config
 from ..lazy.syncing import sync
 from ..modelling.machines import Link, Machine
 
-SIZES = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 27)
+SIZES = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26)
 """The bytes that the loops go through whose rates are measured."""
-LONG = 30
-"""A formula of so many operations is bound by arithmetic."""
+LONG = 32
+"""A formula of so many operations is bound by arithmetic; an element is loaded and stored besides."""
+TINY, FORMULA = 1 << 6, 1 << 16
+ROUNDS = 200
+"""How often ranks do what is measured."""
+"""The elements of arrays whose work is nothing, and of those of a formula."""
 
 
-def fastest(action: Callable[[], object], seconds: float = 0.4, together: bool = False) -> float:
-    """The seconds of a call, the best of as many as fit; of ranks ``together``, which call it as often."""
-    action()
-    action()
-    best, began, rounds = float("inf"), time.perf_counter(), 0
-    gc.collect()
-    while rounds < 60 if together else (time.perf_counter() - began < seconds or rounds < 3):
-        start = time.perf_counter()
+class Watch:
+    """Times calls: by the clock, the best of many; on a ``busy`` machine by processor time, in the median, which other work
+    slows down as much as it does what is compared."""
+
+    def __init__(self, busy: bool = False) -> None:
+        self.busy = busy
+
+    def time(self, action: Callable[[], object], seconds: float = 1.0, rounds: int = 0) -> float:
+        """The seconds of a call, of as many as fit; or of so many ``rounds``, which ranks agree on."""
+        clock = time.thread_time if self.busy else time.perf_counter
         action()
-        best = min(best, time.perf_counter() - start)
-        rounds += 1
-    return best
+        action()
+        gc.collect()
+        times: list[float] = []
+        end = time.perf_counter() + seconds
+        while len(times) < (rounds or 3) or (not rounds and time.perf_counter() < end):
+            start = clock()
+            action()
+            times.append(clock() - start)
+        return median(times) if self.busy else min(times)
 
 
-def _step(count: int) -> tuple[Callable[[], None], int]:
-    """A loop that reads an array and writes another one, and the bytes of both."""
-    state = {"u": atoll.ones(count), "v": atoll.ones(count)}
+def _copied(count: int) -> Callable[[], None]:
+    """A loop that reads an array and writes another one."""
+    u, v = atoll.ones(count), atoll.ones(count)
     sync()
 
     def advance() -> None:
-        state["v"][...] = state["u"] * 0.5
+        v[...] = u * 0.5
         sync()
 
-    return advance, 16 * count
+    return advance
 
 
-def _repeated(action: Callable[[], None], times: int) -> Callable[[], None]:
-    def repeated() -> None:
-        for _ in range(times):
-            action()
+def _stencil(count: int) -> Callable[[], None]:
+    """The mean of an element's neighbours in a square, which becomes another array."""
+    side = int(count**0.5)
+    u, v = atoll.ones((side, side)), atoll.ones((side, side))
+    sync()
 
-    return repeated
+    def advance() -> None:
+        v[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
+        sync()
+
+    return advance
 
 
-def measured(ranks: Mapping[str, float] | None = None) -> Machine:
+def _formula(count: int) -> Callable[[], None]:
+    """A long formula of each element of one array."""
+    u = atoll.full(count, 0.5)
+    v = u + 1
+    sync()
+
+    def advance() -> None:
+        value = u
+        for _ in range(LONG // 2):
+            value = value * u + 0.25
+        v[...] = value
+        sync()
+
+    return advance
+
+
+def measured(ranks: Mapping[str, float] | None = None, busy: bool = False) -> Machine:
     """This machine as a node; ``ranks`` is what two ranks have measured, else a message takes what one usually does."""
-    cores = system.cores()
+    cores, fastest = system.cores(), Watch(busy).time
     with config(small=0, threads=1):
-        action, _ = _step(64)
-        alone = fastest(_repeated(action, 100)) / 100
-        memory = []
+        least = {loop: fastest(loop(TINY)) for loop in (_copied, _stencil)}
+        alone = least[_copied]
+        memory, stencils = [], []
         for nbytes in SIZES:
-            action, moved = _step(nbytes // 16)
-            times = max(1, (1 << 23) // nbytes)
-            seconds = fastest(_repeated(action, times)) / times
-            memory.append((nbytes, moved / max(seconds - alone, 1e-9)))
-        u = atoll.full(1 << 13, 0.5)
-        sync()
-
-        def formula() -> None:
-            value = u
-            for _ in range(LONG // 2):
-                value = value * u + 0.25
-            sync()
-
-        operations = LONG * u.size / max(fastest(formula) - alone, 1e-9)
+            for table, loop in ((memory, _copied), (stencils, _stencil)):
+                seconds = fastest(loop(nbytes // 16)) - least[loop]
+                table.append((nbytes, nbytes / max(seconds, 1e-9)))
+        recorded = fastest(_formula(TINY))
+        formula = fastest(_formula(FORMULA)) - recorded
+        operations = (LONG + 2) * FORMULA / max(formula, 1e-9)
     with config(small=0, threads=cores):
-        action, moved = _step(SIZES[-1] // 16)
-        node = moved / fastest(action)
+        node = SIZES[-1] / fastest(_copied(SIZES[-1] // 16))
     square = numpy.random.default_rng(1).random((1000, 1000))
     line = square.reshape(-1)
     products = 2e9 / fastest(lambda: square @ square)
@@ -102,6 +127,7 @@ def measured(ranks: Mapping[str, float] | None = None) -> Machine:
         name=platform.node() or "this machine",
         cores=cores,
         memory=tuple(memory),
+        stencils=tuple(stencils),
         node_memory=max(node, memory[-1][1]),
         operations=operations,
         products=products,
@@ -109,6 +135,7 @@ def measured(ranks: Mapping[str, float] | None = None) -> Machine:
         inside=link,
         network=link,
         alone=alone,
+        operation=max(recorded - alone, 0.0) / LONG,
         together=facts["together"],
         kernel=1.5e-6,
         message=facts["message"],
@@ -122,10 +149,11 @@ def _of_ranks() -> dict[str, float]:
     """What two ranks measure together: evaluations without messages, with halos, and with sums of all ranks."""
     world = current_world()
     communicator, other = world.communicator, 1 - world.rank
+    fastest = Watch().time
     small, large = numpy.zeros(1), numpy.zeros(1 << 19)
 
     def ping() -> None:
-        for _ in range(20):
+        for _ in range(4):
             communicator.exchange({other: small}, {other: numpy.empty(1)})
 
     def exchange() -> None:
@@ -137,26 +165,26 @@ def _of_ranks() -> dict[str, float]:
         sync()
 
         def plain() -> None:
-            for _ in range(20):
+            for _ in range(4):
                 v[...] = u * 0.5
                 sync()
 
         def halo() -> None:
-            for _ in range(20):
+            for _ in range(4):
                 v[1:-1] = u[:-2] + u[2:]
                 sync()
 
         def total() -> None:
-            for _ in range(20):
+            for _ in range(4):
                 float((u * v).sum())
 
-        both = {"together": True}
-        facts["together"] = fastest(plain, **both) / 20
-        halos = fastest(halo, **both) / 20
-        sums = fastest(total, **both) / 20
-    latency = fastest(ping, **both) / 20
+        met = fastest(sync, rounds=ROUNDS)
+        facts["together"] = fastest(plain, rounds=ROUNDS) / 4 - met
+        halos = fastest(halo, rounds=ROUNDS) / 4 - met
+        sums = fastest(total, rounds=ROUNDS) / 4
+    latency = fastest(ping, rounds=ROUNDS) / 4
     facts["latency"] = latency / 2
-    facts["bandwidth"] = large.nbytes / fastest(exchange, **both)
+    facts["bandwidth"] = large.nbytes / fastest(exchange, rounds=ROUNDS // 4)
     facts["message"] = max(halos - facts["together"] - facts["latency"], 1e-7) / 2
     facts["collective"] = max(sums - facts["together"] - facts["latency"], 1e-7)
     return facts

@@ -23,7 +23,7 @@ from ..comm.single import SingleCommunicator
 from ..comm.world import World
 from ..context.call_sites import site_text, user_site
 from ..errors import CommunicationError
-from ..execute.allocation import Allocate, Copy
+from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, StartExchange
 from ..execute.parts import State
 from ..execute.program import ByNumpy, Combine, CombinePositions, Program
@@ -40,6 +40,8 @@ from .work import Work, named, of_call, weight
 
 FEW = 1 << 12
 """Values of up to so many elements have memory, and are ones."""
+ROW = 1 << 8
+"""Elements that lie so many bytes apart are of different rows."""
 
 
 class Evaluated(NamedTuple):
@@ -132,12 +134,15 @@ class Counter:
         registers: list[Any] = [leaf.value for leaf in lookup.leaves]
         state = State([*registers, *[None] * (program.size - len(registers))], lookup.scalars)
         notes = program.description.registers
-        held = sum([_nbytes(note.local) for note in notes if note.role != "patch"])
-        self.events.append(Evaluated(len(lookup.order), held))
+        self.events.append(Evaluated(len(lookup.order), _held(program)))
         sites = {number: node.site for number, node in enumerate(lookup.order)}
         asked = site_text(pending[-1].site) if pending[-1].site else ""
+        loops = Loops(self.events)
         for step in program.steps:
+            if not loops.take(step, asked):
+                loops.end()
             self._count(step, state, notes, sites, asked)
+        loops.end()
         if self.world.size > 1:
             self.communicator.rounds = 0
         order, kept = lookup.order, program.kept
@@ -154,7 +159,6 @@ class Counter:
         events, registers = self.events, state.registers
         launch = getattr(step, "launch", None)
         if launch is not None:
-            events.append(work_of(launch, asked))
             for memory in launch.memories:
                 _have(registers, memory.register, notes)
         elif isinstance(step, Allocate):
@@ -235,22 +239,86 @@ class Counter:
         self.events.append(Waited())
 
 
-def work_of(launch: Launch, asked: str) -> Work:
-    """What a launch reads, writes and computes."""
-    elements = prod(launch.extents)
-    most: dict[tuple[int, str], int] = {}
-    for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
-        lengths = [n for n, along in zip(launch.extents, memory.strides, strict=True) if along]
-        nbytes = prod(lengths) * operand.run * memory.dtype.itemsize
-        for way in operand.access:
-            key = memory.register, way
-            most[key] = max(most.get(key, 0), nbytes)
+class Loops:
+    """Kernels that follow each other, which may go over their rows together (:mod:`..execute.sweeps`): then each array comes
+    from memory once, and goes there once."""
+
+    def __init__(self, events: list[Any]) -> None:
+        self._events = events
+        self._work: list[tuple[Launch, dict[tuple[int, str], int], str]] = []
+        self._shared: dict[int, int] = {}
+
+    def take(self, step: Any, asked: str) -> bool:
+        """Take in a step, if kernels before and behind it may go together."""
+        launch = getattr(step, "launch", None)
+        if launch is not None:
+            self._work.append((launch, self._moved(launch), asked))
+            return True
+        if isinstance(step, Share):
+            self._shared[step.register] = self._shared.get(step.source, step.source)
+        return isinstance(step, Share | Release) or (
+            isinstance(step, Allocate) and step.initial is None
+        )
+
+    def _moved(self, launch: Launch) -> dict[tuple[int, str], int]:
+        """The bytes that a launch reads and writes of each register's memory."""
+        moved: dict[tuple[int, str], int] = {}
+        for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
+            lengths = [n for n, along in zip(launch.extents, memory.strides, strict=True) if along]
+            nbytes = prod(lengths) * operand.run * memory.dtype.itemsize
+            for way in operand.access:
+                key = self._shared.get(memory.register, memory.register), way
+                moved[key] = max(moved.get(key, 0), nbytes)
+        return moved
+
+    def end(self) -> None:
+        """Count what was taken in."""
+        whole: dict[tuple[int, str], int] = {}
+        for _, moved, _ in self._work:
+            for key, nbytes in moved.items():
+                whole[key] = max(whole.get(key, 0), nbytes)
+        total = sum([nbytes for _, moved, _ in self._work for nbytes in moved.values()])
+        once = sum(whole.values())
+        together = (total - once) * policy.limits.swept_part > total and once > policy.limits.swept
+        seen: dict[tuple[int, str], int] = {}
+        for launch, moved, asked in self._work:
+            nbytes = 0
+            for (register, way), size in moved.items():
+                known = (
+                    max(seen.get((register, kind), 0) for kind in ("r", "w"))
+                    if way == "r"
+                    else seen.get((register, "w"), 0)
+                )
+                nbytes += max(0, size - known) if together else size
+            for key, size in moved.items():
+                seen[key] = max(seen.get(key, 0), size)
+            self._events.append(_work_of(launch, nbytes, sum(moved.values()) - nbytes, asked))
+        self._work = []
+
+
+def _work_of(launch: Launch, nbytes: int, cached: int, asked: str) -> Work:
+    """What a launch computes, while it reads and writes so many bytes in memory and in the cache.
+
+    Each element that is loaded or stored counts as an operation: a stencil has more of these than of additions.
+    """
     calls = [each for each in launch.spec.body if each.op == "call"]
     operations = sum([weight(each.name, each.dtype) for each in calls])
     operations += sum([weight(each.op, each.dtype) for each in launch.spec.reductions])
+    operations += sum([weight("load", operand.dtype) for operand in launch.spec.operands])
     sites = [operation.site for operation in launch.operations if operation.site]
     site = site_text(sites[-1]) if sites else asked
-    return Work("kernel", sum(most.values()), elements * operations, site)
+    return Work(
+        "kernel", nbytes, prod(launch.extents) * operations, site, cached, _is_stencil(launch)
+    )
+
+
+def _is_stencil(launch: Launch) -> bool:
+    """Whether a launch reads rows of an array that lie apart."""
+    offsets: dict[int, list[int]] = {}
+    for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
+        if "r" in operand.access and any(memory.strides):
+            offsets.setdefault(memory.register, []).append(memory.offset)
+    return any(max(places) - min(places) > ROW for places in offsets.values())
 
 
 def _by_numpy(step: ByNumpy, given: Sequence[Geometry], site: str) -> Work:
@@ -269,6 +337,24 @@ def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) 
     nbytes += _nbytes(step.geometry)
     shapes = [form.shape for form in forms]
     return named(step.call.function.name, shapes, result, 2 * nbytes, asked, 1 / size)
+
+
+def _held(program: Program) -> int:
+    """The most bytes that a program goes through at one time: its operands, and memory that is taken and let go."""
+    notes = program.description.registers
+    most = held = sum([_nbytes(note.local) for note in notes if note.role == "data"])
+    taken: dict[int, int] = {}
+    for step in program.steps:
+        register = getattr(step, "register", -1)
+        if isinstance(step, Release):
+            held -= sum([taken.pop(register, 0) for register in step.registers])
+        elif isinstance(step, Share):
+            taken[register] = taken.pop(step.source, 0)
+        elif register >= 0 and register not in taken and notes[register].role == "value":
+            taken[register] = _nbytes(notes[register].local)
+            held += taken[register]
+            most = max(most, held)
+    return most
 
 
 def _nbytes(geometry: Geometry) -> int:

@@ -29,6 +29,8 @@ class Machine:
     """Of a node."""
     memory: tuple[tuple[int, float], ...]
     """The bytes in a second that loops read and write, by the bytes that a rank goes through in a step: caches are faster."""
+    stencils: tuple[tuple[int, float], ...]
+    """The same of loops that read several rows of an array at a time."""
     node_memory: float
     """Bytes in a second of all cores of a node together, beyond their caches."""
     operations: float
@@ -45,6 +47,8 @@ class Machine:
     """The Python of an evaluation in one process ..."""
     together: float
     """... and on ranks."""
+    operation: float
+    """Recording an operation."""
     kernel: float
     """What it takes to start a compiled loop."""
     message: float
@@ -62,10 +66,13 @@ class Machine:
             return -(-ranks // self.nodes)
         return max(1, min(ranks, self.cores // threads))
 
-    def memory_rate(self, nbytes: float, ranks: int, threads: int = 1) -> float:
+    def memory_rate(
+        self, nbytes: float, ranks: int, threads: int = 1, stencil: bool = False
+    ) -> float:
         """Bytes in a second of one rank that goes through so many in a step."""
-        sizes = [log2(size) for size, _ in self.memory]
-        rates = [rate for _, rate in self.memory]
+        table = self.stencils if stencil else self.memory
+        sizes = [log2(size) for size, _ in table]
+        rates = [rate for _, rate in table]
         at = log2(max(nbytes / threads, 1))
         k = next((k for k, size in enumerate(sizes) if at < size), len(sizes))
         if k in (0, len(sizes)):
@@ -92,7 +99,8 @@ def read(path: str | os.PathLike[str]) -> Machine:
         with open(path, encoding="utf-8") as file:
             facts: dict[str, Any] = json.load(file)
         facts["inside"], facts["network"] = Link(**facts["inside"]), Link(**facts["network"])
-        facts["memory"] = tuple([(int(size), float(rate)) for size, rate in facts["memory"]])
+        for name in ("memory", "stencils"):
+            facts[name] = tuple([(int(size), float(rate)) for size, rate in facts[name]])
         return Machine(**facts)
     except (OSError, ValueError, KeyError, TypeError) as problem:
         names = ", ".join([each.name for each in fields(Machine)])
@@ -106,14 +114,16 @@ _CORE = Machine(
     name="workstation",
     cores=8,
     memory=((1 << 18, 60e9), (1 << 21, 40e9), (1 << 24, 25e9), (1 << 26, 18e9)),
+    stencils=((1 << 18, 50e9), (1 << 21, 30e9), (1 << 24, 16e9), (1 << 26, 12e9)),
     node_memory=40e9,
-    operations=8e9,
+    operations=30e9,
     products=30e9,
     comparisons=1.2e9,
     inside=Link(0.5e-6, 8e9),
     network=Link(0.5e-6, 8e9),
     alone=20e-6,
-    together=120e-6,
+    together=70e-6,
+    operation=0.5e-6,
     kernel=1.5e-6,
     message=8e-6,
     collective=10e-6,
@@ -130,8 +140,9 @@ MACHINES = {
         # 2,310 nodes with two Opterons of four cores, 2.2 GHz, and InfiniBand DDR
         replace(
             _CORE, name="chinook", cores=8, node_memory=17e9, nodes=2310, network=Link(3e-6, 1.5e9), inside=Link(1e-6, 2e9),
-            memory=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)), operations=2.2e9, products=8e9,
-            comparisons=0.4e9, alone=60e-6, together=360e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
+            memory=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)),
+            stencils=((1 << 16, 10e9), (1 << 19, 7e9), (1 << 21, 3.5e9), (1 << 23, 2.5e9)), operations=4e9, products=8e9,
+            comparisons=0.4e9, alone=60e-6, together=210e-6, operation=1.5e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
         ),
     )
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from math import ceil, log2
+from math import ceil, hypot, log2
 from typing import Any
 
 from ..comm.counting import Sent, Together, Waited
@@ -21,6 +21,9 @@ PARTS = {
 }
 """What time is spent on."""
 
+CACHED = 1 << 20
+"""Loops that go over their rows together have about so many bytes in the cache."""
+
 
 class Clock:
     """The clock of one rank: it goes on with work, and waits for messages that are under way."""
@@ -36,7 +39,8 @@ class Clock:
         self.lines: defaultdict[str, float] = defaultdict(float)
         self.hidden = 0.0
         """The seconds of messages during which the rank computes."""
-        self._rate = 1.0
+        self._rates = [1.0, 1.0]
+        self._cached = 1.0
         self._python = machine.alone if ranks == 1 else machine.together
         self._posted: list[tuple[float, float]] = []
         """Of the messages under way, latency and time on the wire."""
@@ -45,12 +49,15 @@ class Clock:
     def run(self, events: Sequence[Any]) -> Clock:
         """Let everything happen."""
         held = max([each.nbytes for each in events if type(each) is Evaluated], default=1)
-        self._rate = self.machine.memory_rate(held, self.ranks, self.threads)
+        rate, ranks, threads = self.machine.memory_rate, self.ranks, self.threads
+        self._rates = [rate(held, ranks, threads, stencil) for stencil in (False, True)]
+        self._cached = rate(CACHED, ranks, threads)
         for event in events:
             if isinstance(event, Work):
                 self._work(event)
             elif isinstance(event, Evaluated):
-                self._spend("python", self._python * self.turns)
+                recorded = self.machine.operation * event.operations
+                self._spend("python", (self._python + recorded) * self.turns)
             elif isinstance(event, InPython):
                 self._spend("python", self.machine.element * event.elements * self.turns)
             elif isinstance(event, Sent):
@@ -72,12 +79,14 @@ class Clock:
         rates = {"product": machine.products, "sort": machine.comparisons}
         # threads share loops, and NumPy and what it calls runs on one core
         cores = self.threads if work.kind == "kernel" else 1
-        moved = work.nbytes / self._rate * (self.threads / cores)
+        fetched = max(work.nbytes / self._rates[work.stencil], work.cached / self._cached)
+        moved = fetched * (self.threads / cores)
         computed = work.operations / (rates.get(work.kind, machine.operations) * cores)
         if work.kind == "kernel":
             self._spend("python", machine.kernel)
         part = "memory" if moved >= computed else "arithmetic"
-        seconds = max(moved, computed) * self.turns
+        # both go on together, but neither hides all of the other
+        seconds = hypot(moved, computed) * self.turns
         self._spend(part, seconds)
         self.lines[work.site] += seconds
 

@@ -44,9 +44,13 @@ class Work(NamedTuple):
     nbytes: int
     """What is read and written in memory."""
     operations: float
-    """In additions of double precision; of a product in its own, of a sort in comparisons."""
+    """In additions of doubles, elements loaded and stored among them; of a product in its own, of a sort in comparisons."""
     site: str
     """The line of the program."""
+    cached: int = 0
+    """What is read and written once more while it is in the cache."""
+    stencil: bool = False
+    """Whether several rows of an array are read at a time."""
 
 
 def weight(name: str, dtype: str) -> float:
