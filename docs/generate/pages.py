@@ -13,6 +13,7 @@ import gallery
 import measured
 import notebooks
 import numpy_table
+import scaling
 import source_files
 
 DOCS = Path(__file__).resolve().parents[1]
@@ -33,6 +34,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "api.md": api.page,
     "gallery.md": gallery.page,
     "measured.md": measured.page,
+    "scaling.md": scaling.page,
     **{name: functools.partial(notebooks.page, path) for name, path in notebooks.NOTEBOOKS.items()},
 }
 """What writes each page, by its path in the folder of generated pages."""
@@ -45,5 +47,5 @@ def write() -> None:
     folder.mkdir()
     for path, text_of in GENERATED.items():
         (folder / path).write_text(text_of())
-    for drawn in (gallery, measured, notebooks):
+    for drawn in (gallery, measured, notebooks, scaling):
         drawn.draw(folder)

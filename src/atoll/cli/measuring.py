@@ -103,7 +103,8 @@ def measured(ranks: Mapping[str, float] | None = None, busy: bool = False) -> Ma
     with config(small=0, threads=1):
         least = {loop: fastest(loop(TINY)) for loop in (_copied, _stencil)}
         alone = least[_copied]
-        memory, stencils = [], []
+        memory: list[tuple[int, float]] = []
+        stencils: list[tuple[int, float]] = []
         for nbytes in SIZES:
             for table, loop in ((memory, _copied), (stencils, _stencil)):
                 seconds = fastest(loop(nbytes // 16)) - least[loop]

@@ -137,9 +137,9 @@ MACHINES = {
         _CORE,
         replace(_CORE, name="ethernet", cores=32, node_memory=150e9, nodes=0, network=Link(25e-6, 1.2e9)),
         replace(_CORE, name="infiniband", cores=64, node_memory=300e9, nodes=0, network=Link(1.5e-6, 24e9)),
-        # 2,310 nodes with two Opterons of four cores, 2.2 GHz, and InfiniBand DDR
+        # 2,310 nodes with two Opterons, 2.2 GHz, and InfiniBand DDR; GAiN's paper used four of the eight cores of a node
         replace(
-            _CORE, name="chinook", cores=8, node_memory=17e9, nodes=2310, network=Link(3e-6, 1.5e9), inside=Link(1e-6, 2e9),
+            _CORE, name="chinook", cores=4, node_memory=17e9, nodes=2310, network=Link(3e-6, 1.5e9), inside=Link(1e-6, 2e9),
             memory=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)),
             stencils=((1 << 16, 10e9), (1 << 19, 7e9), (1 << 21, 3.5e9), (1 << 23, 2.5e9)), operations=4e9, products=8e9,
             comparisons=0.4e9, alone=60e-6, together=210e-6, operation=1.5e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
