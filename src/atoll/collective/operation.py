@@ -10,6 +10,7 @@ Functions whose result size, or whose errors, depend on values cannot be recorde
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -174,20 +175,34 @@ class Call:
         """What cuts communication padding off the memory of the result."""
         return ... if self.place is None else self.place.layout.inside(self.world.rank)
 
-    def traffic(self) -> dict[int, int] | None:
-        """How many bytes this rank sends to which others; ``None`` where values decide that."""
+    def transfers(self) -> list[tuple[dict[int, int], dict[int, int]]] | None:
+        """One after the other, how many bytes this rank sends to which others, and how many come from which; ``None`` where
+        values decide that."""
         forms = [operand.form(self.world) for operand in self.operands]
         moves = self.function.moves(*forms, *self.params)
         if moves is None:
             return None
-        sent: dict[int, int] = {}
+        transfers = []
         for form, layout in moves:
             if form.layout == layout:
                 continue
-            for record in transfer(form.layout, layout.unpadded(), self.world.rank).sends:
-                nbytes = record.size * form.dtype.itemsize
-                sent[record.peer] = sent.get(record.peer, 0) + nbytes
-        return sent
+            plan = transfer(form.layout, layout.unpadded(), self.world.rank)
+            sends, receives = Counter[int](), Counter[int]()
+            for records, nbytes in ((plan.sends, sends), (plan.receives, receives)):
+                for record in records:
+                    nbytes[record.peer] += record.size * form.dtype.itemsize
+            transfers.append((sends, receives))
+        return transfers
+
+    def traffic(self) -> dict[int, int] | None:
+        """How many bytes this rank sends to which others in all; ``None`` where values decide that."""
+        transfers = self.transfers()
+        if transfers is None:
+            return None
+        total: Counter[int] = Counter()
+        for sends, _ in transfers:
+            total.update(sends)
+        return dict(total)
 
 
 def _words(param: Any) -> str:

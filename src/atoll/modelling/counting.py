@@ -212,17 +212,17 @@ class Counter:
         self, step: RunCollective, state: State, notes: Sequence[Any], asked: str
     ) -> None:
         """Run what all ranks do together on shares that have memory, to count its messages; its work is counted by a rule."""
-        sent = step.call.traffic()
+        transfers = step.call.transfers()
         name = step.call.function.name
         self.events.append(_together(step, notes, self.world.size, asked))
         rule = EXPECTED.get(name)
-        if sent is not None:
-            for peer, nbytes in sent.items():
-                self.events += [Sent(False, peer, nbytes), Sent(True, peer, nbytes)]
+        for sends, receives in transfers or ():
+            self.events += [Sent(False, peer, nbytes) for peer, nbytes in receives.items()]
+            self.events += [Sent(True, peer, nbytes) for peer, nbytes in sends.items()]
             self.events.append(Waited())
-        elif rule is not None:
+        if transfers is None and rule is not None:
             self.events += rule(step.call, self.world)
-        if sent is not None or rule is not None or self.preparing:
+        if transfers is not None or rule is not None or self.preparing:
             state.registers[step.register] = _some(step.geometry)
             return
         shares = [_nbytes(notes[source].local) for source in step.sources]
@@ -336,7 +336,10 @@ def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) 
     nbytes = sum([_nbytes(notes[source].local) for source in step.sources])
     nbytes += _nbytes(step.geometry)
     shapes = [form.shape for form in forms]
-    return named(step.call.function.name, shapes, result, 2 * nbytes, asked, 1 / size)
+    name = step.call.function.name
+    if name == "transform":
+        name = "fft" if len(step.call.params[0]) == 1 else "fftn"
+    return named(name, shapes, result, 2 * nbytes, asked, 1 / size)
 
 
 def _held(program: Program) -> int:
