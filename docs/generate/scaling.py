@@ -12,7 +12,13 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 PAPER = (1, 8, 32, 128, 512, 1024, 2048)
 LARGE = (64, 512, 4096, 20_000, 100_000)
-COLOURS = {"memory": "#0b6e6e", "arithmetic": "#6a9f3a", "python": "#c2602a", "latency": "#7a5aa6", "network": "#b03060"}
+COLOURS = {
+    "memory": "#0b6e6e",
+    "arithmetic": "#6a9f3a",
+    "python": "#c2602a",
+    "latency": "#7a5aa6",
+    "network": "#b03060",
+}
 SHARE = 2000
 """The rows and columns of one rank's square where the work of a rank stays the same."""
 
@@ -77,12 +83,17 @@ def draw(folder: Path) -> None:
             ax.scatter(ranks, seconds, c=[COLOURS[each.bound] for each in estimates], zorder=3)
             ax.annotate(name, (ranks[0], seconds[0]), textcoords="offset points", xytext=(8, 6))
             if title.startswith("laplace"):
-                ax.loglog(ranks, [seconds[0] * ranks[0] / r for r in ranks], ":", color=line.get_color())
+                ax.loglog(
+                    ranks, [seconds[0] * ranks[0] / r for r in ranks], ":", color=line.get_color()
+                )
         ax.set_title(title)
         ax.set_xlabel("ranks")
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("seconds of a step")
-    marks = [plt.Line2D([], [], marker="o", linestyle="", color=c, label=part) for part, c in COLOURS.items()]
+    marks = [
+        plt.Line2D([], [], marker="o", linestyle="", color=c, label=part)
+        for part, c in COLOURS.items()
+    ]
     axes[-1].legend(handles=marks, title="bound by", fontsize="small")
     figure.savefig(folder / "scaling.svg")
     plt.close(figure)
