@@ -175,7 +175,7 @@ class Call:
         """What cuts communication padding off the memory of the result."""
         return ... if self.place is None else self.place.layout.inside(self.world.rank)
 
-    def transfers(self) -> list[tuple[dict[int, int], dict[int, int]]] | None:
+    def transfers(self) -> list[tuple[Counter[int], Counter[int]]] | None:
         """One after the other, how many bytes this rank sends to which others, and how many come from which; ``None`` where
         values decide that."""
         forms = [operand.form(self.world) for operand in self.operands]
