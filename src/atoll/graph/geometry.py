@@ -13,53 +13,22 @@ templates.
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .. import policy, system
+from .. import policy
 from ..context.caches import Memo
 from ..errors import OutOfMemoryError
 from .interned import Identity, Interned, identity_of
+from .reserved import ADDRESS, BUFFER, RESERVED
 
-_RESERVED = 1 << 45  # more would cover the middle of the address space, where PMIx puts its own
 _ENDLESS = 1 << 59
 """The length of an axis of which a slice says all that there is to say about it, in integers: a key made of
 these is not equal to that of ``1.0:5.0``, which is no slice, and for which there is NumPy's error."""
 _numbers = itertools.count()
-
-
-class _Addressed:
-    """Stands in for a reserved mapping where the system refuses one: an address, no memory."""
-
-    def __init__(self, address: int, size: int) -> None:
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": (size,),
-            "typestr": "|u1",
-            "data": (address, False),
-        }
-
-
-def _reserve() -> tuple[Any, int]:
-    """A buffer of 32 TiB that nothing may read, and its address."""
-    address = None
-    if system.has("noreserve"):
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.mmap.restype = ctypes.c_void_p
-        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-        # PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE (Linux numbering)
-        address = libc.mmap(None, _RESERVED, 0, 0x4022, -1, 0)
-    if address is None or address == ctypes.c_void_p(-1).value:
-        buffer = np.asarray(_Addressed(_RESERVED, _RESERVED))
-        return buffer, _RESERVED
-    return (ctypes.c_char * _RESERVED).from_address(address), address
-
-
-_BUFFER, _ADDRESS = _reserve()
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -266,8 +235,8 @@ class Geometry:
 
     def at(self, array: np.ndarray[Any, Any], offset: int, *, writeable: bool = False) -> Geometry:
         """The view of this base that lies ``offset`` bytes into it and has the form of ``array``."""
-        start = self.address - _ADDRESS + offset
-        shadow = np.ndarray(array.shape, array.dtype, _BUFFER, start, array.strides)
+        start = self.address - ADDRESS + offset
+        shadow = np.ndarray(array.shape, array.dtype, BUFFER, start, array.strides)
         shadow.flags.writeable = writeable or array.flags.writeable
         view = Geometry._intern(shadow, self)
         own = (self.shape, self.strides, self.dtype, self.writeable, self.offset)
@@ -319,8 +288,8 @@ class Geometry:
             return None
         kept = [k for k in range(self.ndim) if k not in within]
         shape, strides = [[many[k] for k in kept] for many in (self.shape, self.strides)]
-        start = self.address - _ADDRESS + self.offset - self.offset % self.base.dtype.itemsize
-        shadow = np.ndarray(shape, self.base.dtype, _BUFFER, start, strides)
+        start = self.address - ADDRESS + self.offset - self.offset % self.base.dtype.itemsize
+        shadow = np.ndarray(shape, self.base.dtype, BUFFER, start, strides)
         return Geometry._intern(shadow, self.base)
 
     def part_of(self, elements: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -429,7 +398,7 @@ def dense(
     nbytes = dtype.itemsize
     for n in shape:
         nbytes *= n
-    if nbytes > _RESERVED // 2:
+    if nbytes > RESERVED // 2:
         if nbytes >= 1 << 63:
             np.empty(shape, dtype)  # NumPy's text for a size beyond any address
         raise OutOfMemoryError(
@@ -437,14 +406,14 @@ def dense(
             f"{shape_text(shape)} and data type {dtype}"
         )
     if order is None:
-        shadow = np.ndarray(shape, dtype, _BUFFER)
+        shadow = np.ndarray(shape, dtype, BUFFER)
     else:
         strides = [0] * len(shape)
         step = dtype.itemsize
         for axis in reversed(order):
             strides[axis] = step
             step *= max(shape[axis], 1)
-        shadow = np.ndarray(shape, dtype, _BUFFER, 0, tuple(strides))
+        shadow = np.ndarray(shape, dtype, BUFFER, 0, tuple(strides))
     base = Geometry._intern(shadow, None, True)
     _bases[key] = base
     return base
@@ -487,7 +456,7 @@ def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ..
     along = _c_strides(tuple([shape[k] for k in order]), dtype.itemsize)
     if along == tuple([strides[k] for k in order]):
         return dense(shape, dtype, order)
-    return Geometry._intern(np.ndarray(shape, dtype, _BUFFER, _RESERVED // 2, strides), None)
+    return Geometry._intern(np.ndarray(shape, dtype, BUFFER, RESERVED // 2, strides), None)
 
 
 def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:

@@ -26,9 +26,9 @@ from ..comm import progress
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
-from ..context import log, profiler, statistics, warn
+from ..context import profiler, statistics, warn
 from ..context.caches import Memo, Recent
-from ..context.call_sites import site_number, site_text
+from ..context.call_sites import site_number
 from ..context.divergence import StepLog, opened
 from ..context.profiler import Kind
 from ..context.threads import catch_up, turn
@@ -36,13 +36,11 @@ from ..execute.parts import State
 from ..execute.program import Program
 from ..execute.replicated import compare_replicated
 from ..front import native
-from ..graph.geometry import Geometry
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern, Patterns
 from ..ops.fingerprint import of_trace
-from ..ops.placement import placed_view
 from . import float_errors, unplanned
-from .planning import make_program
+from .planning import Lookup, extended, make_program, planned, sample_of
 from .profiles import alone as profiles
 from .replaying import flags_reported, rescued, sites_of, teach
 from .sharing import with_sharers
@@ -50,7 +48,6 @@ from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
 
 if TYPE_CHECKING:
-    from ..plan.template_traces import Sample, Twins
     from ..plan.templates import Family
 
 
@@ -97,22 +94,6 @@ _OURS = max(map(getrefcount, [object()]))
 def _alive(nodes: list[Node], uses: list[int]) -> tuple[bool, ...]:
     """For each node, whether anything but the trace itself refers to it."""
     return tuple([n - _OURS > used for n, used in zip(map(getrefcount, nodes), uses, strict=True)])
-
-
-class Lookup(NamedTuple):
-    """A trace: its key, the program that was made for it before, and what such a program runs on."""
-
-    key: tuple[Any, ...]
-    structure: int
-    """How much of the key is structure; the rest are numbers of geometries."""
-    program: Program | None
-    leaves: list[Node]
-    scalars: list[Any]
-    order: list[Node]
-    alive_leaves: tuple[bool, ...]
-    alive_nodes: tuple[bool, ...]
-    uses: tuple[list[int], list[int]] = ([], [])
-    """How often the trace itself refers to each leaf and node."""
 
 
 def look_up(pending: Sequence[Node]) -> Lookup:
@@ -530,83 +511,22 @@ def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
     families = _programs.families
     family = families.get(structure)
     if family is not None:
-        sample = _sample_of(leaves, order)
+        sample = sample_of(leaves, order)
         program = statistics.attempted(lambda: family.bound(sample, order))
         if program is not None:
             statistics.add("plans_reused")
             statistics.add("plans_moved")
         else:
-            program = statistics.attempted(lambda: _extended(family, lookup, roots, sample))
+            program = statistics.attempted(lambda: extended(family, lookup, roots, sample))
         if program is not None:
             _programs.moved[lookup.key] = program
             return program
-    program = _planned(lookup, roots)
+    program = planned(lookup, roots)
     _programs.kept[lookup.key] = program
     if family is None:
         from ..plan.templates import Family
 
-        families[structure] = Family(_sample_of(leaves, order))
-    return program
-
-
-def _planned(lookup: Lookup, roots: list[Node]) -> Program:
-    """A program by the planner. If its kernels cannot be compiled, NumPy runs them: the messages are the same."""
-    program = statistics.attempted(lambda: make_program(lookup, roots, backend.current().step))
-    if program is None:
-        program = make_program(lookup, roots, backend.named("numpy").step)
-    statistics.add("plans_made")
-    if log.plans.isEnabledFor(log.DEBUG):
-        last = site_text(roots[-1].site)
-        log.plans.debug(
-            "planned %d operations, the last at %s, in %d steps",
-            len(lookup.order),
-            last,
-            len(program.steps),
-        )
-    return program
-
-
-def _sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
-    """What may differ between a trace and others of its family."""
-    from ..plan.template_traces import Sample
-
-    places = [node.place for node in (*leaves, *order)]
-    if any(places):
-        places += [
-            None if node.place is None else placed_view(node.place, node.params[0])
-            for node in order
-            if node.op.is_update
-        ]
-    else:
-        places = []
-    scattered = any(place is not None and not place.layout.is_block for place in places)
-    return Sample(geometries_of(leaves, order), places, scattered)
-
-
-def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
-    """All geometries of a trace: of leaves, of nodes, of the views among the nodes' parameters, and of the bases of these."""
-    views = [part for node in order for part in node.params if type(part) is Geometry]
-    nodes = [*leaves, *order]
-    return [node.geometry for node in nodes] + views + [view.base for view in views]
-
-
-def _extended(family: Family, lookup: Lookup, roots: list[Node], sample: Sample) -> Program | None:
-    """The program of a trace from a new template of its family; ``None`` if there can be none."""
-    from ..plan.template_steps import SymbolicLaunch
-
-    alive_leaves, alive_nodes = lookup.alive_leaves, lookup.alive_nodes
-    settings = config.settings()
-
-    def plan(twins: Twins, make: Any) -> Program:
-        leaves, order, roots, regions = twins
-        trace = Lookup((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
-        return make_program(trace, roots, make, settings, make is not SymbolicLaunch, regions)
-
-    program = family.extended(
-        sample, lookup.leaves, lookup.order, roots, plan, backend.current().step
-    )
-    if program is not None:
-        statistics.add("plans_made")
+        families[structure] = Family(sample_of(leaves, order))
     return program
 
 
@@ -624,5 +544,5 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:
     program = _programs.kept.get(key)
     lookup = Lookup(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
     if program is None:
-        program = _programs.kept[key] = _planned(lookup, list(roots))
+        program = _programs.kept[key] = planned(lookup, list(roots))
     return program, lookup

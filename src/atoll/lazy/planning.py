@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend
 from ..config import Settings, config
+from ..context import log, statistics
+from ..context.call_sites import site_text
+from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..ops.fingerprint import outlined
+from ..ops.placement import placed_view
 from ..ops.table import check
 
 if TYPE_CHECKING:
     from ..execute.program import Program
     from ..plan.build import LaunchMaker
-    from .evaluate import Lookup
+    from ..plan.template_traces import Sample, Twins
+    from ..plan.templates import Family
+
+
+class Lookup(NamedTuple):
+    """A trace: its key, the program that was made for it before, and what such a program runs on."""
+
+    key: tuple[Any, ...]
+    structure: int
+    """How much of the key is structure; the rest are numbers of geometries."""
+    program: Program | None
+    leaves: list[Node]
+    scalars: list[Any]
+    order: list[Node]
+    alive_leaves: tuple[bool, ...]
+    alive_nodes: tuple[bool, ...]
+    uses: tuple[list[int], list[int]] = ([], [])
+    """How often the trace itself refers to each leaf and node."""
 
 
 def make_program(
@@ -65,3 +87,64 @@ def _kernels_can(node: Node) -> bool:
     from ..plan.statements import native_node
 
     return native_node(node) and backend.current().supports(node)
+
+
+def planned(lookup: Lookup, roots: list[Node]) -> Program:
+    """A program by the planner. If its kernels cannot be compiled, NumPy runs them: the messages are the same."""
+    program = statistics.attempted(lambda: make_program(lookup, roots, backend.current().step))
+    if program is None:
+        program = make_program(lookup, roots, backend.named("numpy").step)
+    statistics.add("plans_made")
+    if log.plans.isEnabledFor(log.DEBUG):
+        last = site_text(roots[-1].site)
+        log.plans.debug(
+            "planned %d operations, the last at %s, in %d steps",
+            len(lookup.order),
+            last,
+            len(program.steps),
+        )
+    return program
+
+
+def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
+    """What may differ between a trace and others of its family."""
+    from ..plan.template_traces import Sample
+
+    places = [node.place for node in (*leaves, *order)]
+    if any(places):
+        places += [
+            None if node.place is None else placed_view(node.place, node.params[0])
+            for node in order
+            if node.op.is_update
+        ]
+    else:
+        places = []
+    scattered = any(place is not None and not place.layout.is_block for place in places)
+    return Sample(geometries_of(leaves, order), places, scattered)
+
+
+def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
+    """All geometries of a trace: of leaves, of nodes, of the views among the nodes' parameters, and of the bases of these."""
+    views = [part for node in order for part in node.params if type(part) is Geometry]
+    nodes = [*leaves, *order]
+    return [node.geometry for node in nodes] + views + [view.base for view in views]
+
+
+def extended(family: Family, lookup: Lookup, roots: list[Node], sample: Sample) -> Program | None:
+    """The program of a trace from a new template of its family; ``None`` if there can be none."""
+    from ..plan.template_steps import SymbolicLaunch
+
+    alive_leaves, alive_nodes = lookup.alive_leaves, lookup.alive_nodes
+    settings = config.settings()
+
+    def plan(twins: Twins, make: Any) -> Program:
+        leaves, order, roots, regions = twins
+        trace = Lookup((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
+        return make_program(trace, roots, make, settings, make is not SymbolicLaunch, regions)
+
+    program = family.extended(
+        sample, lookup.leaves, lookup.order, roots, plan, backend.current().step
+    )
+    if program is not None:
+        statistics.add("plans_made")
+    return program
