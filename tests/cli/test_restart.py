@@ -97,6 +97,17 @@ def test_only_a_loss_that_comes_first_is_a_loss() -> None:
     assert not left.lost
 
 
+def test_a_launcher_that_ends_well_though_ranks_have_vanished_does_not() -> None:
+    verdict = Verdict(2)
+    for rank in range(2):
+        verdict.record({"kind": "start", "rank": rank, "process": 7, "host": "elm"})
+    verdict.record(end(0, 0))
+    assert verdict.code(0) == 1
+    assert verdict.last_words(0).startswith("atoll: rank 1 of 2 ended without a word")
+    verdict.record(end(1, 0))
+    assert (verdict.code(0), verdict.last_words(0)) == (0, "")
+
+
 def test_a_host_is_lost_once_it_is_silent() -> None:
     def say(kind: str, rank: int, when: float) -> None:
         known.record({"kind": kind, "rank": rank, "host": f"host {rank // 2}"}, when)

@@ -9,8 +9,8 @@ This file must not import atoll, whose import reads the environment and loads Nu
 loaded separately, and everything else here is the standard library.
 
 OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded,
-``profile``, the path of the profile that is recorded, ``terminal``, whether standard error comes to one, and ``signs``, the
-seconds between signs of life of another host. The mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
+``profile``, the path of the profile that is recorded, ``terminal``, whether standard error comes to one, and ``watch``, the
+seconds between signs of life of another host, and those after which a rank stands still. The mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
 read.
 
 The process that the launcher has started stays as the supervisor of the rank, its child: it knows exactly how the rank
@@ -34,6 +34,7 @@ import sys
 import threading
 import time
 import types
+from collections.abc import Callable
 from typing import Any
 
 KEPT = 500
@@ -118,12 +119,16 @@ def kept(descriptor: int) -> int:
 
 
 def supervise(
-    channel: Channel, rank: int, prefixed: bool, signs: float, system: Any, serve: Any
+    channel: Channel,
+    rank: int,
+    prefixed: bool,
+    watch: Callable[[], object],
+    system: Any,
+    serve: Callable[[], object] | None,
 ) -> None:
     """Continue as the rank in a child; this process waits for it, reports its end, and ends alike.
 
-    It also gives a sign of life every so many seconds, by which ``atoll run`` knows that this host is not lost (0: none), and
-    calls ``serve``, if it is the one that serves the ranks of its node.
+    Meanwhile a thread of it does ``watch``, and it calls ``serve``, if it is the one that serves the ranks of its node.
 
     The rank has a process group of its own, so that a signal reaches it once: through this process.
     """
@@ -157,8 +162,8 @@ def supervise(
         os.setpgid(child, child)
     for number in FORWARDED:
         signal.signal(number, forward)
-    if signs:  # (while signals are blocked: they interrupt the main thread only)
-        threading.Thread(target=give_signs, args=(channel, signs), daemon=True).start()
+    # (while signals are blocked: they interrupt the main thread only)
+    threading.Thread(target=watch, daemon=True).start()
     if serve is not None:
         serve()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -183,11 +188,31 @@ def supervise(
     os._exit(code if code >= 0 else 128 - code)
 
 
-def give_signs(channel: Channel, seconds: float) -> None:
-    """Say at even intervals that this host is there."""
+def watch_elsewhere(
+    channel: Channel, rank: int, first: bool, seconds: tuple[float, float], whereabouts: Any
+) -> None:
+    """On another host than ``atoll run``: give a sign of life at even intervals, and say where the rank stands still.
+
+    The first rank of the host gives the signs. A rank stands still that has made no step for the second number of seconds.
+    """
+    if channel.here:
+        return
+    signs, still = seconds
+    steps, since, again = None, time.monotonic(), still
     while True:
-        channel.send({"kind": "sign", "host": host_name()})
-        time.sleep(seconds)
+        if first:
+            channel.send({"kind": "sign", "host": host_name()})
+        now, before, steps = time.monotonic(), steps, whereabouts.steps(rank)
+        if steps is None or steps != before:
+            if again > still:
+                channel.send({"kind": "where", "steps": None, "words": "", "waits": False})
+            since, again = now, still
+        elif now - since >= again and (where := whereabouts.ask(rank)) is not None:
+            again *= 2
+            channel.send(
+                {"kind": "where", "steps": steps, "words": where.words, "waits": where.waits}
+            )
+        time.sleep(signs)
 
 
 def host_name() -> str:
@@ -352,14 +377,15 @@ def main() -> None:
         channel = Channel(mark, launch.rank, startup, system)
         record = channel.send
         prefixed = options["all_output"] and not channel.here
-        first = not channel.here and not launch.local_rank
+        whereabouts.set_job(mark)
+        watched = (channel, launch.rank, not launch.local_rank, options["watch"], whereabouts)
+        watch = functools.partial(watch_elsewhere, *watched)
         meeting, serve, listener = f"{mark}-node", None, None
         if launch.local_size != 1:
             listener = node_store.listen(meeting)
         if listener is not None:
             serve = functools.partial(node_store.serve, listener)
-        signs = options["signs"] if first else 0
-        supervise(channel, launch.rank, prefixed, signs, system, serve)
+        supervise(channel, launch.rank, prefixed, watch, system, serve)
         if listener is not None:
             listener.close()
         store = node_store.connect(meeting) if launch.local_size != 1 else None

@@ -134,7 +134,7 @@ class Relay:
         returned = process.wait()
         end_agents(self._agents)
         self._leftovers.clear()
-        if returned and not (self._verdict.decided or self._ended_by):
+        if (returned or self._verdict.vanished) and not (self._verdict.decided or self._ended_by):
             for name in self._silent(self._hosts.known or self._named):
                 ranks = self._hosts.known[name].ranks if self._hosts.known else []
                 self._verdict.unreachable(sorted(ranks), f"host {name} does not answer")
@@ -249,7 +249,10 @@ class Relay:
             fields: dict[str, Any] = json.loads(data[data.find(b"{") : data.rfind(b"}") + 1])
             if not here:
                 self._hosts.record(fields, time.monotonic())
-            if fields["kind"] != "sign":
+            if fields["kind"] == "where":
+                words = [fields[name] for name in ("rank", "steps", "words", "waits")]
+                remote_stacks.learn(*words)
+            elif fields["kind"] != "sign":
                 self._verdict.record(fields)
         except (ValueError, KeyError):
             return data
@@ -339,6 +342,7 @@ class Relay:
         if self._verdict.waiting:
             if now > self._report_at:
                 self._say(self._verdict.reports())
+                self._say(self._where_others_are())
                 self._report_at = float("inf")
             elif self._report_at == float("inf"):
                 self._report_at = now + startup.PAUSE
@@ -351,6 +355,14 @@ class Relay:
         if idle and not self._verdict.decided:
             for target, stages in self._launcher_stages.items():
                 self._print(target, flushed(stages))
+
+    def _where_others_are(self) -> str:
+        """Where the ranks are that have not reported, if others have waited for them on other hosts in vain."""
+        if self._one_host or not self._verdict.timed_out:
+            return ""
+        others = self._verdict.places.keys() - self._verdict.reporters - self._verdict.ends.keys()
+        where = remote_stacks.told(sorted(others), waiting=False)
+        return f"atoll: {where.removeprefix('; ')}\n" if where else ""
 
     def _attend_start(self, now: float) -> None:
         """MPI's start waits in C for missing ranks, so only this process can report it."""
@@ -370,7 +382,7 @@ class Relay:
             return
         if now - since < self._next_word:
             return
-        others = (rank for rank in self._processes if rank not in self._starting)
+        others = (rank for rank in self._verdict.places if rank not in self._starting)
         where = remote_stacks.told(sorted(others))
         if now - since >= config.wait_abort:
             limit = f"{config.wait_abort:.3g} s (ATOLL_WAIT_ABORT)"
@@ -385,9 +397,14 @@ class Relay:
         return self._verdict.ends.keys() & self._processes.keys()
 
     def _attend_end(self, now: float) -> None:
-        """Supervise ranks that continue after others have finished: those that MPI connects end with them."""
-        ended = self._ended() | self._verdict.orderly
-        left = self._processes.keys() - ended
+        """Supervise ranks that continue after others have finished: those that MPI connects end with them.
+
+        Ranks that wait at their end do the same for the others of their host.
+        """
+        ended = self._verdict.ends.keys() | self._verdict.orderly
+        if not self._one_host:
+            ended |= self._verdict.leaving
+        left = self._verdict.places.keys() - ended
         if not ended or not left or self._verdict.reported or self._deadline < float("inf"):
             self._stragglers = None
             return

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 from .. import startup
+from ..config import config
 from . import UsageError, given, positive, rank
 from .hosts import SIGNS, limit, unreachable
 from .mpiexec import Mpiexec, find
@@ -284,7 +285,7 @@ def run_job(request: Request, launcher: Mpiexec) -> tuple[int, Relay | None]:
             "all_output": request.all_output,
             "profile": profile,
             "terminal": terminal,
-            "signs": limit() / SIGNS,
+            "watch": [limit() / SIGNS, min(config.wait_report, config.wait_abort / 2)],
         }
     )
     # A printed command will run by itself, without this process.

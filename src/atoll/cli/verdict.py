@@ -54,6 +54,8 @@ class Verdict:
         """Ranks that wait for MPI to start, or have done so."""
         self.together: set[int] = set()
         """Ranks that can reach the others, so that these need them until the end."""
+        self.leaving: set[int] = set()
+        """Ranks that have come to the end of the program, and wait for the others."""
         self.orderly: set[int] = set()
         """Ranks that have reported an intended end."""
         self.ends: dict[int, End] = {}
@@ -83,6 +85,21 @@ class Verdict:
         return self.reported or failed or self.well or self.failed
 
     @property
+    def vanished(self) -> list[int]:
+        """The ranks that have reported their start, and no end."""
+        return sorted(self.places.keys() - self.ends.keys() - self.orderly)
+
+    @property
+    def reporters(self) -> set[int]:
+        """The ranks that have reported why the job ended."""
+        return {rank for group in self._groups.values() for rank in group.ranks}
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a rank has waited too long for others."""
+        return any("WaitTimeoutError" in group.text for group in self._groups.values())
+
+    @property
     def failed(self) -> bool:
         """Whether the end of a rank ends the others."""
         return self._cause() is not None
@@ -103,6 +120,7 @@ class Verdict:
             signs = {
                 launcher.STARTING: self.starting,
                 launcher.TOGETHER: self.together,
+                launcher.LEAVING: self.leaving,
                 launcher.ORDERLY: self.orderly,
                 launcher.KEPT: self.kept,
             }
@@ -158,6 +176,9 @@ class Verdict:
             return ""
         if (cause := self._cause()) is not None:
             return self._words(cause)
+        if not returned and self.vanished:
+            who = startup.rank_words(self.vanished, self._size)
+            return f"atoll: {who} ended without a word, and the launcher with exit code 0\n"
         if returned and not self.well:
             return f"atoll: a rank left with exit code {returned & 0xFF}; all ranks ended\n"
         return ""
@@ -170,7 +191,7 @@ class Verdict:
             return cause.code or 1
         if self.well:
             return 0
-        return 128 - returned if returned < 0 else returned
+        return 128 - returned if returned < 0 else returned or int(bool(self.vanished))
 
     def _cause(self) -> End | None:
         """The end that ended the others: the first with a code, or at which others still needed the rank.

@@ -30,8 +30,9 @@ failing: list[Callable[[BaseException], object]] = []
 listeners: list[Callable[[bytes], None]] = []
 """Called with the progress of this rank: ``atoll run``, if it is on this host."""
 
-STARTING, TOGETHER, ORDERLY, KEPT = b"s", b"t", b".", b"k"
-"""This rank waits for MPI to start; it can reach the others; its end is no accident; a checkpoint of the job is complete."""
+STARTING, TOGETHER, LEAVING, ORDERLY, KEPT = b"s", b"t", b"l", b".", b"k"
+"""This rank waits for MPI to start; it can reach the others; it waits for their ends; its own end is no accident; a checkpoint of
+the job is complete."""
 
 TERMINAL = "ATOLL_RUN_TERMINAL"
 """The environment variable by which ``atoll run`` says that what ranks write to standard error comes to a terminal."""

@@ -463,6 +463,7 @@ def _end_together(communicator: MpiCommunicator) -> None:
         if alive and not failed:
             try:
                 settle_all()
+                launcher.tell(launcher.LEAVING)
                 others = [other.watch for other in _communicators if other is not communicator]
                 communicator.watch.leave(others, how)
             except BaseException as error:

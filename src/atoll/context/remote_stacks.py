@@ -35,10 +35,22 @@ ANSWER, PAUSE = 3.0, 0.2
 ASKED, TOLD = 16, 4
 """Of how many ranks the stacks are requested, and reported, in one message."""
 
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """The stack of a rank: its line as text, and whether it waits for other ranks there."""
+
+    rank: int
+    words: str
+    waits: bool = False
+
+
 _LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$')
 _pulse = memoryview(bytearray(8)).cast("Q")
 _job: list[str] = []
 _processes: dict[int, int] = {}
+_learned: dict[int, tuple[int | None, Whereabouts | None]] = {}
+"""Steps and stacks of ranks on other hosts, as their supervisors have reported them."""
 
 
 def job_of_parent() -> str:
@@ -56,6 +68,8 @@ def number() -> int | None:
 def set_job(job: str) -> None:
     """From now on this process asks the ranks of ``job``."""
     _job[:] = [job]
+    _processes.clear()
+    _learned.clear()
 
 
 def answer_requests(job: str, rank: int) -> None:
@@ -94,15 +108,6 @@ def _name(job: str, rank: int) -> str:
     return f"\0atoll-where-{job}-{rank}"
 
 
-@dataclass(frozen=True, slots=True)
-class Whereabouts:
-    """The stack of a rank: its line as text, and whether it waits for other ranks there."""
-
-    rank: int
-    words: str
-    waits: bool = False
-
-
 def told(ranks: Iterable[int], *, waiting: bool = True) -> str:
     """The lines of these ranks, as the rest of a sentence: ranks that wait for no other come first, or alone."""
     reports = []
@@ -114,8 +119,15 @@ def told(ranks: Iterable[int], *, waiting: bool = True) -> str:
     return "".join(f"; {where.words}" for where in reports[:TOLD])
 
 
+def learn(rank: int, steps: int | None, words: str, waits: bool) -> None:
+    """A rank on another host stands still after so many steps, or makes them again (None)."""
+    _learned[rank] = steps, None if steps is None else Whereabouts(rank, words, waits)
+
+
 def ask(rank: int) -> Whereabouts | None:
-    """Where a rank of this job is; None where it is on another host, or cannot be asked."""
+    """Where a rank of this job is; None where it is on another host that reports nothing, or cannot be asked."""
+    if rank in _learned:
+        return _learned[rank][1]
     process = _process(rank)
     if process is None:
         return None
@@ -161,7 +173,9 @@ def _process(rank: int) -> int | None:
 
 
 def steps(rank: int) -> int | None:
-    """The pulse of a rank of this job; None where it is on another host, or has ended."""
+    """The pulse of a rank of this job; None where it is on another host and moves, or has ended."""
+    if rank in _learned:
+        return _learned[rank][0]
     process = _process(rank)
     paper = None if process is None else _paper(process)
     if paper is None:
