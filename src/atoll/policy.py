@@ -118,6 +118,8 @@ class Limits:
     """Kernels over more bytes than these go over their rows together (``sweeps``: 4.5 ms a step, 6.0 one by one)."""
     swept_chunk: int = 1 << 17
     """... of which a chunk then has up to so many in each array (``sweeps``: 6.4 ms with 2**13, 4.5 with 2**17)."""
+    node_shared: int = 1 << 22
+    """Whole arrays of so many bytes are brought together in memory that the ranks of a node share (``message``: that takes four small ones)."""
     cached: int = 1 << 21
     """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
     cached_bytes: int = 100

@@ -36,6 +36,7 @@ from .pending import Item, Pending
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
+    from .node_memory import NodeMemory
     from .nodes import Nodes
     from .persistent import PersistentBuffer
     from .windows import Window
@@ -275,6 +276,9 @@ class Communicator(ABC):
 
     nodes: Nodes
     """Which ranks share a node."""
+
+    memory: NodeMemory | None = None
+    """What the ranks of this node share, once it was asked for."""
 
     log: StepLog
     """What this rank has done together with the others."""

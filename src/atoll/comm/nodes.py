@@ -47,6 +47,11 @@ class Nodes:
         return self.numbers is not None or 1 < self.per_node < self.size
 
     @property
+    def are_shared(self) -> bool:
+        """Whether some node has several ranks."""
+        return self.numbers is not None or self.per_node > 1
+
+    @property
     def is_even(self) -> bool:
         """Whether every node has the same number of consecutive ranks."""
         return self.numbers is None and self.size % self.per_node == 0

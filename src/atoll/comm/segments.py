@@ -83,7 +83,7 @@ class Segment:
 
     def __init__(self, nbytes: int) -> None:
         self.nbytes = HEADER + nbytes
-        self.path, self._file = _named_memory(self.nbytes)
+        self.path, self._file = named_memory(self.nbytes)
         self._unlink = not self.path.startswith("/proc/")
         self.bytes = _mapped(self._file, self.nbytes)
         self.token = secrets.token_bytes(16)
@@ -98,7 +98,7 @@ class Segment:
             os.unlink(self.path)
 
 
-def _named_memory(nbytes: int) -> tuple[str, int]:
+def named_memory(nbytes: int) -> tuple[str, int]:
     """The path and the file descriptor of new memory, all zeros."""
     if system.has("memfd") and system.has("proc"):
         file = os.memfd_create("atoll-window")

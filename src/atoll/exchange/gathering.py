@@ -15,16 +15,29 @@ from ..graph.node import Node
 from ..layout import Range, Region, region_key
 from ..ops.fingerprint import of_move
 from .ghosts import GhostRegion, moves
+from .on_nodes import shared_memory, whole_on_node
 from .schedule import Exchange, Memory
 from .shares import Box
 
 _BITS = (1 << 64) - 1
 
 
-def gather(node: Node) -> np.ndarray[Any, Any]:
-    """The whole value of an evaluated node that lies on ranks, on each of them. Collective."""
-    whole = tuple([Range(0, n) for n in node.geometry.shape])
-    return _collected(node, node.geometry, whole, 0)
+def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
+    """The whole value of an evaluated node that lies on ranks, on each of them; for reading, unless more is asked for.
+
+    Collective.
+    """
+    layout, geometry = node.place.layout, node.geometry
+    communicator = node.place.world.communicator
+    assert node.value is not None
+    memory = None if for_writing else shared_memory(communicator, layout, geometry)
+    if memory is not None:
+        what = "the gathering of an array"
+        communicator.log.step(of_move(geometry.shape, layout), what)
+        statistics.add("gathered", geometry.shadow.nbytes)
+        return whole_on_node(memory, layout, node.value.array, geometry, what)
+    whole = tuple([Range(0, n) for n in geometry.shape])
+    return _collected(node, geometry, whole, 0)
 
 
 def gathered_box(node: Node, box: Box) -> np.ndarray[Any, Any]:

@@ -435,7 +435,7 @@ class Handle(Front):
         value = cell.own()
         if cell.node.place is None:
             return view_of(value.array, self._geometry)
-        return view_of(gather(cell.node), self._geometry)
+        return view_of(gather(cell.node, for_writing=True), self._geometry)
 
     def _written(self, array: np.ndarray[Any, Any]) -> None:
         """What :meth:`_array_to_write` gave has been written to: keep this rank's share of it."""
@@ -445,7 +445,7 @@ class Handle(Front):
         value, place = cell.own(), cell.node.place
         whole = array
         if not self._geometry.is_base:
-            whole = gather(cell.node)
+            whole = gather(cell.node, for_writing=True)
             view_of(whole, self._geometry)[...] = array
         layout, rank = place.layout, place.world.rank
         share = whole[np.ix_(*[part.array() for part in layout.region(rank)])]

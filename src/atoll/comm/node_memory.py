@@ -1,0 +1,190 @@
+"""Memory that the ranks of a node fill together, and that each of them then reads without a copy.
+
+The first rank of a node makes the memory, and the others map it. Once all have written their parts, each rank has the
+whole, for reading only. So a node holds once what its ranks need to read. Fresh memory is dear, so some is kept: each time
+the ranks tell the first one which of it they have let go, and it takes what all have let go, or makes more.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import system
+from ..config import config
+from .communicator import Array, Communicator
+from .in_step import agree, carried
+from .segments import named_memory
+
+_PATH = 256
+"""The bytes of a message with a path."""
+
+_KEPT = 2
+"""So many pieces of memory are kept."""
+
+
+class _Piece:
+    """Memory of the node as this rank has it: mapped to be filled, and to be read."""
+
+    __slots__ = ("_reader", "filled", "nbytes", "read")
+
+    def __init__(self, file: int, nbytes: int) -> None:
+        self.nbytes = nbytes
+        self.filled = np.frombuffer(mmap.mmap(file, nbytes), np.uint8)
+        self.read = mmap.mmap(file, nbytes, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
+        self._reader: Callable[[], Any] | None = None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no array of this rank shows it any more."""
+        return self._reader is None or self._reader() is None
+
+    def keep(self) -> None:
+        """Let it never be free again if an array shows it: a forked child has that array as well."""
+        if not self.is_free:
+            self._reader = lambda: self
+
+    def lent(self, nbytes: int) -> Array:
+        """The bytes, for reading; arrays over them lead back to this one."""
+        reader: Array = np.ndarray(nbytes, np.uint8, self.read)
+        self._reader = weakref.ref(reader)
+        return reader
+
+
+_memories: weakref.WeakSet[NodeMemory] = weakref.WeakSet()
+
+
+def _keep_for_the_child() -> None:
+    for memory in list(_memories):
+        for piece in memory._kept.values():
+            piece.keep()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_keep_for_the_child)
+
+
+class NodeMemory:
+    """The memory that the ranks of this node share, as one of them has it. ``works`` says whether there is any."""
+
+    def __init__(self, communicator: Communicator) -> None:
+        self.communicator = communicator
+        self._mates = communicator.nodes.ranks(communicator.nodes.of(communicator.rank))
+        self._first = self._mates[0]
+        self._leads = communicator.rank == self._first
+        self._kept: dict[int, _Piece] = {}
+        _memories.add(self)
+        self.works = communicator.nodes.are_shared and self._can_be_shared()
+
+    def filled(self, nbytes: int, fill: Callable[[Array], None], what: str) -> Array:
+        """So many bytes as all ranks of the node have filled them, for reading. Collective."""
+        number, piece = self._agreed(nbytes, what)
+        fill(piece.filled[:nbytes])
+        self._to_first(np.zeros(1, np.uint8), what)
+        self._from_first(np.zeros(1, np.uint8), what)
+        if number >= 0:
+            self._kept[number] = piece
+        return piece.lent(nbytes)
+
+    def _agreed(self, nbytes: int, what: str) -> tuple[int, _Piece]:
+        """The number of the memory to be filled, -1 if it is not to be kept, and the memory."""
+        free = [number for number, piece in self._kept.items() if piece.is_free]
+        mine = np.array([sum(1 << number for number in free)], np.int64)
+        everywhere = np.bitwise_and.reduce([mine, *self._to_first(mine, what)])[0]
+        told = np.zeros(16 + _PATH, np.uint8)
+        file, path = -1, ""
+        if self._leads:
+            usable = [number for number in free if everywhere >> number & 1]
+            fitting = [k for k in usable if nbytes <= self._kept[k].nbytes <= 2 * nbytes]
+            number = fitting[0] if fitting else self._place(nbytes, usable)
+            if not fitting:
+                path, file = named_memory(nbytes)
+                system.reserve(file, 0, nbytes)
+            told[:16].view(np.int64)[:] = number, nbytes
+            told[16 : 16 + len(path)] = np.frombuffer(path.encode(), np.uint8)
+        self._from_first(told, what)
+        number = int(told[:8].view(np.int64)[0])
+        said = bytes(told[16:]).rstrip(b"\0").decode()
+        if not said:
+            return number, self._kept[number]
+        if file < 0:
+            file = os.open(said, os.O_RDWR)
+        piece = _Piece(file, nbytes)
+        self._to_first(mine, what)  # all have opened it
+        os.close(file)
+        if path and not path.startswith("/proc/"):
+            os.unlink(path)
+        return number, piece
+
+    def _place(self, nbytes: int, usable: list[int]) -> int:
+        """The number by which new memory is kept; -1 where there is no room for it."""
+        if nbytes * _KEPT > config.cache_bytes:
+            return -1
+        return next((k for k in range(_KEPT) if k not in self._kept or k in usable), -1)
+
+    def _to_first(self, message: Array, what: str) -> list[Array]:
+        """What the other ranks of the node tell the first one."""
+        if not self._leads:
+            self._exchange({self._first: message}, {}, what)
+            return []
+        told = {mate: np.empty_like(message) for mate in self._mates[1:]}
+        self._exchange({}, told, what)
+        return list(told.values())
+
+    def _from_first(self, message: Array, what: str) -> None:
+        """Fill ``message`` by that of the first rank of the node."""
+        if self._leads:
+            self._exchange(dict.fromkeys(self._mates[1:], message), {}, what)
+        else:
+            self._exchange({}, {self._first: message}, what)
+
+    def _exchange(self, sends: dict[int, Array], receives: dict[int, Array], what: str) -> None:
+        here = self.communicator
+        carried(here, lambda: here.exchange(sends, receives, here.log.tag, what))
+
+    def _can_be_shared(self) -> bool:
+        """Whether all ranks can map memory of the first ranks of their nodes. Collective."""
+        file = -1
+        path = token = ""
+        if self._leads:
+            path, file = named_memory(_PATH)
+            token = os.urandom(8).hex()
+            os.pwrite(file, token.encode(), 0)
+        what = "whether the ranks of a node share memory"
+        every = agree(self.communicator, (path, token), what)
+        reads = _has(*every[self._first])
+        answers = agree(self.communicator, reads, what)
+        if self._leads:
+            os.close(file)
+            if not path.startswith("/proc/"):
+                os.unlink(path)
+        return all(answers)
+
+
+def _has(path: str, token: str) -> bool:
+    """Whether this process can map the file, and it is the one that is meant."""
+    try:
+        file = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        memory: Any = mmap.mmap(file, _PATH)
+        return bool(memory[: len(token)] == token.encode())
+    except (OSError, ValueError):
+        return False
+    finally:
+        os.close(file)
+
+
+def node_memory(communicator: Communicator) -> NodeMemory | None:
+    """The memory of this node, if ranks share nodes and can map it. Collective the first time."""
+    if not communicator.nodes.are_shared or communicator.kind == "dry run":
+        return None
+    if communicator.memory is None:
+        communicator.memory = NodeMemory(communicator)
+    return communicator.memory if communicator.memory.works else None
