@@ -2,8 +2,11 @@
 
 When axes are folded that are distributed, each rank folds its own part and has a *partial* result
 over the other axes of its region. The result lies on a layout of its own: every owner of a piece
-of it gets that piece of each rank along the folded axes, and joins them in the order of the grid, so
+of it gets that piece of each rank along the folded axes, and joins them by a tree in the order of the grid, so
 that the bits do not depend on who is the owner. Both ends know the pieces from the two layouts.
+
+Where many ranks have parts of small pieces, or of a result that all ranks are to have, the ranks along the folded axes join
+their parts in the same order by messages up and down the tree, so that each has a few neighbours only.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.communicator import Communicator
 from ..exchange.messages import exchange
+from ..exchange.trees import Branches, branches, folded_by_tree, in_pairs
 from ..layout import EMPTY, Axis, IndexSet, Layout
 from ..layout.index_set import listed
-from .operation import Form, collective, result_layout
+from .operation import Form, brought, collective, result_layout
 from .section import Section
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +42,10 @@ class FoldPlan:
     """For each piece of this rank's share: its key, its shape, and the ranks that have a part of it."""
     shape: tuple[int, ...]
     """Of this rank's share of the result."""
+    tree: Branches | None = None
+    """This rank's neighbours, where a tree joins the parts."""
+    between: tuple[Layout, Layout] | None = None
+    """How the result lies once a tree has joined the parts, and how it is to lie."""
 
 
 def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) -> FoldPlan:
@@ -44,6 +53,14 @@ def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) 
 
     ``target`` is the layout of the result, without the folded axes.
     """
+    if _is_by_tree(layout, axes, target):
+        return FoldPlan(
+            (),
+            (),
+            target.local_shape(rank),
+            _tree_along(layout, axes, rank),
+            (layout.reduced(axes), target),
+        )
     kept = [k for k in range(layout.ndim) if k not in axes]
     sends: list[tuple[int, Any, tuple[int, ...]]] = []
     place = layout.coordinates(rank)
@@ -79,6 +96,35 @@ def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) 
     return FoldPlan(tuple(sends), tuple(joins), target.local_shape(rank))
 
 
+def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout) -> bool:
+    """Whether so many ranks have parts that each of them has to do with a few others only."""
+    along = [layout.axes[k] for k in axes]
+    if prod([axis.processes for axis in along]) <= policy.limits.few_ranks:
+        return False
+    if layout.copies > 1 or layout.overlaps:
+        return False
+    if not all(axis.counts(np.arange(axis.processes)).all() for axis in along):
+        return False
+    return target.is_replicated or target.size * 8 <= policy.limits.packed * target.cells
+
+
+def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int) -> Branches | None:
+    """The neighbours of a rank among those that have the same indices on the axes that are not folded."""
+    place = layout.coordinates(rank)
+    if place is None:
+        return None
+    grid = [layout.grid[k] for k in axes]
+
+    def rank_at(number: int) -> int:
+        full = list(place)
+        for k, coordinate in zip(axes, np.unravel_index(number, grid), strict=True):
+            full[k] = int(coordinate)
+        return layout.rank_at(full)
+
+    number = int(np.ravel_multi_index([place[k] for k in axes], grid))
+    return branches(number, prod(grid), rank_at)
+
+
 def _owned(axis: Axis, coordinate: int) -> IndexSet:
     """What a process holds on an axis, without what another one answers for."""
     held = axis.owned(coordinate)
@@ -98,6 +144,8 @@ def folded(
     ``partial`` has one array, or several that belong together, each over the axes of this rank's
     region that are not folded.
     """
+    if plan.between is not None:
+        return _folded_by_tree(partial, plan, communicator, join)
     rank = communicator.rank
     outgoing: dict[int, Array] = {}
     incoming: dict[int, Array] = {}
@@ -116,18 +164,39 @@ def folded(
     exchange(communicator, outgoing, incoming, "partial results")
     results = tuple([np.empty(plan.shape, array.dtype) for array in partial])
     for key, shape, sources in plan.joins:
-        total: Partial | None = None
+        pieces: list[Partial] = []
         for source in sources:
             if source == rank:
                 assert own is not None
-                piece = own
+                pieces.append(own)
             else:
-                piece = _arrays(incoming.pop(source), shape, partial)
-            total = piece if total is None else join(total, piece)
-        assert total is not None
+                pieces.append(_arrays(incoming.pop(source), shape, partial))
+        total = in_pairs(pieces, join)
         for array, values in zip(results, total, strict=True):
             array[key] = values
     return results
+
+
+def _folded_by_tree(
+    partial: Partial,
+    plan: FoldPlan,
+    communicator: Communicator,
+    join: Callable[[Partial, Partial], Partial],
+) -> Partial:
+    assert plan.between is not None
+    lies, target = plan.between
+    shape = lies.local_shape(communicator.rank)
+    if plan.tree is not None and all(shape):
+
+        def joined(left: Array, right: Array) -> Array:
+            return _bytes(join(_arrays(left, shape, partial), _arrays(right, shape, partial)))
+
+        total = folded_by_tree(
+            communicator, plan.tree, _bytes(partial), joined, "partial results in a tree"
+        )
+        partial = _arrays(total, shape, partial)
+    sections = [Section(array.reshape(shape), lies, communicator) for array in partial]
+    return tuple([brought(section, target).block for section in sections])
 
 
 def _key(positions: list[IndexSet]) -> Any:

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import reduce
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from .. import backend
+from .. import backend, policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import Gathering
 from ..exchange.messages import Array
 from ..exchange.schedule import Exchange
+from ..exchange.trees import branches, folded_by_tree, in_pairs
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed, region_key
@@ -75,15 +76,20 @@ class Fold:
     def joined(self, every: Array) -> Array:
         """The result, from what each rank has given."""
         if self.ufunc is np.add and every.ndim == 1 and every.dtype == _DOUBLE:
-            total = reduce(operator.add, every.tolist())
+            total = in_pairs(every.tolist(), operator.add)
             if total - total == 0.0:  # else NumPy says what overflowed, or is no number
                 return np.array(total)
-        result: Array = np.empty_like(every[0])
-        if len(every) == 2:
-            self.ufunc(every[0], every[1], out=result)
-        else:
-            self.ufunc.reduce(every, 0, every.dtype, result)
+        return in_pairs(list(every), self.pair)
+
+    def pair(self, left: Array, right: Array) -> Array:
+        """What two ranks or groups of ranks have given, joined."""
+        result: Array = np.empty_like(left)
+        self.ufunc(left, right, out=result)
         return result
+
+    def result(self, total: Array) -> Array:
+        """The result, from what all have given, joined in pairs."""
+        return total
 
 
 _DOUBLE = np.dtype(np.float64)
@@ -109,15 +115,27 @@ class Position:
 
     def joined(self, every: Array) -> Array:
         """The first position of the extreme one of all."""
+        return self.result(self._best(every))
+
+    def _best(self, every: Array) -> Array:
         positions, extremes = every["position"], every["extreme"]
         have = np.flatnonzero(positions >= 0)
+        if not len(have):
+            return np.asarray(every[0])
         have = have[np.argsort(positions[have], kind="stable")]
-        best = positions[have[getattr(np, self.name)(extremes[have])]]
-        return np.full(self.geometry.shape, best, self.geometry.dtype)
+        return np.asarray(every[have[getattr(np, self.name)(extremes[have])]])
+
+    def pair(self, left: Array, right: Array) -> Array:
+        """What two ranks or groups of ranks have given, joined."""
+        return self._best(np.stack([left, right]))
+
+    def result(self, total: Array) -> Array:
+        """The result, from what all have given, joined in pairs."""
+        return np.full(self.geometry.shape, total["position"], self.geometry.dtype)
 
 
 class AcrossRanks:
-    """Join small values of all ranks, by one message to all."""
+    """Join small values of all ranks: a few ranks by one message to all, many by a tree."""
 
     __slots__ = ("_rows", "communicator", "gathering", "joins")
 
@@ -145,6 +163,9 @@ class AcrossRanks:
 
     def run(self, state: State) -> None:
         """Gather, and join."""
+        if self.communicator.size > policy.limits.few_ranks:
+            self._by_tree([join.given(state) for join in self.joins], state)
+            return
         gathering = self.gathering or self._begun(state)
         for join, place, _, number in self._rows:
             if number is None:
@@ -154,6 +175,31 @@ class AcrossRanks:
         gathering.run("a reduction")
         for join, _, rows, _ in self._rows:
             state.registers[join.register] = Value(join.joined(rows))
+
+    def _by_tree(self, given: Sequence[Array], state: State) -> None:
+        """Join the values of all by messages between neighbours in a tree."""
+        ends = np.cumsum([array.nbytes for array in given]).tolist()
+
+        def split(data: Array) -> list[Array]:
+            parts = [data[i:j] for i, j in pairwise([0, *ends])]
+            return [
+                part.view(array.dtype).reshape(array.shape)
+                for part, array in zip(parts, given, strict=True)
+            ]
+
+        def together(arrays: Sequence[Array]) -> Array:
+            rows = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in arrays]
+            return np.concatenate(rows)
+
+        def pairs(left: Array, right: Array) -> Array:
+            both = zip(self.joins, split(left), split(right), strict=True)
+            return together([join.pair(ours, theirs) for join, ours, theirs in both])
+
+        communicator = self.communicator
+        tree = branches(communicator.rank, communicator.size, int)
+        total = folded_by_tree(communicator, tree, together(given), pairs, "a reduction")
+        for join, value in zip(self.joins, split(total), strict=True):
+            state.registers[join.register] = Value(join.result(value.copy()))
 
 
 class Localise:

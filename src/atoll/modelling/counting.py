@@ -193,7 +193,9 @@ class Counter:
             events.append(Waited())
         else:
             if isinstance(step, AcrossRanks):
-                events.append(InPython(step.communicator.size * len(step.joins)))
+                size = step.communicator.size
+                parts = size if size <= policy.limits.few_ranks else 2 * size.bit_length()
+                events.append(InPython(parts * len(step.joins)))
                 for join in step.joins:
                     _have(registers, join.register, notes)
             step.run(state)
