@@ -1,0 +1,109 @@
+"""What one rank does to plan a step, counted: lines of Python, bytes of memory, and other ranks that it deals with.
+
+A rank of a dry run records, plans and communicates as it would, and nothing moves (:mod:`atoll.modelling.counting`). Lines
+and bytes are counts, so that they are the same on a busy machine; a loop over all ranks shows in the lines, a table of all
+ranks in the bytes.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import atoll
+from atoll.comm.counting import Sent
+from atoll.modelling.counting import Counter
+
+FIRST = 90
+"""The number of ranks of the worlds that find out what does not depend on it: dtypes, kernels, names."""
+
+
+class Cost(NamedTuple):
+    """What a step costs a rank, but for its arithmetic."""
+
+    lines: int
+    """Lines of Python that ran."""
+    nbytes: int
+    """The most memory that there was at a time beside what there was before, without what arrays hold."""
+    partners: int
+    """How many other ranks it sends to or receives from."""
+    milliseconds: float
+
+
+Setup = Callable[[int], Callable[[], Any]]
+"""From the number of ranks to the step: what is done before is not counted."""
+
+
+def cost(setup: Setup, size: int, rank: int | None = None, timed: int = 0) -> Cost:
+    """The cost of the first step of a program on one rank of ``size``."""
+    with atoll.config(small=0, everywhere=0):
+        _stepped(setup, FIRST, FIRST // 3)
+        where = size // 3 if rank is None else rank
+        lines, peers = _lines(setup, size, where)
+        nbytes = _bytes(setup, size, where)
+        times = [_seconds(setup, size, where) for _ in range(timed)]
+    return Cost(lines, nbytes, peers, 1e3 * min(times, default=0.0))
+
+
+def _fresh(setup: Setup, size: int, rank: int) -> tuple[Counter, Callable[[], Any], Any]:
+    counter = Counter(rank, size)
+    counting = counter.counting()
+    counting.__enter__()
+    advance = setup(size)
+    atoll.sync()
+    gc.collect()
+    return counter, advance, counting
+
+
+def _stepped(setup: Setup, size: int, rank: int) -> list[Any]:
+    counter, advance, counting = _fresh(setup, size, rank)
+    try:
+        return counter.step(advance)
+    finally:
+        counting.__exit__(None, None, None)
+
+
+def _lines(setup: Setup, size: int, rank: int) -> tuple[int, int]:
+    counter, advance, counting = _fresh(setup, size, rank)
+    counted = 0
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal counted
+        counted += event == "line"
+        return count
+
+    before = sys.gettrace()
+    try:
+        sys.settrace(count)
+        events = counter.step(advance)
+    finally:
+        sys.settrace(before)
+        counting.__exit__(None, None, None)
+    return counted, len({event.peer for event in events if isinstance(event, Sent)} - {rank})
+
+
+def _bytes(setup: Setup, size: int, rank: int) -> int:
+    counter, advance, counting = _fresh(setup, size, rank)
+    tracemalloc.start()
+    try:
+        counter.step(advance)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        counting.__exit__(None, None, None)
+
+
+def _seconds(setup: Setup, size: int, rank: int) -> float:
+    counter, advance, counting = _fresh(setup, size, rank)
+    gc.disable()
+    start = time.process_time()
+    try:
+        counter.step(advance)
+        return time.process_time() - start
+    finally:
+        gc.enable()
+        counting.__exit__(None, None, None)
