@@ -1,6 +1,6 @@
 """The campaign: what a step of each capability costs a rank among any number, as a table.
 
-    python -m tests.growth [--sizes 100 10000 1000000] [--timed 3] [NAME ...]
+python -m tests.growth [--sizes 100 10000 1000000] [--timed 3] [NAME ...]
 """
 
 from __future__ import annotations

@@ -92,7 +92,9 @@ PROGRAMS: dict[str, Callable[[int], Callable[[], Any]]] = {
     "sort": of("b", np.sort),
     "unique": of("b", np.unique),
     "searchsorted": of("b", lambda u, v: np.searchsorted(u, v), 2),
-    "matrix product": of("bb", lambda u, v: u @ v[: u.shape[1]].T if u.shape[1] != v.shape[0] else u @ v, 2),
+    "matrix product": of(
+        "bb", lambda u, v: u @ v[: u.shape[1]].T if u.shape[1] != v.shape[0] else u @ v, 2
+    ),
     "matrix and vector": of("bn", lambda u: u @ u[0]),
     "tall QR": of("bn", lambda u: np.linalg.qr(u)[1]),
     "solve": of("bn", lambda u: np.linalg.solve(u[: u.shape[1]] + 1, u[0])),

@@ -11,6 +11,7 @@ import pytest
 
 import atoll
 from atoll import Block, Cyclic, Layout
+from atoll.comm.dry_run import dry_run_world
 from atoll.errors import BufferTypeError, ClusterError, ProtocolError, ProtocolWarning
 from atoll.interchange.partitioned.arranging import dealt
 
@@ -121,6 +122,21 @@ def test_what_is_shown(rank, size):
     assert [one["location"] for one in heat["partitions"].values()] == [[r] for r in range(size)]
     with pytest.raises(ValueError, match="'heat'"):
         atoll.to_partitioned(a, dialect="torch")
+
+
+def test_partitions_among_a_million_ranks_are_worked_out_one_by_one():
+    with dry_run_world(654_321, 10**6):
+        shown = atoll.zeros(
+            (8000, 4000), layout=Layout((8000, 4000), "bb", size=10**6)
+        ).__partitioned__
+    partitions, own = shown["partitions"], shown["locals"]
+    assert len(partitions) == 10**6
+    assert partitions[own[0]]["data"].shape == partitions[own[0]]["shape"]
+    assert partitions[own[0]] is partitions[own[0]]
+    assert next(iter(partitions)) == (0, 0)
+    assert (own[0][0], 5) in partitions
+    for position in [(-1, 0), (10**6, 0), (0,), 3, (0.5, 0)]:
+        assert position not in partitions
 
 
 @pytest.mark.ranks(2)

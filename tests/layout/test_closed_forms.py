@@ -16,7 +16,9 @@ from atoll.layout.bounds import (
     block_of,
     ceiling_bounds,
     cut_bounds,
+    filled_blocks,
     longest_block,
+    scaled_bounds,
 )
 from atoll.layout.seats import Seats, turning
 
@@ -58,6 +60,7 @@ def test_bounds_are_those_of_a_tuple(make):
         for index in (-3, 0, listed[-1] - 1, listed[-1], listed[-1] + 2):
             if listed[-1] or index < 0:
                 assert closed.block(index) == max(block_of(listed, index), -1)
+        assert list(filled_blocks(closed)) == list(filled_blocks(listed))
         longest = longest_block(listed)
         step = 1 if closed.selected is None else abs(closed.selected.step)
         assert longest <= longest_block(closed) <= longest + (step > 1)
@@ -72,6 +75,42 @@ def test_bounds_of_different_forms_that_are_equal():
     assert Layout((8,), "b", size=4) == Layout((16,), "b", size=4).sliced(slice(None, None, 2))
     assert hash(Layout((8,), "b", size=4)) == hash(Layout((8,), [Block((0, 2, 4, 6, 8))], size=4))
     assert Layout((8,), "b", size=4) != Layout((8,), [Block((0, 2, 3, 6, 8))], size=4)
+
+
+def test_bounds_are_equal_where_tuples_are():
+    generator = random.Random(4)
+    equal = 0
+    for _ in range(1500):
+        blocks, first, second = generator.randrange(40, 200), generator.randrange(2), 0
+        pair = []
+        for _ in range(2):
+            size = blocks * generator.randrange(1, 4) + generator.randrange(3)
+            bounds = generator.choice([balanced_bounds, ceiling_bounds])(size, blocks)
+            step = generator.choice([1, 1, 2, 3, -1, -2])
+            ends = [first, size - generator.randrange(3)]
+            part = range(*ends, step) if step > 0 else range(ends[1] - 1, ends[0] - 1, step)
+            bounds = cut_bounds(bounds, part)
+            pair.append(bounds.scaled(generator.choice([1, 1, 2])))
+        first, second = pair
+        same = tuple(first) == tuple(second)
+        equal += same
+        assert (first == second) is same
+    assert equal > 5
+
+
+def test_bounds_times_a_number():
+    for blocks in (2, 3, 7):
+        for size in (3, 12, 20):
+            even = balanced_bounds(size, blocks)
+            for bounds in (
+                even,
+                cut_bounds(even, range(1, size)),
+                cut_bounds(even, range(0, size, 2)),
+            ):
+                large = scaled_bounds(bounds, 3)
+                assert tuple(large) == tuple([3 * bound for bound in bounds])
+                for index in range(large[-1]):
+                    assert block_of(large, index) == block_of(tuple(large), index)
 
 
 def test_padding_is_that_of_pairs():

@@ -45,9 +45,9 @@ def uneven(
         if len(piece) and peer != communicator.rank
     }
     incoming = {
-        peer: np.empty((int(count), *form.shape[1:]), form.dtype)
-        for peer, count in enumerate(arriving)
-        if count and peer != communicator.rank
+        peer: np.empty((int(arriving[peer]), *form.shape[1:]), form.dtype)
+        for peer in np.flatnonzero(arriving).tolist()
+        if peer != communicator.rank
     }
     exchange(communicator, outgoing, incoming, what)
     own = pieces.get(communicator.rank)

@@ -9,7 +9,7 @@ looks up who has them. Elements travel in ascending order of flat index, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -21,7 +21,7 @@ from ..exchange.schedule import Copy, Exchange
 from ..graph.node import Value
 from ..layout import BlockAxis, Layout, Region, Transfer, transfer
 from ..layout.axes import Axis
-from ..layout.bounds import balanced_bounds
+from ..layout.bounds import balanced_bounds, scaled_bounds
 from .by_nodes import pays, routed
 from .section import Section, empty
 
@@ -48,12 +48,11 @@ def even_rows(shape: tuple[int, ...], size: int) -> Layout:
 
 def uneven_line(counts: Array) -> Layout:
     """One axis in blocks of the given lengths, in the order of the ranks."""
-    return _line(np.concatenate([[0], np.cumsum(counts)]))
+    return _line((0, *np.cumsum(counts).tolist()))
 
 
-def _line(bounds: Array) -> Layout:
-    ends = tuple(map(int, bounds))
-    return Layout.in_order([BlockAxis(ends[-1], ends)], len(ends) - 1)
+def _line(bounds: Sequence[int]) -> Layout:
+    return Layout.in_order([BlockAxis(bounds[-1], bounds)], len(bounds) - 1)
 
 
 def redistributed(section: Section, layout: Layout) -> Section:
@@ -214,7 +213,7 @@ def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:
         yield int(ranks[part[0]]), part
 
 
-def line_bounds(layout: Layout) -> Array | None:
+def line_bounds(layout: Layout) -> Sequence[int] | None:
     """Where each rank's interval of the flattened array begins; ``None`` if it has none or several."""
     if layout.copies > 1 or layout.cells != layout.processes or not layout.is_row_major:
         return None
@@ -224,7 +223,7 @@ def line_bounds(layout: Layout) -> Array | None:
     axis = layout.axes[divided[0]]
     if not isinstance(axis, BlockAxis) or not _in_order(layout.axes[divided[0] + 1 :]):
         return None
-    return np.asarray(axis.bounds, np.int64) * prod(layout.shape[divided[0] + 1 :])
+    return scaled_bounds(axis.bounds, prod(layout.shape[divided[0] + 1 :]))
 
 
 def _in_order(axes: tuple[Axis, ...]) -> bool:
@@ -240,4 +239,4 @@ def is_line(layout: Layout) -> bool:
 def line_start(layout: Layout, rank: int) -> int:
     """The first flat index of a rank's interval, where the layout is a line."""
     bounds = line_bounds(layout)
-    return 0 if bounds is None else int(bounds[rank])
+    return 0 if bounds is None else bounds[rank]

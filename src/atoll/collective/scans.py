@@ -12,7 +12,7 @@ the result of the ranks before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from .. import policy
 from ..exchange.messages import exchange
 from ..layout import BlockAxis, Layout
-from ..layout.bounds import balanced_bounds
+from ..layout.bounds import balanced_bounds, filled_blocks
 from ..ops.folds import FOLDS
 from .messages import prefix
 from .moving import redistributed
@@ -67,12 +67,8 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
     place = layout.coordinates(section.rank)
     if place is None:
         return section.with_block(scanned)
-    line = [
-        layout.rank_at((*place[:axis], c, *place[axis + 1 :]))
-        for c in range(along.processes)
-        if along.count(c)
-    ]
-    if section.rank in line and len(line) > 1:
+    line = RanksAlong(layout, axis, place)
+    if along.count(place[axis]) and len(line) > 1:
         last = np.take(scanned, -1, axis=axis)
         before = prefix(section.communicator, last, line, ufunc, "a scan")
         if before is not None and scanned.size:
@@ -157,8 +153,7 @@ def _carried(
 ) -> tuple[Array | None, int]:
     """Let each rank with a block go on with the row of the rank before it; the row of this rank, and the last rank's number."""
     layout, rank = section.layout, section.rank
-    counts = layout.axes[axis].count
-    ranks = [k for k in range(layout.processes) if counts(k)]
+    ranks = filled_blocks(layout.axes[axis].bounds)  # type: ignore[attr-defined]
     if rank not in ranks:
         return None, ranks[-1]
     place, before = ranks.index(rank), None
@@ -169,6 +164,30 @@ def _carried(
     if rank != ranks[-1]:
         exchange(section.communicator, {ranks[place + 1]: np.array(row, order="C")}, {}, _WHAT)
     return row, ranks[-1]
+
+
+class RanksAlong(Sequence[int]):
+    """The ranks along an axis in blocks that have elements of it, in order. ``place`` has the other coordinates."""
+
+    __slots__ = ("_axis", "_layout", "_numbers", "_place")
+
+    def __init__(self, layout: Layout, axis: int, place: tuple[int, ...]) -> None:
+        self._layout, self._axis, self._place = layout, axis, place
+        self._numbers = filled_blocks(layout.axes[axis].bounds)  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, number: Any) -> Any:
+        before, after = self._place[: self._axis], self._place[self._axis + 1 :]
+        return self._layout.rank_at((*before, self._numbers[number], *after))
+
+    def index(self, rank: int, *limits: Any) -> int:
+        """Where in the line a rank is."""
+        place = self._layout.coordinates(rank)
+        if place is None:
+            raise ValueError(f"rank {rank} has no elements")
+        return self._numbers.index(place[self._axis])
 
 
 def in_blocks_along(shape: tuple[int, ...], axis: int, size: int) -> Layout:

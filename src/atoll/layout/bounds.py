@@ -21,18 +21,25 @@ Widths = tuple[int, int]
 
 
 class Bounds(Sequence[int]):
-    """The bounds of blocks of ``width`` elements, of which the first ``longer`` ones have one element more.
+    """The bounds of blocks of ``width`` elements, of which the first ``longer`` ones have ``more`` elements besides.
 
     The blocks cut ``range(size)``. ``selected`` is the part of it that the axis has, in its order: all of it, or a slice.
     Blocks come in the order of ``selected``.
     """
 
-    __slots__ = ("blocks", "longer", "selected", "size", "width")
+    __slots__ = ("blocks", "longer", "more", "selected", "size", "width")
 
     def __init__(
-        self, width: int, longer: int, size: int, blocks: int, selected: range | None = None
+        self,
+        width: int,
+        longer: int,
+        size: int,
+        blocks: int,
+        selected: range | None = None,
+        more: int = 1,
     ) -> None:
         self.width, self.longer, self.size, self.blocks = width, longer, size, blocks
+        self.more = more
         self.selected = selected
         """``None``: all."""
 
@@ -53,13 +60,13 @@ class Bounds(Sequence[int]):
             raise IndexError(f"bound {number} of {blocks} blocks: there are bounds 0 to {blocks}")
         selected = self.selected
         if selected is None:
-            return min(number * self.width + min(number, self.longer), self.size)
+            return min(number * self.width + min(number, self.longer) * self.more, self.size)
         start, step, count = selected.start, selected.step, len(selected)
         if (
             step < 0
         ):  # the blocks come in the opposite order; a cut counts what is not below a bound
             number = blocks - number
-        bound = min(number * self.width + min(number, self.longer), self.size)
+        bound = min(number * self.width + min(number, self.longer) * self.more, self.size)
         cut = -((start - bound) // step) if step > 0 else -((start - bound + 1) // step)
         return 0 if cut < 0 else count if cut > count else cut
 
@@ -72,7 +79,7 @@ class Bounds(Sequence[int]):
         selected = self.selected
         if selected is not None and selected.step < 0:
             numbers = self.blocks - numbers
-        starts: Indices = np.minimum(numbers, self.longer)
+        starts: Indices = np.minimum(numbers, self.longer) * self.more
         starts += numbers * self.width
         np.minimum(starts, self.size, out=starts)
         if selected is None:
@@ -92,10 +99,10 @@ class Bounds(Sequence[int]):
         selected, longer, width = self.selected, self.longer, self.width
         if selected is not None:
             index = selected[index]
-        if index < longer * (width + 1):
-            block = index // (width + 1)
+        if index < longer * (width + self.more):
+            block = index // (width + self.more)
         else:
-            block = (index - longer) // width
+            block = (index - longer * self.more) // width
         return block if selected is None or selected.step > 0 else self.blocks - 1 - block
 
     def locate(self, given: Indices, blocks: Indices, local: Indices) -> None:
@@ -104,13 +111,14 @@ class Bounds(Sequence[int]):
         base = given if selected is None else given * selected.step + selected.start
         # Exact: the first quotient is right where blocks are longer and never too large behind, the second is right
         # behind and never too large before.
-        np.floor_divide(base, width + 1 if longer else width, out=blocks)
+        more = self.more
+        np.floor_divide(base, width + more if longer else width, out=blocks)
         if longer and width:
-            np.maximum(blocks, (base - longer) // width, out=blocks)
+            np.maximum(blocks, (base - longer * more) // width, out=blocks)
         if selected is None:
             np.multiply(blocks, width, out=local)
             if longer:
-                local += np.minimum(blocks, longer)
+                local += np.minimum(blocks, longer) * more
             np.subtract(given, local, out=local)
             return
         if selected.step < 0:
@@ -125,13 +133,33 @@ class Bounds(Sequence[int]):
             step = selected.step * held.step
             selected = range(first, first + len(selected) * step, step)
         if selected.step == 1 and selected.start == 0 and len(selected) == self.size:
-            return Bounds(self.width, self.longer, self.size, self.blocks)
-        return Bounds(self.width, self.longer, self.size, self.blocks, selected)
+            return self._with(None)
+        return self._with(selected)
+
+    def _with(self, selected: range | None, times: int = 1) -> Bounds:
+        """The same blocks, each so many times as long, of which others are selected."""
+        return Bounds(
+            times * self.width,
+            self.longer,
+            times * self.size,
+            self.blocks,
+            selected,
+            times * self.more,
+        )
+
+    def scaled(self, times: int) -> Sequence[int]:
+        """Each bound so many times as large."""
+        selected = self.selected
+        if selected is None:
+            return self._with(None, times)
+        if selected.step == 1:
+            return self._with(range(selected.start * times, selected.stop * times), times)
+        return tuple((np.asarray(self) * times).tolist())
 
     @property
     def longest(self) -> int:
         """The length of the longest block; of slices with a stride, at most one more than it."""
-        width = self.width + (1 if self.longer else 0)
+        width = self.width + (self.more if self.longer else 0)
         if self.selected is None:
             return min(width, self.size)
         if not self.selected:
@@ -145,7 +173,29 @@ class Bounds(Sequence[int]):
     def _form(self) -> tuple[Any, ...]:
         selected = self.selected
         cut = None if selected is None else (selected.start, selected.step, len(selected))
-        return self.width, self.longer, self.size, self.blocks, cut
+        return self.width, self.longer, self.more, self.size, self.blocks, cut
+
+    def _breaks(self) -> list[int]:
+        """Numbers of bounds between which they grow evenly, but for the rounding of a stride."""
+        selected, last = self.selected, self[self.blocks]
+        breaks = [self.longer, self._with(None).block(self.size - 1) + 1]
+        if selected is not None and selected.step < 0:
+            breaks = [self.blocks - number for number in breaks]
+        ends = [self.block(0), self.block(last - 1) + 1] if last else []
+        return [0, *breaks, *ends, self.blocks]
+
+    def _equals(self, other: Bounds) -> bool:
+        """Whether two sequences of as many bounds are equal: where they grow evenly, a period of the strides tells."""
+        period = 1
+        for bounds in (self, other):
+            period *= 1 if bounds.selected is None else abs(bounds.selected.step)
+        around = np.arange(-period - 2, period + 3)
+        breaks = [*self._breaks(), *other._breaks()]
+        if len(breaks) * around.size < self.blocks:
+            numbers = np.clip(np.add.outer(breaks, around).reshape(-1), 0, self.blocks)
+        else:
+            numbers = np.arange(self.blocks + 1)
+        return bool((self.starts(numbers) == other.starts(numbers)).all())
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -155,9 +205,7 @@ class Bounds(Sequence[int]):
         if len(other) != len(self) or samples(self) != samples(other):
             return False
         if isinstance(other, Bounds):
-            if self._form() == other._form():
-                return True
-            return bool((np.asarray(self) == np.asarray(other)).all())
+            return self._form() == other._form() or self._equals(other)
         return tuple(self) == other
 
     def __hash__(self) -> int:
@@ -216,6 +264,25 @@ def cut_bounds(bounds: Sequence[int], selected: range) -> Sequence[int]:
     if step < 0:
         bounds = [bound - 1 for bound in bounds[::-1]]
     return tuple([min(max(-((start - bound) // step), 0), count) for bound in bounds])
+
+
+def filled_blocks(bounds: Sequence[int]) -> Sequence[int]:
+    """The blocks that have elements, ascending."""
+    last = bounds[-1]
+    if not last:
+        return ()
+    if type(bounds) is Bounds and (
+        bounds.selected is None or abs(bounds.selected.step) <= max(bounds.width, 1)
+    ):
+        return range(bounds.block(0), bounds.block(last - 1) + 1)
+    return [k for k, (low, high) in enumerate(pairwise(bounds)) if low < high]
+
+
+def scaled_bounds(bounds: Sequence[int], times: int) -> Sequence[int]:
+    """Each bound so many times as large."""
+    if type(bounds) is Bounds:
+        return bounds.scaled(times)
+    return tuple([times * bound for bound in bounds])
 
 
 def longest_block(bounds: Sequence[int]) -> int:

@@ -46,8 +46,16 @@ def factorisations(number: int, count: int) -> Iterator[Grid]:
 
 @remembered
 def _divisors(number: int) -> Grid:
-    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
-    return tuple(sorted({*small, *(number // d for d in small)}))
+    divisors, rest, factor = [1], number, 2
+    while rest > 1:
+        if factor * factor > rest:
+            factor = rest
+        power, again = 1, list(divisors)
+        while rest % factor == 0:
+            rest, power = rest // factor, power * factor
+            divisors += [power * divisor for divisor in again]
+        factor += 1
+    return tuple(sorted(divisors))
 
 
 def surface(shape: Grid, grid: Grid) -> int:
@@ -100,7 +108,7 @@ def best_grid(shape: Grid, processes: int) -> Grid:
     if not everyone:
         return ()
     most = max(map(busy, everyone))
-    for fewer in range(processes - 1, most, -1):
+    for fewer in range(min(processes - 1, prod(extents)), most, -1):  # no more can have elements
         fitting = [grid for grid in grids(fewer) if busy(grid) == fewer]
         if fitting:
             return min(fitting, key=cost)

@@ -1,40 +1,167 @@
-"""Exports an array as the dictionary of ``__partitioned__``: its blocks, by their position in the grid."""
+"""Exports an array as the dictionary of ``__partitioned__``: its blocks, by their position in the grid.
+
+A grid may have a million positions, and a program asks for few of them. So the partitions are a mapping that works out an
+entry when it is asked for, from the layout and a row for each process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise, product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ...comm.in_step import agree
+from ...comm.in_step import allgather
 from ...comm.world import World
 from ...errors import ProtocolError
-from ...layout import Axis, BlockAxis, CyclicAxis
+from ...layout import Axis, BlockAxis, CyclicAxis, Layout
+from ..clusters import Position
 from ..values import a_kind
 from .reading import process_here
 
 MOST_PARTITIONS = 1 << 16
+"""How many partitions a rank may have: it lists them."""
 
-_processes: WeakKeyDictionary[World, list[tuple[str, int]]] = WeakKeyDictionary()
+_PROCESS = np.dtype([("process", np.int64), ("address", "S16")])
+_processes: WeakKeyDictionary[World, Any] = WeakKeyDictionary()
 
 
-class Tiles(NamedTuple):
-    """The tiles along one axis: their lengths, and which coordinate of the layout has each."""
+class Tile(NamedTuple):
+    """A part of an axis: its indices, the coordinate of the layout that has it, and where in that block it begins."""
 
-    lengths: tuple[int, ...]
-    coordinates: tuple[int, ...]
+    start: int
+    length: int
+    coordinate: int
+    inside: int
+
+
+class Tiles:
+    """The tiles along one axis: blocks, or each block of a cyclic axis."""
+
+    __slots__ = ("_axis", "count")
+
+    def __init__(self, axis: Axis, number: int) -> None:
+        self._axis = axis
+        self.count = axis.processes
+        if isinstance(axis, CyclicAxis):
+            self.count = max(-(-(axis.size + axis.offset) // axis.block_size), 1)
+            each = -(-self.count // axis.processes)
+            if each > MOST_PARTITIONS:
+                raise ProtocolError(
+                    f"__partitioned__: axis {number} is cyclic in blocks of {axis.block_size}, which gives a rank {each} partitions, and it can have {MOST_PARTITIONS} at most; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
+                )
+        elif not isinstance(axis, BlockAxis):
+            raise ProtocolError(
+                f"__partitioned__: axis {number} is unstructured, so its parts are not rectangles, which the protocol needs; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
+            )
+
+    def of(self, coordinate: int) -> range:
+        """The numbers of the tiles that a coordinate has."""
+        if isinstance(self._axis, CyclicAxis):
+            return range(coordinate, self.count, self._axis.processes)
+        return range(coordinate, coordinate + 1)
+
+    def __getitem__(self, number: int) -> Tile:
+        axis = self._axis
+        if not isinstance(axis, CyclicAxis):
+            return Tile(axis.bounds[number], axis.count(number), number, 0)  # type: ignore[attr-defined]
+        low = max(number * axis.block_size - axis.offset, 0)
+        high = min((number + 1) * axis.block_size - axis.offset, axis.size)
+        return Tile(
+            low, high - low, number % axis.processes, axis.locate(low)[1] if axis.size else 0
+        )
+
+
+class Partitions(Mapping[Position, "dict[str, Any]"]):
+    """The partitions by position. An entry is made when it is asked for, and stays; copied or pickled, it is a dict."""
+
+    __slots__ = ("_entries", "_layout", "_local", "_places", "_rank", "_tiles")
+
+    def __init__(self, layout: Layout, rank: int, local: Any, places: Sequence[Any]) -> None:
+        self._layout, self._rank, self._local, self._places = layout, rank, local, places
+        self._tiles = [Tiles(axis, number) for number, axis in enumerate(layout.axes)]
+        self._entries: dict[Position, dict[str, Any]] = {}
+
+    @property
+    def tiling(self) -> Position:
+        """How many there are along each axis."""
+        return tuple([tiles.count for tiles in self._tiles])
+
+    def own(self) -> list[Position]:
+        """The positions of this rank's."""
+        count = prod([len(tiles.of(0)) for tiles in self._tiles])  # no rank has more
+        if count > MOST_PARTITIONS:
+            raise ProtocolError(
+                f"__partitioned__: a rank has {count} partitions of the layout, and can have {MOST_PARTITIONS} at most; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
+            )
+        place = self._layout.coordinates(self._rank)
+        if place is None:
+            return []
+        return list(product(*[tiles.of(c) for tiles, c in zip(self._tiles, place, strict=True)]))
+
+    def __len__(self) -> int:
+        return prod(self.tiling)
+
+    def __iter__(self) -> Iterator[Position]:
+        return product(*map(range, self.tiling))
+
+    def __getitem__(self, position: Position) -> dict[str, Any]:
+        entry = self._entries.get(position)
+        if entry is None:
+            inside = type(position) is tuple and len(position) == len(self._tiles)
+            if not inside or not all(
+                k in range(n) for k, n in zip(position, self.tiling, strict=True)
+            ):
+                raise KeyError(position)
+            entry = self._entries[position] = self._entry(position)
+        return entry
+
+    def _entry(self, position: Position) -> dict[str, Any]:
+        tiles = [along[k] for along, k in zip(self._tiles, position, strict=True)]
+        ranks = self._layout.ranks_at([tile.coordinate for tile in tiles])
+        data = None
+        if self._rank in ranks:
+            parts = [slice(tile.inside, tile.inside + tile.length) for tile in tiles]
+            data = self._local[(*parts, ...)]  # of no axes, it is an array all the same
+        return {
+            "start": tuple([tile.start for tile in tiles]),
+            "shape": tuple([tile.length for tile in tiles]),
+            "data": data,
+            "location": [self._places[rank] for rank in ranks],
+        }
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} partitions, {self.tiling} of them along the axes>"
+
+
+class Places(Sequence["tuple[str, int, str]"]):
+    """The place of each rank's process, from one row for each."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, rank: Any) -> Any:
+        process, address = self._rows[rank].item()
+        return address.decode(), process, "kDLCPU"
 
 
 def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
     """Describe ``array`` by ``__partitioned__``, without copying it.
 
     Each block of the layout is a partition; a block-cyclic axis gives a partition for each block; a replicated array is
-    one partition, whose location lists every rank. With ``dialect="heat"`` a location is the rank, as Heat reads it,
-    and not ``(address, process, device)``.
+    one partition, whose location lists every rank. ``partitions`` is a mapping that works out an entry when it is asked
+    for. With ``dialect="heat"`` a location is the rank, as Heat reads it, and not ``(address, process, device)``.
 
     Pending arrays are evaluated first. The first call in a world exchanges addresses and processes, so it is
     collective; later ones communicate nothing if nothing is pending.
@@ -42,47 +169,14 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
     if dialect not in ("spec", "heat"):
         raise ValueError(f"to_partitioned: dialect must be 'spec' or 'heat', not {dialect!r}")
     layout, world = array.layout, array.world
-    tiles = [_tiles(axis, k) for k, axis in enumerate(layout.axes)]
-    tiling = tuple([len(axis.lengths) for axis in tiles])
-    if prod(tiling) > MOST_PARTITIONS:
-        raise ProtocolError(
-            f"__partitioned__: the layout has {prod(tiling)} partitions, and can have {MOST_PARTITIONS} at most; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
-        )
+    partitions = Partitions(layout, world.rank, (), ())
+    own = partitions.own()
     array._evaluate()
-    places: Sequence[Any] = (
-        range(world.size)
-        if dialect == "heat"
-        else [(*process, "kDLCPU") for process in _processes_of(world)]
-    )
-    local = array.local
-    offsets = [(0, *accumulate(axis.lengths)) for axis in tiles]
-    table = layout.table
-    inside = [_inside(axis) for axis in tiles]
-    partitions, own = {}, []
-    for position in product(*map(range, tiling)):
-        cell = tuple([axis.coordinates[k] for axis, k in zip(tiles, position)])
-        ranks = table[cell].tolist()
-        data = None
-        if world.rank in ranks:
-            own.append(position)
-            data = local[
-                (
-                    *[
-                        slice(begin[k], begin[k] + axis.lengths[k])
-                        for begin, axis, k in zip(inside, tiles, position)
-                    ],
-                    ...,  # of no axes, it is an array all the same
-                )
-            ]
-        partitions[position] = {
-            "start": tuple([offset[k] for offset, k in zip(offsets, position)]),
-            "shape": tuple([axis.lengths[k] for axis, k in zip(tiles, position)]),
-            "data": data,
-            "location": [places[rank] for rank in ranks],
-        }
+    places = range(world.size) if dialect == "heat" else _places_of(world)
+    partitions = Partitions(layout, world.rank, array.local, places)
     return {
         "shape": layout.shape,
-        "partition_tiling": tiling,
+        "partition_tiling": partitions.tiling,
         "partitions": partitions,
         "locals": own,
         "get": get,
@@ -102,43 +196,16 @@ def get(handles: Any) -> Any:
     return [get(handle) for handle in handles]
 
 
-def _processes_of(world: World) -> list[tuple[str, int]]:
-    processes = _processes.get(world)
-    if processes is None:
-        processes = agree(world.communicator, process_here(), "the export of partitions")
-        _processes[world] = processes
-    return processes
-
-
-def _tiles(axis: Axis, number: int) -> Tiles:
-    if isinstance(axis, BlockAxis):
-        bounds = axis.bounds
-        return Tiles(tuple([b - a for a, b in pairwise(bounds)]), tuple(range(axis.processes)))
-    if isinstance(axis, CyclicAxis):
-        lengths, coordinates = [], []
-        block = 0
-        while block * axis.block_size - axis.offset < axis.size:
-            low = max(block * axis.block_size - axis.offset, 0)
-            high = min((block + 1) * axis.block_size - axis.offset, axis.size)
-            lengths.append(high - low)
-            coordinates.append(block % axis.processes)
-            block += 1
-            if block > MOST_PARTITIONS:
-                raise ProtocolError(
-                    f"__partitioned__: axis {number} is cyclic in blocks of {axis.block_size}, which gives more than {MOST_PARTITIONS} partitions, the most there can be; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
-                )
-        return Tiles(tuple(lengths) or (0,), tuple(coordinates) or (0,))
-    raise ProtocolError(
-        f"__partitioned__: axis {number} is unstructured, so its parts are not rectangles, which the protocol needs; redistribute the array to blocks first: a.redistribute(atoll.Layout(a.shape))"
-    )
-
-
-def _inside(tiles: Tiles) -> list[int]:
-    """Where in its owner's block each tile begins."""
-    ends: dict[int, int] = {}
-    begins = []
-    for length, coordinate in zip(tiles.lengths, tiles.coordinates):
-        begin = ends.get(coordinate, 0)
-        begins.append(begin)
-        ends[coordinate] = begin + length
-    return begins
+def _places_of(world: World) -> Places:
+    places = _processes.get(world)
+    if places is None:
+        address, process = process_here()
+        row = np.array([(process, address.encode())], _PROCESS)
+        communicator = world.communicator
+        if communicator.kind == "dry run":
+            rows = np.broadcast_to(row, world.size)
+        else:
+            rows = allgather(communicator, row.view(np.uint8), "the export of partitions")
+            rows = rows.reshape(-1).view(_PROCESS)
+        places = _processes[world] = Places(rows)
+    return places
