@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,26 @@ def test_ranks_that_do_not_reach_the_socket_report_through_the_launcher(stand_in
     outcome = run(sys.executable, code, *by, ATOLL_WITHOUT="abstract", ELSEWHERE="1")
     assert outcome.code == 137, outcome
     assert "was killed by signal 9" in outcome.errors
+
+
+def test_ranks_that_the_launcher_leaves_behind_end(tmp_path: Path) -> None:
+    path, marker = tmp_path / "launcher", tmp_path / "rank"
+    path.write_text(
+        f"#!{sys.executable}\nimport os, subprocess, sys, time\n"
+        "if sys.argv[1:] == ['--version']: sys.exit(print('flux run 0.71'))\n"
+        f"nothing = subprocess.DEVNULL\ncommand = [{MPIEXEC!r}, *sys.argv[1:]]\n"
+        "subprocess.Popen(command, stdout=nothing, stderr=nothing, start_new_session=True)\n"
+        f"while not os.path.exists({str(marker)!r}): time.sleep(0.05)\n"
+    )
+    path.chmod(0o755)
+    code = f"{WAITING}if rank == 0: open({str(marker)!r}, 'w').write(str(os.getpid()))\ntime.sleep({LIMIT})"
+    outcome = run(sys.executable, code, "--mpiexec", str(path))
+    assert outcome.code == 1, outcome
+    assert "ranks 0-1 of 2 ended without a word" in outcome.errors
+    process, until = f"/proc/{marker.read_text()}/stat", time.monotonic() + 5
+    while os.path.exists(process) and " Z " not in Path(process).read_text():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @each_mpi

@@ -25,7 +25,7 @@ SILENCE, PART = 60.0, 0.2
 SIGNS = 5
 """How many signs a host gives in that time."""
 
-ANSWER = 10.0
+ANSWER = 20.0
 """Seconds that a host has to start a process."""
 
 LEAVING = 1.0

@@ -90,6 +90,8 @@ class Relay:
         self._next_word = min(config.wait_report, config.wait_abort)
         self._signals: list[int] = []
         self._ended_by = 0
+        self._channels: dict[int, Channel] = {}
+        """The connections of ranks of this host that are open: their supervisors live."""
         self._processes: dict[int, int] = {}
         self._stragglers: LateRanks | None = None
         self._absent_since = float("inf")
@@ -133,6 +135,7 @@ class Relay:
                 os.close(descriptor)
         returned = process.wait()
         end_agents(self._agents)
+        self._end_ranks()
         self._leftovers.clear()
         if (returned or self._verdict.vanished) and not (self._verdict.decided or self._ended_by):
             for name in self._silent(self._hosts.known or self._named):
@@ -220,7 +223,7 @@ class Relay:
             for _, write in pipes:
                 os.close(write)
         connection.setblocking(False)
-        channel = Channel(connection, rank)
+        self._channels[rank] = channel = Channel(connection, rank)
         add(connection.fileno(), 1, lambda: self._hear(channel))
         for target, (read, _) in zip((1, 2), pipes):
             stages: list[Stage] = [Lines(rank)] if self._all_output else []
@@ -241,6 +244,7 @@ class Relay:
             self._record(line, here=True)
         if not data:
             channel.connection.close()
+            self._channels.pop(channel.rank, None)
         return bool(data)
 
     def _record(self, data: bytes, here: bool = False) -> bytes:
@@ -442,6 +446,12 @@ class Relay:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
             process.kill()
+
+    def _end_ranks(self) -> None:
+        """Kill the ranks of this host that the launcher has left behind. Their supervisors live, so the numbers are theirs."""
+        for rank in self._channels.keys() - self._verdict.ends.keys():
+            with suppress(OSError, KeyError):
+                os.kill(self._processes[rank], signal.SIGKILL)
 
     def _conclude(self, returned: int) -> int:
         """Print what remains to be reported, and determine the exit code."""
