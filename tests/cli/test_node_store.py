@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,15 +16,16 @@ from .commands import atoll
 
 
 @pytest.fixture
-def clients(monkeypatch: pytest.MonkeyPatch) -> list[Store]:
+def clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Store]]:
     monkeypatch.setattr(node_store, "store", [])
     name = secrets.token_hex(16)
     listener = node_store.listen(name)
     assert listener is not None
     assert node_store.listen(name) is None  # the second process of the node is no server
-    node_store.serve(listener)
+    stop = node_store.serve(listener, name)
     stores = [node_store.connect(name) for _ in range(3)]
-    return [store for store in stores if store is not None]
+    yield [store for store in stores if store is not None]
+    stop()
 
 
 def test_one_rank_makes_what_the_others_wait_for(clients: list[Store]) -> None:

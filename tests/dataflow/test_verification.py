@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from enum import Enum
 
 import numpy
@@ -12,7 +13,8 @@ from atoll import dataflow as df
 from atoll.comm.simulated import run
 from atoll.dataflow import potentials, verify
 from atoll.dataflow.messages import ends_of
-from atoll.dataflow.records import topological
+from atoll.dataflow.records import ready_order, topological
+from atoll.dataflow.rehearsal import rehearse
 
 from .test_random_graphs import play
 
@@ -110,13 +112,52 @@ def test_bytes_of_verification_do_not_grow(graph, many: int) -> None:
     assert {collectives for collectives, _ in few} == {1}
 
 
-def test_where_no_number_is_known_the_ranks_gather() -> None:
-    def tag(k: int):
-        return Phase(chr(200 - k))
+def test_where_no_number_is_known_partners_rehearse_the_graph() -> None:
+    def program(count: int):
+        rank, size = np.world.rank, np.world.size
+        outputs, sends = ball(lambda k: Phase(chr(200 - k)))(count, rank, size)
+        partition = df.find_distributed_partition(None, outputs, sends=sends)
+        before = np.world.communicator.traffic.copy()
+        df.verify_distributed_partition(None, partition)
+        return np.world.communicator.traffic.copy() - before
 
-    few, many = (verified_bytes(ball(tag), count) for count in (10, 40))
-    assert {collectives for collectives, _ in few} == {2}
-    assert sum(b for _, b in many) > sum(b for _, b in few)
+    for count in (10, 40):
+        traffics = run(5, program, count)
+        throwers = traffics[:2]
+        assert all(traffic.messages_sent == 0 for traffic in traffics[2:])
+        assert all(0 < traffic.messages_sent <= 2 * count for traffic in throwers)
+        assert all(traffic.collectives <= count + 2 for traffic in throwers)
+        assert all(traffic.collective_bytes <= 100 + 24 * (count + 2) for traffic in throwers)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_rehearsal_leaves_what_waits_in_a_cycle(seed: int) -> None:
+    """Random parts of four ranks, some of which wait for each other, against the parts of all ranks on one."""
+
+    def program() -> int:
+        rank = np.world.rank
+        dice = random.Random(seed)
+        everybody: list[list] = [[([], [], []) for _ in range(5)] for _ in range(4)]
+        for k in range(14):
+            source, dest = dice.randrange(4), dice.randrange(4)
+            key = (source, dest, b"%d" % k)
+            everybody[source][dice.randrange(5)][1].append(key)
+            everybody[dest][dice.randrange(5)][0].append(key)
+        for units in everybody:
+            for number in range(1, 5):
+                units[number][2].extend(dice.sample(range(number), dice.randrange(2)))
+        np.world.communicator.log.step(1, "a rehearsal")
+        left = rehearse(np.world.communicator, everybody[rank], "a rehearsal")
+        parts = {(r, k): unit for r, units in enumerate(everybody) for k, unit in enumerate(units)}
+        sender = {key: part for part, (_, sends, _) in parts.items() for key in sends}
+        needs = {
+            (r, k): [*[(r, number) for number in own], *[sender[key] for key in receives]]
+            for (r, k), (receives, _, own) in parts.items()
+        }
+        assert left == len(needs) - len(ready_order(needs))
+        return left
+
+    assert len(set(run(4, program))) == 1
 
 
 @pytest.mark.simulated(3, distributes=False)

@@ -164,8 +164,7 @@ def supervise(
         signal.signal(number, forward)
     # (while signals are blocked: they interrupt the main thread only)
     threading.Thread(target=watch, daemon=True).start()
-    if serve is not None:
-        serve()
+    stop = serve() if serve is not None else None
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     writers = [
         threading.Thread(target=prefix_lines, args=(rank, *pipe, target), daemon=True)
@@ -184,6 +183,8 @@ def supervise(
         )  # launchers kill the others as soon as a process leaves without MPI's end, and these may be leaving, too
     for thread in writers:
         thread.join(1.0)
+    if stop is not None:
+        stop()
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
 
@@ -384,7 +385,7 @@ def main() -> None:
         if launch.local_size != 1:
             listener = node_store.listen(meeting)
         if listener is not None:
-            serve = functools.partial(node_store.serve, listener)
+            serve = functools.partial(node_store.serve, listener, meeting)
         supervise(channel, launch.rank, prefixed, watch, system, serve)
         if listener is not None:
             listener.close()

@@ -115,8 +115,8 @@ def listen(name: str) -> socket.socket | None:
     return listener
 
 
-def serve(listener: socket.socket) -> None:
-    """Answer the ranks of this node in threads, until this process ends."""
+def serve(listener: socket.socket, name: str) -> Callable[[], None]:
+    """Answer the ranks of this node in threads, until this process ends; what to call then."""
     table = Table()
 
     def accept() -> None:
@@ -128,6 +128,7 @@ def serve(listener: socket.socket) -> None:
                 connection.close()
 
     threading.Thread(target=accept, daemon=True).start()
+    return lambda: system.remove_socket(name)
 
 
 def _answer(table: Table, connection: socket.socket) -> None:

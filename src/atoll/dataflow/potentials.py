@@ -4,7 +4,7 @@ If every message has a number, the same at both ends, and on each rank every sen
 that it waits for, then numbers grow along any chain of waits, so no chain closes. To check given numbers, a rank walks
 over its own parts and, to compare ends, adds a digest of constant size. What remains is to find numbers that both ends
 compute without communication. (Some graphs need more: whether the union of what two ranks know has a cycle cannot be
-decided by fewer bits than there are messages. There the ranks gather; see ``verify``.) The candidates:
+decided by fewer bits than there are messages. There the ranks rehearse the graph; see ``rehearsal``.) The candidates:
 
 * the numbers in the tag, as in ``("halo", step)``; both ends have the tag;
 * the whole tag, in its natural order, as in ``(step, "rows")``;

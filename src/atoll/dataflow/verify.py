@@ -5,8 +5,8 @@ of each it receives; (source, destination, tag, shape, dtype) are in the digest.
 flag says whether a rank detected a fault of its own, another whether some part both waits for a message and precedes a
 send, without which no cycle is possible; the rest are candidates for a proof that there is none (see ``potentials``).
 Only when the sums do not vanish do the ranks gather what they know, and then every rank raises the same error. Only
-when parts could form a cycle across ranks, and no candidate proves that they do not, do they gather the dependencies of
-messages.
+when parts could form a cycle across ranks, and no candidate proves that they do not, do the ranks rehearse the graph with
+their partners (see ``rehearsal``); and only when there is a cycle do they gather the dependencies of messages, to name it.
 """
 
 from __future__ import annotations
@@ -38,12 +38,10 @@ from .messages import Message, ends_of, received, sent, tag_bytes
 from .nodes import Input, Receive
 from .partition import origin_of
 from .records import DistributedGraphPartition, ready_order, topological
+from .rehearsal import Key, Unit, rehearse
 
 _MOST_NAMED = 4
 VERIFYING = "verifying a dataflow graph"
-Key = tuple[int, int, bytes]
-Unit = tuple[list[Key], list[Key], list[int]]
-"""What a part receives, what it sends, and the numbers of the parts that it needs."""
 
 
 class Verified(NamedTuple):
@@ -205,12 +203,10 @@ def _may_wait_for_itself(partition: DistributedGraphPartition) -> bool:
 
 
 def _check_cycles(communicator: Communicator, partition: DistributedGraphPartition) -> None:
-    units = communicator.allgather_object(
-        _units(partition, communicator.rank), "the parts of a dataflow graph"
-    )
-    stuck = _stuck(units)
-    if not stuck:
+    mine = _units(partition, communicator.rank)
+    if not rehearse(communicator, mine, VERIFYING):
         return
+    stuck = _stuck(communicator.allgather_object(mine, "the parts of a dataflow graph"))
     truly = communicator.allgather_object(
         _true_units(partition, communicator.rank), "the dependencies of a dataflow graph"
     )
