@@ -81,6 +81,7 @@ def test_a_reply_brings_along_what_else_is_new(clients: list[Store]) -> None:
     for key in (b"a", b"b", b"c"):
         assert first.get(key) is None
         first.put(key, key * 10)
+        assert first.get(key) == key * 10  # the table has it
     assert second.get(b"b") == b"b" * 10
     assert second._connection is not None
     second._connection.close()

@@ -124,7 +124,7 @@ def supervise(
     prefixed: bool,
     watch: Callable[[], object],
     system: Any,
-    serve: Callable[[], object] | None,
+    serve: Callable[[], Callable[[], object]] | None,
 ) -> None:
     """Continue as the rank in a child; this process waits for it, reports its end, and ends alike.
 
