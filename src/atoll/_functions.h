@@ -14,6 +14,7 @@ static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; tr
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
 static PyObject *has_threads;      /* whether there are several */
+extern int shown;                   /* how many calls are explained instead of computed */
 static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
 
 static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target);
@@ -246,7 +247,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (made != NULL || PyErr_Occurred()) return made;
     }
     int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED), was = 0;
-    int large = function->kind & LARGE && !among_ranks();  /* on ranks a value may be there on some only, and bits must not differ */
+    int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */
+    int large = function->kind & LARGE && alone;
     Py_ssize_t owned = 0, drawn = 0;
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
@@ -257,7 +259,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             int is_plain = plain(value) != NULL;
             int in_place = ((Front *)value)->large && k != target;
             if (((Front *)value)->tried) given[k] = tried_memory(value);
-            else if (function->kind & EXACT && !is_plain && !k && !among_ranks() && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
+            else if (function->kind & EXACT && !is_plain && !k && alone && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
             else if (!large || is_plain) given[k] = at_hand(value);
             else given[k] = in_place ? Py_NewRef(np_of(value)) : in_memory(value);
             arrays |= is_plain ? PLAIN : SHOWN;

@@ -1,7 +1,7 @@
 """A rank of a dry run that goes on: it counts what it would send, and other ranks answer as this one does.
 
-A dry run stops where ranks communicate. Here every message is noted in ``events`` and nothing moves: what arrives is zeros,
-and what all ranks give to a collective is what this rank gives. So a program that does the same on all ranks runs to its
+A dry run stops where ranks communicate. Here every message is noted in ``events`` and nothing moves: what arrives is what
+this rank sends there, or zeros, and what all ranks give to a collective is what this rank gives. So a program that does the same on all ranks runs to its
 end, and what its messages cost can be worked out. Its values mean nothing.
 """
 
@@ -15,10 +15,15 @@ import numpy as np
 from ..errors import CommunicationError
 from .communicator import Array, Request, check_rows
 from .dry_run import DryRunCommunicator
+from .nodes import Nodes
 from .single import SingleRequest
 
 ROUNDS = 10_000
 """After so many operations of all ranks in a row, their values must decide when there are enough, and a dry run has no values."""
+
+
+SMALL = 1 << 16
+"""Messages of up to so many bytes have contents: how much others will send, and marks of steps."""
 
 
 class Sent(NamedTuple):
@@ -41,6 +46,12 @@ class Together(NamedTuple):
     ranks: int
 
 
+class Direct(Nodes):
+    """Nodes whose ranks send what they have by themselves. How pieces go by nodes depends on what other ranks have told."""
+
+    two_levels = False
+
+
 class CountingCommunicator(DryRunCommunicator):
     """The place of one rank among others that do as this one does."""
 
@@ -48,30 +59,52 @@ class CountingCommunicator(DryRunCommunicator):
         self, rank: int, size: int, ranks_per_node: int, events: list[Any] | None = None
     ) -> None:
         super().__init__(rank, size, ranks_per_node)
-        self._ranks_per_node = ranks_per_node
+        self.nodes = Direct(size, self.nodes.per_node)
         self.log.windows = size > 1
         self.events: list[Any] = [] if events is None else events
         """What happened, in order; upper layers add what is computed in between."""
+        self._leaving: dict[int, list[Array]] = {}
+        self._arriving: dict[int, list[Array]] = {}
+        """Small messages of this exchange, by the other rank."""
         self.rounds = 0
         """How many operations of all ranks there were since an upper layer has set it to 0."""
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
         self.check_peer(dest)
         self.events.append(Sent(True, dest, array.nbytes))
+        arriving = self._partner(self._arriving.get(dest), array)
+        if arriving is not None:
+            arriving[...] = array.reshape(arriving.shape)
+        elif array.nbytes <= SMALL:
+            self._leaving.setdefault(dest, []).append(array)
         return SingleRequest(self, "send", dest, tag, what)
 
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
         self.check_peer(source)
         self.events.append(Sent(False, source, array.nbytes))
-        array[...] = np.zeros((), array.dtype)
+        given = self._partner(self._leaving.get(source), array)
+        array[...] = np.zeros((), array.dtype) if given is None else given.reshape(array.shape)
+        if given is None and array.nbytes <= SMALL:
+            self._arriving.setdefault(source, []).append(array)
         return SingleRequest(self, "receive", source, tag, what, array)
 
-    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
+    def _partner(self, others: list[Array] | None, array: Array) -> Array | None:
+        """The small message of the other way that has the form of this one: other ranks do as this one does."""
+        for k, other in enumerate(others or ()):
+            if (other.size, other.dtype) == (array.size, array.dtype):
+                return others.pop(k) if others else None
+        return None
+
+    def _all_done(self) -> None:
         self.events.append(Waited())
+        self._leaving, self._arriving = {}, {}
+
+    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
+        self._all_done()
         return list(range(len(requests)))
 
     def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
-        self.events.append(Waited())
+        self._all_done()
 
     def _together(self, operation: str, what: str, nbytes: int, result: Any) -> Request:
         self.events.append(Together(operation, nbytes, self.size))
@@ -116,5 +149,5 @@ class CountingCommunicator(DryRunCommunicator):
     def group(self, ranks: Sequence[int]) -> CountingCommunicator:
         chosen = self.checked_ranks(ranks)
         return CountingCommunicator(
-            chosen.index(self.rank), len(chosen), self._ranks_per_node, self.events
+            chosen.index(self.rank), len(chosen), self.nodes.per_node, self.events
         )

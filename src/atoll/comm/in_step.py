@@ -50,6 +50,8 @@ def mark_of(communicator: Communicator) -> Array:
 
 def check_mark(communicator: Communicator, mark: Array, rank: int) -> None:
     """Refuse what another rank has sent with the mark of another step."""
+    if communicator.kind == "dry run":  # nothing has arrived
+        return
     if int(mark.view(np.uint64)[0]) != communicator.log.hash:
         tell(communicator, f"rank {rank} sent data of another step")
 

@@ -103,7 +103,12 @@ class Counter:
     def step(self, advance: Callable[[], object], goes_on: bool = False) -> list[Any]:
         """What happens in a call. What is pending at its end belongs to it, unless it ``goes_on``: then a later one may use it."""
         del self.events[:]
-        advance()
+        try:
+            advance()
+        except np.linalg.LinAlgError as error:
+            raise CommunicationError(
+                f"model: {error}: values decide how this function goes on, and a model has none; leave it out of the program"
+            ) from error
         if not (goes_on and any(isinstance(event, Evaluated) for event in self.events)):
             evaluate([cell.node for cell in pending_cells() if self._is_own(cell)])
         return list(self.events)
