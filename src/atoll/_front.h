@@ -29,6 +29,7 @@ extern int ranks;                  /* of the process */
 
 /* Whether the current world has several ranks; no error may be pending. */
 int among_ranks(void);
+extern int shown; /* how many calls are explained or counted instead of computed */
 
 /* Whether the current world is that of the process, whose profiles native code looks at. */
 int in_world_of_process(void);

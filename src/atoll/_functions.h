@@ -14,7 +14,6 @@ static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; tr
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
 static PyObject *has_threads;      /* whether there are several */
-extern int shown;                   /* how many calls are explained instead of computed */
 static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
 
 static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target);

@@ -67,8 +67,8 @@ static PyObject *divided_now(PyObject *a, PyObject *b) {
 }
 SEEN_TWO(divided, DIVMOD)
 
-/* Whether an array of any size may be in memory here. */
-static inline int is_here(PyObject *value) { return is_front(value) && plain(value) == NULL && !on_ranks((Front *)value); }
+/* Whether an array of any size may be in memory here, and is not explained or counted instead. */
+static inline int is_here(PyObject *value) { return !shown && is_front(value) && plain(value) == NULL && !on_ranks((Front *)value); }
 
 /* Products of matrices in memory are NumPy's, whatever their size. */
 static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {

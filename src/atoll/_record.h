@@ -28,7 +28,6 @@ enum {
 extern PyObject *objects[OBJECTS];
 extern int recording;
 extern double light, near, most_pending;  /* limits of the policy */
-extern int shown;                  /* how many calls are explained instead of computed */
 
 static inline PyObject *field(PyObject *object, int which) {
     return *(PyObject **)((char *)object + offsets[which]);

@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
+from atoll import system
 from atoll.comm import counting, simulated
 from atoll.comm.counting import Sent, Together
 from atoll.errors import CommunicationError
@@ -112,6 +113,24 @@ def test_a_sort_sends_what_values_at_random_would(function):
             assert abs(sum(isinstance(event, Together) for event in events) - together) <= 2
 
 
+@pytest.mark.parametrize("function", [lambda a: a @ a, np.sort, np.fft.fft2, np.linalg.inv])
+def test_what_numpy_computes_at_the_call_is_counted(function):
+    def program():
+        function(np.ones((300, 300)) + np.eye(300))
+
+    assert sum(event.operations for event in counted(program, 0, 1)) > 300 * 300 * 10
+
+
+@pytest.mark.parametrize("function", [np.fft.fft, np.cumsum, lambda a: a[np.arange(len(a))[::-1]]])
+def test_what_ranks_of_a_node_send_together_is_counted(function):
+    def program():
+        function(np.ones(100_000))._cell.settle()
+
+    with np.config(small=0, everywhere=0):
+        events = counted(program, 3, 64, ranks_per_node=8)
+    assert any(isinstance(event, Sent) for event in events)
+
+
 def test_what_values_decide_does_not_go_on_for_ever(monkeypatch):
     monkeypatch.setattr(counting, "ROUNDS", 20)
 
@@ -147,6 +166,9 @@ def test_what_a_rank_does_grows_with_its_share_alone():
     assert len(counts[0][2]) == 2
 
 
+@pytest.mark.skipif(
+    not system.UNBACKED, reason="addresses without memory need Linux's flag of mmap"
+)
 def test_arrays_larger_than_the_machine_take_no_memory():
     def program():
         u = np.ones((1_000_000, 1_000_000))
