@@ -5,7 +5,7 @@ import pytest
 
 import atoll
 from atoll import policy
-from atoll.collective import Section, even_line, even_part, in_order, ordered
+from atoll.collective import Section, even_line, even_part, in_order, ordered, starts
 
 from .distributions import LINES, MAPS, normal, put, same, uneven
 
@@ -100,3 +100,11 @@ def test_an_element_travels_once_to_even_blocks(limits, rank, size):
             if not limits:
                 assert (communicator.traffic - before).messages_sent < size, name
             assert (line.block == block).all(), name
+            before = communicator.traffic.copy()
+            marks = starts(values).block
+            spent = communicator.traffic - before
+            assert spent.messages_sent <= 1, name
+            assert spent.collectives == 0, name
+            ascending = every[order]
+            new = np.append(True, ascending[1:] != ascending[:-1])
+            assert (marks == new[own]).all(), name

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.in_step import allgather
+from ..exchange.messages import exchange
 from ..layout import Layout
 from ..layout.bounds import balanced_bounds
 from .messages import joined
@@ -120,15 +120,16 @@ def _arrived(line: Section, values: Array, *others: Array) -> list[Array]:
 
 def starts(line: Section) -> Section:
     """For each element of an ordered line, whether it differs from the one before. Collective."""
-    communicator, block = line.communicator, line.block
-    last = block[-1:] if len(block) else np.zeros(1, block.dtype)
-    every = allgather(communicator, np.ascontiguousarray(last), "the last element of each rank")
-    counts = allgather(communicator, np.array([len(block)]), "how many are here").reshape(-1)
+    block, along = line.block, line.layout.axes[0]
     marks = np.ones(len(block), np.bool_)
     marks[1:] = _differ(block[1:], block[:-1])
-    before = np.flatnonzero(counts[: line.rank])
-    if len(before) and len(block):
-        marks[:1] = _differ(block[:1], every[before[-1]])
+    start = line_start(line.layout, line.rank)
+    stop, before = start + len(block), np.empty(1, block.dtype)
+    outgoing = {along.locate(stop)[0]: block[-1:]} if len(block) and stop < along.size else {}
+    incoming = {along.locate(start - 1)[0]: before} if len(block) and start else {}
+    exchange(line.communicator, outgoing, incoming, "the last element of the rank before")
+    if incoming:
+        marks[:1] = _differ(block[:1], before)
     return line.with_block(marks)
 
 
