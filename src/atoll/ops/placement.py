@@ -21,6 +21,7 @@ from ..graph.node import Node
 from ..layout import Layout
 from ..layout.axes import Axis, BlockAxis
 from ..layout.bounds import longest_block
+from ..layout.symbolic_layout import extent
 
 _numbers = itertools.count()
 _places: Interned[Place] = Interned("memo")
@@ -263,10 +264,10 @@ def goes_across(node: Node) -> bool:
     for rank in {0, size // 2}:
         region = place.layout.region(rank)
         reached = [
-            1 + sum(abs(step) * max(len(region[axis]) - 1, 0) for axis, step in steps)
+            1 + sum(abs(step) * max(extent(region[axis]) - 1, 0) for axis, step in steps)
             for _, steps in axes
         ]
-        if prod(reached) > 2 * prod(map(len, region)) + 64:
+        if prod(reached) > 2 * prod(map(extent, region)) + 64:
             return True
     return False
 

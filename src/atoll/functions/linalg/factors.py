@@ -2,7 +2,8 @@
 
 QR is one algorithm for matrices of every shape, by panels of columns. The others begin with it where a matrix is
 tall (or its transpose is), so that R is no larger than a share: every rank has R, and does with it what
-NumPy does with small matrices. Singular values of other matrices, and eigenvalues, are left to NumPy on the data.
+NumPy does with small matrices. Singular values of other matrices, and eigenvalues of Hermitian ones, are left to NumPy on the
+data, or computed by spectral division if they are large. Other eigenvalues are left to NumPy.
 As NumPy does, all is computed in double precision.
 """
 
@@ -29,6 +30,7 @@ from ...lazy.spread import world_of
 from ..blocks import arrays_of, call, world_among
 from ..public import collective
 from .matrices import TAKEN, Array, adjoint, double, floats, of_matrices, placed, replicated
+from .spectral import eigen, is_large, lin, singular
 
 
 @of_matrices
@@ -51,8 +53,42 @@ def _only_of_stacks(name: str) -> None:
     of_matrices(of_one)
 
 
-for _name in ("eig", "eigh", "eigvals", "eigvalsh"):
+for _name in ("eig", "eigvals"):
     _only_of_stacks(_name)
+
+
+def _eigen(a: Any, world: World, uplo: str) -> tuple[Array, Any] | None:
+    """Eigenvalues and eigenvectors of a Hermitian matrix of which a triangle is given; ``None`` if NumPy computes them."""
+    if a.shape[0] != a.shape[1] or not is_large(a) or uplo.upper() not in ("L", "U"):
+        return None
+    lower = call("tril", double(a if uplo.upper() == "L" else adjoint(a)))
+    return eigen((lower + adjoint(lower)) - call("diag", lower.diagonal().real), world)
+
+
+@of_matrices
+def eigh(a: Any, world: World, UPLO: str = "L") -> Any:
+    both = _eigen(a, world, UPLO)
+    if both is None:
+        return NotImplemented
+    kind = floats(a[:0]).dtype
+    values = replicated(both[0], kind.type(0).real.dtype)
+    return type(np.linalg.eigh(np.eye(1)))(values, both[1].astype(kind))
+
+
+@of_matrices
+def eigvalsh(a: Any, world: World, UPLO: str = "L") -> Any:
+    both = _eigen(a, world, UPLO)
+    kind = floats(a[:0]).dtype.type(0).real.dtype
+    return NotImplemented if both is None else replicated(both[0], kind)
+
+
+def _singular(a: Any, world: World) -> tuple[Any, Array, Any]:
+    """Singular vectors and values of a large matrix that is neither tall nor wide."""
+    a = double(a)
+    if a.shape[0] >= a.shape[1]:
+        return singular(a, world)
+    v, values, u = singular(adjoint(a), world)
+    return u, values, v
 
 
 @of_matrices
@@ -62,9 +98,11 @@ def svd(
     if not compute_uv:
         return NotImplemented if hermitian else svdvals(a)
     tall = _lies_tall(a, world)
-    if tall is None or hermitian:
+    if hermitian or (tall is None and not is_large(a)):
         return NotImplemented
     kind = floats(a[:0]).dtype
+    if tall is None:
+        return _large_svd(a, world, kind, bool(full_matrices))
     left, values, right = _thin(a if tall else adjoint(a), world, full=bool(full_matrices))
     values = replicated(values, kind.type(0).real.dtype)
     named = type(np.linalg.svd(np.eye(1)))
@@ -72,6 +110,20 @@ def svd(
         return named(placed(left, kind, world), values, replicated(right, kind))
     far = left.with_block(left.block.conj()).transposed((1, 0))
     return named(replicated(right.conj().T, kind), values, placed(far, kind, world))
+
+
+def _large_svd(a: Any, world: World, kind: Any, full: bool) -> Any:
+    """The decomposition of a large matrix that is neither tall nor wide, with whole bases if wanted."""
+    rows, columns = a.shape
+    u, values, v = _singular(a, world)
+    if full and rows != columns:
+        shorter = min(rows, columns)
+        whole = lin("qr", u if rows > columns else v, "complete")[0]
+        joined = call("concatenate", [u if rows > columns else v, whole[:, shorter:]], 1)
+        u, v = (joined, v) if rows > columns else (u, joined)
+    real = kind.type(0).real.dtype
+    named = type(np.linalg.svd(np.eye(1)))
+    return named(u.astype(kind), replicated(values, real), adjoint(v).astype(kind))
 
 
 @of_matrices
@@ -109,7 +161,11 @@ def singular_values(a: Any) -> Any:
         return NotImplemented
     tall = _lies_tall(a, world)
     if tall is None:
-        return NotImplemented
+        return (
+            _singular(a, world)[1].astype(floats(a[:0]).real.dtype)
+            if is_large(a)
+            else NotImplemented
+        )
     values = np.linalg.svdvals(_r_of(a if tall else a.T, world))
     return values.astype(floats(a[:0]).real.dtype, copy=False)
 
@@ -133,7 +189,7 @@ def matrix_rank(
 def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **options: Any) -> Any:
     tall = _lies_tall(a, world)
     given = [rcond, *options.values()]
-    if tall is None or hermitian or any(np.ndim(value) for value in given):
+    if hermitian or any(np.ndim(value) for value in given) or (tall is None and not is_large(a)):
         return NotImplemented
     inexact = a.dtype.kind in "fc" or options.get("rtol", 0) is not None
     if (rcond is not None and options) or not inexact:
@@ -142,6 +198,11 @@ def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **opt
     if rcond is None:
         rcond = options.get("rtol", 1e-15)
         rcond = max(a.shape) * np.finfo(kind).eps if rcond is None else rcond
+    if tall is None:
+        u, values, v = _singular(a, world)
+        large = values > rcond * values.max(initial=0)
+        inverse = np.divide(1, values, out=np.zeros_like(values), where=large)
+        return ((v * inverse) @ adjoint(u)).astype(kind)
     left, values, right = _thin(a if tall else adjoint(a), world)
     large = values > rcond * values.max(initial=0)
     inverse = np.divide(1, values, out=np.zeros_like(values), where=large)
@@ -168,6 +229,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     share = np.finfo(inner).eps * max(matrix.shape) if rcond is None else rcond
     solve = _tall_squares if matrix.shape[0] > matrix.shape[1] else _wide_squares
     solution = solve(matrix, wide, share, world)
+    if solution is NotImplemented and is_large(matrix):
+        solution = _large_squares(matrix, wide, share, world)
     if solution is NotImplemented:
         return solution
     x, left, rank, values = solution
@@ -200,3 +263,16 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     layout = Layout.of([q.layout.axes[0], width], world.size, np.arange(world.size)[:, None])
     shortest = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
     return shortest, np.empty(0), rank, values
+
+
+def _large_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
+    """The shortest solution by the singular values of a matrix that is neither tall nor wide."""
+    u, values, v = _singular(matrix, world)
+    large = values > share * values.max(initial=0)
+    inverse = np.divide(1, values, out=np.zeros_like(values), where=large)
+    rank = int(np.count_nonzero(large))
+    x = v @ (inverse[:, None] * (adjoint(u) @ right))
+    left = np.empty(0)
+    if rank == matrix.shape[1] < matrix.shape[0]:
+        left = np.asarray((abs(right - matrix @ x) ** 2).sum(0))
+    return x, left, rank, values
