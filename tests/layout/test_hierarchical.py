@@ -131,12 +131,12 @@ def halo_to_other_nodes(rank, size, per_node):
 
 
 def test_fewer_elements_of_a_halo_go_to_other_nodes():
-    size, per_node = 64, 16
+    size, per_node = 16, 4
     hierarchical = [halo_to_other_nodes(rank, size, per_node) for rank in range(size)]
     layout = hierarchical[0][2]
-    assert layout.node == (4, 4)
+    assert layout.node == (2, 2)
     cut = sum(between for between, _, _ in hierarchical)
-    assert sum(total for _, total, _ in hierarchical) == 2 * (7 * 4094 * 2) * 8
+    assert sum(total for _, total, _ in hierarchical) == 2 * (3 * 4094 * 2) * 8
     assert cut == 2 * (4094 + 4094) * 8
     in_order = 2 * 3 * 4094 * 8  # three cuts of full rows between four nodes
     assert cut < in_order
