@@ -97,7 +97,6 @@ PROGRAMS: dict[str, Callable[[int], Callable[[], Any]]] = {
     ),
     "matrix and vector": of("bn", lambda u: u @ u[0]),
     "tall QR": of("bn", lambda u: np.linalg.qr(u)[1]),
-    "solve": of("bn", lambda u: np.linalg.solve(u[: u.shape[1]] + 1, u[0])),
     "FFT along lines": of("bn", lambda u: np.fft.fft(u, axis=1)),
     "FFT": of("bn", lambda u: np.fft.fft(u, axis=0)),
     "median": of("bn", lambda u: np.median(u, axis=1)),

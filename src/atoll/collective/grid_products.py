@@ -67,15 +67,14 @@ def grid_layouts(rows: int, length: int, columns: int, grid: Grid) -> tuple[Layo
     """How the operands and the product lie on a grid: in blocks, ranks counted by rows, layers, then columns."""
     i, j, k = grid
     size = i * j * k
-    ranks = np.arange(size).reshape(i, k, j)
     left = [_axis(rows, i, 1), _axis(length, k, j)]
     right = [_axis(length, k, i), _axis(columns, j, 1)]
     product = [_axis(rows, i, k), _axis(columns, j, 1)]
-    return (
-        Layout.of(left, size, ranks.reshape(i, k * j)),
-        Layout.of(right, size, ranks.transpose(1, 0, 2).reshape(k * i, j)),
-        Layout.of(product, size, ranks.reshape(i * k, j)),
-    )
+    by_layers = Layout.in_order(right, size)
+    if k > 1:
+        ranks = np.arange(size).reshape(i, k, j)
+        by_layers = Layout.of(right, size, ranks.transpose(1, 0, 2).reshape(k * i, j))
+    return Layout.in_order(left, size), by_layers, Layout.in_order(product, size)
 
 
 def _axis(extent: int, outer: int, inner: int) -> Axis:

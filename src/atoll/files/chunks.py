@@ -75,12 +75,11 @@ def _chunk_rows(shape: tuple[int, ...], chunks: tuple[int, ...], axis: int, size
     """Whole chunks along one axis, in the order of the ranks."""
     axes = [BlockAxis(n, (0, n)) for n in shape]
     if not shape:
-        return Layout.of(axes, size, 0)
+        return Layout.in_order(axes, size)
     bounds = balanced_bounds(-(-shape[axis] // chunks[axis]), size)
     ends = tuple([min(bound * chunks[axis], shape[axis]) for bound in bounds])
     axes[axis] = BlockAxis(shape[axis], ends)
-    grid = [size if k == axis else 1 for k in range(len(shape))]
-    return Layout.of(axes, size, np.arange(size).reshape(grid))
+    return Layout.in_order(axes, size)
 
 
 @remembered

@@ -11,8 +11,6 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..context.caches import remembered
 from ..layout import BlockAxis, IndexSet, Layout, Range, Region
 from ..layout.bounds import balanced_bounds
@@ -64,10 +62,9 @@ def rows_layout(shape: tuple[int, ...], axis: int, size: int) -> Layout:
     """The layout of a piece of :func:`boxes`: the axis that it cuts, in even blocks in the order of the ranks."""
     axes = [BlockAxis(n, (0, n)) for n in shape]
     if not shape:
-        return Layout.of(axes, size, 0)
+        return Layout.in_order(axes, size)
     axes[axis] = BlockAxis(shape[axis], balanced_bounds(shape[axis], size))
-    grid = [size if k == axis else 1 for k in range(len(shape))]
-    return Layout.of(axes, size, np.arange(size).reshape(grid))
+    return Layout.in_order(axes, size)
 
 
 def is_whole(part: IndexSet, extent: int) -> bool:

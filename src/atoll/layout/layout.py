@@ -137,7 +137,13 @@ class Layout:
                 f"layout: ranks have shape {table.shape}; they must have the shape of the grid, {grid}, with or without one more axis for copies"
             )
         members = table.ravel()
-        read_ranks(members.tolist(), processes)
+        if (
+            not members.size
+            or members.min() < 0
+            or members.max() >= processes
+            or np.bincount(members).max() > 1
+        ):
+            read_ranks(members.tolist(), processes)  # says what is wrong
         return cls._of(axes, processes, Seats.over(members, grid, table.shape[-1]))
 
     @classmethod

@@ -148,7 +148,7 @@ class Seats:
         """The digit that each axis of the grid gives; ``None`` for one without a digit, which has one cell."""
         self.copied = copied
         """The digits that number the copies of a cell, the first being the slowest."""
-        self._inverse: dict[int, int] | None = None
+        self._inverse: Indices | None = None
         self._hash: int | None = None
 
     @classmethod
@@ -272,8 +272,10 @@ class Seats:
         if isinstance(members, range | NodeOrder):
             return members.index(rank) if rank in members else None
         if self._inverse is None:
-            self._inverse = {member: number for number, member in enumerate(members.tolist())}
-        return self._inverse.get(rank)
+            self._inverse = np.full(int(members.max()) + 1, -1, np.int64)
+            self._inverse[members] = np.arange(len(members))
+        number = int(self._inverse[rank]) if 0 <= rank < len(self._inverse) else -1
+        return number if number >= 0 else None
 
     # What derived layouts make of them
 

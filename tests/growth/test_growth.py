@@ -1,0 +1,49 @@
+"""What a rank does to plan a step is the same among a hundred ranks and among a million, apart from its partners."""
+
+from __future__ import annotations
+
+import pytest
+
+from .counting import cost
+from .programs import PROGRAMS, of
+
+FLAT = [
+    "stencil in rows",
+    "cyclic stencil",
+    "strides",
+    "sum of columns",
+    "redistribution",
+    "__partitioned__",
+]
+"""Those whose partners do not grow in number: all planning, and no table of ranks."""
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_a_rank_of_a_million_plans_as_one_of_a_hundred(name):
+    few, many = cost(PROGRAMS[name], 100), cost(PROGRAMS[name], 10**6)
+    assert many.lines <= 1.2 * few.lines
+    assert many.partners <= few.partners + 1
+    assert many.nbytes <= 1.2 * few.nbytes + 32768
+
+
+def test_what_grows_is_a_line_for_each_round_of_a_scan():
+    few, many = cost(PROGRAMS["cumsum"], 100), cost(PROGRAMS["cumsum"], 10**6)
+    assert many.partners <= 3 * few.partners
+    assert many.lines <= 2 * few.lines
+    assert many.nbytes <= 2 * few.nbytes
+
+
+def test_a_loop_over_the_ranks_is_seen():
+    def looping(u):
+        return sum(k for k in range(u.layout.processes)) + u
+
+    few, many = (cost(of("b", looping), size) for size in (100, 10**5))
+    assert many.lines > 10 * few.lines
+
+
+def test_a_table_of_the_ranks_is_seen():
+    def listing(u):
+        return u + len(u.layout.table)
+
+    few, many = (cost(of("b", listing), size) for size in (100, 10**5))
+    assert many.nbytes > 10 * few.nbytes
