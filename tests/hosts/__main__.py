@@ -41,10 +41,18 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=2)
     parser.add_argument("--delay", type=float, default=0.0005)
     parser.add_argument("--loss", type=float, default=0.01)
+    parser.add_argument("--scenarios", nargs="*", metavar="WORD")
     asked, words = parser.parse_known_args()
     if refused():
         print(f"this machine permits no hosts: {refused()}")
         return 2
+    if asked.scenarios is not None:
+        names = NAMES[: asked.hosts]
+        command = [sys.executable, "-m", "tests.cli.scenarios", "--jobs", "2", "--hosts", ",".join(names)]  # fmt: skip
+        with Network(names, delay=asked.delay, loss=asked.loss) as network:
+            code, output, errors = network.run(names[0], [*command, *asked.scenarios], 7200)
+        print(output + errors)
+        return code
     code, text, network = on_hosts(
         words, hosts=asked.hosts, delay=asked.delay, loss=asked.loss, limit=7200
     )
