@@ -440,6 +440,7 @@ class Relay:
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         """Kill the launcher and what is in its group; what it has started elsewhere notices."""
+        self._leftovers.look(time.monotonic(), surely=True)
         if self._hosts.known:
             self._agents |= agents(process.pid)
         try:
