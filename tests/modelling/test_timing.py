@@ -142,5 +142,5 @@ def test_what_cannot_be_modelled_is_refused(tmp_path):
     with pytest.raises(ValueError, match="the program yields 1 time"):
         np.model(short, 2)
     (tmp_path / "no.json").write_text("{}")
-    with pytest.raises(ConfigError, match="is no machine"):
+    with pytest.raises(ConfigError, match="does not describe a machine"):
         np.model(halo, 4, tmp_path / "no.json")

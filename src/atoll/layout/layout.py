@@ -103,7 +103,7 @@ class Layout:
         if node is not None:
             if members is not None or copies > 1:
                 raise LayoutError(
-                    f"layout: node={tuple(node)} says where ranks sit, and so does ranks=, or all hold copies; give node= alone"
+                    f"layout: node={tuple(node)} says where ranks sit, so it cannot go with ranks= or with copies; give node= alone"
                 )
             inner = checked(tuple(counts), node)
             seats = None if inner is None else Seats.by_nodes(tuple(counts), inner)

@@ -182,7 +182,7 @@ def counted(
             latest = counter.step(go_on, goes_on=True)
             if ended:
                 raise ValueError(
-                    f"model: the program yields {number - 1} time{'s' * (number != 2)}, and step {STEPS} is the one that counts; yield at the end "
+                    f"model: the program yields {number - 1} time{'s' * (number != 2)}, and step {STEPS} is modelled; it must yield at the end "
                     f"of at least {STEPS} steps"
                 )
             events = latest

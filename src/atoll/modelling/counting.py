@@ -107,7 +107,7 @@ class Counter:
             advance()
         except np.linalg.LinAlgError as error:
             raise CommunicationError(
-                f"model: {error}: values decide how this function goes on, and a model has none; leave it out of the program"
+                f"model: {error}: a program that is modelled has no values, and this function needs them; leave it out of the program"
             ) from error
         if not (goes_on and any(isinstance(event, Evaluated) for event in self.events)):
             evaluate([cell.node for cell in pending_cells() if self._is_own(cell)])
@@ -237,7 +237,7 @@ class Counter:
         if most > policy.limits.counted:
             raise CommunicationError(
                 f"model: {name} at {asked or 'a line'} has shares of {most} bytes on rank {self.world.rank} of "
-                f"{self.world.size}, and the messages of {name} are counted on shares of up to {policy.limits.counted}: model more "
+                f"{self.world.size}, but its messages can be counted on shares of up to {policy.limits.counted} only: model more "
                 "ranks, or smaller arrays"
             )
         for source in step.sources:

@@ -105,8 +105,8 @@ def read(path: str | os.PathLike[str]) -> Machine:
     except (OSError, ValueError, KeyError, TypeError) as problem:
         names = ", ".join([each.name for each in fields(Machine)])
         raise ConfigError(
-            f"model: {os.fspath(path)!r} is no machine ({type(problem).__name__}: {problem}); `atoll machine PATH` writes a "
-            f"file with {names}"
+            f"model: {os.fspath(path)!r} does not describe a machine ({type(problem).__name__}: {problem}); it needs {names}, as `atoll machine PATH` "
+            "writes them"
         ) from problem
 
 
