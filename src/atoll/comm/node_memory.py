@@ -19,7 +19,7 @@ from .. import system
 from ..config import config
 from .communicator import Array, Communicator
 from .in_step import agree, carried
-from .segments import named_memory
+from .segments import named_memory, without_name
 
 _PATH = 256
 """The bytes of a message with a path."""
@@ -117,8 +117,8 @@ class NodeMemory:
         piece = _Piece(file, nbytes)
         self._to_first(mine, what)  # all have opened it
         os.close(file)
-        if path and not path.startswith("/proc/"):
-            os.unlink(path)
+        if path:
+            without_name(path)
         return number, piece
 
     def _place(self, nbytes: int, usable: list[int]) -> int:
@@ -161,8 +161,7 @@ class NodeMemory:
         answers = agree(self.communicator, reads, what)
         if self._leads:
             os.close(file)
-            if not path.startswith("/proc/"):
-                os.unlink(path)
+            without_name(path)
         return all(answers)
 
 

@@ -84,7 +84,6 @@ class Segment:
     def __init__(self, nbytes: int) -> None:
         self.nbytes = HEADER + nbytes
         self.path, self._file = named_memory(self.nbytes)
-        self._unlink = not self.path.startswith("/proc/")
         self.bytes = _mapped(self._file, self.nbytes)
         self.token = secrets.token_bytes(16)
         self.bytes[_TOKEN : _TOKEN + 16] = np.frombuffer(self.token, np.uint8)
@@ -94,8 +93,7 @@ class Segment:
     def finish(self) -> None:
         """All have mapped it: its file needs no name any more."""
         os.close(self._file)
-        if self._unlink:
-            os.unlink(self.path)
+        without_name(self.path)
 
 
 def named_memory(nbytes: int) -> tuple[str, int]:
@@ -107,6 +105,12 @@ def named_memory(nbytes: int) -> tuple[str, int]:
         file, path = tempfile.mkstemp(prefix="atoll-window-")
     os.ftruncate(file, nbytes)
     return path, file
+
+
+def without_name(path: str) -> None:
+    """All have opened new memory: a file needs no name any more."""
+    if not path.startswith("/proc/"):
+        os.unlink(path)
 
 
 def _mapped(file: int, nbytes: int) -> Array:
