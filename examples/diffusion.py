@@ -12,13 +12,14 @@ import argparse
 import os
 import shutil
 import signal
+from typing import Any
 
 import atoll as np
 
 FOLDER = "diffusion-checkpoints"
 
 
-def start(n: int) -> dict[str, object]:
+def start(n: int) -> dict[str, Any]:
     """What the program begins with, if there is no checkpoint."""
     return {"u": np.zeros((n, n)), "rng": np.random.default_rng(1), "step": 0}
 
@@ -37,7 +38,8 @@ def simulate(n: int, steps: int, folder: str, lose: int = -1) -> np.ndarray:
         state = np.restore(folder)
     except FileNotFoundError:  # on all ranks
         state = start(n)
-    u, rng = state["u"], state["rng"]
+    u: np.ndarray = state["u"]
+    rng: np.random.Generator = state["rng"]
     if np.world.rank == 0:
         print(f"from step {state['step']} with {np.world.size} rank(s)", flush=True)
     for step in range(state["step"], steps):
