@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Self, SupportsIndex, TypeVar, overload
 import atoll
 import numpy as np
 from atoll import dataflow as dataflow, errors as errors, graph as graph
-from atoll.comm.world import CurrentWorld, World as World, use as use
+from atoll.comm.world import World as World, use as use
 from atoll.config import Settings
 from atoll.context.statistics import Statistics, reset_stats as reset_stats, stats as stats
 from atoll.explaining import explain as explain
@@ -137,7 +137,7 @@ class _Config:
     ) -> AbstractContextManager[Settings]: ...
 
 config: _Config
-world: CurrentWorld
+world: World
 
 def from_local(block: Any, layout: Layout | None = None, *, comm: Any = None) -> atoll.ndarray: ...
 def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> atoll.ndarray: ...

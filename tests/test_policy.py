@@ -58,7 +58,7 @@ FOLDERS = {
     "profiling/": "what people read",
 }
 NAMES = {
-    "bits": "DIVIDE INVALID LENT NEGATIVE_POWER OVERFLOW PLACE SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
+    "bits": "ALONE DIVIDE INVALID LENT NEGATIVE_POWER OVERFLOW PLACE SETTLED UNDERFLOW _ALL _BITS _MASK _WRITABLE",
     "files: format, blocks, days": "FORMAT LARGEST _BLOCK _DAY _DIGEST _TURN _written",
     "LLVM's levels": "_BEST _QUICK",
     "the order of additions": "COLUMNS QUARTER STEPS STREAMS _DEPTH _SPARE",
@@ -70,12 +70,13 @@ NAMES = {
     "offsets in memory": "BITE HEADER LINE MOST_PARTICIPANTS SPIN TEAM",
     "microseconds": "SPIN_MICROSECONDS _LONGEST_SPIN",
     "pages and lines of the machine's memory": "ALIGNMENT _HUGE _LARGE _MAPPED _TINY _WAITING",
+    "the form of a message": "IN_FRONT",
     "a name": "_COMPARED _NONE",
     "bits, and what people read": "_LAST _MASK",
     "no number at all: infinity": "LOCAL",
     "a picture": "_MOST _SIDE",
     "references": "_HOLDERS",
-    "a table whose length ranks agree on": "_COUNTERS",
+    "tables whose length ranks agree on": "IN_FRONT _COUNTERS",
     "the sequence of random numbers": "BLOCK LEAP",
     "what people read": "_LONGEST _NAMES",
     "flags of the buffer protocol": "_FORMAT",

@@ -24,14 +24,14 @@ import os, sys, time, numpy, atoll as np
 from atoll import system
 assert not any(map(system.has, system.FACILITIES))
 rank = np.world.rank
-a = np.ones((600, 600))
+a = np.ones((1000, 1000))
 total = float((a + np.sin(a)).sum())
 with np.onesided(a) as g:
     g.accumulate((0, 0), 1)
     g.fence()
 m = numpy.lib.format.open_memmap if rank else None
 b = np.lib.format.open_memmap(sys.argv[1], "w+", float, (1000,))
-print(round(total / 360000, 3), a[0, 0], b.shape, np.config.threads > 0)
+print(round(total / 1000000, 3), a[0, 0], b.shape, np.config.threads > 0)
 if rank == 1: raise ValueError("mine")
 time.sleep(30)
 """

@@ -157,6 +157,9 @@ static PyObject *memory_for(PyObject *value) {
     return array;
 }
 
+/* Whether operands are too few to be timed both ways: smaller ones are views of large arrays. */
+static inline int is_below(Py_ssize_t size) { return size < limit && size < least; }
+
 /* Whether NumPy shall compute this operation at the call site that the program is at. */
 static int is_left(PyObject *operation, int first, int second, Py_ssize_t size) {
     if (!entered || among_ranks()) return 0;
@@ -259,7 +262,7 @@ static PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call) 
     if (!entered && slot != MATMUL) return NULL;
     Py_ssize_t size = 0;
     int first = type_of(a, &size), second = first == NOTHING ? NOTHING : type_of(b, &size);
-    if (second == NOTHING || size < limit) return NULL;
+    if (second == NOTHING || is_below(size)) return NULL;
     if (slot == MATMUL) {          /* NumPy computes it anyway */
         if (among_ranks() || first == NUMBER || second == NUMBER || !(np_of(a) || np_of(b))) return NULL;
     } else if (slot == POW) {      /* of which the square alone is entered */
@@ -282,7 +285,7 @@ static PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call) 
 static PyObject *eager_one(PyObject *a, int slot, unaryfunc call) {
     Py_ssize_t size = 0;
     int type = entered ? type_of(a, &size) : NOTHING;
-    if (type == NOTHING || size < limit || !is_left(slot_ufuncs[slot], type, NOTHING, size)) return NULL;
+    if (type == NOTHING || is_below(size) || !is_left(slot_ufuncs[slot], type, NOTHING, size)) return NULL;
     PyObject *x = memory_for(a);
     if (x == NULL) return NULL;
     PyObject *memory = memory_entered();
@@ -297,7 +300,7 @@ static PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call)
     if (!entered || Py_TYPE(a) != array_type || !(at || (value_of((Front *)a) != NULL && may_write((Front *)a)))) return NULL;
     Py_ssize_t size = 0;
     int first = type_of(a, &size), second = type_of(b, &size);
-    if (first == NOTHING || second == NOTHING || size < limit) return NULL;
+    if (first == NOTHING || second == NOTHING || is_below(size)) return NULL;
     if (!is_left(slot_ufuncs[slot], first, second, size)) return NULL;
     PyObject *y = memory_for(b), *x = y == NULL ? NULL : memory_for(a), *result = NULL;
     if (x != NULL && (at || may_write((Front *)a))) {  /* evaluating the other one may have used it */
@@ -319,7 +322,7 @@ static PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call)
 static PyObject *eager_compare(PyObject *a, PyObject *b, int slot, int relation) {
     Py_ssize_t size = 0;
     int first = entered ? type_of(a, &size) : NOTHING, second = first == NOTHING ? NOTHING : type_of(b, &size);
-    if (second == NOTHING || size < limit) return NULL;
+    if (second == NOTHING || is_below(size)) return NULL;
     if (!is_left(slot_ufuncs[slot], first, second, size)) return NULL;
     PyObject *x = memory_for(a), *y = x == NULL ? NULL : memory_for(b), *result = NULL;
     if (y != NULL) {
@@ -335,9 +338,15 @@ static PyObject *eager_compare(PyObject *a, PyObject *b, int slot, int relation)
 /* What an index selects of an array at hand: views, elements, and copies by small arrays of indices. */
 static PyObject *item_at_hand(PyObject *self, PyObject *key) {
     if (Py_TYPE(self) != array_type || !((Front *)self)->large) return NULL;
+    PyArrayObject *array = (PyArrayObject *)((Front *)self)->np;
+    char *element = element_at(array, key);
+    if (element != NULL) return PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
+    Selection where;
+    if (selected(array, key, &where) && !where.picks && !where.is_element)
+        return kept(array_of(&where, array, (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE), self);
     PyObject *index = index_of(key);
     if (index == NULL) return NULL;
-    PyObject *result = with_two(PyObject_GetItem, ((Front *)self)->np, index);
+    PyObject *result = with_two(PyObject_GetItem, (PyObject *)array, index);
     Py_DECREF(index);
     return kept(result, self);
 }
@@ -345,12 +354,19 @@ static PyObject *item_at_hand(PyObject *self, PyObject *key) {
 /* Whether a value in memory, or a number, was written into an array at hand; -1 with an error. */
 static int put_at_hand(PyObject *self, PyObject *key, PyObject *value) {
     if (Py_TYPE(self) != array_type || !((Front *)self)->large) return 0;
+    PyArrayObject *memory = (PyArrayObject *)((Front *)self)->np;
+    char *element = element_for(value, memory, key);
+    if (element != NULL && PyArray_FailUnlessWriteable(memory, "assignment destination") < 0) return -1;
+    if (element != NULL) return *(double *)element = PyFloat_AS_DOUBLE(value), 1;
     Py_ssize_t size = 0;
     if (type_of(value, &size) == NOTHING) return 0;
     PyObject *index = Py_TYPE(key) == array_type && type_of(key, &size) == NPY_BOOL ? memory_for(key) : index_of(key);
     if (index == NULL) return PyErr_Occurred() ? -1 : 0;
     PyObject *array = Py_NewRef(((Front *)self)->np), *given = memory_for(value);
-    int status = given == NULL ? -1 : PyObject_SetItem(array, index, given);
+    Selection where;
+    int status = given == NULL ? -1 : 0, is_region = given != NULL && selected((PyArrayObject *)array, key, &where) && !where.picks;
+    if (is_region) status = PyArray_FailUnlessWriteable((PyArrayObject *)array, "assignment destination");
+    if (status == 0 && !(is_region && put_selected(&where, (PyArrayObject *)array, given))) status = PyObject_SetItem(array, index, given);
     Py_DECREF(array);
     Py_XDECREF(given);
     Py_DECREF(index);
@@ -397,7 +413,7 @@ static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_
             types[1] = dtype->type_num;
             Py_DECREF(dtype);
         }
-        if (size < limit || !is_left(operation, types[0], types[1], size)) return NULL;
+        if (is_below(size) || !is_left(operation, types[0], types[1], size)) return NULL;
     }
     return kept(computed(original, args, count, keywords), views ? args[0] : NULL);
 }
@@ -409,7 +425,7 @@ static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t 
     if (!entered || count > 2) return NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = type_of(args[k], &size)) == NOTHING) return NULL;
-    if (size < limit || !is_left(ufunc, types[0], types[1], size)) return NULL;
+    if (is_below(size) || !is_left(ufunc, types[0], types[1], size)) return NULL;
     return kept(computed(ufunc, args, count, NULL), NULL);
 }
 

@@ -13,11 +13,12 @@ static inline size_t place_of(PyObject *node) { return ((size_t)node >> 4) * 0x9
  * ranks. */
 long weigh(PyObject *root, long most) {
     PyObject *near[SEEN], *small[4 * SEEN], **seen = near, **table = small;
-    size_t size = 4 * SEEN;
+    double weight = weight_of(root);
+    size_t size = 64;
     long count = 1;
+    if (weight >= 0 && weight < most) most = (long)weight + 1;  /* which counts shared operands again and again */
+    while (size < 2 * ((size_t)most + 2)) size *= 2;
     if (most >= SEEN) {
-        for (; size < 4 * ((size_t)most + 1); size *= 2)
-            ;
         seen = PyMem_Malloc((size + most + 2) * sizeof *seen);
         if (seen == NULL) return -1;
         table = seen + most + 2;

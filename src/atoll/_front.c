@@ -212,7 +212,7 @@ static const struct {
     {ADD, "add"}, {SUB, "subtract"}, {MUL, "multiply"}, {DIV, "true_divide"}, {FLOORDIV, "floor_divide"}, {MOD, "remainder"},
     {AND, "bitwise_and"}, {OR, "bitwise_or"}, {XOR, "bitwise_xor"}, {LSHIFT, "left_shift"}, {RSHIFT, "right_shift"},
     {NEG, "negative"}, {POS, "positive"}, {ABS, "absolute"}, {INVERT, "invert"}, {LT, "less"}, {LE, "less_equal"}, {EQ, "equal"},
-    {NE, "not_equal"}, {GT, "greater"}, {GE, "greater_equal"}};
+    {NE, "not_equal"}, {GT, "greater"}, {GE, "greater_equal"}, {MATMUL, "matmul"}};
 
 static int look_up_operators(void) {
     PyObject *numpy = PyImport_ImportModule("numpy");

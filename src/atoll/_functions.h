@@ -22,7 +22,7 @@ enum { COPIED = 2 };               /* the way of a function that copies: lazy.re
 typedef struct Function {
     PyObject_HEAD
     vectorcallfunc call;
-    PyObject *original, *python, *known, *dict, *weak, *fold;
+    PyObject *original, *direct, *python, *known, *dict, *weak, *fold;  /* `direct` asks no argument for a protocol */
     int kind, way;
     Loops loops;
     Named named;
@@ -212,6 +212,18 @@ static int is_shared(PyObject *const *given, Py_ssize_t n) {
     return are_several;
 }
 
+/* Whether the result for these arguments may be large: as one of them, or as a product of matrices. */
+static int may_make_large(PyObject *const *given, Py_ssize_t n) {
+    double product = 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyArrayObject *array = (PyArrayObject *)given[k];
+        if (!PyArray_CheckExact(array)) continue;
+        if (PyArray_SIZE(array) >= limit) return 1;
+        if (PyArray_NDIM(array) > 1) product *= PyArray_SIZE(array);
+    }
+    return product >= limit;
+}
+
 /* The memory of an array that NumPy folds at once; a new reference, or NULL. */
 static PyObject *to_fold(PyObject *value) {
     PyObject *array = ((Front *)value)->large ? Py_NewRef(np_of(value)) : in_memory(value);
@@ -297,8 +309,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred()) {
-            PyObject *memory = drawn >= limit || is_large || (large && arrays & SHOWN) ? memory_entered() : NULL;
-            result = PyObject_Vectorcall(function->original, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+            PyObject *memory = drawn >= limit || is_large || (large && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
+            result = PyObject_Vectorcall(function->direct, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
             memory_left(memory);
         }
         if (writes) end_writing((PyArrayObject *)given[target], was);
@@ -343,6 +355,14 @@ static PyObject *bound(PyObject *self, PyObject *object, PyObject *type) {
     return PyMethod_New(self, object);
 }
 
+/* What NumPy calls where no argument has a protocol: of arrays of NumPy's, numbers and words none has. */
+static PyObject *direct_of(PyObject *original) {
+    PyObject *direct = NULL;
+    if (strstr(Py_TYPE(original)->tp_name, "_ArrayFunctionDispatcher") != NULL) direct = PyObject_GetAttrString(original, "_implementation");
+    PyErr_Clear();
+    return direct != NULL && PyCallable_Check(direct) ? direct : Py_NewRef(original);
+}
+
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *options) {
     PyObject *original, *python;
     int kind = 0;
@@ -354,6 +374,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *opti
     if ((self->next = functions) != NULL) functions->former = self;
     functions = self;
     self->original = Py_NewRef(original);
+    self->direct = direct_of(original);
     self->python = Py_NewRef(python);
     self->kind = kind;
     look_up(&self->loops, original);
@@ -363,6 +384,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *opti
 static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Function *function = (Function *)self;
     Py_VISIT(function->original);
+    Py_VISIT(function->direct);
     Py_VISIT(function->python);
     Py_VISIT(function->known);
     Py_VISIT(function->fold);
@@ -373,6 +395,7 @@ static int function_traverse(PyObject *self, visitproc visit, void *arg) {
 static int function_clear(PyObject *self) {
     Function *function = (Function *)self;
     Py_CLEAR(function->original);
+    Py_CLEAR(function->direct);
     Py_CLEAR(function->python);
     Py_CLEAR(function->known);
     Py_CLEAR(function->fold);

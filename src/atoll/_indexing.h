@@ -158,6 +158,29 @@ static int selected(PyArrayObject *array, PyObject *key, Selection *to) {
     return 1;
 }
 
+/* The element at one integer for each axis; NULL for any other index. */
+static inline char *element_at(PyArrayObject *array, PyObject *key) {
+    int is_tuple = PyTuple_CheckExact(key), axes = PyArray_NDIM(array);
+    if (!is_tuple && !PyLong_CheckExact(key)) return NULL;
+    if (axes != (is_tuple ? PyTuple_GET_SIZE(key) : 1)) return NULL;
+    char *data = PyArray_BYTES(array);
+    for (int axis = 0; axis < axes; axis++) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(key, axis) : key;
+        if (!PyLong_CheckExact(item)) return NULL;
+        Py_ssize_t index = PyLong_AsSsize_t(item), extent = PyArray_DIM(array, axis);
+        if (index == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+        if (index < 0) index += extent;
+        if (index < 0 || index >= extent) return NULL;
+        data += index * PyArray_STRIDE(array, axis);
+    }
+    return data;
+}
+
+/* The element that takes a number of floating point without any conversion, at one integer for each axis; else NULL. */
+static inline char *element_for(PyObject *number, PyArrayObject *array, PyObject *key) {
+    return PyFloat_Check(number) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(array) ? element_at(array, key) : NULL;
+}
+
 static inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
     return PyArray_Scalar(where->data, PyArray_DESCR(array), (PyObject *)array);
 }
@@ -188,7 +211,10 @@ static PyObject *get_in_memory(PyObject *self, PyObject *key) {
     Selection where;
     PyObject *result = NULL, *index;
     Front *front = (Front *)self;
-    if (selected(array, key, &where)) {
+    char *element = element_at(array, key);
+    if (element != NULL) {
+        result = PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
+    } else if (selected(array, key, &where)) {
         if (where.is_element) {
             result = element_of(&where, array);
         } else if (!where.picks) {
@@ -212,17 +238,93 @@ static PyObject *assigned(PyObject *value, PyArrayObject *array) {
     return given;
 }
 
-/* Whether an element took a number without any conversion; where it is of another kind NumPy assigns. */
-static inline int put_element(const Selection *where, PyArrayObject *array, PyObject *number) {
-    if (!PyFloat_Check(number) || PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISBEHAVED(array)) return 0;
-    *(double *)where->data = PyFloat_AS_DOUBLE(number);
+/* The steps of an array's axes behind those of a region, which it is broadcast to; 0 where it has another shape. */
+static int steps_of(PyArrayObject *given, const Selection *where, npy_intp *steps) {
+    int missing = where->axes - PyArray_NDIM(given);
+    if (missing < 0) return 0;
+    for (int axis = 0; axis < where->axes; axis++) {
+        npy_intp extent = axis < missing ? 1 : PyArray_DIM(given, axis - missing);
+        if (extent != 1 && extent != where->shape[axis]) return 0;
+        steps[axis] = extent == 1 ? 0 : PyArray_STRIDE(given, axis - missing);
+    }
     return 1;
 }
 
-/* Whether elements of an array in memory were written; -1 with an error. */
+/* The bytes from the first to the last element along some axes. */
+static void reach_of(char **low, char **high, int axes, const npy_intp *shape, const npy_intp *steps) {
+    for (int axis = 0; axis < axes; axis++) *(steps[axis] < 0 ? low : high) += (shape[axis] - 1) * steps[axis];
+}
+
+/* Rows of elements of one type; a number has no steps. */
+#define COPY_ROW(TYPE)                                                                           \
+    case sizeof(TYPE):                                                                           \
+        if (from_step) {                                                                         \
+            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = *(TYPE *)(from + k * from_step); \
+        } else {                                                                                 \
+            TYPE value = *(TYPE *)from;                                                          \
+            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = value;                \
+        }                                                                                        \
+        break;
+
+static void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size) {
+    npy_intp n = axes ? shape[0] : 1, to_step = axes ? to_steps[0] : size, from_step = axes ? from_steps[0] : size;
+    if (axes > 1) {
+        for (; n--; to += to_step, from += from_step) copy_axes(to, from, axes - 1, shape + 1, to_steps + 1, from_steps + 1, size);
+        return;
+    }
+    if (to_step == size && (from_step == size || (from_step == 0 && n > 64))) {
+        npy_intp done = from_step ? n : 1;
+        memcpy(to, from, done * size);
+        for (; done < n; done *= 2) memcpy(to + done * size, to, (done < n - done ? done : n - done) * size);
+        return;
+    }
+    switch (size) {
+        COPY_ROW(npy_uint8)
+        COPY_ROW(npy_uint16)
+        COPY_ROW(npy_uint32)
+        COPY_ROW(npy_uint64)
+        default:
+            for (; n--; to += to_step, from += from_step) memcpy(to, from, size);
+    }
+}
+
+enum { MOST_PUT = 4096 };          /* elements of a region that are put here; NumPy lets other threads run meanwhile */
+
+/* Whether elements of an array took a number, or those of an array of the same type, without any conversion; else NumPy assigns. */
+static int put_selected(const Selection *where, PyArrayObject *array, PyObject *given) {
+    int type = PyArray_TYPE(array);
+    npy_intp steps[NPY_MAXDIMS] = {0}, size = PyArray_ITEMSIZE(array);
+    npy_cdouble number;
+    if (where->size == 0 || where->size > MOST_PUT || !PyArray_ISBEHAVED(array)) return 0;
+    if (!PyArray_CheckExact(given)) {
+        if (!number_in(given, type, (char *)&number)) return 0;
+        copy_axes(where->data, (char *)&number, where->axes, where->shape, where->strides, steps, size);
+        return 1;
+    }
+    PyArrayObject *from = (PyArrayObject *)given;
+    if (PyArray_TYPE(from) != type || !is_kept(from) || !PyArray_ISNBO(PyArray_DESCR(array)->byteorder)) return 0;
+    if (!steps_of(from, where, steps)) return 0;
+    char *low = where->data, *high = where->data, *first = PyArray_BYTES(from), *last = first;
+    int is_same = first == low;
+    for (int axis = 0; axis < where->axes; axis++) is_same &= where->shape[axis] == 1 || steps[axis] == where->strides[axis];
+    if (is_same) return 1;  /* as Python ends `a[key] += x` */
+    reach_of(&low, &high, where->axes, where->shape, where->strides);
+    reach_of(&first, &last, where->axes, where->shape, steps);
+    if (low < last + size && first < high + size) {
+        npy_intp step = where->axes == 1 && steps[0] == where->strides[0] ? (steps[0] < 0 ? -steps[0] : steps[0]) : 0;
+        npy_intp between = step ? (PyArray_BYTES(from) - where->data) % step : 0;  /* as of two columns of a matrix */
+        if (between < 0) between += step;
+        if (between < size || step - between < size) return 0;
+    }
+    copy_axes(where->data, PyArray_BYTES(from), where->axes, where->shape, where->strides, steps, size);
+    return 1;
+}
+
+/* Whether elements of an array in memory were written: a few, or as many as NumPy has computed; -1 with an error. */
 static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     PyArrayObject *array = in_memory_for(self, key);
     if (array == NULL) return PyErr_Occurred() ? -1 : 0;
+    PyObject *computed = Py_TYPE(value) == array_type && ((Front *)value)->large ? np_of(value) : NULL;
     PyObject *given = NULL, *index = NULL;
     Selection where;
     int status = 0;
@@ -234,15 +336,20 @@ static int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
         else status = write_on_ranks((Front *)self, (PyArrayObject *)region, given);
         Py_XDECREF(region);
     }
-    if (may_write((Front *)self) && selected(array, key, &where) &&
-        (where.picks ? may_pick(where.size) : is_few((Front *)self, where.size)) && (given = assigned(value, array)) != NULL)
-        index = index_of(key);
-    if (index != NULL) {
+    char *element = may_write((Front *)self) ? element_for(value, array, key) : NULL;
+    if (element != NULL) {
         int was = begin_writing((Front *)self, array);
-        if (where.is_element && put_element(&where, array, given)) status = 1;
-        else status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;
+        *(double *)element = PyFloat_AS_DOUBLE(value);
         end_writing(array, was);
-        Py_DECREF(index);
+        status = 1;
+    } else if (may_write((Front *)self) && selected(array, key, &where) &&
+        (where.picks ? may_pick(where.size) : computed != NULL || is_few((Front *)self, where.size)) &&
+        (given = computed != NULL ? Py_NewRef(computed) : assigned(value, array)) != NULL) {
+        int was = begin_writing((Front *)self, array);
+        if (!where.picks && put_selected(&where, array, given)) status = 1;
+        else if ((index = index_of(key)) != NULL) status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;
+        end_writing(array, was);
+        Py_XDECREF(index);
     }
     Py_XDECREF(given);
     Py_DECREF(array);
@@ -294,6 +401,8 @@ static PyObject *item_of(PyObject *self, PyObject *key) {
         return result;
     }
     Selection where;
+    char *element = PyArray_DESCR(array)->type_num < NPY_OBJECT ? element_at(array, key) : NULL;
+    if (element != NULL) return PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
     if (PyArray_DESCR(array)->type_num < NPY_OBJECT && selected(array, key, &where) && !where.picks) {
         PyObject *result = where.is_element ? element_of(&where, array)
                                             : array_of(&where, array, (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
@@ -320,7 +429,18 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     int stored = awake ? medium_store(self, key, value) : 0;
     if (stored) return stored < 0 ? -1 : 0;
     PyArrayObject *array = (PyArrayObject *)plain(self);
+    char *element = array == NULL ? NULL : element_for(value, array, key);
+    if (element != NULL) {
+        if (PyArray_FailUnlessWriteable(array, "assignment destination") < 0) return -1;
+        *(double *)element = PyFloat_AS_DOUBLE(value);
+        return 0;
+    }
     PyObject *given = array == NULL ? NULL : assigned(value, array), *index = NULL;
+    Selection where;
+    if (given != NULL && selected(array, key, &where) && !where.picks) {
+        if (PyArray_FailUnlessWriteable(array, "assignment destination") < 0) return Py_DECREF(given), -1;
+        if (put_selected(&where, array, given)) return Py_DECREF(given), 0;
+    }
     if (given != NULL) index = index_of(key);
     if (index != NULL) {
         Py_INCREF(array);
@@ -334,8 +454,8 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     int set = array == NULL && !PyErr_Occurred() ? put_at_hand(self, key, value) : 0;
     if (!set && !PyErr_Occurred() && np_of(self) != NULL) set = put_picked(self, key, value);
     PyObject *large[2] = {self, value};
-    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 2)) set = set_in_memory(self, key, value);
-    if (!set && array == NULL && !PyErr_Occurred()) set = record_store(self, key, value);
+    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 1)) set = set_in_memory(self, key, value);
+    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 2)) set = record_store(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred()) set = put_picked(self, key, value);
     if (set > 0) return 0;
     if (PyErr_Occurred()) return -1;

@@ -8,6 +8,8 @@
 #include <numpy/arrayscalars.h>
 
 enum { DEEP = 4, SHORT = 64 };     /* axes that are looped over; NumPy is quicker from row to row where these are short */
+enum { MOST_PRODUCTS = 1 << 18 };  /* of numbers, in a product of matrices: NumPy lets other threads run meanwhile */
+enum { FLAGS = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID };
 static const int types[KINDS] = {NPY_DOUBLE, NPY_LONG, NPY_FLOAT, NPY_BOOL, NPY_CDOUBLE, NPY_UBYTE};
 PyObject *settled;
 static npy_cdouble scratch[2048];  /* what is written in place comes from here: flags may be raised */
@@ -22,7 +24,9 @@ void look_up(Loops *to, PyObject *object) {
     memset(to, 0, sizeof *to);
     if (Py_TYPE(object) != &PyUFunc_Type) return;
     PyUFuncObject *ufunc = (PyUFuncObject *)object;
-    if (ufunc->nout != 1 || ufunc->nin > 2 || ufunc->core_enabled || ufunc->functions == NULL) return;
+    if (ufunc->nout != 1 || ufunc->nin > 2 || ufunc->functions == NULL) return;
+    to->is_product = ufunc->core_enabled && strcmp(ufunc->name, "matmul") == 0;
+    if (ufunc->core_enabled && !to->is_product) return;
     to->operands = ufunc->nin;
     PyObject *name = PyUnicode_FromString(ufunc->name);
     to->is_settled = name != NULL && PySet_Contains(settled, name) > 0;
@@ -50,12 +54,26 @@ static inline int number_as(PyObject *number, int kind, char *to) {
         *(long *)to = PyArrayScalar_VAL(number, Long);
         return 1;
     }
+    if (kind == 3 && (PyBool_Check(number) || PyArray_IsScalar(number, Bool))) {
+        *(npy_bool *)to = number == Py_True || (number != Py_False && PyArrayScalar_VAL(number, Bool));
+        return 1;
+    }
     if (kind > 1 || !PyLong_CheckExact(number)) return 0;
     long whole = PyLong_AsLongAndOverflow(number, &overflow);
     if (overflow) return 0;
     if (kind == 1) *(long *)to = whole;
     else *(double *)to = (double)whole;
     return kind == 1 || ((long long)whole >= -(1LL << 53) && (long long)whole <= 1LL << 53);
+}
+
+int number_in(PyObject *number, int type, char *to) {
+    int kind = kind_of(type);
+    if (type == NPY_CDOUBLE && (PyComplex_Check(number) || PyFloat_Check(number))) {
+        Py_complex value = PyComplex_AsCComplex(number);
+        memcpy(to, &value, sizeof value);
+        return 1;
+    }
+    return kind >= 0 && number_as(number, kind, to);
 }
 
 /* Axes that are looped over: the steps of the operands, and of the result behind them. */
@@ -137,7 +155,35 @@ static inline int next_row(const Nest *nest, int arrays, npy_intp *at, char **da
     return 0;
 }
 
+/* The product of vectors and matrices, for which the loop is given what NumPy gives it: an axis of one element has no step. */
+static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
+    PyArrayObject *first = (PyArrayObject *)x, *second = (PyArrayObject *)y;
+    if (!PyArray_CheckExact(x) || y == NULL || !PyArray_CheckExact(y)) return NULL;
+    int rows = PyArray_NDIM(first) == 2, columns = PyArray_NDIM(second) == 2, kind = kind_of(PyArray_TYPE(first));
+    if (kind < 0 || of->call[kind] == NULL || PyArray_TYPE(second) != types[kind] || of->type[kind] != types[kind]) return NULL;
+    if (!(rows || PyArray_NDIM(first) == 1) || !(columns || PyArray_NDIM(second) == 1)) return NULL;
+    if (!PyArray_ISBEHAVED_RO(first) || !PyArray_ISBEHAVED_RO(second)) return NULL;
+    npy_intp m = rows ? PyArray_DIM(first, 0) : 1, n = PyArray_DIM(first, rows), p = columns ? PyArray_DIM(second, 1) : 1;
+    if (PyArray_DIM(second, 0) != n || m * p >= limit || m * p == 0 || n == 0 || n > MOST_PRODUCTS / (m * p)) return NULL;
+    npy_intp shape[2] = {rows ? m : p, p}, dimensions[4] = {1, m, n, p}, size = PyArray_ITEMSIZE(first);
+    npy_intp steps[9] = {0, 0, 0,
+                         m == 1 ? 0 : PyArray_STRIDE(first, 0), n == 1 ? 0 : PyArray_STRIDE(first, rows),
+                         n == 1 ? 0 : PyArray_STRIDE(second, 0), p == 1 ? 0 : PyArray_STRIDE(second, 1),
+                         m == 1 ? 0 : p * size, p == 1 ? 0 : size};
+    PyObject *result = PyArray_SimpleNew(rows + columns, shape, types[kind]);
+    if (result == NULL) return NULL;
+    char *data[3] = {PyArray_BYTES(first), PyArray_BYTES(second), PyArray_BYTES((PyArrayObject *)result)};
+    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
+    of->call[kind](data, dimensions, steps, of->data[kind]);
+    if (PyErr_Occurred() || fetestexcept(FLAGS)) {
+        PyErr_Clear();
+        Py_CLEAR(result);
+    }
+    return result == NULL ? NULL : PyArray_Return((PyArrayObject *)result);
+}
+
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into) {
+    if (of->is_product) return into == NULL ? product(of, x, y) : NULL;
     PyObject *operands[2] = {x, y};
     PyArrayObject *first = (PyArrayObject *)(PyArray_CheckExact(x) ? x : y);
     int n = of->operands, kind;
@@ -178,15 +224,15 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into
         if (result == NULL) return NULL;
         data[n] = PyArray_BYTES((PyArrayObject *)result);
     }
-    const int flags = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID, inner = nest.axes - 1;
-    if (fetestexcept(flags)) feclearexcept(flags);
+    const int inner = nest.axes - 1;
+    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
     do {  /* a loop may move the pointers that it is given */
         char *row[3] = {data[0], data[1], data[2]};
         npy_intp length = nest.shape[inner], steps[3] = {nest.steps[inner][0], nest.steps[inner][1], nest.steps[inner][2]};
         of->call[kind](row, &length, steps, of->data[kind]);
     } while (inner && next_row(&nest, n + 1, rows, data));
     int failed = PyErr_Occurred() != NULL;
-    if (failed || fetestexcept(flags)) {
+    if (failed || fetestexcept(FLAGS)) {
         if (failed) PyErr_Clear();
         if (into == NULL) Py_DECREF(result);
         return NULL;

@@ -11,6 +11,7 @@ typedef struct {
     PyUFuncGenericFunction call[KINDS];
     void *data[KINDS];
     int type[KINDS], operands;     /* of the result; how many there are */
+    int is_product;                /* of matrices */
     int is_settled;                /* every bit follows from the operands, wherever they lie */
 } Loops;
 extern PyObject *settled;          /* a frozenset: the names of ufuncs of which that is true, but for complex numbers */
@@ -21,6 +22,9 @@ void look_up(Loops *to, PyObject *ufunc);
 
 /* What the loop makes of operands, as a new array or `into` the first; NULL without an error where NumPy is called. */
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into);
+
+/* Whether a number was written as an element of this type, without any conversion but of whole numbers that floating point has. */
+int number_in(PyObject *number, int type, char *to);
 
 #pragma GCC visibility pop
 #endif

@@ -60,7 +60,7 @@ int among_ranks(void) {
  * be there on some only, this is as where it is pending: see lazy.making.present. */
 static inline int is_few(Front *front, Py_ssize_t size) {
     if (front->tried) return size < least;
-    if (among_ranks()) return size <= shortest && size < small_now();
+    if (among_ranks() && size >= small_now()) return 0;
     return size < limit && (size <= shortest || size <= whole_of(front) / PART);
 }
 

@@ -103,6 +103,16 @@ static void end_of_box(PyObject *box) {
     Py_TRASHCAN_END
 }
 
+/* ---- call sites: those met lately are kept, and the numbers by which context.call_sites knows them */
+
+enum { SITES = 1 << 10 };
+static struct {
+    PyObject *site, *number;       /* a code object with an instruction; NULL until it is asked for */
+    int instruction;
+} sites[SITES];
+
+static inline size_t place_of_site(void *code, int instruction) { return ((size_t)code / 16 * 31 + instruction / 2) & (SITES - 1); }
+
 /* The line of the user's program that is at work, as a call site; NULL with an error. */
 PyObject *site_here(void) {
     PyFrameObject *frame = PyEval_GetFrame();
@@ -114,12 +124,44 @@ PyObject *site_here(void) {
         Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
     if (code != latest) {
         site = PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);
-    } else if ((site = PyTuple_New(2)) != NULL) {
-        PyTuple_SET_ITEM(site, 0, Py_NewRef(code));
-        PyTuple_SET_ITEM(site, 1, PyLong_FromLong(PyFrame_GetLasti(frame)));
+        Py_DECREF(code);
+        return site;
     }
-    Py_DECREF(code);
+    int instruction = PyFrame_GetLasti(frame);
+    size_t place = place_of_site(code, instruction);
+    site = sites[place].site;
+    if (site != NULL && PyTuple_GET_ITEM(site, 0) == (PyObject *)code && sites[place].instruction == instruction) {
+        Py_DECREF(code);
+        return Py_NewRef(site);
+    }
+    site = Py_BuildValue("Ni", code, instruction);
+    if (site == NULL) return NULL;
+    Py_CLEAR(sites[place].number);
+    sites[place].instruction = instruction;
+    Py_XSETREF(sites[place].site, Py_NewRef(site));
     return site;
+}
+
+static PyObject *computed_number(PyObject *site) {
+    PyObject *address = PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0));
+    PyObject *known = address == NULL ? NULL : PyDict_GetItem(objects[NUMBERED], address);
+    Py_XDECREF(address);
+    if (known == NULL || PyTuple_GET_ITEM(known, 0) != PyTuple_GET_ITEM(site, 0)) return NULL;
+    PyObject *place = PyTuple_GET_ITEM(site, 1);
+    int later = PySet_Contains(PyTuple_GET_ITEM(known, 2), place);
+    PyObject *moved = later > 0 ? PyLong_FromLong(PyLong_AsLong(place) + 4) : Py_NewRef(place);
+    PyObject *number = moved == NULL ? NULL : PyNumber_Add(PyTuple_GET_ITEM(known, 1), moved);
+    Py_XDECREF(moved);
+    return number;
+}
+
+/* The number of a call site, as context.call_sites counts; a new reference; NULL where Python has to say. */
+PyObject *number_of(PyObject *site) {
+    if (site == Py_None) return NULL;
+    size_t place = place_of_site(PyTuple_GET_ITEM(site, 0), (int)PyLong_AsLong(PyTuple_GET_ITEM(site, 1)));
+    if (sites[place].site != site) return computed_number(site);
+    if (sites[place].number == NULL) sites[place].number = computed_number(site);
+    return Py_XNewRef(sites[place].number);
 }
 
 /* A node of a form, none of whose operands lies on ranks: what graph.node.node_of makes. Steals `args` and `site`. */
@@ -219,29 +261,22 @@ int is_free(PyObject *box) {
     return free;
 }
 
+/* What the nodes of a view have in common, borrowed; NULL with an error. */
+static PyObject *through_of(PyObject *view) {
+    if (field(view, FORM_THROUGH) != Py_None) return field(view, FORM_THROUGH);
+    PyObject *through = PyObject_CallOneArg(objects[THROUGH_FOR], view);
+    Py_XDECREF(through);
+    return through == NULL ? NULL : field(view, FORM_THROUGH);
+}
+
 /* The value of an array as a node, which reads the view where it is one; a new reference. */
 static PyObject *node_of(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(field(box, BOX_NODE));
-    PyObject *through = field(geometry, FORM_THROUGH), *args = through == Py_None ? NULL : PyTuple_New(1);
+    PyObject *through = through_of(geometry), *args = through == NULL ? NULL : PyTuple_New(1);
     if (args == NULL) return NULL;
     PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
     return new_node(field(through, THROUGH_READ), args, Py_NewRef(Py_None));
-}
-
-/* The number of a call site, as context.call_sites counts; a new reference; NULL where Python has to say. */
-PyObject *number_of(PyObject *site) {
-    if (site == Py_None) return NULL;
-    PyObject *address = PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0));
-    PyObject *known = address == NULL ? NULL : PyDict_GetItem(objects[NUMBERED], address);
-    Py_XDECREF(address);
-    if (known == NULL || PyTuple_GET_ITEM(known, 0) != PyTuple_GET_ITEM(site, 0)) return NULL;
-    PyObject *place = PyTuple_GET_ITEM(site, 1);
-    int later = PySet_Contains(PyTuple_GET_ITEM(known, 2), place);
-    PyObject *moved = later > 0 ? PyLong_FromLong(PyLong_AsLong(place) + 4) : Py_NewRef(place);
-    PyObject *number = moved == NULL ? NULL : PyNumber_Add(PyTuple_GET_ITEM(known, 1), moved);
-    Py_XDECREF(moved);
-    return number;
 }
 
 /* A number that was computed, of NumPy's class for its dtype. */
@@ -720,7 +755,7 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
         node = Py_NewRef(value);
     } else {
         if (region == NULL) return 0;
-        PyObject *args = PyTuple_New(2), *through = field(region, FORM_THROUGH);
+        PyObject *through = through_of(region), *args = through == NULL ? NULL : PyTuple_New(2);
         if (args == NULL) return -1;
         PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
         PyTuple_SET_ITEM(args, 1, Py_NewRef(value));
@@ -773,8 +808,8 @@ static int may_write(PyObject *array) {
 
 /* Whether a loop of ours may write into a part of an array. */
 static int is_region(PyObject *region) {
-    return field(region, FORM_IS_BASE) != Py_True && field(region, FORM_OVERLAPPING) != Py_True &&
-           field(region, FORM_THROUGH) != Py_None && size_of(region) && is_native(field(region, FORM_DTYPE));
+    return field(region, FORM_IS_BASE) != Py_True && field(region, FORM_OVERLAPPING) != Py_True && size_of(region) &&
+           is_native(field(region, FORM_DTYPE));
 }
 
 /* Write an array of the region's shape and dtype into it; as `write_into`. */

@@ -7,6 +7,7 @@ way of its own there is NumPy's, run on the data.
 from __future__ import annotations
 
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from functools import partial
 from operator import getitem
@@ -52,8 +53,11 @@ from .ops.elementwise import FAST_SCALARS
 _Array = np.ndarray
 
 
-class ndarray(Operators, Distributed):
-    """An array whose value is computed when the program needs it."""
+class ndarray(Operators, Distributed, metaclass=ABCMeta):
+    """An array whose value is computed when the program needs it.
+
+    Arrays of NumPy's, which libraries give a program, are instances of it, too, for ``isinstance`` and ``issubclass`` alone.
+    """
 
     __slots__ = ()
 
@@ -581,6 +585,7 @@ adopt(
 )
 recorder.install()
 recorder.enter(vars(ndarray))
+ndarray.register(np.ndarray)
 
 OWN = (
     "access", "exchange_halos", "layout", "local", "local_padded", "owns", "redistribute", "tagged", "to_numpy", "world",

@@ -37,7 +37,7 @@ def available_cores() -> int:
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Settings:
     """One complete set of settings. ``None`` for ``threads`` means: all available cores; for ``everywhere``:
-    eight times ``small``; for ``ranks_per_node``: as the hosts tell."""
+    32 times ``small``; for ``ranks_per_node``: as the hosts tell."""
 
     threads: int | None = None
     small: int = policy.limits.small
@@ -233,6 +233,11 @@ class Config:
         return (
             settings.small * policy.limits.everywhere if said is None else max(said, settings.small)
         )
+
+    @property
+    def results(self) -> int:
+        """Elements up to which every rank has all of a result that arrays on ranks have; no fewer than are small."""
+        return max(self.small, self.everywhere // policy.limits.results)
 
     @property
     def threads(self) -> int:

@@ -36,10 +36,15 @@ class Limits:
     """Arrays of fewer than ``small`` elements, though at least so many, are recorded by loops that are quicker so (``plan``)."""
     unexplored: float = 2.5e8
     """... once the program has spent so many nanoseconds on such arrays: compiling takes about as long (``plan``)."""
-    everywhere: int = 8
-    """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``)."""
+    everywhere: int = 32
+    """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``: a step at the call
+    takes 0.2 to 0.5 ms of each rank)."""
+    results: int = 8
+    """... and results that arrays on ranks have up to one part in so many of that, since their elements travel to all (``message``)."""
     short: int = 4096
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
+    part: int = 8
+    """... and a view of fewer than ``small`` that is at most one part in so many of its array (``plan``)."""
     filled: int = 1 << 22
     """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``)."""
     brought: int = 1 << 18
@@ -120,6 +125,8 @@ class Limits:
     """... of which a chunk then has up to so many in each array (``sweeps``: 6.4 ms with 2**13, 4.5 with 2**17)."""
     node_shared: int = 1 << 22
     """Whole arrays of so many bytes are brought together in memory that the ranks of a node share (``message``: that takes four small ones)."""
+    node_messages: int = 1 << 26
+    """A rank's repeated messages to another one of its node take up to so much memory, which is backed where it is used (by definition: memory)."""
     cached: int = 1 << 21
     """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
     cached_bytes: int = 100

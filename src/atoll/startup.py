@@ -34,6 +34,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
@@ -162,8 +163,10 @@ class Ender:
             self.record({"kind": report.kind, "code": report.code, "text": report.text})
         else:
             tell_terminal(self.rank, self.size, report)
-        if not at_exit:
-            run_exit_functions()
+        if not at_exit:  # an abort would skip what ``atexit`` holds
+            import atexit
+
+            atexit._run_exitfuncs()
         flush()
         time.sleep(max(0.0, started + PAUSE - time.monotonic()))
         abort(report.code)
@@ -320,21 +323,10 @@ def flush() -> None:
     import ctypes
 
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with suppress(OSError, ValueError, AttributeError):
             stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue
-    try:
+    with suppress(OSError, AttributeError):
         ctypes.CDLL(None).fflush(None)
-    except (OSError, AttributeError):
-        return
-
-
-def run_exit_functions() -> None:
-    """Run what ``atexit`` holds now: an abort would skip it. The watch limits its time."""
-    import atexit
-
-    atexit._run_exitfuncs()
 
 
 def watch_over(seconds: float, code: int) -> None:
@@ -343,10 +335,8 @@ def watch_over(seconds: float, code: int) -> None:
 
     timer = threading.Timer(seconds, abort, [code])
     timer.daemon = True
-    try:
+    with suppress(RuntimeError):  # no more threads at this point of the shutdown
         timer.start()
-    except RuntimeError:  # no more threads at this point of the shutdown
-        return
 
 
 def abort(code: int) -> None:
@@ -366,20 +356,15 @@ def abort(code: int) -> None:
 
 def silence() -> None:
     """Discard what is written to standard error from now on."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-    except OSError:
-        return
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def ask_hydra_to_abort(code: int) -> None:
     """Send ``abort`` in Hydra's protocol, if the launcher is Hydra, and wait for the end."""
-    try:
+    with suppress(KeyError, ValueError, OSError):
         os.write(int(os.environ["PMI_FD"]), f"cmd=abort exitcode={code}\n".encode())
-    except (KeyError, ValueError, OSError):
-        return
-    time.sleep(1.0)
+        time.sleep(1.0)
 
 
 def watch_exceptions(ender: Ender) -> None:
@@ -449,11 +434,7 @@ def watch_bare_exits(ender: Ender) -> None:
             ender.left(status, sys._getframe(1))
         original(status)
 
-    _exit.__doc__ = original.__doc__
-    os._exit = _exit
-    script = vars(sys.modules.get("__main__", sys))
-    for name in [name for name, value in script.items() if value is original]:
-        script[name] = _exit  # from os import _exit
+    replace(os, original, _exit)
 
 
 def raise_exits_in_python() -> None:
@@ -463,11 +444,16 @@ def raise_exits_in_python() -> None:
     def exit(status: Any = None, /) -> NoReturn:
         raise SystemExit(status)
 
-    exit.__doc__ = original.__doc__
-    sys.exit = exit
+    replace(sys, original, exit)
+
+
+def replace(module: Any, original: Any, new: Any) -> None:
+    """Let a module, and the script where it has imported it by name, have another function."""
+    new.__doc__ = original.__doc__
+    setattr(module, new.__name__, new)
     script = vars(sys.modules.get("__main__", sys))
     for name in [name for name, value in script.items() if value is original]:
-        script[name] = exit  # from sys import exit
+        script[name] = new
 
 
 def threads_per_rank(local_size: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from glob import glob
 from typing import Any
 
 VARIABLE = "ATOLL_WITHOUT"
@@ -26,6 +27,7 @@ FACILITIES = {
     "proc": "/proc, with the stacks, steps, states and maps of other processes; else nothing is said of them",
     "robust": "mutexes between processes that survive their holder; else messages",
     "shm": "MPI's files in /dev/shm, which an aborted job leaves behind; else they are left alone",
+    "sysfs": "the sizes of caches; else those that most cores have",
 }
 """Each facility, and what is done without it."""
 
@@ -62,6 +64,22 @@ def cores() -> int:
     if has("affinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def caches() -> tuple[int, int]:
+    """The bytes of the largest cache that a core has for itself, and how many cores share the one behind it."""
+    private, sharing = 0, 1
+    for folder in glob("/sys/devices/system/cpu/cpu0/cache/index*") if has("sysfs") else ():
+        try:
+            with open(f"{folder}/size") as file, open(f"{folder}/shared_cpu_map") as shared:
+                size, mask = file.read().strip(), shared.read().replace(",", "")
+            nbytes = int(size.rstrip("KM")) << {"K": 10, "M": 20}.get(size[-1:], 0)
+            count = int(mask, 16).bit_count()
+        except (OSError, ValueError):
+            continue
+        private = max(private, nbytes) if count == 1 else private
+        sharing = max(sharing, count)
+    return (private, sharing) if private else (1 << 20, cores())
 
 
 def reserve(descriptor: int, start: int, nbytes: int) -> None:

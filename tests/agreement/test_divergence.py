@@ -68,18 +68,22 @@ def test_who_does_something_alone_parts(name: str, size: int) -> None:
     ("do", "words"),
     [
         (lambda a: a.local, "a.local, a rank's block"),
+        (lambda a: a.access().__enter__(), "a.access(), a rank's block"),
         (lambda a: a.__distarray__(), "the export of an array by a protocol"),
         (lambda a: a.__partitioned__, "the export of an array by a protocol"),
     ],
 )
+@pytest.mark.parametrize("pending", [True, False])
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(2, 3)
 def test_a_lone_block_or_export_is_named_with_both_lines(
-    do: Callable[[object], object], words: str, rank: int
+    do: Callable[[object], object], words: str, rank: int, pending: bool
 ) -> None:
     with np.world.split(0):
         a = np.zeros((12, 3))
         a[1:-1] = (a[2:] + a[:-2]) / 2 + 1
+        if not pending:
+            np.sync()
 
         def lone() -> float:
             if rank == 1:

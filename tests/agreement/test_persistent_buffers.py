@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
+from atoll.comm.persistent import PersistentBuffer, PersistentBuffers
 from atoll.errors import CommunicationError
 
 
@@ -82,20 +82,20 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
         communicator = world.communicator
         peer = 1 - rank
         leaving, arriving = (PersistentBuffer(peer, 8, "a test") for _ in range(2))
-        given, taken = leaving.buffer[HEAD:], arriving.buffer[HEAD:]
         buffers = PersistentBuffers(communicator, [arriving], [leaving])
 
         def exchange():
             if buffers.under_way:
                 buffers.ready()
+            buffers.open()
+            leaving.spot.data[:8] = rank + turn
             buffers.begin()
             buffers.end()
 
         for turn in range(4):
             communicator.log.step(turn, "a step of the test")
-            given[...] = rank + turn
             exchange()
-            assert (taken == peer + turn).all()
+            assert (arriving.spot.data[:8] == peer + turn).all()
         communicator.log.step(rank, "a step that differs")
         with pytest.raises(
             CommunicationError, match=r"differs at test_persistent_buffers.py|deadlock"
@@ -116,12 +116,13 @@ def test_what_a_failed_run_left_is_ended_before_the_next(rank, left):
             communicator.log.step(turn, "a step of the test")
             if buffers.under_way:
                 buffers.ready()
-            leaving.buffer[HEAD:] = 10 * rank + turn
+            buffers.open()
+            leaving.spot.data[:8] = 10 * rank + turn
             buffers.begin()
             if turn == left:
                 continue
             buffers.end()
-            assert (arriving.buffer[HEAD:] == 10 * (1 - rank) + turn).all()
+            assert (arriving.spot.data[:8] == 10 * (1 - rank) + turn).all()
 
 
 @pytest.mark.ranks(2, 3)

@@ -7,6 +7,7 @@ import functools
 import numpy as np
 import pytest
 
+from atoll.backend.llvm.transcendental import _LIMITS
 from atoll.backend.llvm.ufuncs import supported
 
 from .harness import Loop, code, same
@@ -182,6 +183,29 @@ def test_huge_angles():
     with np.errstate(invalid="ignore"):
         assert distance(out[0], np.sin(x)).max() <= 4
         assert distance(out[1], np.cos(x)).max() <= 4
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_arguments_beside_those_whose_results_are_known(dtype):
+    """Where guards begin to put in results, and special numbers among others, in every lane."""
+    names = "exp", "exp2", "expm1", "tanh", "sinh", "cosh"
+    ends = [limit for limits in _LIMITS.values() for limit in limits[dtype]]
+    ends += [19.0, 39.9, 40.0, 88.0, 90.0, 709.0, 711.0, np.inf, np.nan, 0.0]
+    ends = list(np.array(ends, dtype))
+    near = [
+        np.nextafter(end, np.dtype(dtype).type(side)) for end in ends for side in (-np.inf, np.inf)
+    ]
+    special = np.array(ends + near, dtype)
+    x = np.concatenate([np.append(special, -special), np.repeat(np.array(0.5, dtype), 200)])
+    np.random.default_rng(6).shuffle(x)
+    loop, outs = Loop(x.shape), [np.empty_like(x) for _ in names]
+    value = loop.load(x)
+    for name, out in zip(names, outs, strict=True):
+        loop.store(out, loop.call(name, dtype, value))
+    loop.run()
+    for name, out in zip(names, outs, strict=True):
+        with np.errstate(all="ignore"):
+            assert distance(out, getattr(np, name)(x)).max() <= 4, name
 
 
 def test_clip_is_a_ufunc_too():

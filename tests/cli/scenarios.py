@@ -129,7 +129,7 @@ def loops():
     while True:
         number += 1
 """
-START = "import atoll as np\na = np.ones((600, 600))\nfloat(a.sum())\n"
+START = "import atoll as np\na = np.ones((1000, 1000))\nfloat(a.sum())\n"
 
 MOMENTS = {
     "before import": f"{TOOLS}if rank == 1:\n    ACT\n{START}",

@@ -124,9 +124,9 @@ def test_ranks_that_the_launcher_leaves_behind_end(tmp_path: Path) -> None:
 @each_mpi
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_every_rank_computes_and_prints_behind_its_number(python: str, ranks: int) -> None:
-    code = "import atoll as np; a = np.ones((600, 600)); print(np.world.size, float(a.sum()), float((a + 1).sum()))"
+    code = "import atoll as np; a = np.ones((1000, 1000)); print(np.world.size, float(a.sum()), float((a + 1).sum()))"
     outcome = run(python, code, "--all-output", ranks=ranks)
-    expected = [f"[{rank}] {ranks} 360000.0 720000.0" for rank in range(ranks)]
+    expected = [f"[{rank}] {ranks} 1000000.0 2000000.0" for rank in range(ranks)]
     assert sorted(outcome.output.splitlines()) == expected, outcome
     assert outcome.errors == ""
 

@@ -106,8 +106,8 @@ opened = []
 sys.addaudithook(lambda event, facts: event == "open" and opened.append((str(facts[0]), facts[2])))
 import atoll as np
 from importlib.resources import files
-a = np.ones(300_000)
-assert float((np.sqrt(a * a) * 2).sum()) == 600_000
+a = np.ones(1_000_000)
+assert float((np.sqrt(a * a) * 2).sum()) == 2_000_000
 assert sys.modules["numpy"].__file__.endswith("__init__.py") and (files("atoll") / "py.typed").is_file()
 opened = opened[:]
 import helper

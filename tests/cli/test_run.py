@@ -67,7 +67,7 @@ def test_all_ranks_may_leave_or_become_others(end: str, output: str) -> None:
 
 FORK = """\
 import atoll as np, os, sys
-a = np.ones((600, 600))
+a = np.ones((1000, 1000))
 float(a.sum())  # what that needs is kept, and would be used by a child
 child = os.fork()
 if child == 0:
@@ -87,7 +87,7 @@ print(codes, float((a + 2).sum()))
 
 def test_a_forked_child_computes_nothing_and_leaves_without_ending_mpi() -> None:
     outcome = atoll("run", "-n", "2", "-c", FORK)
-    assert (outcome.code, outcome.output) == (0, "[7, 1] 1080000.0\n"), outcome
+    assert (outcome.code, outcome.output) == (0, "[7, 1] 3000000.0\n"), outcome
     assert outcome.errors.count("ValueError: in a child") == 2, outcome
     assert "Abort" not in outcome.errors
 

@@ -125,6 +125,30 @@ def test_a_transpose_of_short_pieces_goes_by_nodes(monkeypatch):
         assert sum(on_nodes(8, 4, transposed)[1]) == 2 * 4 * 4
 
 
+@pytest.mark.parametrize(
+    ("size", "per_node", "saves"), [(3, 2, False), (4, 2, True), (5, 4, True), (6, 2, True)]
+)
+def test_pieces_go_by_nodes_where_that_saves_messages_between_nodes(size, per_node, saves):
+    """Of two nodes with two ranks and one, each rank has a piece for each: two messages each way by itself, as by nodes."""
+
+    def sorted_():
+        with np.config(small=0, everywhere=0):
+            a = np.array(numpy.random.default_rng(1).random(60))
+            a = a.redistribute(np.Layout(60, "b"))
+            before = np.world.communicator.traffic.messages_sent
+            assert (numpy.diff(numpy.asarray(np.sort(a))) >= 0).all()
+            return np.world.communicator.traffic.messages_sent - before
+
+    alone, cross_alone = on_nodes(size, 1, sorted_)
+    sent, cross = on_nodes(size, per_node, sorted_)
+    assert consecutive(size, per_node).save_messages == saves
+    assert numbered(numpy.arange(size) * 7 % size // per_node).save_messages == saves
+    if saves:
+        assert sum(cross) < sum(cross_alone)
+    else:
+        assert sent == alone
+
+
 def test_pays_where_it_saves_messages():
     def pays(first, second, size, per_node, length=10_000):
         shape = (length, length)

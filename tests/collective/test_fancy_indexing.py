@@ -152,3 +152,37 @@ def test_every_rank_hears_what_numpy_warns_of(way, size):
     }[way]
     with pytest.warns(np.exceptions.ComplexWarning):
         write()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(2, 5)
+@pytest.mark.parametrize("maps", ["bn", "nb", "cn"])
+def test_what_all_ranks_know_to_be_wanted_is_sent_unasked(maps, size):
+    """Owners send rows at indices that every rank has, and write such rows by themselves."""
+    whole = np.arange(240.0).reshape(60, 4)
+    axis = maps.index("b" if "b" in maps else "c")
+    a = atoll.asarray(whole.copy()).redistribute(atoll.Layout(whole.shape, maps, size=size))
+    indices = np.array([3, 59, 0, 0, -1, 31, 2, 3, -60, 17] * 3) % whole.shape[axis]
+    key = (slice(None),) * axis + (indices,)
+    new = np.arange(whole[key].size).reshape(whole[key].shape) * 0.5
+    traffic = atoll.world.communicator.traffic
+    for again in (False, True):  # the first time, ranks ask whether all have such plans
+        atoll.sync()
+        before = atoll.stats().messages, traffic.collectives
+        picked = a[key]
+        picked._evaluate()
+        after = atoll.stats().messages, traffic.collectives
+        a[key] = new
+        atoll.add.at(a, key, new)
+        a._evaluate()
+        if again:
+            assert after[0] - before[0] <= size - 1
+            assert (atoll.stats().messages, traffic.collectives) == (after[0], before[1])
+        same(picked, whole[key])
+        whole[key] = new
+        np.add.at(whole, key, new)
+        same(a, whole)
+    with atoll.config(everywhere=40_000):
+        few = a[key]
+        assert few.layout.is_replicated
+        same(few, whole[key])

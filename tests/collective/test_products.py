@@ -118,15 +118,15 @@ def test_a_small_product_is_one_message_to_all(maps, dtype, size):
     """Rows, columns or partial sums of ranks: whatever they have of it, they have at once."""
     chance = np.random.default_rng(5)
     a, b, v = [(9 * chance.random(shape)).astype(dtype) for shape in ((41, 23), (23, 6), (41,))]
+
+    def placed():
+        m = atoll.array(a).redistribute(Layout(a.shape, maps, size=size))
+        w = atoll.array(b).redistribute(Layout(b.shape, "bn", size=size))
+        atoll.sync()  # of arrays that look alike, some may be garbage, which would be collected
+        return m, w
+
     with atoll.config(small=500, everywhere=0):
-        first, second = [
-            (
-                atoll.array(a).redistribute(Layout(a.shape, maps, size=size)),
-                atoll.array(b).redistribute(Layout(b.shape, "bn", size=size)),
-            )
-            for _ in range(2)
-        ]
-        atoll.sync()
+        first, second = placed(), placed()
         traffic = atoll.world.communicator.traffic
         forms = [
             (lambda m, w: m @ b, a @ b),

@@ -1,17 +1,27 @@
 """Folds of many ranks: by trees, in which each rank has few neighbours, with the bits of a fold by few."""
 
+import re
+
 import numpy as np
 import pytest
 
 import atoll
 from atoll import Layout, policy
 from atoll.collective import fold_plan
-from atoll.exchange.trees import branches, in_pairs
+from atoll.comm.nodes import consecutive
+from atoll.exchange.trees import branches, folded_before, folded_by_tree, in_pairs
 
 from .distributions import normal, put, same
+from .test_by_nodes import on_nodes
+
+LENGTHS = (1, 2, 3, 5, 8, 13, 18, 64)
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 13, 64])
+def pair(a, b):
+    return f"({a} {b})"
+
+
+@pytest.mark.parametrize("length", LENGTHS)
 def test_a_tree_joins_in_pairs_and_reaches_all(length):
     trees = [branches(place, length, int) for place in range(length)]
 
@@ -19,11 +29,58 @@ def test_a_tree_joins_in_pairs_and_reaches_all(length):
         text = str(place)
         for child in trees[place].children:
             assert trees[child].parent == place
-            text = f"({text} {joined(child)})"
+            text = pair(text, joined(child))
         return text
 
-    assert joined(0) == in_pairs([str(k) for k in range(length)], lambda a, b: f"({a} {b})")
+    assert joined(0) == in_pairs([str(k) for k in range(length)], pair)
     assert max(len(tree.children) for tree in trees) <= (length - 1).bit_length()
+
+
+class Text:
+    """Texts as bytes of one length, which are joined with brackets."""
+
+    LONGEST = 1000
+
+    def __init__(self, text):
+        self.bytes = np.frombuffer(str(text).ljust(self.LONGEST).encode(), np.uint8)
+
+    @staticmethod
+    def of(given):
+        return bytes(given).decode().rstrip()
+
+    @classmethod
+    def join(cls, left, right):
+        return cls(pair(cls.of(left), cls.of(right))).bytes
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("per_node", [1, 2, 3, 4, 7])
+def test_nodes_change_the_way_of_joins_and_not_their_order(length, per_node):
+    """A node sends one message up; one comes down to it, and it is never told what it knows."""
+
+    def run():
+        here = atoll.world.communicator
+        tree = branches(here.rank, length, int, here.nodes)
+        before = here.traffic.copy()
+        total = folded_by_tree(here, tree, Text(here.rank).bytes, Text.join, "a test")
+        between = here.traffic.copy()
+        prefix = folded_before(here, tree, Text(here.rank).bytes, Text.join, "a test")
+        far = [
+            (after - earlier).messages_between_nodes
+            for earlier, after in ((before, between), (between, here.traffic))
+        ]
+        return Text.of(total), None if prefix is None else Text.of(prefix), far
+
+    totals, prefixes, far = zip(*on_nodes(length, per_node, run)[0], strict=True)
+    assert set(totals) == {in_pairs([str(k) for k in range(length)], pair)}
+    assert prefixes[0] is None
+    alone = on_nodes(length, 1, run)[0]
+    assert list(prefixes) == [prefix for _, prefix, _ in alone]
+    for place, prefix in enumerate(prefixes[1:], 1):
+        assert [int(k) for k in re.findall("[0-9]+", prefix)] == list(range(place))
+    others = -(-length // per_node) - 1
+    assert sum(fold for fold, _ in far) == 2 * others
+    assert sum(scan for _, scan in far) <= 2 * others
 
 
 FOLDS = {
@@ -35,6 +92,7 @@ FOLDS = {
     ),
     "rows": lambda np, a: (a.sum(0), a.max(0), a.argmax(0), a.mean(0, keepdims=True)),
     "columns": lambda np, a: (a.sum(1), a.argmin(1), (a > 0).any(1)),
+    "scans": lambda np, a: (a.cumsum(0), np.maximum.accumulate(a, 1), (a > 0).cumsum()),
     "truths": lambda np, a: ((a > 9).any(), (a > -9).all(), (a > 0).sum()),
 }
 
@@ -62,7 +120,8 @@ def test_a_rank_of_many_has_few_neighbours():
     for size in (100, 10_000):
         layout = Layout((size * 50, 40), "bn", size=size)
         for rank in (0, 1, size - 1):
-            plan = fold_plan(layout, (0,), Layout.replicated((40,), size), rank)
+            nodes = consecutive(size, 48)
+            plan = fold_plan(layout, (0,), Layout.replicated((40,), size), rank, nodes)
             assert not plan.sends
             assert not plan.joins
-            assert len(plan.tree.children) <= size.bit_length()
+            assert len(plan.tree.children) <= size.bit_length() + 1

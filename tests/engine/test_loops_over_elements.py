@@ -264,7 +264,7 @@ def test_what_comes_along_is_bounded():
 
 
 def alone(rank):
-    with atoll.config(small=100):
+    with atoll.config(small=100, everywhere=0):
         a = atoll.zeros((30, 30))
         a += 1
         atoll.sync()

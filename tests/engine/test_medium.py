@@ -160,6 +160,31 @@ def test_a_loop_goes_the_quicker_way(clean, kernel):
     assert often >= 150 if kernel < 0 else often <= 50
 
 
+@pytest.mark.parametrize("border", [False, True])
+def test_a_turn_that_writes_into_parts_is_evaluated_as_a_whole(clean, border):
+    def relax(m, u, turns):
+        for _ in range(turns):
+            old = u.copy()
+            u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
+            if border:
+                u[:, -1] = u[:, -2]
+                u[0, :] = 1.0
+            change = ((u - old) ** 2).sum()
+            clean.turn()
+        return float(change)
+
+    clean.kernel = -20_000
+    with policy.limited(unexplored=1.0, judged=2, ignored=(32, 64)):
+        u = np.array(grid())
+        relax(np, u, 700)
+        before = np.stats()
+        change = relax(np, u, 200)
+        after = np.stats()
+    evaluated = after.plans_made + after.plans_reused - before.plans_made - before.plans_reused
+    assert 120 <= evaluated <= 210
+    assert change == relax(numpy, grid(), 900)
+
+
 def test_a_program_begins_with_numpy(clean):
     a = np.array(grid())
     before = np.stats()

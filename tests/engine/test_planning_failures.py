@@ -16,7 +16,7 @@ STAGES = [
     "graph.pattern.Patterns.find",
     "graph.pattern.Patterns.add",
     "lazy.evaluate.look_up",
-    "lazy.evaluate._computed_again",
+    "lazy.evaluate.computed_again",
     "plan.build.make_statements",
     "plan.statements.reads_safely",
     "plan.build.make_groups",

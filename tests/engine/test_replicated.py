@@ -181,18 +181,29 @@ def test_rows_of_modest_arrays_are_planned_no_more_than_in_one_process():
         by_rows(atoll, a)
         after = atoll.stats()
         assert after.plans_made + after.plans_reused - before.plans_made - before.plans_reused <= 2
+        lines = atoll.array(np.ones((20, 20_000)))
+        atoll.sync()
+        before = atoll.stats()
+        total = sum([(line * 2 + line[::-1])[5:].sum() for line in lines])
+        assert total == 20 * 3 * 19_995
+        after = atoll.stats()
+        assert (after.plans_made, after.plans_reused) == (before.plans_made, before.plans_reused)
 
 
 @pytest.mark.ranks(1, 2, 3, 4)
 def test_what_is_large_is_divided(size):
     with usual():
-        below, above = atoll.zeros(239_999), atoll.zeros(240_000)
+        below, above = atoll.zeros(959_999), atoll.zeros(960_000)
         assert below.layout.is_replicated
         assert above.layout.is_replicated == (size == 1)
-        assert atoll.random.default_rng(1).random(239_999).layout.is_replicated
-        both = atoll.random.default_rng(1).random(240_000)
+        assert atoll.random.default_rng(1).random(959_999).layout.is_replicated
+        both = atoll.random.default_rng(1).random(960_000)
         assert both.layout == above.layout
-        np.testing.assert_array_equal(np.asarray(both), np.random.default_rng(1).random(240_000))
+        np.testing.assert_array_equal(np.asarray(both), np.random.default_rng(1).random(960_000))
+        table, rows = atoll.ones((2000, 1000)), np.arange(130)
+        assert table[rows[:119]].layout.is_replicated
+        assert table[rows].layout.is_replicated == (size == 1)
+        assert float(table[rows[:119]].sum()) == 119_000
         with atoll.config(everywhere=0):
             assert atoll.zeros(30_001).layout.is_replicated == (size == 1)
             assert atoll.zeros(29_999).layout.is_replicated
@@ -219,20 +230,20 @@ def test_layouts_are_obeyed(size):
 def test_one_rank_may_look_at_what_all_have(rank):
     with usual():
         a = atoll.array(np.arange(40_000.0).reshape(200, 200))
-        large = atoll.zeros((200, 2000))
+        large = atoll.zeros((200, 5000))
         for step in range(6):
             a = a * 1.5 + 1
             if rank == step % 2:
                 assert (a[3] + a[4]).sum() > 0
                 assert float(a[0, 0]) > 0
                 a.tolist()
-            large[step] = a[step].repeat(10)
+            large[step] = a[step].repeat(25)
             large += a[:, :1] + a.mean()
         expected = np.arange(40_000.0).reshape(200, 200)
-        wide = np.zeros((200, 2000))
+        wide = np.zeros((200, 5000))
         for step in range(6):
             expected = expected * 1.5 + 1
-            wide[step] = expected[step].repeat(10)
+            wide[step] = expected[step].repeat(25)
             wide += expected[:, :1] + expected.mean()
         np.testing.assert_allclose(np.asarray(large), wide, rtol=1e-13)
 

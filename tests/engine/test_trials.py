@@ -69,6 +69,17 @@ def outer(a, k):
     a[k % 40 :, k % 30 :] -= m.outer(a[k % 40 :, 3], a[5, k % 30 :])
 
 
+def fewer_than_small(a, k):
+    """A large part of the array, of fewer elements than go to NumPy otherwise."""
+    part = a[60 + k % 10 :, 60:]
+    part -= numpy.float64(0.5) * part
+
+
+def spread(a, k):
+    m = np if type(a) is np.ndarray else numpy
+    a[:] = 0.25 * (a + m.add.outer(a[:, k % 40], a[k % 40]))
+
+
 def two_traces(a, k):
     halved(a)
     np.sync()
@@ -79,7 +90,7 @@ def halved(a):
     a *= 0.5
 
 
-STEPS = [same_slices, other_slices, outer, two_traces]
+STEPS = [same_slices, other_slices, outer, spread, two_traces]
 
 
 def turns(clock, step, a, expected, count):
@@ -104,6 +115,36 @@ def test_a_loop_goes_the_quicker_way_and_turns_when_that_changes(clock, step):
     assert turns(clock, step, a, expected, 320) > 0.5
     clock.kernel = 10_000
     assert turns(clock, step, a, expected, 320) < 0.5
+
+
+def test_a_view_of_fewer_elements_than_go_to_numpy_is_tried_as_well(clock):
+    expected = grid()
+    a = np.array(expected)
+    same_slices(a, 0)
+    same_slices(expected, 0)
+    np.sync()
+    clock.turn()
+    clock.kernel = 10_000
+    assert turns(clock, fewer_than_small, a, expected, 320) < 0.5
+    clock.kernel = -10_000
+    assert turns(clock, fewer_than_small, a, expected, 320) > 0.5
+
+
+def test_what_numpy_has_computed_is_written_by_numpy(clock):
+    expected = grid()
+    a = np.array(expected)
+    clock.kernel = 10_000
+    turns(clock, spread, a, expected, 120)
+    evaluated = []
+    for k in range(40):
+        before = np.stats()
+        spread(a, k)
+        after = np.stats()
+        evaluated.append(
+            after.plans_made + after.plans_reused > before.plans_made + before.plans_reused
+        )
+        clock.turn()
+    assert sum(evaluated) <= 20  # in trials
 
 
 def test_what_would_take_numpy_longer_in_any_case_is_not_tried(clock):

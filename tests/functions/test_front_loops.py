@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import random
 import warnings
+import zlib
 
 import numpy
 import pytest
@@ -230,3 +231,79 @@ def test_what_errstate_says(kind):
                 return str(error), x.tolist()
 
     assert told(atoll) == told(numpy)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_products(seed):
+    r = random.Random(seed)
+    for _ in range(400):
+        m, n, p = (r.choice((0, 1, 1, 2, 3, 8, 17)) for _ in range(3))
+        kind = r.choice(TYPES)
+        x, y = (
+            array(r, shape if all(shape) else (1,) * len(shape), kind)
+            for shape in (r.choice(((n,), (m, n))), r.choice(((n,), (n, p))))
+        )
+        if r.random() < 0.2:
+            y = x.T
+        called = [operator.matmul, lambda a, b: (atoll if isinstance(a, atoll.ndarray) else numpy).matmul(a, b)]  # fmt: skip
+        compared("matmul", r.choice(called), x, y, 2)
+
+
+KEYS = (0, -1, slice(1, 3), slice(None, None, -1), slice(0, 0), ..., None)
+
+
+def at_hand(np, x):
+    """An array that has its memory; a large one keeps it."""
+    return np.array(x).copy()
+
+
+def pending(np, x):
+    """One that is computed before it is assigned to."""
+    return np.where(np.array(x) == np.array(x), np.array(x), np.array(x))
+
+
+def assigned(a, key, value, given, forwards):
+    """What an array has in memory once a value, or an array, or a part of it is put into a part of it."""
+    atoll.sync()
+    if value == "column":
+        a[..., 0] = a[..., -1]
+    elif value == "other":
+        a[forwards : len(a) - 1 + forwards] = a[1 - forwards : len(a) - forwards]
+    elif value == "itself":
+        a[key] = a[key]
+    else:
+        a[key] = given if value == "array" else value
+    return zlib.crc32(numpy.asarray(a).tobytes())
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_assignments(seed, large):
+    """To elements and regions, of numbers and of arrays, also those that overlap."""
+    r = random.Random(seed)
+    for _ in range(80 if large else 400):
+        shape, kind = r.choice([s for s in SHAPES if 0 not in s and s]), r.choice(TYPES)
+        x = array(r, shape, kind)
+        if large:
+            x = numpy.concatenate([x] * (2 * atoll.config.small // x.size + 1))
+        key = tuple(r.choice(KEYS) for _ in range(r.randrange(1, x.ndim + 1)))
+        key = key[0] if len(key) == 1 else key
+        value = r.choice((2, 2.5, True, numpy.bool_(True), -1, 1 << 60, 300, numpy.float64(0.1), 1j, numpy.nan, numpy.float32(1.5),
+                          "itself", "column", "other", "array"))  # fmt: skip
+        given = array(r, r.choice([shape, shape[1:], (1,)]), r.choice((kind, kind, "f8")))
+        forwards, made = r.random() < 0.5, r.choice((at_hand, pending))
+        told = [
+            outcome(assigned, made(np, x), key, value, np.array(given), forwards)
+            for np in (numpy, atoll)
+        ]
+        assert told[0] == told[1], (x.dtype, x.shape, key, value, given.dtype, given.shape)
+
+
+def test_what_may_not_be_written_to():
+    for np in (numpy, atoll):
+        a = np.zeros((4, 4))
+        a.flags.writeable = False
+        for key in (1, (1, 2), slice(2)):
+            with pytest.raises(ValueError, match="assignment destination is read-only"):
+                a[key] = 1.0
+        assert not a.any()

@@ -233,7 +233,43 @@ def test_signatures_are_numpys():
             assert getattr(getattr(atoll, name), text, None) == theirs
 
 
-@pytest.mark.parametrize("room", ["", "linalg", "fft", "random", "lib.stride_tricks", "strings"])
+ROOMS = ["", "linalg", "fft", "random", "lib.stride_tricks", "strings"]
+
+
+def parameters(function):
+    """The names that a function takes, without those that only take the rest."""
+    rest = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    told = inspect.signature(function).parameters.values()
+    return [parameter.name for parameter in told if parameter.kind not in rest]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_parameters_are_numpys(room):
+    """Programs ask for them, to pass on what a function takes."""
+    for name in dir(importlib.import_module(f"numpy.{room}".rstrip("."))):
+        theirs = getattr(importlib.import_module(f"numpy.{room}".rstrip(".")), name)
+        if name.startswith("_") or isinstance(theirs, type) or not callable(theirs):
+            continue
+        try:
+            wanted = parameters(theirs)
+        except ValueError:
+            continue
+        ours = parameters(getattr(importlib.import_module(f"atoll.{room}".rstrip(".")), name))
+        assert [own for own in ours if own != "layout"] == wanted, name
+
+
+def test_the_module_of_old_random_functions_has_ours():
+    module = importlib.import_module("atoll.random.mtrand")
+    assert atoll.random.mtrand is module
+    assert module.RandomState is atoll.random.RandomState
+    rows = atoll.arange(12.0).reshape(6, 2)
+    theirs = numpy.arange(12.0).reshape(6, 2)
+    module.RandomState(1).shuffle(rows)
+    numpy.random.RandomState(1).shuffle(theirs)
+    assert (numpy.asarray(rows) == theirs).all()
+
+
+@pytest.mark.parametrize("room", ROOMS)
 def test_functions_can_be_pickled(room):
     """By their names, as NumPy's: a pool of processes is given them."""
     module = importlib.import_module(f"atoll.{room}".rstrip("."))

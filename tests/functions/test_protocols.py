@@ -226,3 +226,79 @@ def test_functions_of_numpys_modules_give_no_warning():
         warnings.simplefilter("error")
         found = numpy.fft.fftshift(atoll.arange(40_000))
     assert int(found[0]) == 20_000
+
+
+class _Converting:
+    kind = numpy.float64
+
+
+def _by_local(kind, a):
+    return kind(a)
+
+
+def _by_expression(kind, rows):
+    return kind(rows["a"][0:][::1])
+
+
+SCALAR_CALLS = {
+    "a name": _by_local,
+    "an attribute of a module": lambda kind, a: numpy.float64(a),
+    "an attribute of an object": lambda kind, a: _Converting.kind(a),
+    "a name of an outer function": lambda kind, a: (lambda b: kind(b))(a),
+    "an expression": lambda kind, a: _by_expression(kind, {"a": a}),
+}
+
+
+@pytest.mark.parametrize("n", [5, 60_000])
+@pytest.mark.parametrize("call", SCALAR_CALLS.values(), ids=SCALAR_CALLS)
+def test_classes_of_scalars_give_arrays_to_write_to(call, n):
+    """``numpy.float64(a)`` is ``a`` itself in NumPy."""
+    for _ in range(2):
+        a = atoll.arange(float(n)) + 1
+        given = call(numpy.float64, a)
+        given += 1
+        given[0] = 7
+        assert float(a[0]) == 7
+        assert float(a[-1]) == n + 1
+        for library in (numpy.asarray(a), numpy.asarray(a, float), numpy.asarray(a, dtype=float)):
+            assert not library.flags.writeable
+    a.flags.writeable = False
+    assert not call(numpy.float64, a).flags.writeable
+
+
+@pytest.mark.parametrize("n", [3, 20_000])
+def test_iterators_write_into_arrays(n):
+    a = atoll.arange(2.0 * n).reshape(2, n)
+    pending = a + 1
+    with atoll.nditer(a, op_flags=["readwrite"]) as turns:
+        for x in turns:
+            x[...] = 2 * x
+        assert isinstance(turns, atoll.nditer)
+    assert float(a[1, -1]) == 2 * (2 * n - 1)
+    assert float(pending[1, -1]) == 2 * n
+    with atoll.nditer(
+        [a, None], ["external_loop"], [["readonly"], ["writeonly", "allocate"]]
+    ) as turns:
+        for x, y in turns:
+            y[...] = x - 1
+        assert turns.operands[1][1, -1] == 2 * (2 * n - 1) - 1
+        assert not turns.operands[0].flags.writeable
+
+
+def test_arrays_of_numpys_are_arrays():
+    """What libraries give a program is what it asks for with ``isinstance``."""
+
+    class Own(atoll.ndarray):
+        pass
+
+    assert isinstance(numpy.arange(3), atoll.ndarray)
+    assert issubclass(numpy.matrix, atoll.ndarray)
+    assert not isinstance(numpy.float64(1), atoll.ndarray)
+    assert not isinstance(numpy.arange(3), Own)
+    assert (
+        type(atoll.asanyarray(numpy.arange(3)))
+        is type(atoll.asarray(numpy.arange(3)))
+        is atoll.ndarray
+    )
+    assert type(atoll.array(numpy.arange(3), subok=True)) is atoll.ndarray
+    assert type(atoll.sum(numpy.ones((2, 2)), axis=0)) is atoll.ndarray

@@ -101,6 +101,7 @@ PROGRAMS: dict[str, Callable[[int], Callable[[], Any]]] = {
     "FFT": of("bn", lambda u: np.fft.fft(u, axis=0)),
     "median": of("bn", lambda u: np.median(u, axis=1)),
     "histogram": of("b", lambda u: np.histogram(u, bins=8, range=(0, 1))[0]),
+    "sync": of("b", lambda u: [u + 1, np.sync()][0]),
     "one element": of("b", lambda u: float(u[3])),
     "__distarray__": of("bb", lambda u: u.__distarray__()),
     "__partitioned__": of("bb", lambda u: u.__partitioned__["partitions"][0, 0]),

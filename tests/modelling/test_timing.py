@@ -15,10 +15,15 @@ from atoll.modelling.timing import PARTS, Clock
 from atoll.modelling.work import Work
 
 ROUND = Machine(
-    name="round", cores=4, memory=((1 << 20, 8e9), (1 << 30, 2e9)), stencils=((1 << 20, 4e9), (1 << 30, 5e8)), node_memory=4e9, operations=1e9, products=1e10,
-    comparisons=1e8, inside=Link(1e-6, 1e9), network=Link(1e-5, 1e9), alone=1e-3, together=2e-3, operation=0.0, kernel=0.0, message=0.0,
+    name="round", cores=4, memory=((1 << 20, 8e9), (1 << 30, 2e9)), stencils=((1 << 20, 4e9), (1 << 30, 5e8)),
+    summed=((1 << 20, 2e9), (1 << 30, 2.5e8)),
+    folded=((1 << 20, 1e9), (1 << 30, 1e8)), node_memory=4e9, private=1 << 20, sharing=2, operations=1e9, chained=1e10,
+    functions=(("divide", 1e8), ("exp", 1e7), ("power", 1e6)), products=1e10, transforms=1e7,
+    comparisons=1e8, inside=Link(1e-6, 1e9), network=Link(1e-5, 1e9), alone=1e-3, together=2e-3, operation=0.0, operation_together=0.0, kernel=0.0, message=0.0,
     collective=0.0, element=1e-6,
 )  # fmt: skip
+FAR = 1 << 32
+"""So many bytes ago, nothing of now was in a cache."""
 LARGE = Evaluated(1, 1 << 32)
 
 
@@ -31,8 +36,8 @@ def spent(*events, **options):
     return clock(LARGE, *events, **options).now - clock(LARGE, **options).now
 
 
-def kernel(nbytes=0, operations=0.0):
-    return Work("kernel", nbytes, operations, "here")
+def kernel(nbytes=0, operations=0.0, **more):
+    return Work("kernel", ((nbytes, FAR),), operations, "here", **more)
 
 
 def test_loops_take_what_memory_or_arithmetic_takes():
@@ -40,11 +45,18 @@ def test_loops_take_what_memory_or_arithmetic_takes():
     assert spent(kernel(10**9)) == pytest.approx(1.0)
     assert spent(kernel(10**9), ranks=1, rank=0) == pytest.approx(0.5)
     assert spent(kernel(10**9), ranks=1, rank=0, threads=2) == pytest.approx(0.25)
-    assert spent(kernel(3 * 10**9, 4e9)) == pytest.approx(5.0)
-    assert spent(Work("product", 8, 5e10, "")) == pytest.approx(5.0)
-    assert spent(Work("sort", 8, 5e8, "")) == pytest.approx(5.0)
-    assert spent(kernel(10**9)._replace(stencil=True)) == pytest.approx(2.0)
-    assert spent(kernel(10**9)._replace(cached=10**11)) == pytest.approx(12.5)
+    # what takes as long as something else hides most of it
+    assert spent(kernel(3 * 10**9, 3e9)) == pytest.approx(3.0 * 2**0.25)
+    assert spent(kernel(10**9, 9e9)) == pytest.approx(9.0, rel=0.01)
+    assert spent(kernel(0, 1e9, chain=2e10)) == pytest.approx(3.0)
+    assert spent(kernel(functions=(("exp", 1e7), ("power", 2e6)))) == pytest.approx(3.0)
+    assert spent(Work("product", (), 5e10, "")) == pytest.approx(5.0)
+    assert spent(Work("transform", (), 5e7, "")) == pytest.approx(5.0)
+    assert spent(Work("sort", (), 5e8, "")) == pytest.approx(5.0)
+    assert spent(kernel(10**9, form="stencil")) == pytest.approx(2.0)
+    assert spent(kernel(10**9, form="summed")) == pytest.approx(4.0)
+    assert spent(kernel(10**9, form="stencil", again=((8 * 10**9, 0),))) == pytest.approx(3.0)
+    assert spent(kernel(10**9, form="folded")) == pytest.approx(10.0)
     told = clock(LARGE, kernel(10**9), kernel(0, 3e9))
     assert told.parts["memory"] == pytest.approx(1.0)
     assert told.parts["arithmetic"] == pytest.approx(3.0)
@@ -53,12 +65,16 @@ def test_loops_take_what_memory_or_arithmetic_takes():
     assert set(told.parts) == set(PARTS)
 
 
-def test_caches_are_faster_and_shared_by_nobody():
-    rates = [ROUND.memory_rate(nbytes, 8) for nbytes in (1, 1 << 20, 1 << 25, 1 << 30, 1 << 40)]
+def test_caches_are_faster_and_those_of_a_core_are_its_own():
+    rates = [ROUND.memory_rate(nbytes, 8) for nbytes in (1, 1 << 20, 1 << 24, 1 << 30, 1 << 40)]
     assert rates[:2] == [8e9, 8e9]
     assert rates[3:] == [1e9, 1e9]
     assert 1e9 < rates[2] < 8e9
     assert ROUND.memory_rate(1 << 30, 1) == 2e9
+    # two cores share the next cache: each has half of it
+    alone = replace(ROUND, node_memory=1e12)
+    assert alone.memory_rate(1 << 24, 2) == alone.memory_rate(1 << 25, 1)
+    assert alone.memory_rate(1 << 20, 2) == alone.memory_rate(1 << 20, 1)
 
 
 def test_messages_take_latency_and_bytes_less_the_work_meanwhile():

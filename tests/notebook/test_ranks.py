@@ -68,7 +68,7 @@ class Notebook:
 @pytest.fixture(scope="module")
 def notebook():
     notebook = Notebook()
-    notebook.run("%%ranks 2\nimport atoll as np\nx = np.ones((600, 1000)) + 1")
+    notebook.run("%%ranks 2\nimport atoll as np\nx = np.ones((1200, 1000)) + 1")
     yield notebook
     notebook.run("%ranks stop")
     notebook.run("%unload_ext atoll")
@@ -98,21 +98,21 @@ def test_equal_texts_are_grouped():
 
 
 def renew(notebook):
-    notebook.run("%%ranks 2\nimport atoll as np\nx = np.ones((600, 1000)) + 1")
+    notebook.run("%%ranks 2\nimport atoll as np\nx = np.ones((1200, 1000)) + 1")
 
 
 def test_rank_0_is_shown_and_the_others_are_folded_up(notebook):
     ran = notebook.run("%%ranks\nprint(f'rank {np.world.rank}', x.shape)\nx")
-    assert "rank 0 (600, 1000)\n" in ran.text
-    assert "of which 2.4 MB on this rank (0 of 2)" in ran.html
+    assert "rank 0 (1200, 1000)\n" in ran.text
+    assert "of which 4.8 MB on this rank (0 of 2)" in ran.html
     shown, _, folded = ran.html.partition("<details>")
     assert "rank 1" not in shown.replace("<title>rank 1</title>", "")
     assert "output of rank 1" in folded
-    assert ">rank 1 (600, 1000)\n</pre>" in folded
+    assert ">rank 1 (1200, 1000)\n</pre>" in folded
     assert "(1 of 2)" in folded
     printed = notebook.run("%ranks output").text
-    assert "[rank 0]\nrank 0 (600, 1000)" in printed
-    assert "[rank 1]\nrank 1 (600, 1000)" in printed
+    assert "[rank 0]\nrank 0 (1200, 1000)" in printed
+    assert "[rank 1]\nrank 1 (1200, 1000)" in printed
 
 
 def test_no_output_is_lost(notebook):
@@ -125,7 +125,7 @@ def test_no_output_is_lost(notebook):
 
 def test_equal_output_is_shown_once(notebook):
     ran = notebook.run("%%ranks\nprint(float(x.sum()))")
-    assert ran.text == "1200000.0\n"
+    assert ran.text == "2400000.0\n"
     assert ran.html == ""
 
 
@@ -167,7 +167,7 @@ def test_a_failing_rank_shows_its_traceback_and_arrays_are_kept(notebook):
     assert str(ran.error) == "rank 1 of 2 failed: ZeroDivisionError: division by zero"
     assert re.search(r"Cell In\[\d+\], line 3", ran.traceback)
     assert "----> 3     1 / 0" in ran.traceback
-    assert notebook.run("%%ranks\nprint(float(x.sum()))").text == "1200000.0\n"
+    assert notebook.run("%%ranks\nprint(float(x.sum()))").text == "2400000.0\n"
 
 
 def test_equal_errors_of_all_ranks_are_shown_once(notebook):
@@ -184,8 +184,8 @@ def test_diverged_ranks_continue_in_a_new_world(notebook):
     assert "cannot be used any more" in ran.traceback
     ran = notebook.run("%%ranks\nprint(float(x.sum()))", CellError)
     assert "make it again" in ran.traceback
-    ran = notebook.run("%%ranks\nx = np.ones((600, 1000)) + 1\nprint(float(x.sum()))")
-    assert ran.text == "1200000.0\n"
+    ran = notebook.run("%%ranks\nx = np.ones((1200, 1000)) + 1\nprint(float(x.sum()))")
+    assert ran.text == "2400000.0\n"
 
 
 def test_an_interrupt_ends_the_cell_on_all_ranks(notebook, soon):
@@ -193,7 +193,7 @@ def test_an_interrupt_ends_the_cell_on_all_ranks(notebook, soon):
     ran = notebook.run("%%ranks\nif np.world.rank == 1:\n    while True: pass", CellError)
     assert str(ran.error).startswith("interrupted")
     assert re.search(r"rank 1 of 2 interrupted at Cell In\[\d+\], line 3", ran.traceback)
-    assert notebook.run("%%ranks\nprint(float(x.sum()))").text == "1200000.0\n"
+    assert notebook.run("%%ranks\nprint(float(x.sum()))").text == "2400000.0\n"
 
 
 def test_a_rank_that_goes_on_after_another_has_failed_is_interrupted(notebook, monkeypatch):

@@ -16,7 +16,7 @@ from ..cli.commands import atoll, finished
 PROGRAM = """\
 import os, sys, time
 import atoll as np
-a = np.ones((800, 400))
+a = np.ones((1600, 800))
 for step in range(5):
     b = np.sqrt(a[1:] + a[:-1])
     print(float(b.sum()))

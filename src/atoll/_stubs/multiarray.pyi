@@ -9,8 +9,11 @@ from _typeshed import SupportsLenAndGetItem
 from atoll import _AnyShapeT
 from atoll import _CastingKind
 from atoll import _ModeKind
+from atoll import _NDIterFlagsKind
+from atoll import _NDIterFlagsOp
 from atoll import _OrderKACF
 from atoll import ndarray
+from atoll import nditer
 from atoll._stubs.ufunc import _2PTuple
 from atoll._stubs.ufunc import _PyFunc_Nin1P_Nout2P
 from atoll._stubs.ufunc import _PyFunc_Nin1_Nout1
@@ -292,3 +295,4 @@ def datetime_as_string(arr: _ArrayLikeDT64_co | _NestedSequence[dt.date], unit: 
 def compare_chararrays(a1: _ArrayLikeStr_co, a2: _ArrayLikeStr_co, cmp: L['<', '<=', '==', '>=', '>', '!='], rstrip: bool) -> atoll.typing.NDArray[np.bool]: ...
 @overload
 def compare_chararrays(a1: _ArrayLikeBytes_co, a2: _ArrayLikeBytes_co, cmp: L['<', '<=', '==', '>=', '>', '!='], rstrip: bool) -> atoll.typing.NDArray[np.bool]: ...
+def nested_iters(op: ArrayLike | Sequence[ArrayLike], axes: Sequence[Sequence[SupportsIndex]], flags: Sequence[_NDIterFlagsKind] | None=..., op_flags: Sequence[Sequence[_NDIterFlagsOp]] | None=..., op_dtypes: DTypeLike | Sequence[DTypeLike | None] | None=..., order: _OrderKACF=..., casting: _CastingKind=..., buffersize: SupportsIndex=...) -> tuple[nditer, ...]: ...

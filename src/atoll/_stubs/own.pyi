@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Self, SupportsIndex, TypeVar, overload
 import atoll
 import numpy as np
 from atoll import dataflow as dataflow, errors as errors, graph as graph
-from atoll.comm.world import CurrentWorld, World as World, use as use
+from atoll.comm.world import World as World, use as use
 from atoll.config import Settings
 from atoll.context.statistics import Statistics, reset_stats as reset_stats, stats as stats
 from atoll.explaining import explain as explain
@@ -86,7 +86,7 @@ class _Config:
     def settings(self) -> Settings: ...
     def __call__(self, *, threads: int | None=..., small: int=..., everywhere: int | None=..., fusion: bool=..., cache_bytes: int | str=..., gather_bytes: int | str=..., kernel_cache: str | os.PathLike[str]=..., cpu_features: str=..., wait_check: float=..., wait_report: float=..., wait_abort: float=..., debug: bool=..., backend: Literal['llvm', 'numpy']=..., front: Literal['native', 'python']=..., traceback: Literal['short', 'full']=..., mpi: Literal['auto', 'on', 'off']=..., ranks_per_node: int | None=...) -> AbstractContextManager[Settings]: ...
 config: _Config
-world: CurrentWorld
+world: World
 def from_local(block: Any, layout: Layout | None=None, *, comm: Any=None) -> atoll.ndarray: ...
 def from_distarray(source: Any, *, strict: bool=False, comm: Any=None) -> atoll.ndarray: ...
 def from_partitioned(source: Any, *, comm: Any=None, copy: bool | None=None) -> atoll.ndarray: ...

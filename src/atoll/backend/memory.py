@@ -194,7 +194,7 @@ class Pool:
                 self._busy = interrupted
         if block is None:
             block = self._fresh(nbytes, capacity, what)
-            statistics.allocated("created", self._used)
+            statistics.counters().allocated("created", self._used)
         else:
             statistics.counters().allocated("reused", self._used)
         owner: npt.NDArray[Any] = np.ndarray(

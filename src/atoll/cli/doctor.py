@@ -75,7 +75,9 @@ def line(finding: Finding) -> str:
     return f"{finding.state:<7} {finding.name:<9} {finding.text}"
 
 
-def ask(command: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, object]:
+def ask(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, seconds: int = 60
+) -> dict[str, object]:
     """Run a probe and return its answer."""
     try:
         run = subprocess.run(
@@ -84,11 +86,11 @@ def ask(command: Sequence[str], environment: Mapping[str, str] | None = None) ->
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=60,
+            timeout=seconds,
             env=environment,
         )
     except subprocess.TimeoutExpired:
-        raise ProbeError("no answer within 60 seconds") from None
+        raise ProbeError(f"no answer within {seconds} seconds") from None
     except OSError as problem:
         raise ProbeError(str(problem)) from None
     for answer in run.stdout.splitlines():

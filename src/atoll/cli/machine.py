@@ -12,9 +12,13 @@ import argparse
 import json
 import os
 import sys
-from dataclasses import asdict
 
 from . import given
+
+SECONDS = 300
+"""What a busy machine may take."""
+THREADS = ("ATOLL_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What says how many threads atoll and libraries of linear algebra have."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -26,19 +30,25 @@ def main(asked: argparse.Namespace) -> int:
     """Measure; the exit code."""
     from ..errors import LaunchError
     from .doctor import ProbeError, ask
-    from .measuring import measured
     from .mpiexec import find
 
-    ranks = None
+    probe = [sys.executable, "-m", "atoll.cli.measuring"]
+    environment = {**os.environ, **dict.fromkeys(THREADS, "1")}
+    try:
+        facts = ask(probe, environment, SECONDS)
+    except ProbeError as problem:
+        print(f"atoll machine: nothing is measured: {problem}", file=sys.stderr)
+        return 1
     try:
         launcher = find()
-        command = launcher.command(2, [sys.executable, "-m", "atoll.cli.measuring"])
-        environment = {**os.environ, **launcher.environment(), "ATOLL_THREADS": "1"}
-        ranks = {name: float(str(fact)) for name, fact in ask(command, environment).items()}
+        told = ask(launcher.command(2, probe), environment | launcher.environment(), SECONDS)
+        link = {name: told.pop(name) for name in ("latency", "bandwidth")}
+        facts |= {**told, "inside": link, "network": link}
     except (LaunchError, ProbeError) as problem:
         print(f"atoll machine: messages are not measured: {problem}", file=sys.stderr)
-    machine = measured(ranks)
+    text = json.dumps(facts, indent=1)
     if asked.path:
-        machine.save(asked.path)
-    print(json.dumps(asdict(machine), indent=1))
+        with open(asked.path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    print(text)
     return 0

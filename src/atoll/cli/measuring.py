@@ -1,8 +1,7 @@
 """What ``atoll machine`` measures: rates of loops on one core, and what evaluations and messages take.
 
-``measured()`` is one process. What ranks take is measured by two ranks of this module: ``mpiexec -n 2 python -m
-atoll.cli.measuring``, whose first rank prints one line of JSON. All are the best of many, so other work on the machine
-disturbs them little.
+``python -m atoll.cli.measuring`` prints one line of JSON: in one process the rates of a core, on two ranks what ranks take.
+Everything is measured in several turns, some while apart, and the best counts, so other work on the machine disturbs it little.
 """
 
 from __future__ import annotations
@@ -12,7 +11,9 @@ import json
 import platform
 import time
 from collections.abc import Callable, Mapping
-from statistics import median
+from dataclasses import asdict
+from functools import partial
+from typing import Any
 
 import numpy
 
@@ -24,143 +25,225 @@ from ..config import config
 from ..lazy.syncing import sync
 from ..modelling.machines import Link, Machine
 
-SIZES = (1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26)
+SIZES = (1 << 19, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27)
 """The bytes that the loops go through whose rates are measured."""
-LONG = 32
-"""A formula of so many operations is bound by arithmetic; an element is loaded and stored besides."""
-TINY, FORMULA = 1 << 6, 1 << 16
-ROUNDS = 200
-"""How often ranks do what is measured."""
+TERMS = 32
+"""A formula of so many products and their sum is bound by arithmetic ..."""
+LONG = 48
+"""... and one of so many operations, of which each needs the one before, by their order."""
+TINY, FORMULA = 1 << 10, 1 << 18
 """The elements of arrays whose work is nothing, and of those of a formula."""
+MORE = 8
+"""The operations that a stencil records more than a copy."""
+TURNS = 4
+ROUNDS = 300
+"""How often ranks do what is measured, in each turn."""
+
+Action = Callable[[], object]
+Loop = Callable[[int], Action]
+Array = Any
 
 
-class Watch:
-    """Times calls: by the clock, the best of many; on a ``busy`` machine by processor time, in the median, which other work
-    slows down as much as it does what is compared."""
+def _fastest(
+    actions: Mapping[Any, Action],
+    seconds: float = 0.0,
+    rounds: int = 3,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[Any, float]:
+    """The seconds of each action, the best of as many as fit in ``seconds``, and of ``rounds`` in each turn at least.
 
-    def __init__(self, busy: bool = False) -> None:
-        self.busy = busy
-
-    def time(self, action: Callable[[], object], seconds: float = 1.0, rounds: int = 0) -> float:
-        """The seconds of a call, of as many as fit; or of so many ``rounds``, which ranks agree on."""
-        clock = time.thread_time if self.busy else time.perf_counter
-        action()
-        action()
-        gc.collect()
-        times: list[float] = []
-        end = time.perf_counter() + seconds
-        while len(times) < (rounds or 3) or (not rounds and time.perf_counter() < end):
-            start = clock()
+    Of what one thread does, the time of the processor leaves out what other programs have of it.
+    """
+    best = dict.fromkeys(actions, float("inf"))
+    for _ in range(TURNS):
+        for name, action in actions.items():
             action()
-            times.append(clock() - start)
-        return median(times) if self.busy else min(times)
+            gc.collect()
+            done, end = 0, time.perf_counter() + seconds / TURNS
+            while done < rounds or (seconds and time.perf_counter() < end):
+                start = clock()
+                action()
+                best[name] = min(best[name], clock() - start)
+                done += 1
+    return best
 
 
-def _copied(count: int) -> Callable[[], None]:
-    """A loop that reads an array and writes another one."""
-    u, v = atoll.ones(count), atoll.ones(count)
+def _copied(count: int, summed: bool = False) -> Action:
+    """A loop that makes a new array of an array, and perhaps sums up how much it changed."""
+    u = atoll.ones(count)
     sync()
 
     def advance() -> None:
-        v[...] = u * 0.5
-        sync()
+        old = u.copy()
+        u[...] = u * 0.5
+        _looked_at(u, old, summed)
 
     return advance
 
 
-def _stencil(count: int) -> Callable[[], None]:
-    """The mean of an element's neighbours in a square, which becomes another array."""
+def _stencil(count: int, summed: bool = False) -> Action:
+    """The same of the mean of an element's neighbours in a square."""
     side = int(count**0.5)
-    u, v = atoll.ones((side, side)), atoll.ones((side, side))
+    u = atoll.ones((side, side))
     sync()
 
     def advance() -> None:
-        v[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
-        sync()
+        old = u.copy()
+        u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
+        _looked_at(u, old, summed)
 
     return advance
 
 
-def _formula(count: int) -> Callable[[], None]:
-    """A long formula of each element of one array."""
-    u = atoll.full(count, 0.5)
-    v = u + 1
-    sync()
-
-    def advance() -> None:
-        value = u
-        for _ in range(LONG // 2):
-            value = value * u + 0.25
-        v[...] = value
+def _looked_at(u: Array, old: Array, summed: bool) -> None:
+    if summed:
+        change = u - old
+        float((change * change).sum())
+    else:
         sync()
 
-    return advance
+
+def _folded(count: int) -> Action:
+    """The sum of an array of twice as many elements: as many bytes as the others go through."""
+    u = atoll.ones(2 * count)
+    sync()
+    return lambda: float(u.sum())
 
 
-def measured(ranks: Mapping[str, float] | None = None, busy: bool = False) -> Machine:
-    """This machine as a node; ``ranks`` is what two ranks have measured, else a message takes what one usually does."""
-    cores, fastest = system.cores(), Watch(busy).time
-    with config(small=0, threads=1):
-        least = {loop: fastest(loop(TINY)) for loop in (_copied, _stencil)}
-        alone = least[_copied]
-        memory: list[tuple[int, float]] = []
-        stencils: list[tuple[int, float]] = []
-        for nbytes in SIZES:
-            for table, loop in ((memory, _copied), (stencils, _stencil)):
-                seconds = fastest(loop(nbytes // 16)) - least[loop]
-                table.append((nbytes, nbytes / max(seconds, 1e-9)))
-        recorded = fastest(_formula(TINY))
-        formula = fastest(_formula(FORMULA)) - recorded
-        operations = (LONG + 2) * FORMULA / max(formula, 1e-9)
-    with config(small=0, threads=cores):
-        node = SIZES[-1] / fastest(_copied(SIZES[-1] // 16))
+def _computed(formula: Callable[[Array], Array]) -> Loop:
+    """A loop that computes a formula of each element of an array."""
+
+    def loop(count: int) -> Action:
+        u, v = atoll.full(count, 0.5), atoll.ones(count)
+        sync()
+
+        def advance() -> None:
+            v[...] = formula(u)
+            sync()
+
+        return advance
+
+    return loop
+
+
+def _sum(u: Array) -> Array:
+    """A sum of products, which a processor may compute at the same time."""
+    terms = [u * (k + 0.5) for k in range(TERMS)]
+    while len(terms) > 1:
+        terms = [left + right for left, right in zip(terms[::2], terms[1::2], strict=True)]
+    return terms[0]
+
+
+def _chain(u: Array) -> Array:
+    """A formula in which each operation needs the one before."""
+    value = u
+    for _ in range(LONG // 2):
+        value = value * u + 0.25
+    return value
+
+
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "divide": lambda u: (u + 3.0) / (u + 1.0),
+    "exp": atoll.exp,
+    "power": lambda u: u**u,
+}
+"""The functions of elements whose rates are measured."""
+
+
+def core(seconds: float = 0.5) -> Machine:
+    """This machine as a node, without what ranks measure: messages take what they usually do."""
+    loops: dict[str, Loop] = {
+        "copied": _copied,
+        "stencil": _stencil,
+        "summed": partial(_stencil, summed=True),
+        "folded": _folded,
+        "sum": _computed(_sum),
+        "chain": _computed(_chain),
+    }
+    loops |= {name: _computed(formula) for name, formula in FUNCTIONS.items()}
     square = numpy.random.default_rng(1).random((1000, 1000))
     line = square.reshape(-1)
-    products = 2e9 / fastest(lambda: square @ square)
-    comparisons = line.size * numpy.log2(line.size) / fastest(lambda: numpy.sort(line))
     numbers = list(range(10_000))
-    element = fastest(lambda: sum(map(float, numbers))) / len(numbers)
-    facts: dict[str, float] = {
-        "latency": 1e-6, "bandwidth": 4e9, "together": 6 * alone, "message": alone, "collective": alone, **(ranks or {}),
-    }  # fmt: skip
-    link = Link(facts["latency"], facts["bandwidth"])
+    bare: dict[Any, Action] = {
+        "product": lambda: square @ square,
+        "sort": lambda: numpy.sort(line),
+        "transform": lambda: numpy.fft.fft(square),
+        "element": lambda: sum(map(float, numbers)),
+    }
+    cores = system.cores()
+    fastest = partial(_fastest, seconds=seconds, clock=time.thread_time)
+    with config(small=0, threads=1):
+        small = fastest({name: loop(TINY) for name, loop in loops.items()})
+        touched: dict[Any, Action] = {
+            (name, nbytes): loops[name](nbytes // 16)
+            for nbytes in SIZES
+            for name in ("copied", "stencil", "summed", "folded")
+        }
+        moved = fastest(touched)
+        large = fastest({name: loops[name](FORMULA) for name in loops})
+    with config(small=0, threads=cores):
+        node = _fastest({"copied": _copied(SIZES[-1] // 16)}, seconds)["copied"]
+    spent = fastest(bare)
+
+    def rates(name: str) -> tuple[tuple[int, float], ...]:
+        return tuple([(size, size / max(moved[name, size] - small[name], 1e-9)) for size in SIZES])
+
+    def element(name: str) -> float:
+        """The seconds of an element of a formula."""
+        return max(large[name] - small[name], 1e-9) / FORMULA
+
+    operations = (2 * TERMS + 1) / element("sum")
+    chain = max(element("chain") - (LONG + 2) / operations, 1e-12)
+    private, sharing = system.caches()
+    alone, memory = small["copied"], rates("copied")
+    link = Link(1e-6, 4e9)
     return Machine(
         name=platform.node() or "this machine",
         cores=cores,
-        memory=tuple(memory),
-        stencils=tuple(stencils),
-        node_memory=max(node, memory[-1][1]),
+        memory=memory,
+        stencils=rates("stencil"),
+        summed=rates("summed"),
+        folded=rates("folded"),
+        node_memory=max(SIZES[-1] / node, memory[-1][1]),
+        private=private,
+        sharing=min(sharing, cores),
         operations=operations,
-        products=products,
-        comparisons=float(comparisons),
+        chained=(LONG + 2) * LONG / chain,
+        functions=tuple(
+            [(name, 1 / max(element(name) - 4 / operations, 1e-12)) for name in FUNCTIONS]
+        ),
+        products=2e9 / spent["product"],
+        transforms=5 * line.size * float(numpy.log2(len(square))) / spent["transform"],
+        comparisons=line.size * float(numpy.log2(line.size)) / spent["sort"],
         inside=link,
         network=link,
         alone=alone,
-        operation=max(recorded - alone, 0.0) / LONG,
-        together=facts["together"],
-        kernel=1.5e-6,
-        message=facts["message"],
-        collective=facts["collective"],
-        element=element,
+        operation=max(small["stencil"] - alone, 0.0) / MORE,
+        together=6 * alone,
+        operation_together=4 * max(small["stencil"] - alone, 0.0) / MORE,
+        kernel=0.3e-6,
+        message=alone,
+        collective=alone,
+        element=spent["element"] / len(numbers),
         nodes=1,
     )
 
 
-def _of_ranks() -> dict[str, float]:
+def ranks() -> dict[str, float]:
     """What two ranks measure together: evaluations without messages, with halos, and with sums of all ranks."""
     world = current_world()
     communicator, other = world.communicator, 1 - world.rank
-    fastest = Watch().time
-    small, large = numpy.zeros(1), numpy.zeros(1 << 19)
+    short, long = numpy.zeros(1), numpy.zeros(1 << 19)
 
-    def ping() -> None:
-        for _ in range(4):
-            communicator.exchange({other: small}, {other: numpy.empty(1)})
+    def exchanged(array: Array, times: int) -> Action:
+        arrived = numpy.empty_like(array)
 
-    def exchange() -> None:
-        communicator.exchange({other: large}, {other: numpy.empty_like(large)})
+        def advance() -> None:
+            for _ in range(times):
+                communicator.exchange({other: array}, {other: arrived})
 
-    facts: dict[str, float] = {}
+        return advance
+
     with config(small=0, everywhere=0, threads=1):
         u, v = atoll.ones((64, 64)), atoll.ones((64, 64))
         sync()
@@ -168,6 +251,11 @@ def _of_ranks() -> dict[str, float]:
         def plain() -> None:
             for _ in range(4):
                 v[...] = u * 0.5
+                sync()
+
+        def longer() -> None:
+            for _ in range(4):
+                v[...] = (((u * 0.5 + 0.25) * 0.5 + 0.25) * 0.5 + 0.25) * 0.5 + 0.25
                 sync()
 
         def halo() -> None:
@@ -179,24 +267,33 @@ def _of_ranks() -> dict[str, float]:
             for _ in range(4):
                 float((u * v).sum())
 
-        met = fastest(sync, rounds=ROUNDS)
-        facts["together"] = fastest(plain, rounds=ROUNDS) / 4 - met
-        halos = fastest(halo, rounds=ROUNDS) / 4 - met
-        sums = fastest(total, rounds=ROUNDS) / 4
-    latency = fastest(ping, rounds=ROUNDS) / 4
-    facts["latency"] = latency / 2
-    facts["bandwidth"] = large.nbytes / fastest(exchange, rounds=ROUNDS // 4)
-    facts["message"] = max(halos - facts["together"] - facts["latency"], 1e-7) / 2
-    facts["collective"] = max(sums - facts["together"] - facts["latency"], 1e-7)
-    return facts
+        actions = {
+            "sync": sync,
+            "plain": plain,
+            "longer": longer,
+            "halo": halo,
+            "total": total,
+            "short": exchanged(short, 4),
+        }
+        best = _fastest(actions, rounds=ROUNDS)
+    best |= _fastest({"long": exchanged(long, 1)}, rounds=ROUNDS // 4)
+    latency, together = best["short"] / 4, best["plain"] / 4 - best["sync"]
+    return {
+        "latency": latency / 2,
+        "bandwidth": long.nbytes / best["long"],
+        "together": together,
+        "operation_together": max(best["longer"] - best["plain"], 0.0) / 4 / 7,
+        "message": max(best["halo"] / 4 - best["sync"] - together - latency, 1e-7) / 2,
+        "collective": max(best["total"] / 4 - together - latency, 1e-7),
+    }
 
 
 def main() -> None:
-    """Print what two ranks have measured."""
+    """Print what one process or two ranks have measured."""
     world = current_world()
-    if world.size != 2:
+    if world.size > 2:
         raise SystemExit(f"two ranks measure together, not {world.size}")
-    facts = _of_ranks()
+    facts = asdict(core()) if world.size == 1 else ranks()
     if world.rank == 0:
         print(json.dumps(facts), flush=True)
 

@@ -9,6 +9,7 @@ trailing axes that are not distributed travel as rows: a request is then one pla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -18,8 +19,9 @@ from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather
 from ..exchange.messages import exchange
+from ..exchange.partners import strung, sums
 from ..layout import Layout
-from .messages import uneven
+from .messages import joined, uneven
 from .moving import (
     by_parts,
     even_line,
@@ -30,7 +32,7 @@ from .moving import (
     reshaped,
     uneven_line,
 )
-from .section import Section
+from .section import Section, replicated
 
 Array = np.ndarray[Any, Any]
 _PLACES = np.empty(0, np.int64)
@@ -146,6 +148,76 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
     return result
 
 
+def is_told(section: Section) -> bool:
+    """Whether owners may send unasked what every rank knows to be wanted: to few ranks, by messages of their own."""
+    communicator, layout = section.communicator, section.layout
+    few = communicator.size <= policy.limits.few_ranks and not communicator.nodes.two_levels
+    return few and layout.copies == 1 and not layout.overlaps
+
+
+def fetch_told(section: Section, indices: tuple[Array, ...], line: Layout) -> Array:
+    """The rows at index arrays in a line that every rank has, for sections that :func:`is_told`.
+
+    ``line`` says by its first axis which of them a rank gets: an interval, or all. The other axes must be as for
+    :func:`fetch`. Collective.
+    """
+    communicator, rank, count = section.communicator, section.rank, indices[0].size
+    owners, rows = _located(section, count, _stretches(indices))
+    table, parts = _as_rows(section, len(indices)), [(0, count)] * communicator.size
+    if not line.is_replicated:
+        keys: list[Any] = [line.region(peer)[0].key for peer in range(communicator.size)]
+        parts = [(key.start, key.stop) for key in keys]
+    low, high = parts[rank]
+    result = np.empty((high - low, table.shape[1]), section.dtype)
+    own = np.flatnonzero(owners == rank)
+    pieces = table[rows[own]]
+    outgoing = {}
+    for peer, ends in enumerate(parts):
+        first, last = np.searchsorted(own, ends)
+        if peer == rank:
+            result[own[first:last] - low] = pieces[first:last]
+        elif first < last:
+            outgoing[peer] = pieces[first:last]
+    places = {peer: part for peer, part in by_parts(owners[low:high]) if peer != rank}
+    incoming = {
+        p: np.empty((len(part), table.shape[1]), section.dtype) for p, part in places.items()
+    }
+    exchange(communicator, outgoing, incoming, "elements that all know to be wanted")
+    for peer, part in places.items():
+        result[part] = incoming[peer]
+    return result.reshape(high - low, *section.shape[len(indices) :])
+
+
+def held_here(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Array]:
+    """Which of some elements, at index arrays in a line, this rank has a copy of, and its rows; of layouts that do not overlap."""
+    layout, here = section.layout, section.layout.coordinates(section.rank)
+    if here is None:
+        return _PLACES, _PLACES
+    located = [axis.locate_array(part) for axis, part in zip(layout.axes, indices)]
+    ours = [cells == cell for (cells, _), cell in zip(located, here)]
+    chosen = np.flatnonzero(np.logical_and.reduce(ours))
+    rows = np.zeros(chosen.size, np.int64)
+    for axis, (_, local), cell in zip(layout.axes, located, here):
+        rows *= len(axis.owned(cell))
+        rows += local[chosen]
+    return chosen, rows
+
+
+def put_rows(
+    section: Section, count: int, written: Iterator[tuple[Array, Array]], ufunc: Any
+) -> None:
+    """Write values into rows of the block, one row for each combination of the first ``count`` axes, or join them."""
+    table = _as_rows(section, count)
+    direct = np.shares_memory(table, section.block) if table.size else True
+    for rows, values in written:
+        if ufunc is None:
+            table[rows] = values
+        else:
+            ufunc.at(table, rows, values)
+    if not direct:
+        section.block[...] = table.reshape(section.block.shape)
+
+
 def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any = None) -> None:
     """Write ``values`` at global indices, which must be in range, into the blocks of all that hold them.
 
@@ -173,15 +245,7 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
     exchange(communicator, outgoing, incoming, "elements that go to their owners")
     if rank in pieces:
         incoming[rank] = pieces[rank]
-    table = _as_rows(section, count)
-    direct = np.shares_memory(table, section.block) if table.size else True
-    for peer in sorted(arrived):
-        if ufunc is None:
-            table[arrived[peer]] = incoming[peer]
-        else:
-            ufunc.at(table, arrived[peer], incoming[peer])
-    if not direct:
-        section.block[...] = table.reshape(section.block.shape)
+    put_rows(section, count, ((arrived[peer], incoming[peer]) for peer in sorted(arrived)), ufunc)
 
 
 def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, Array, Array]]:
@@ -222,12 +286,30 @@ def _in_line(section: Section) -> Section:
 def _dealt(pieces: Array, section: Section, small: int = 0) -> Section:
     """What the ranks have, one after the other: in even blocks, or everywhere if it is small."""
     communicator = section.communicator
-    mine = np.array([len(pieces)], np.int64)
-    counts = allgather(communicator, mine, "how many elements are kept").reshape(-1)
-    joined = Section(pieces, uneven_line(counts), communicator)
-    if joined.layout.size < small:
-        return everywhere(joined)
-    return reshaped(joined, even_line(joined.layout.size, len(counts)))
+    mine, what = np.array([len(pieces)], np.int64), "how many elements are kept"
+    if communicator.size <= policy.limits.few_ranks:  # all know where each rank's elements go
+        counts = allgather(communicator, mine, what).reshape(-1)
+        known = Section(pieces, uneven_line(counts), communicator)
+        if known.layout.size < small:
+            return everywhere(known)
+        return reshaped(known, even_line(known.layout.size, len(counts)))
+    (start,), (length,) = [part.tolist() for part in sums(communicator, mine, what)]
+    if length < small:
+        return replicated(strung(communicator, pieces, length, what), communicator)
+    even = even_line(length, communicator.size)
+    (block,) = joined(communicator, [cut_along(pieces, start, even)], [pieces[:0]], what)
+    return Section(block, even, communicator)
+
+
+def cut_along(piece: Array, start: int, line: Layout) -> dict[int, Array]:
+    """A piece of a line that begins at ``start``, cut into the parts that are to lie on other ranks, or here."""
+    bounds = line_bounds(line)
+    if bounds is None or not len(piece):
+        return {0: piece} if len(piece) else {}
+    (first, last), _ = line.axes[0].locate_array(np.array([start, start + len(piece) - 1]))
+    ranks = range(int(first), int(last) + 1)
+    cuts = [min(max(bounds[k] - start, 0), len(piece)) for k in (*ranks, ranks.stop)]
+    return {peer: piece[i:j] for peer, (i, j) in zip(ranks, pairwise(cuts), strict=True) if i < j}
 
 
 def compressed(values: Section, mask: Section, small: int = 0) -> Section:
@@ -245,8 +327,11 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
     return _dealt(values.block[mask.block], values, small)
 
 
-def to_all(line: Array, counts: Array, communicator: Communicator, what: str) -> Array:
-    """The lines of all ranks, of known lengths, one after the other, by one message to all."""
+def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> Array:
+    """The lines of all ranks one after the other, on all; ``bounds`` has where each begins. Collective."""
+    if communicator.size > policy.limits.few_ranks:
+        return strung(communicator, line, bounds[communicator.size], what)
+    counts = np.diff(bounds)
     row = np.zeros(int(counts.max()), line.dtype)
     row[: len(line)] = line
     every = allgather(communicator, row, what)
@@ -269,7 +354,7 @@ def everywhere(section: Section) -> Section:
     if bounds is None:
         return redistributed(section, target)
     what = "all of a few elements"
-    line = to_all(section.block.reshape(-1), np.diff(bounds), section.communicator, what)
+    line = to_all(section.block.reshape(-1), bounds, section.communicator, what)
     return Section(line.reshape(layout.shape), target, section.communicator)
 
 

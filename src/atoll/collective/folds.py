@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator
+from ..comm.nodes import Nodes
 from ..exchange.messages import exchange
 from ..exchange.trees import Branches, branches, folded_by_tree, in_pairs
 from ..layout import EMPTY, Axis, IndexSet, Layout
@@ -48,8 +49,10 @@ class FoldPlan:
     """How the result lies once a tree has joined the parts, and how it is to lie."""
 
 
-def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) -> FoldPlan:
-    """A rank's part in a fold over ``axes`` of an array that lies as ``layout`` says.
+def fold_plan(
+    layout: Layout, axes: tuple[int, ...], target: Layout, rank: int, nodes: Nodes
+) -> FoldPlan:
+    """A rank's part in a fold over ``axes`` of an array that lies as ``layout`` says, on ranks of these nodes.
 
     ``target`` is the layout of the result, without the folded axes.
     """
@@ -58,7 +61,7 @@ def fold_plan(layout: Layout, axes: tuple[int, ...], target: Layout, rank: int) 
             (),
             (),
             target.local_shape(rank),
-            _tree_along(layout, axes, rank),
+            _tree_along(layout, axes, rank, nodes),
             (layout.reduced(axes), target),
         )
     kept = [k for k in range(layout.ndim) if k not in axes]
@@ -108,7 +111,7 @@ def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout) -> bool:
     return target.is_replicated or target.size * 8 <= policy.limits.packed * target.cells
 
 
-def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int) -> Branches | None:
+def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int, nodes: Nodes) -> Branches | None:
     """The neighbours of a rank among those that have the same indices on the axes that are not folded."""
     place = layout.coordinates(rank)
     if place is None:
@@ -122,7 +125,7 @@ def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int) -> Branches | 
         return layout.rank_at(full)
 
     number = int(np.ravel_multi_index([place[k] for k in axes], grid))
-    return branches(number, prod(grid), rank_at)
+    return branches(number, prod(grid), rank_at, nodes)
 
 
 def _owned(axis: Axis, coordinate: int) -> IndexSet:
@@ -268,7 +271,7 @@ def extreme_places(section: Section, name: str, axis: int | None, target: Layout
             order = np.argsort(held)
             block = block.take(order, k)
             region = (*region[:k], listed(held[order]), *region[k + 1 :])
-    plan = fold_plan(layout, folds, target, section.rank)
+    plan = fold_plan(layout, folds, target, section.rank, section.communicator.nodes)
     if axis is None and block.size:
         best = np.unravel_index(int(pick(block)), block.shape)
         place = [part.global_of(int(k)) for part, k in zip(region, best, strict=True)]

@@ -48,8 +48,8 @@ def product_grid(rows: int, length: int, columns: int, size: int) -> Grid | None
 
     grids = [
         (i, j, k)
-        for i, j, k in factorisations(size, 3)
-        if i * k <= rows and j <= columns and k * max(i, j) <= length
+        for i, j, k in factorisations(size, 3, (rows, columns, length))
+        if i * k <= rows and k * max(i, j) <= length
         if k == 1 or rows * columns <= 2 * share * i * j
     ]
     best = min(grids, key=moved, default=(1, 1, 1))

@@ -19,7 +19,16 @@ from ..config import config
 from ..context.caches import remembered
 from ..layout import Layout
 from ..layout.transfer import region_key
-from .elements import fetch, fetch_flat, store, trailing_rows
+from .elements import (
+    fetch,
+    fetch_flat,
+    fetch_told,
+    held_here,
+    is_told,
+    put_rows,
+    store,
+    trailing_rows,
+)
 from .messages import agree
 from .moving import even_line, even_rows, flat_indices, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
@@ -99,6 +108,15 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
     """The elements at indices: the axes of the index arrays, then those that are not indexed."""
     *indices, axes = given
     rows = _rows(source.layout, axes, *[index.layout for index in indices])
+    in_lines = target.is_replicated or trailing_rows(rows.layout, 1)
+    told = _told(source, indices, axes, rows) if in_lines and is_told(source) else None
+    if told is not None:
+        to_all = target.is_replicated
+        block = fetch_told(source.transposed(rows.order), told, target if to_all else rows.layout)
+        if to_all:
+            return Section(block.reshape(target.shape), target, source.communicator)
+        result = Section(block, rows.layout, source.communicator)
+        return result if result.shape == target.shape else reshaped(result, target)
     parts = _parts(source, indices, axes, rows)
     if axes is None:
         (part,) = parts
@@ -116,6 +134,28 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
         block = source.block.transpose(rows.order)[parts]
     result = Section(block, rows.layout, source.communicator)
     return result if result.shape == target.shape else reshaped(result, target)
+
+
+def _told(
+    source: Section, indices: Sequence[Section], axes: Axes, rows: _Rows
+) -> tuple[Array, ...] | None:
+    """All index arrays in a line, where every rank has them, and each row is on one rank; else ``None``."""
+    turned = source.layout.transposed(rows.order)
+    count = len(turned.axes) if axes is None else len(axes)
+    replicated = all(index.layout.is_replicated for index in indices)
+    if (
+        rows.stay
+        or source.layout.is_replicated
+        or not (replicated and trailing_rows(turned, count))
+    ):
+        return None
+    wide = [np.broadcast_to(index.block, rows.shape).reshape(-1) for index in indices]
+    if axes is None:
+        flat = _from_front(wide[0], source.layout.size)
+        return tuple(
+            [part.astype(np.int64, copy=False) for part in np.unravel_index(flat, source.shape)]
+        )
+    return tuple([_from_front(part, source.shape[k]) for part, k in zip(wide, axes, strict=True)])
 
 
 def _asked(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
@@ -181,6 +221,21 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
     if region is not None:
         layout = Layout.replicated(region.shape, layout.processes)
     rows = _rows(layout, axes, *[index.layout for index in indices])
+    if region is None and values.layout.is_replicated and not layout.overlaps:
+        told = _told(base, indices, axes, rows)
+        if told is not None:  # each rank writes what it has
+            turned = base.transposed(rows.order)
+            chosen, places = held_here(turned, told)
+            lead = len(rows.shape)
+            wide = np.broadcast_to(
+                values.block, (*rows.kept[:first], *rows.shape, *rows.kept[first:])
+            )
+            wide = np.moveaxis(wide, range(first, first + lead), range(lead))
+            listed: Array = wide if lead else wide[np.newaxis]
+            own = listed[np.unravel_index(chosen, rows.shape or (1,))]
+            own = own.reshape(len(chosen), prod(rows.kept)).astype(base.dtype, copy=False)
+            put_rows(turned, len(told), iter([(places, own)]), ufunc)
+            return
     parts = _parts(Section(base.block, layout, base.communicator), indices, axes, rows)
     lead, kept = len(rows.shape), rows.kept
     shape = (*kept[:first], *rows.shape, *kept[first:])

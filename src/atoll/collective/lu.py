@@ -19,9 +19,9 @@ import numpy as np
 
 from .process_grid import (
     GridMatrix,
+    Heights,
     Line,
     Sharing,
-    heights,
     panel_width,
     process_grid,
     take_off,
@@ -240,8 +240,9 @@ def _tournament(rows: Array, numbers: Array, counts: Array, line: Line, top: Arr
         top[: len(chosen)] = panel[:width]
         return candidates[chosen]
 
-    levels = heights(counts.tolist(), width)
-    chosen = line.upwards(best(0, candidates), levels, best, _WHAT)
+    ends = [0, *np.cumsum(counts).tolist()]
+    heights = Heights(ends.__getitem__, len(line), width)
+    chosen = line.upwards(best(0, candidates), heights, best, _WHAT)
     return np.ascontiguousarray(chosen[:, end:]).view(np.int64)[:, 0]
 
 
@@ -250,16 +251,21 @@ def factored_panel(panel: Array) -> Array:
     rows, columns = panel.shape
     if columns > _NARROW:
         return _by_halves(panel)
-    order = np.arange(rows)
+    order = list(range(rows))
+    turned = np.ascontiguousarray(panel.T)  # in which a column lies in one piece
     for k in range(min(rows, columns)):
-        pivot = k + int(np.argmax(np.abs(panel[k:, k])))
+        pivot = k + int(np.abs(turned[k, k:]).argmax())
         if pivot != k:
-            panel[[k, pivot]] = panel[[pivot, k]]
-            order[[k, pivot]] = order[[pivot, k]]
-        if panel[k, k] != 0:
-            panel[k + 1 :, k] /= panel[k, k]
-            panel[k + 1 :, k + 1 :] -= np.multiply.outer(panel[k + 1 :, k], panel[k, k + 1 :])
-    return order
+            former = turned[:, k].copy()
+            turned[:, k] = turned[:, pivot]
+            turned[:, pivot] = former
+            order[k], order[pivot] = order[pivot], order[k]
+        if turned[k, k] != 0:
+            column = turned[k, k + 1 :]
+            column /= turned[k, k]
+            turned[k + 1 :, k + 1 :] -= turned[k + 1 :, k, np.newaxis] * column
+    panel[...] = turned.T
+    return np.array(order, np.intp)
 
 
 def _by_halves(panel: Array) -> Array:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from .. import backend
 from ..comm.communicator import Communicator
-from ..comm.in_step import allgather, alltoall
+from ..comm.in_step import least, summed
 from ..exchange.messages import exchange
+from ..exchange.partners import arriving
 from ..graph.geometry import dense
 from .by_nodes import routed
 
@@ -35,20 +36,13 @@ def uneven(
             peer: part.view(form.dtype).reshape(-1, *form.shape[1:])
             for peer, part in routed(communicator, given, what).items()
         }
-    counts = np.zeros((communicator.size, 1), np.int64)
-    for peer, piece in pieces.items():
-        counts[peer] = len(piece)
-    arriving = alltoall(communicator, counts, what)[:, 0]
+    counts = arriving(communicator, {p: len(piece) for p, piece in pieces.items()}, what)
     outgoing = {
         peer: np.ascontiguousarray(piece)
         for peer, piece in pieces.items()
         if len(piece) and peer != communicator.rank
     }
-    incoming = {
-        peer: np.empty((int(arriving[peer]), *form.shape[1:]), form.dtype)
-        for peer in np.flatnonzero(arriving).tolist()
-        if peer != communicator.rank
-    }
+    incoming = {p: np.empty((n, *form.shape[1:]), form.dtype) for p, n in counts.items()}
     exchange(communicator, outgoing, incoming, what)
     own = pieces.get(communicator.rank)
     if own is not None and len(own):
@@ -58,7 +52,7 @@ def uneven(
 
 def _by_nodes(communicator: Communicator, form: Array) -> bool:
     """Whether short pieces go by nodes."""
-    return communicator.nodes.two_levels and form.dtype.itemsize > 0
+    return communicator.nodes.save_messages and form.dtype.itemsize > 0
 
 
 def _in_line(arrived: Mapping[int, Array], form: Array, what: str) -> Array:
@@ -85,49 +79,23 @@ def joined(
             _in_line(uneven(communicator, kind, form, what), form, what)
             for kind, form in zip(pieces, forms, strict=True)
         ]
-    counts = np.zeros((communicator.size, 1), np.int64)
-    for peer, piece in pieces[0].items():
-        counts[peer] = len(piece)
-    ends = np.cumsum(alltoall(communicator, counts, what)[:, 0]).tolist()
+    rank = communicator.rank
+    leaving = {peer: len(piece) for peer, piece in pieces[0].items()}
+    counts = arriving(communicator, leaving, what)
+    if leaving.get(rank):
+        counts[rank] = leaving[rank]
+    senders = sorted(counts)
+    ends = [0, *accumulate([counts[peer] for peer in senders])]
     wanted = [dense((ends[-1], *form.shape[1:]), form.dtype) for form in forms]
     results = [backend.current().allocate(form, what).array for form in wanted]
     for kind, result in zip(pieces, results, strict=True):
-        incoming = {peer: result[i:j] for peer, (i, j) in enumerate(pairwise([0, *ends])) if i < j}
+        incoming = {p: result[i:j] for p, (i, j) in zip(senders, pairwise(ends), strict=True)}
         outgoing = {peer: np.ascontiguousarray(piece) for peer, piece in kind.items() if len(piece)}
-        own, into = outgoing.pop(communicator.rank, None), incoming.pop(communicator.rank, None)
+        own, into = outgoing.pop(rank, None), incoming.pop(rank, None)
         exchange(communicator, outgoing, incoming, what)
         if own is not None and into is not None:
             into[...] = own
     return results
-
-
-def prefix(
-    communicator: Communicator,
-    value: Array,
-    order: Sequence[int],
-    fold: Callable[[Array, Array], Array],
-    what: str,
-) -> Array | None:
-    """The fold of the values of the ranks before this one in ``order``; ``None`` for the first.
-
-    Takes a message each way for every doubling of the distance, so log2 of the ranks in all.
-    """
-    place = order.index(communicator.rank)
-    before: Array | None = None
-    total = value
-    distance = 1
-    while distance < len(order):
-        outgoing, incoming = {}, {}
-        if place + distance < len(order):
-            outgoing[order[place + distance]] = np.ascontiguousarray(total)
-        if place >= distance:
-            incoming[order[place - distance]] = np.empty_like(value, order="C")
-        exchange(communicator, outgoing, incoming, what)
-        for arrived in incoming.values():
-            before = arrived if before is None else fold(arrived, before)
-            total = fold(arrived, total)
-        distance *= 2
-    return before
 
 
 def agree(
@@ -141,12 +109,12 @@ def agree(
     Each rank says where it found its first (``None``: nowhere), and three numbers
     for the error.
     """
-    mine = np.full(5, -1, np.int64)
-    if place is not None:
-        mine[:2] = 1, place
-        mine[2:] = values
-    reports = allgather(communicator, mine, "whether all indices are in range")
-    reports = reports[reports[:, 0] == 1]
-    if len(reports):
-        first = reports[np.argmin(reports[:, 1])]
-        raise error(*first[2:].tolist())
+    what, none = "whether all indices are in range", (1 << 64) - 1
+    (first,) = least(communicator, [none if place is None else place], what)
+    if first == none:
+        return
+    mine = communicator.rank if place == first else communicator.size
+    (rank,) = least(communicator, [mine], what)
+    told = np.array(values if communicator.rank == rank else [0] * len(values), np.int64)
+    total = summed(communicator, told.view(np.uint64), what).view(np.int64)
+    raise error(*total.tolist())

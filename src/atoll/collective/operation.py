@@ -243,7 +243,7 @@ def result_layout(shape: tuple[int, ...], size: int) -> Layout:
     elements = 1
     for n in shape:
         elements *= n
-    if not shape or elements < config.small:
+    if not shape or elements < config.results:
         return Layout.replicated(shape, size)
     return Layout.default(shape, size)
 

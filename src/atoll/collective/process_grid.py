@@ -26,6 +26,24 @@ Array = np.ndarray[Any, Any]
 _BLOCKS, _ROWS = 4, 512
 
 
+class Heights:
+    """How many rows the places of a line have before each level of a binary tree that keeps at most so many of any two.
+
+    ``below`` says how many rows all places before one have together, of a line of so many places.
+    """
+
+    __slots__ = ("_below", "_length", "_most", "levels")
+
+    def __init__(self, below: Callable[[int], int], length: int, most: int) -> None:
+        self._below, self._length, self._most = below, length, most
+        self.levels = range((length - 1).bit_length())
+
+    def at(self, level: int, place: int) -> int:
+        """How many rows a place has that takes part in a level."""
+        stop = min(place + (1 << level), self._length)
+        return min(self._below(stop) - self._below(place), self._most)
+
+
 class Line:
     """Ranks in an order, as one of them sees them. Every method is called by all of them, and by no others."""
 
@@ -64,24 +82,23 @@ class Line:
     def upwards(
         self,
         part: Array,
-        heights: Sequence[Sequence[int]],
+        heights: Heights,
         join: Callable[[int, Array], Array],
         what: str,
     ) -> Array:
         """Combine rows by a binary tree: the rank at place 0 returns those of all, other ranks what they had last.
 
-        ``heights`` says for each level of the tree how many rows each place has before it; ``join(level, rows)`` returns
-        what the rows of two ranks, one below the other, become.
+        ``join(level, rows)`` returns what the rows of two ranks, one below the other, become.
         """
-        for level, height in enumerate(heights):
+        for level in heights.levels:
             step = 1 << level
             if self.place % (2 * step) == step:
-                if height[self.place]:
+                if heights.at(level, self.place):
                     self.message(part, self.place - step, None, 0, what)
                 continue
             source = self.place + step
-            if self.place % (2 * step) == 0 and source < len(self) and height[source]:
-                arriving = np.empty((height[source], *part.shape[1:]), part.dtype)
+            if self.place % (2 * step) == 0 and source < len(self) and heights.at(level, source):
+                arriving = np.empty((heights.at(level, source), *part.shape[1:]), part.dtype)
                 self.message(None, 0, arriving, source, what)
                 part = join(level, np.concatenate([part, arriving]))
         return part
@@ -224,6 +241,17 @@ class GridMatrix:
         """The row of the grid that has a row of the matrix, or the column that has a column of it."""
         return index // self.sizes[axis] % self.grid[axis]
 
+    def heights(self, start: int, most: int) -> Heights:
+        """Of the rows of the matrix from ``start`` on, in this rank's column of the grid."""
+        height, count = self.sizes[0], self.grid[0]
+
+        def dealt(rows: int, places: int) -> int:
+            turns, rest = divmod(rows, height * count)
+            return turns * places * height + min(rest, places * height)
+
+        rows = self.layout.shape[0]
+        return Heights(lambda places: dealt(rows, places) - dealt(start, places), count, most)
+
     def owners(self, indices: Array, axis: int) -> Array:
         """How many of these rows or columns of the matrix each row or column of the grid has."""
         homes = indices // self.sizes[axis] % self.grid[axis]
@@ -250,17 +278,6 @@ def block_cyclic(
 ) -> Layout:
     """Blocks of some rows and columns, to the rows and columns of a grid in turn."""
     return Layout(shape, tuple(map(Cyclic, sizes)), grid=grid, size=size)
-
-
-def heights(counts: Sequence[int], most: int) -> list[list[int]]:
-    """For each level of a tree that keeps at most so many rows, how many rows each place has before it."""
-    rows, levels, step = [min(count, most) for count in counts], [], 1
-    while step < len(counts):
-        levels.append(list(rows))
-        for low in range(0, len(counts) - step, 2 * step):
-            rows[low] = min(rows[low] + rows[low + step], most)
-        step *= 2
-    return levels
 
 
 def take_off(block: Array, left: Array, right: Array) -> None:

@@ -29,10 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from ..comm.in_step import allgather
 from ..context.caches import remembered
 from ..exchange.messages import exchange
+from ..exchange.trees import added
 from ..layout import BlockAxis, Layout
+from ..layout.bounds import scaled_bounds
 from .elements import everywhere, to_all
 from .grid_products import Grid, grid_layouts, multiplied_on_grid, product_grid, received
 from .moving import even_line, redistributed
@@ -267,17 +268,16 @@ def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
         return None
     part = np.asarray(np.matmul(left.astype(dtype, copy=False), right.astype(dtype, copy=False)))
     if partial:
-        every = allgather(a.communicator, part, "partial products")
-        return np.asarray(np.add.reduce(every, axis=0, dtype=dtype))
+        return added(a.communicator, part, "partial products")
     divided = a.layout.axes[0] if mine == 0 else b.layout.axes[1]
-    counts = np.diff(divided.bounds)  # type: ignore[attr-defined]
     shape = (*a.shape[:-1], *b.shape[1:])
     if not prod(shape):
         return np.zeros(shape, dtype)
     columns = mine != 0 and len(shape) == 2
     width = shape[0] if columns else prod(shape[1:]) if mine == 0 else 1
     line = np.ascontiguousarray(part.T if columns else part).reshape(-1)
-    whole = to_all(line, counts * width, a.communicator, "all of a small product")
+    bounds = scaled_bounds(divided.bounds, width)  # type: ignore[attr-defined]
+    whole = to_all(line, bounds, a.communicator, "all of a small product")
     return whole.reshape(shape[::-1]).T if columns else whole.reshape(shape)
 
 
@@ -336,8 +336,7 @@ def _by_parts(a: Section, b: Section, target: Layout) -> Section:
     right = redistributed(b, _operand_layout(b.shape, split, size, 0)).block
     dtype = a.dtype
     if target.is_replicated:
-        every = allgather(communicator, np.matmul(left, right), "partial products")
-        total = np.add.reduce(every, axis=0, dtype=dtype)
+        total = added(communicator, np.matmul(left, right), "partial products")
         return Section(total, target, communicator)
     total = np.zeros(target.local_shape(rank), dtype)
     for shift in range(size):

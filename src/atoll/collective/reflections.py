@@ -17,21 +17,20 @@ A tall matrix is on a grid of one column: each rank has whole rows, and what it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .. import policy
-from ..layout import Layout
-from .moving import redistributed, uneven_line
+from ..layout import BlockAxis, Layout
+from .moving import even_line, redistributed
 from .operation import Form, collective, result_layout
 from .process_grid import (
     GridMatrix,
+    Heights,
     Line,
     block_cyclic,
-    heights,
     panel_width,
     process_grid,
     take_off,
@@ -80,20 +79,22 @@ def _factors(shape: tuple[int, ...], mode: str, size: int) -> list[Layout]:
 def _line_form(matrix: Form, mode: str, kind: np.dtype[Any]) -> Form:
     size = matrix.layout.processes
     layouts = _factors(matrix.shape, mode, size)
-    counts = [sum([prod(layout.local_shape(k)) for layout in layouts]) for k in range(size)]
-    return Form(kind, uneven_line(np.array(counts)))
+    most = sum([prod(layout.local_shape(0)) for layout in layouts])  # no rank has more
+    return Form(kind, even_line(most * size, size))
 
 
 @collective("qr", _line_form)
 def qr(matrix: Section, mode: str, kind: np.dtype[Any], *, target: Layout) -> Section:
-    """What each rank has of Q and R (or of one of them, or of the vectors and ``tau``), one after the other."""
+    """What each rank has of Q and R (or of one of them, or of the vectors and ``tau``), one after the other, then zeros."""
     layouts = _factors(matrix.shape, mode, target.processes)
     with np.errstate(all="ignore"):
         results = factors_of(on_grid(matrix), mode)
     blocks = [
         redistributed(part, layout).block for part, layout in zip(results, layouts, strict=True)
     ]
-    line = np.concatenate([block.reshape(-1).astype(kind, copy=False) for block in blocks])
+    line = np.zeros(target.local_shape(matrix.rank), kind)
+    held = np.concatenate([block.reshape(-1).astype(kind, copy=False) for block in blocks])
+    line[: len(held)] = held
     return Section(line, target, matrix.communicator)
 
 
@@ -102,9 +103,9 @@ def factors_of(matrix: GridMatrix, mode: str) -> list[Section]:
     rows, columns = matrix.layout.shape
     communicator = matrix.communicator
     if mode in ("reduced", "r") and is_one_panel((rows, columns), communicator.size):
-        line, counts = matrix.column_line, _counts(matrix, 0)
-        q, r = _by_a_tree(matrix.block, counts, line)
-        signs, _, _ = _signs_of(q, r, counts, 0, line)
+        line = matrix.column_line
+        q, r = _by_a_tree(matrix.block, matrix.heights(0, columns), line)
+        signs, _, _ = _signs_of(q, r, rows, 0, line)
         q *= signs
         section = Section(q, matrix.layout, communicator)
         return [section, replicated(r * signs[:, None], communicator)][mode == "r" :]
@@ -168,9 +169,9 @@ def factored(matrix: GridMatrix) -> dict[int, Array]:
 
 def _panel_factored(matrix: GridMatrix, start: int, stop: int, block: Array) -> Array:
     """Factor a panel of this column of the grid in place; T."""
-    line, counts = matrix.column_line, _counts(matrix, start)
-    q, r = _by_a_tree(block, counts, line)
-    signs, upper, lower = _signs_of(q, r, counts, matrix.owner(start, 0), line)
+    line, rows = matrix.column_line, matrix.layout.shape[0] - start
+    q, r = _by_a_tree(block, matrix.heights(start, stop - start), line)
+    signs, upper, lower = _signs_of(q, r, rows, matrix.owner(start, 0), line)
     q *= signs
     mine = matrix.rows[len(matrix.rows) - len(block) :]
     below = int(np.searchsorted(mine, stop))
@@ -228,16 +229,11 @@ def upper_rows(matrix: GridMatrix, rows: int) -> Section:
     return top.with_block(block)
 
 
-def _counts(matrix: GridMatrix, start: int) -> list[int]:
-    """How many rows from ``start`` on each row of the grid has."""
-    axis, rows = matrix.layout.axes[0], matrix.layout.shape[0]
-    return [len(axis.owned(place).clipped(start, rows)) for place in range(matrix.grid[0])]
-
-
 def tall_r(matrix: Section) -> Array:
     """R, with some signs, of a matrix with whole rows on each rank that is tall; on every rank. Collective."""
-    axis, size, columns = matrix.layout.axes[0], matrix.communicator.size, matrix.shape[1]
-    levels = heights([axis.count(rank) for rank in range(size)], columns)
+    axis, size = matrix.layout.axes[0], matrix.communicator.size
+    assert isinstance(axis, BlockAxis)
+    heights = Heights(axis.bounds.__getitem__, size, matrix.shape[1])
 
     def factor(level: int, rows: Array) -> Array:
         r: Array = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
@@ -245,7 +241,7 @@ def tall_r(matrix: Section) -> Array:
 
     mine = factor(0, matrix.block) if len(matrix.block) else matrix.block
     line = Line(matrix.communicator, range(size))
-    return _of_first(line, line.upwards(mine, levels, factor, _WHAT))
+    return _of_first(line, line.upwards(mine, heights, factor, _WHAT))
 
 
 def _of_first(line: Line, square: Array) -> Array:
@@ -255,10 +251,9 @@ def _of_first(line: Line, square: Array) -> Array:
     return line.share(np.ascontiguousarray(square), 0, _WHAT)
 
 
-def _by_a_tree(block: Array, counts: Sequence[int], line: Line) -> tuple[Array, Array]:
-    """This rank's rows of a Q, and R on every rank, of a matrix whose rows are on the ranks of a line, as ``counts`` says."""
+def _by_a_tree(block: Array, heights: Heights, line: Line) -> tuple[Array, Array]:
+    """This rank's rows of a Q, and R on every rank, of a matrix whose rows are on the ranks of a line, as ``heights`` says."""
     place, columns = line.place, block.shape[1]
-    levels = heights(counts, columns)
     q, mine = np.linalg.qr(block) if len(block) else (block[:, :0], block)
     stacked: dict[int, Array] = {}
 
@@ -266,32 +261,30 @@ def _by_a_tree(block: Array, counts: Sequence[int], line: Line) -> tuple[Array, 
         stacked[level], r = np.linalg.qr(rows)
         return r
 
-    r = _of_first(line, line.upwards(mine, levels, factor, _WHAT))
+    r = _of_first(line, line.upwards(mine, heights, factor, _WHAT))
     turn = np.eye(columns, dtype=r.dtype)
-    for level, height in reversed(list(enumerate(levels))):
-        step = 1 << level
-        if place % (2 * step) == step and height[place]:
-            turn = np.empty((height[place], columns), r.dtype)
+    for level in reversed(heights.levels):
+        step, height = 1 << level, heights.at(level, place)
+        if place % (2 * step) == step and height:
+            turn = np.empty((height, columns), r.dtype)
             line.message(None, 0, turn, place - step, _WHAT)
         elif level in stacked:
             both = stacked.pop(level) @ turn
-            turn = both[: height[place]]
-            line.message(both[height[place] :], place + step, None, 0, _WHAT)
+            turn = both[:height]
+            line.message(both[height:], place + step, None, 0, _WHAT)
     return q @ turn[: q.shape[1]], r
 
 
-def _signs_of(
-    q: Array, r: Array, counts: Sequence[int], root: int, line: Line
-) -> tuple[Array, Array, Array]:
+def _signs_of(q: Array, r: Array, rows: int, root: int, line: Line) -> tuple[Array, Array, Array]:
     """The signs that give the columns of Q those of LAPACK, with U and Y of its top square, both square.
 
-    The square is with the rank at place ``root``. A column that is one of the identity's already, or has nothing below it, gets no
+    All ranks have so many ``rows``, and the square is with the rank at place ``root``. A column that is one of the identity's already, or has nothing below it, gets no
     reflection: zero in U. Every rank of the line calls it.
     """
     columns = q.shape[1]
     top = q[:columns].copy() if line.place == root else np.empty((columns, columns), q.dtype)
     line.share(top, root, _WHAT)
-    kept = _kept(q[columns if line.place == root else 0 :], top, sum(counts), line)
+    kept = _kept(q[columns if line.place == root else 0 :], top, rows, line)
     signs, work = np.ones(columns, r.real.dtype), top.copy()
     for k in range(columns):
         leading = work[k, k].real
@@ -306,7 +299,7 @@ def _signs_of(
             work[k:, k] = work[k, k:] = 0
         else:
             work[k + 1 :, k] /= work[k, k]
-            work[k + 1 :, k + 1 :] -= np.outer(work[k + 1 :, k], work[k, k + 1 :])
+            work[k + 1 :, k + 1 :] -= work[k + 1 :, k, np.newaxis] * work[k, k + 1 :]
     return signs, np.triu(work), np.tril(work, -1) + np.eye(columns, dtype=work.dtype)
 
 

@@ -1,9 +1,8 @@
 """Scans along an axis: each rank scans its own part, then adds the total of the ranks before it.
 
 Where the axis is distributed in blocks, the ranks of a line along it have parts that follow each
-other. Each folds the last elements of its scan with those of the ranks before (see
-:func:`.messages.prefix`: as many steps as the ranks have binary digits), and joins the result to
-all of its part. On other divisions the axis is brought into blocks first, and the result back.
+other. Each joins the last elements of the scans of the ranks before it, by a tree (see
+:func:`..exchange.partners.prefix`), and folds the result into all of its part. On other divisions the axis is brought into blocks first, and the result back.
 
 A ufunc whose order matters (``subtract``, ``power``, ...) is applied from the first element to the last, as NumPy does: by
 ranks that have lanes whole if there are as many lanes as ranks, else by one rank after the other, each of which takes over
@@ -20,10 +19,10 @@ import numpy as np
 
 from .. import policy
 from ..exchange.messages import exchange
+from ..exchange.partners import prefix
 from ..layout import BlockAxis, Layout
 from ..layout.bounds import balanced_bounds, filled_blocks
 from ..ops.folds import FOLDS
-from .messages import prefix
 from .moving import redistributed
 from .operation import Form, Moves, collective, result_layout, small_or
 from .process_grid import Line

@@ -1,24 +1,30 @@
 """Binary search in a sorted distributed line.
 
-Every rank shows the first element of its interval. Among those a value finds the rank in whose interval its
+Ranks tell each other with which element their blocks begin. Among those a value finds the rank in whose block its
 place is; the values travel there, places travel back.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from math import isqrt
 from typing import Any, Literal
 
 import numpy as np
 
 from .. import policy
-from ..comm.in_step import allgather
+from ..comm.communicator import Communicator
+from ..comm.in_step import allgather, step
 from ..exchange.messages import exchange
 from ..layout import Layout
+from ..layout.bounds import balanced_bounds
 from .elements import fetch
 from .messages import uneven
 from .moving import by_parts, even_line, line_start, redistributed, reshaped
 from .operation import Form, collective, small_or
+from .process_grid import Line
 from .section import Section
 
 Array = np.ndarray[Any, Any]
@@ -48,44 +54,118 @@ def searched(
     if line.layout.is_replicated:
         return values.with_block(np.searchsorted(line.block, values.block, side))
     sought = np.ascontiguousarray(values.block).reshape(-1)
-    places = places_in(
-        reshaped(line, even_line(line.layout.size, line.layout.processes)), sought, side
-    )
+    even = reshaped(line, even_line(line.layout.size, line.layout.processes))
+    places = Finder(even).places(sought, side)
     return values.with_block(places.reshape(values.block.shape))
 
 
-def places_in(line: Section, values: Array, side: Literal["left", "right"]) -> Array:
-    """``searchsorted`` of each rank's own ``values`` (one axis, the line's dtype). Collective."""
-    communicator, rank = line.communicator, line.rank
-    shown = np.zeros(1, line.dtype)
-    if line.block.size:
-        shown[0] = line.block[0]
-    counts = allgather(
-        communicator, np.array([line.block.size]), "how much each rank has of a line"
-    ).reshape(-1)
-    first = allgather(communicator, shown, "where each rank's part of a line begins").reshape(-1)
-    filled = np.flatnonzero(counts)
-    if not filled.size:
-        return np.zeros(values.shape, np.intp)
-    owners = filled[np.maximum(np.searchsorted(first[filled], values, side) - 1, 0)]
+class Finder:
+    """Looks values up in a sorted line, which lies in even blocks.
+
+    Among a few ranks, each knows with which element every other's block begins. Among more, the ranks are cut into groups of
+    about as many ranks as there are groups. A rank knows with which element each group begins, and sends a value to a rank of
+    that group. That one knows with which element each block of its group begins, and sends the value to the owner.
+    """
+
+    __slots__ = ("_above", "_blocks", "_groups", "line")
+
+    def __init__(self, line: Section) -> None:
+        """Collective."""
+        self.line = line
+        size, rank = line.communicator.size, line.rank
+        count = 1 if size <= policy.limits.few_ranks else isqrt(size)
+        self._groups = balanced_bounds(size, count)
+        """The first rank of each group, and the number of ranks."""
+        here = bisect_right(self._groups, rank) - 1
+        group = range(self._groups[here], self._groups[here + 1])
+        what = "where parts of a line begin"
+        first = line.block[:1] if line.block.size else np.zeros(1, line.dtype)
+        if count == 1:
+            every = allgather(line.communicator, first, what).reshape(-1)
+        else:
+            step(line.communicator, "finder", what)
+            every = self._stacked(group, first, what)
+        filled = min(line.layout.size, size)  # even blocks: the first ranks have what there is
+        self._blocks = every[: max(filled - group.start, 0)]
+        """The first element of each rank of the group that has any."""
+        self._above = every[:1]
+        """That of each group."""
+        if count > 1:
+            above = self._of_groups(every[:1], rank - group.start, what)
+            self._above = above[: bisect_left(self._groups, filled)]
+
+    def _of_groups(self, first: Array, number: int, what: str) -> Array:
+        """With which element each group begins: told by the ranks with the same number in other groups."""
+        communicator = self.line.communicator
+        heads = np.asarray(self._groups)[:-1]
+        above = np.empty(len(heads), first.dtype)
+        fewest = communicator.size // len(heads)
+        head = communicator.rank - number
+        if number < fewest:
+            above = self._stacked((heads + number).tolist(), first, what)
+        longer = bisect_right(self._groups, head) - 1 < communicator.size % len(heads)
+        told = {head + fewest: above} if longer and not number else {}
+        exchange(communicator, told, {head: above} if number == fewest else {}, what)
+        return above
+
+    def _stacked(self, ranks: Sequence[int], first: Array, what: str) -> Array:
+        """The elements of some ranks, of which this is one, on each of them."""
+        return Line(self.line.communicator, ranks).gather(first, [1] * len(ranks), what)
+
+    def places(self, values: Array, side: Literal["left", "right"]) -> Array:
+        """``searchsorted`` of each rank's own ``values`` (one axis, the line's dtype). Collective."""
+        line, groups = self.line, self._groups
+        if not line.layout.size:
+            return np.zeros(values.shape, np.intp)
+        start = line_start(line.layout, line.rank)
+        own = groups[bisect_right(groups, line.rank) - 1]
+
+        def in_block(sought: Array) -> Array:
+            return (np.searchsorted(line.block, sought, side) + start).astype(np.intp)
+
+        def in_group(sought: Array) -> Array:
+            owners = own + _before(self._blocks, sought, side)
+            return _asked(line.communicator, owners, sought, in_block)
+
+        if len(groups) == 2:
+            return in_group(values)
+        heads = np.asarray(groups)
+        chosen = _before(self._above, values, side)
+        lengths = heads[chosen + 1] - heads[chosen]
+        return _asked(line.communicator, heads[chosen] + line.rank % lengths, values, in_group)
+
+
+def _before(first: Array, values: Array, side: Literal["left", "right"]) -> Array:
+    """Which of some parts each value is in, or the first one, by the elements with which they begin."""
+    return np.maximum(np.searchsorted(first, values, side) - 1, 0)
+
+
+def _asked(
+    communicator: Communicator, ranks: Array, values: Array, answer: Callable[[Array], Array]
+) -> Array:
+    """The places of values, each of which one rank is asked for. Collective, and so may the answers be."""
     places = np.empty(values.shape, np.intp)
-    asked = dict(by_parts(owners))
+    asked = dict(by_parts(ranks))
     wanted = uneven(
         communicator,
         {peer: values[part] for peer, part in asked.items()},
         values[:0],
         "what to look up",
     )
-    start = line_start(line.layout, rank)
-    answers = {
-        peer: (np.searchsorted(line.block, piece, side) + start).astype(np.intp)
-        for peer, piece in wanted.items()
+    ends = np.cumsum([len(piece) for piece in wanted.values()]).tolist()
+    answers = answer(np.concatenate([values[:0], *wanted.values()]))
+    leaving = {
+        peer: answers[i:j] for peer, (i, j) in zip(wanted, pairwise([0, *ends]), strict=True)
     }
-    own = answers.pop(rank, places[:0])
-    arriving = {peer: np.empty(part.size, np.intp) for peer, part in asked.items() if peer != rank}
-    exchange(communicator, answers, arriving, "places in a line")
+    own = leaving.pop(communicator.rank, places[:0])
+    arrived = {
+        peer: np.empty(part.size, np.intp)
+        for peer, part in asked.items()
+        if peer != communicator.rank
+    }
+    exchange(communicator, leaving, arrived, "places in a line")
     for peer, part in asked.items():
-        places[part] = own if peer == rank else arriving[peer]
+        places[part] = own if peer == communicator.rank else arrived[peer]
     return places
 
 
@@ -103,19 +183,21 @@ def interpolated(
     into, sought = result.reshape(-1), np.ascontiguousarray(x.block).reshape(-1)
     last = np.array([0, line.size - 1])
     (low, high), values = fetch(at, (last,)), fetch(of, (last,))
+    finder = Finder(at)
     bounds = np.linspace(0, sought.size, policy.limits.lookups + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):
-        into[start:stop] = _between(at, of, sought[start:stop])
+        into[start:stop] = _between(finder, of, sought[start:stop])
     into[sought < low] = values[0] if left is None else left
     into[sought > high] = values[1] if right is None else right
     into[np.isnan(sought)] = np.nan
     return x.with_block(result)
 
 
-def _between(at: Section, of: Section, sought: Array) -> Array:
+def _between(finder: Finder, of: Section, sought: Array) -> Array:
     """The lines between neighbours, at places that need not lie between any. Collective."""
+    at = finder.line
     last = at.layout.size - 1
-    first = np.clip(places_in(at, sought, "right") - 1, 0, max(last - 1, 0))
+    first = np.clip(finder.places(sought, "right") - 1, 0, max(last - 1, 0))
     second = np.minimum(first + 1, last)
     x0, x1 = fetch(at, (first,)), fetch(at, (second,))
     y0, y1 = fetch(of, (first,)), fetch(of, (second,))

@@ -1,20 +1,28 @@
 """Sorting a line: each rank sorts its own interval and cuts it at splitters, and merges what it gets.
 
+Many ranks sort in levels: first elements go to groups of ranks, then each group sorts what it has. So a rank cuts its elements
+into as many pieces as there are groups, and exchanges them with about as many ranks.
+
 The splitters (:mod:`.splitters`) are the elements with which the ranks' even blocks of the result begin. A splitter is an
 element, not a value: of equal elements those that come first in the array lie before it. So the sort is stable, every
-element travels once, to where it is to lie, and no rank ever has more than its even share.
+element travels once in a level, on the last one to where it is to lie, and no rank ever has more than its even share.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import pairwise
+from math import isqrt
 from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..exchange.messages import exchange
+from ..exchange.partners import sums
 from ..layout import Layout
 from ..layout.bounds import balanced_bounds
+from .elements import cut_along
 from .messages import joined
 from .moving import even_line, line_start, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
@@ -23,6 +31,7 @@ from .section import Section, empty
 from .splitters import cuts_at
 
 Array = np.ndarray[Any, Any]
+_WHAT = "elements in order"
 
 
 def _sorted_form(operand: Form, axis: int, function: Any) -> Form | None:
@@ -110,12 +119,45 @@ def _arrived(line: Section, values: Array, *others: Array) -> list[Array]:
     ``values`` are this rank's in order, and ``others`` belong to them.
     """
     communicator, length = line.communicator, line.layout.size
-    bounds = balanced_bounds(length, communicator.size)
+    size = communicator.size
+    groups = balanced_bounds(size, groups_of(size))
+    bounds = balanced_bounds(length, size)
+    heads = [bounds[first] for first in groups]
     start = line_start(line.layout, line.rank)
-    cuts = [*cuts_at(values, start, length, bounds[:-1], communicator), len(values)]
+    cuts = [*cuts_at(values, start, length, heads[:-1], communicator), len(values)]
     arrays = values, *others
-    pieces = [{peer: a[i:j] for peer, (i, j) in enumerate(pairwise(cuts)) if i < j} for a in arrays]
-    return joined(communicator, pieces, arrays, "elements in order")
+    if len(heads) > size:  # each rank is a group
+        pieces = [
+            {peer: a[i:j] for peer, (i, j) in enumerate(pairwise(cuts)) if i < j} for a in arrays
+        ]
+        return joined(communicator, pieces, arrays, _WHAT)
+    what = "how many elements go to groups of ranks"
+    before, _ = sums(communicator, np.diff(cuts), what)
+    pieces = [{} for _ in arrays]
+    for k, (low, high) in enumerate(pairwise(groups)):
+        if cuts[k] == cuts[k + 1]:
+            continue
+        # each member gets an even part; what comes from lower ranks goes to lower members, so equal elements stay in order
+        even = even_line(heads[k + 1] - heads[k], high - low)
+        for kind, array in zip(pieces, arrays, strict=True):
+            parts = cut_along(array[cuts[k] : cuts[k + 1]], int(before[k]), even)
+            kind.update({low + member: part for member, part in parts.items()})
+    values, *rest = joined(communicator, pieces, arrays, _WHAT)
+    here = bisect_right(groups, line.rank) - 1
+    team = communicator.group(range(groups[here], groups[here + 1]))
+    assert team is not None
+    part = Section(values, even_line(heads[here + 1] - heads[here], team.size), team)
+    if not rest:
+        values.sort()
+        return _arrived(part, values)
+    order = np.argsort(values, kind="stable")
+    return _arrived(part, values[order], *[other[order] for other in rest])
+
+
+def groups_of(size: int) -> int:
+    """Into how many groups so many ranks are cut: each is one rank, unless these are many."""
+    most = max(policy.limits.few_ranks**2, 3)
+    return size if size <= most else min(isqrt(size), most)
 
 
 def starts(line: Section) -> Section:
@@ -131,6 +173,17 @@ def starts(line: Section) -> Section:
     if incoming:
         marks[:1] = _differ(block[:1], before)
     return line.with_block(marks)
+
+
+def first_behind(line: Section, none: Any) -> Any:
+    """The element behind this rank's part of a line in even blocks; ``none`` behind the last. Collective."""
+    block, along = line.block, line.layout.axes[0]
+    start = line_start(line.layout, line.rank)
+    stop, behind = start + len(block), np.full(1, none, block.dtype)
+    outgoing = {along.locate(start - 1)[0]: block[:1]} if len(block) and start else {}
+    incoming = {along.locate(stop)[0]: behind} if len(block) and stop < along.size else {}
+    exchange(line.communicator, outgoing, incoming, "the first element of the rank behind")
+    return behind[0]
 
 
 def _differ(left: Array, other: Array) -> Array:

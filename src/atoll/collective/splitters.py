@@ -16,8 +16,8 @@ import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator
-from ..comm.in_step import allgather, summed
-from .messages import prefix
+from ..comm.in_step import summed
+from ..exchange.partners import sums
 
 Array = np.ndarray[Any, Any]
 
@@ -127,12 +127,5 @@ def _places(values: Array, start: int, samples: Array, keys: Array) -> Array:
 
 def _edges(here: Array, communicator: Communicator) -> Array:
     """The numbers of an :class:`_Edge` in rows, from those of this rank."""
-    what = "how many elements come before samples"
-    if communicator.size <= policy.limits.few_ranks:
-        every = allgather(communicator, here, what)
-        everywhere, lower = every.sum(0), every[: communicator.rank].sum(0)
-    else:
-        everywhere = summed(communicator, here.astype(np.uint64), what).astype(np.int64)
-        before = prefix(communicator, here, range(communicator.size), np.add, what)
-        lower = np.zeros_like(here) if before is None else before
+    lower, everywhere = sums(communicator, here, "how many elements come before samples")
     return np.stack([everywhere, here, lower])

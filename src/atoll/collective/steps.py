@@ -7,6 +7,7 @@ the base's memory: each rank works out those of its own share, and asks their ow
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -115,21 +116,17 @@ def write_across(base: Section, values: Section, region: Geometry, *, target: La
     store(base, base_indices(region, held), redistributed(values, layout).block)
 
 
+@dataclass(slots=True, eq=False)
 class RunCollective:
     """A collective operation on this rank's sections of its operands."""
 
-    __slots__ = ("call", "geometry", "number", "register", "sources")
-
-    def __init__(
-        self, register: int, call: Call, sources: tuple[int, ...], geometry: Geometry, number: int
-    ) -> None:
-        self.register = register
-        self.call = call
-        self.sources = sources
-        """The registers of the operands; the first is the result's own, if that is what is written into."""
-        self.geometry = geometry
-        self.number = number
-        """Which of the pending nodes it computes."""
+    register: int
+    call: Call
+    sources: tuple[int, ...]
+    """The registers of the operands; the first is the result's own, if that is what is written into."""
+    geometry: Geometry
+    number: int
+    """Which of the pending nodes it computes."""
 
     @property
     def is_new(self) -> bool:
@@ -153,29 +150,18 @@ class RunCollective:
         state.registers[self.register] = result
 
 
+@dataclass(slots=True, eq=False)
 class FoldAcross:
     """Join what each rank has folded of its share into the shares of the result."""
 
-    __slots__ = ("communicator", "geometry", "kept", "partial", "plan", "register", "ufunc")
-
-    def __init__(
-        self,
-        register: int,
-        partial: int,
-        kept: tuple[int, ...],
-        plan: FoldPlan,
-        ufunc: np.ufunc,
-        communicator: Communicator,
-        geometry: Geometry,
-    ) -> None:
-        self.register = register
-        self.partial = partial
-        self.kept = kept
-        """The shape of this rank's partial result, without the folded axes."""
-        self.plan = plan
-        self.ufunc = ufunc
-        self.communicator = communicator
-        self.geometry = geometry
+    register: int
+    partial: int
+    kept: tuple[int, ...]
+    """The shape of this rank's partial result, without the folded axes."""
+    plan: FoldPlan
+    ufunc: np.ufunc
+    communicator: Communicator
+    geometry: Geometry
 
     def run(self, state: State) -> None:
         """Exchange and join."""
@@ -188,19 +174,15 @@ class FoldAcross:
         state.registers[self.register] = result
 
 
+@dataclass(slots=True, eq=False)
 class CountLocally:
     """``first + step * index`` along an axis, for the indices of this rank's share."""
 
-    __slots__ = ("axis", "geometry", "indices", "numbers", "register")
-
-    def __init__(
-        self, register: int, indices: Array, axis: int, numbers: tuple[int, int], geometry: Geometry
-    ) -> None:
-        self.register = register
-        self.indices = indices
-        self.axis = axis
-        self.numbers = numbers
-        self.geometry = geometry
+    register: int
+    indices: Array
+    axis: int
+    numbers: tuple[int, int]
+    geometry: Geometry
 
     def run(self, state: State) -> None:
         """Count."""

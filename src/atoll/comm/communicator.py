@@ -36,6 +36,7 @@ from .pending import Item, Pending
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
+    from .channels import Channel
     from .node_memory import NodeMemory
     from .nodes import Nodes
     from .persistent import PersistentBuffer
@@ -291,7 +292,7 @@ class Communicator(ABC):
 
     @property
     @abstractmethod
-    def members(self) -> tuple[int, ...]:
+    def members(self) -> Sequence[int]:
         """By rank, the number of its process in ``universe``."""
 
     # Point to point -----------------------------------------------------------------------
@@ -323,6 +324,15 @@ class Communicator(ABC):
         """Send to and receive from several peers, one array each; wait for all."""
         requests = [self.irecv(array, peer, tag, what) for peer, array in receives.items()]
         requests += [self.isend(array, peer, tag, what) for peer, array in sends.items()]
+        self.wait_all(requests)
+
+    def turn(self, array: Array, into: Array, distance: int, tag: int = 0, what: str = "") -> None:
+        """Send to the rank so far ahead in the ring, while ``into`` is filled by the rank as far behind. Empty arrays stay."""
+        requests = []
+        if into.size:
+            requests.append(self.irecv(into, (self.rank - distance) % self.size, tag, what))
+        if array.size:
+            requests.append(self.isend(array, (self.rank + distance) % self.size, tag, what))
         self.wait_all(requests)
 
     # Waiting ------------------------------------------------------------------------------
@@ -359,6 +369,10 @@ class Communicator(ABC):
     def persistent_tag(self) -> int:
         """The tag of messages in persistent buffers."""
         return self.log.tag
+
+    def channel(self, peer: int, *, sends: bool) -> Channel | None:
+        """This rank's end of the way by which repeated messages go to, or come from, a rank that shares its memory."""
+        return None
 
     def prepared(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]

@@ -16,7 +16,7 @@ from ..errors import CommunicationError
 from .communicator import Array, Request, check_rows
 from .dry_run import DryRunCommunicator
 from .nodes import Nodes
-from .single import SingleRequest
+from .single import SingleCommunicator, SingleRequest
 
 ROUNDS = 10_000
 """After so many operations of all ranks in a row, their values must decide when there are enough, and a dry run has no values."""
@@ -95,6 +95,10 @@ class CountingCommunicator(DryRunCommunicator):
                 return others.pop(k) if others else None
         return None
 
+    def turn(self, array: Array, into: Array, distance: int, tag: int = 0, what: str = "") -> None:
+        super().turn(array, into, distance, tag, what)
+        into[...] = array  # the rank behind does as this one does
+
     def _all_done(self) -> None:
         self.events.append(Waited())
         self._leaving, self._arriving = {}, {}
@@ -138,13 +142,8 @@ class CountingCommunicator(DryRunCommunicator):
     def ibarrier(self, what: str = "") -> Request:
         return self._together("barrier", what, 0, None)
 
-    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
-        self.check_peer(root)
-        return value
-
-    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
-        check_rows(values, self.size)
-        return list(values)
+    bcast_object = SingleCommunicator.bcast_object
+    alltoall_object = SingleCommunicator.alltoall_object
 
     def group(self, ranks: Sequence[int]) -> CountingCommunicator:
         chosen = self.checked_ranks(ranks)

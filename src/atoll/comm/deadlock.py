@@ -52,18 +52,6 @@ class NoteCommunicator(Protocol):
 class DeadlockMonitor:
     """One rank's watch over the waits on one communicator."""
 
-    __slots__ = (
-        "_answers",
-        "_asked",
-        "_communicator",
-        "_curious",
-        "_ended",
-        "_heard",
-        "_posted",
-        "_rounds",
-        "_ways",
-    )
-
     def __init__(self, communicator: NoteCommunicator) -> None:
         self._communicator = communicator
         self._posted: list[tuple[Any, bytes]] = []

@@ -41,8 +41,8 @@ class DryRunCommunicator(SingleCommunicator):
         self.log.windows = False
 
     @property
-    def members(self) -> tuple[int, ...]:
-        return tuple(range(self.size))
+    def members(self) -> Sequence[int]:
+        return range(self.size)
 
     def _refuse(self, operation: str, what: str) -> NoReturn:
         of = f" ({what})" if what else ""

@@ -76,9 +76,7 @@ def meet(communicator: Communicator, what: str) -> None:
     """Wait for all ranks, in step; ``what`` says how this rank has come here, and may differ by rank."""
     log = communicator.log
     log.step(_MEETING, what)
-    row = _row(log, np.empty(0, np.uint8))
-    rows = carried(communicator, lambda: communicator.allgather(row, what))
-    _compare(communicator, log, rows)
+    _ahead(communicator, log, what)
 
 
 class Gathering:
@@ -130,6 +128,9 @@ def is_same(communicator: Communicator, number: int, what: str) -> bool:
 
 def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
     """The same as a part of the last step."""
+    if communicator.size > policy.limits.few_ranks:
+        same = least_here(communicator, [number, number ^ HASH_MASK], what)
+        return same == [number, number ^ HASH_MASK]
     log = communicator.log
     gathering = log.same
     if gathering is None:
@@ -259,6 +260,23 @@ def total(communicator: Communicator, facts: Array, what: str) -> Array:
     return sums[1:]
 
 
+def least(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
+    """The least of every rank's integers from 0 up to, and without, ``2**64``, one by one; ranks in step."""
+    _step(communicator, "least", what, len(numbers))
+    return least_here(communicator, numbers, what)
+
+
+def least_here(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
+    """The same as a part of the last step."""
+    mine = communicator.log.hash
+    given = np.array([mine, mine ^ HASH_MASK, *numbers], np.uint64)
+    reduced: Array = carried(communicator, lambda: communicator.allreduce(given, "min", what))
+    first, last, *rest = map(int, reduced)
+    if first != mine or last != mine ^ HASH_MASK:
+        tell(communicator, "some rank is at another step")
+    return rest
+
+
 def _bytes(rows: Array) -> Array:
     """The elements of contiguous rows as bytes, for any dtype."""
     count, length = rows.shape
@@ -274,7 +292,10 @@ def _row(log: StepLog, array: Array) -> Array:
 
 
 def _ahead(communicator: Communicator, log: StepLog, what: str) -> None:
-    """Compare the hashes before sending much data."""
+    """Compare the hashes alone."""
+    if communicator.size > policy.limits.few_ranks:
+        least_here(communicator, (), what)
+        return
     row = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
     _compare(communicator, log, carried(communicator, lambda: communicator.allgather(row, what)))
 

@@ -140,17 +140,6 @@ class PersistentMessage(MpiRequest):
 class PersistentMessages:
     """Messages that MPI keeps set up: begun by one call, and mostly ended by one."""
 
-    __slots__ = (
-        "_communicator",
-        "_far",
-        "_handles",
-        "_received",
-        "_sent",
-        "_start_all",
-        "_test_all",
-        "requests",
-    )
-
     def __init__(
         self, communicator: MpiCommunicator, requests: Sequence[PersistentMessage]
     ) -> None:

@@ -94,6 +94,8 @@ class WaitsByMpi(ObjectsByMpi):
             elif isinstance(request, MpiRequest):
                 positions.append(position)
                 pending.append(request)
+            elif request.test():
+                finished.append(position)
         if pending:
             library = self.library
             handles = [request._handle for request in pending]

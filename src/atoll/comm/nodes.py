@@ -47,6 +47,18 @@ class Nodes:
         return self.numbers is not None or 1 < self.per_node < self.size
 
     @property
+    def save_messages(self) -> bool:
+        """Whether two messages from each node to each other one are fewer than one from each rank to each on another node."""
+        if not self.two_levels:
+            return False
+        if self.numbers is not None:
+            alike = int((np.bincount(self.numbers) ** 2).sum())
+        else:
+            full, rest = divmod(self.size, self.per_node)
+            alike = full * self.per_node**2 + rest**2
+        return self.size**2 - alike > 2 * self.count * (self.count - 1)
+
+    @property
     def are_shared(self) -> bool:
         """Whether some node has several ranks."""
         return self.numbers is not None or self.per_node > 1

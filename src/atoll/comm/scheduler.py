@@ -79,25 +79,6 @@ class SimulatedRequest(Request):
 class Rank:
     """What the scheduler knows of one rank."""
 
-    __slots__ = (
-        "clock",
-        "error",
-        "failure",
-        "gate",
-        "last_operation",
-        "logs",
-        "looked_in_vain",
-        "number",
-        "operations",
-        "scheduler",
-        "state",
-        "thread",
-        "ticket",
-        "traffic",
-        "waiting",
-        "wake",
-    )
-
     def __init__(self, scheduler: Scheduler, number: int, last_operation: int | None) -> None:
         self.scheduler = scheduler
         self.number = number

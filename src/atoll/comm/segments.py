@@ -92,8 +92,14 @@ class Segment:
 
     def finish(self) -> None:
         """All have mapped it: its file needs no name any more."""
-        os.close(self._file)
         without_name(self.path)
+
+    def reserve(self, start: int, nbytes: int) -> None:
+        """Let there be memory behind these bytes, or raise an error: a write would end this process."""
+        system.reserve(self._file, start, nbytes)
+
+    def __del__(self) -> None:
+        os.close(self._file)
 
 
 def named_memory(nbytes: int) -> tuple[str, int]:

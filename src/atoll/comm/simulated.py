@@ -19,7 +19,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -46,16 +46,13 @@ from .world import World
 Latency = float | Callable[[int, int, int], float]
 
 
-class _Message:
+class _Message(NamedTuple):
     """A message that has not met its receive yet."""
 
-    __slots__ = ("array", "arrival", "request", "sent")
-
-    def __init__(self, array: Array, sent: float, arrival: float, request: SimulatedRequest):
-        self.array = array
-        self.sent = sent
-        self.arrival = arrival
-        self.request = request
+    array: Array
+    sent: float
+    arrival: float
+    request: SimulatedRequest
 
 
 class _Collective:

@@ -77,7 +77,7 @@ class SingleCommunicator(Communicator):
         self._wanted: dict[int, deque[tuple[SingleRequest, Array]]] = {}
 
     @property
-    def members(self) -> tuple[int, ...]:
+    def members(self) -> Sequence[int]:
         return (0,)
 
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:

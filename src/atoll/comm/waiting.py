@@ -45,18 +45,6 @@ LONGEST_SLEEP = 1e-3
 class Patience:
     """The pauses of one wait. ``describe`` returns what it waits for, as text."""
 
-    __slots__ = (
-        "_check",
-        "_deadline",
-        "_describe",
-        "_next_check",
-        "_next_report",
-        "_pauses",
-        "_start",
-        "_timeout",
-        "_who",
-    )
-
     def __init__(
         self,
         who: str,

@@ -305,7 +305,7 @@ def _process_communicator() -> Communicator:
     if launch is not None and launch.size == 1 and importlib.util.find_spec("mpi4py") is None:
         return SingleCommunicator()
     try:
-        communicator = _world_of_mpi()
+        communicator = _started_world()
     except CommunicationError:
         raise  # MPI works, and reports the problem
     except (ImportError, RuntimeError) as error:
@@ -319,12 +319,6 @@ def _process_communicator() -> Communicator:
     return communicator
 
 
-def _world_of_mpi() -> Communicator:
-    """The world of all ranks of the job, whose start a profile shows as a wait: it takes until all are there."""
-    with profiler.span(Kind.WAIT, "the start of MPI"):
-        return _started_world()
-
-
 def _started_world() -> Communicator:
     """The world of all ranks of the job, which has to be started by all of them.
 
@@ -335,12 +329,13 @@ def _started_world() -> Communicator:
     launcher.tell(launcher.STARTING)
     if alone:
         faulthandler.dump_traceback_later(config.wait_abort, exit=True)
-    try:
-        from .mpi import world_communicator
-    finally:
-        if alone:
-            faulthandler.cancel_dump_traceback_later()
-    return world_communicator()
+    with profiler.span(Kind.WAIT, "the start of MPI"):  # it takes until all are there
+        try:
+            from .mpi import world_communicator
+        finally:
+            if alone:
+                faulthandler.cancel_dump_traceback_later()
+        return world_communicator()
 
 
 def _launch_error(launch: launcher.Launch | None, why: str, absent: bool) -> LaunchError:
@@ -370,48 +365,13 @@ class CurrentWorld:
 
     __slots__ = ()
 
-    @property
-    def rank(self) -> int:
-        """The rank of this process."""
-        return current_world().rank
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(current_world(), name)
 
-    @property
-    def size(self) -> int:
-        """The number of ranks."""
-        return current_world().size
-
-    @property
-    def comm(self) -> Any:
-        """The mpi4py communicator of these ranks, or ``None`` without MPI: see :attr:`World.comm`."""
-        return current_world().comm
-
-    @property
-    def nodes(self) -> Nodes:
-        """Which ranks share a node: see :attr:`World.nodes`."""
-        return current_world().nodes
-
-    @property
-    def communicator(self) -> Communicator:
-        """What carries the messages of these ranks."""
-        return current_world().communicator
-
-    def split(self, color: int | None, key: int = 0) -> World | None:
-        return current_world().split(color, key)
-
-    def group(self, ranks: Sequence[int]) -> World | None:
-        return current_world().group(ranks)
-
-    def barrier(self) -> None:
-        current_world().barrier()
-
-    def rank_of(self, other: World, rank: int) -> int | None:
-        return current_world().rank_of(other, rank)
-
-    def translate(self, other: World) -> tuple[int | None, ...]:
-        return current_world().translate(other)
-
-    def congruent(self, other: World) -> bool:
-        return current_world().congruent(other)
+    def __dir__(self) -> list[str]:
+        return [name for name in dir(World) if not name.startswith("_")]
 
     def __eq__(self, other: object) -> bool:
         return current_world() == other

@@ -68,27 +68,6 @@ class Record:
 class StepLog:
     """The steps of one rank on one communicator."""
 
-    __slots__ = (
-        "_alone",
-        "_bits",
-        "_steps",
-        "as_laid_out",
-        "backend",
-        "call_sites",
-        "forked",
-        "gone",
-        "hash",
-        "lacks",
-        "number",
-        "parted",
-        "plans",
-        "pulse",
-        "rank",
-        "same",
-        "window",
-        "windows",
-    )
-
     def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
         self._alone = alone
         """Whether any thread may communicate: there are no other ranks, or the rank is a thread itself."""

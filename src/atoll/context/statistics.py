@@ -91,11 +91,6 @@ class Counters:
             values["messages"] += messages
             values["bytes_moved"] += nbytes
 
-    def peak(self, bytes_in_use: int) -> None:
-        with self._lock:
-            if bytes_in_use > self._values["peak_bytes"]:
-                self._values["peak_bytes"] = bytes_in_use
-
     def allocated(self, name: str, bytes_in_use: int) -> None:
         with self._lock:
             values = self._values
@@ -129,29 +124,9 @@ def add(name: str, amount: int = 1) -> None:
     _separate.get().add(name, amount)
 
 
-def ran(kernels: int, reused: int, messages: int, nbytes: int) -> None:
-    """Count what an evaluation came to: its kernels, itself if its plan was known, messages and their bytes."""
-    _separate.get().ran(kernels, reused, messages, nbytes)
-
-
 def sent(messages: int, nbytes: int) -> None:
     """Count messages to other ranks, and their bytes."""
     _separate.get().sent(messages, nbytes)
-
-
-def peak(bytes_in_use: int) -> None:
-    """Note how much memory the buffers hold now."""
-    _separate.get().peak(bytes_in_use)
-
-
-def allocated(name: str, bytes_in_use: int) -> None:
-    """Count one buffer more of ``name`` and note what all hold: :func:`add` and :func:`peak` in one."""
-    _separate.get().allocated(name, bytes_in_use)
-
-
-def planned() -> int:
-    """How many plans and kernels were made."""
-    return _separate.get().planned()
 
 
 def attempted(work: Callable[[], T]) -> T | None:

@@ -10,6 +10,7 @@ are. A message of a rank to itself is a dependency between parts. ``execute.part
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,23 +39,15 @@ Array = np.ndarray[Any, Any]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
 
 
+@dataclass(slots=True, eq=False)
 class CallProgram:
     """The computation of a part: its program is called with the values of registers by name."""
 
-    __slots__ = ("inputs", "outputs", "pid", "program")
-
-    def __init__(
-        self,
-        pid: Hashable,
-        program: Program,
-        inputs: tuple[tuple[str, int], ...],
-        outputs: tuple[tuple[str, int, Form | None], ...],
-    ) -> None:
-        self.pid = pid
-        self.program = program
-        self.inputs = inputs
-        self.outputs = outputs
-        """Name, register, and, where it is sent, the form that was agreed on."""
+    pid: Hashable
+    program: Program
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int, Form | None], ...]
+    """Name, register, and, where it is sent, the form that was agreed on."""
 
     def run(self, state: State) -> None:
         """Call it."""
@@ -77,14 +70,12 @@ class CallProgram:
             registers[register] = Value(array)
 
 
+@dataclass(slots=True, eq=False)
 class Hand:
     """What a rank sends to itself: another register with the same value."""
 
-    __slots__ = ("register", "source")
-
-    def __init__(self, register: int, source: int) -> None:
-        self.register = register
-        self.source = source
+    register: int
+    source: int
 
     def run(self, state: State) -> None:
         """Hand it over."""

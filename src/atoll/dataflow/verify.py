@@ -92,7 +92,9 @@ def _verify(
         ends = ends_of(partition, rank)
         messages = [message for part_ends in ends.values() for message in part_ends]
         _check_here(messages, rank, size)
-        if topological(partition.parts) is None or _unknown_parts(partition):
+        parts = partition.parts
+        needed = {pid for part in parts.values() for pid in part.needed_pids}
+        if topological(parts) is None or not needed <= parts.keys():
             raise PartitionInducedCycleError(
                 f"on rank {rank} the parts {sorted(map(repr, partition.parts))} wait for each other, or for parts "
                 "that are not there"
@@ -133,12 +135,6 @@ def _check_here(messages: list[Message], rank: int, size: int) -> None:
         if twin is not message:
             kind = DuplicateSendError if message.sends else DuplicateRecvError
             raise kind(f"two messages cannot be told apart: {twin}, and {message}")
-
-
-def _unknown_parts(partition: DistributedGraphPartition) -> bool:
-    return any(
-        pid not in partition.parts for part in partition.parts.values() for pid in part.needed_pids
-    )
 
 
 def raise_first(communicator: Communicator, fault: Exception | None) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .. import backend, policy
+from ..comm.channels import HEAD, Slot
 from ..comm.communicator import Communicator, Request
 from ..comm.in_step import refused
-from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
+from ..comm.persistent import PersistentBuffer, PersistentBuffers
 from ..context import statistics
 from ..context.divergence import MESSAGE_BITS
 from ..errors import CommunicationError
@@ -25,6 +26,8 @@ from .messages import Array, Key, Message, Piece, completed, post, put
 MESSAGES = 1 << MESSAGE_BITS
 """How many ghost regions of one step have tags of their own; others match in the order of posting."""
 WHAT = "a halo or a piece of an array"
+Spot = Slot | PersistentBuffer
+Ends = list[tuple[Message, PersistentBuffer]]
 Memory = list["Value | None"]
 """The values of registers."""
 
@@ -38,6 +41,15 @@ class Copy(NamedTuple):
     key: Key
 
 
+class Arrival(NamedTuple):
+    """What becomes of a message once it has arrived."""
+
+    direct: list[tuple[int, Value]]
+    """For each region that is read where it arrives, its register, and the value over that memory."""
+    unpacked: list[tuple[Piece, Array]]
+    """For each piece that is put in place: where it arrives."""
+
+
 class Exchange:
     """One rank's messages and copies. ``lasting`` says that they will be repeated.
 
@@ -45,8 +57,8 @@ class Exchange:
     """
 
     __slots__ = (
-        "_buffers", "_coming", "_direct", "_fresh", "_going", "_in_place", "_large", "_late", "_packed", "_requests",
-        "_unpacked", "allocate", "communicator", "copies", "gathered", "nbytes", "receives", "sends", "sent",
+        "_arrivals", "_buffers", "_coming", "_ends", "_fresh", "_going", "_in_place", "_large", "_late", "_packed",
+        "_requests", "allocate", "communicator", "copies", "gathered", "nbytes", "receives", "sends", "sent",
     )  # fmt: skip
 
     def __init__(
@@ -62,8 +74,10 @@ class Exchange:
     ) -> None:
         self.communicator = communicator
         self.allocate, self.receives, self.sends, self.copies = allocate, receives, sends, copies
-        large_in, self._coming = _messages(receives, what, lasting)
-        large_out, self._going = _messages(sends, what, lasting)
+        self._coming: list[Message]
+        self._going: list[Message]
+        large_in, self._coming = _messages(communicator, receives, what, lasting)
+        large_out, self._going = _messages(communicator, sends, what, lasting)
         self._large = large_in, large_out
         """The messages that are posted one by one; the others have persistent buffers."""
         self._requests: list[Request] = []
@@ -78,12 +92,12 @@ class Exchange:
         self._in_place = self._read_in_place()
         self._fresh = [form for form in allocate if form[0] not in self._in_place]
         self._buffers: PersistentBuffers | None = None
-        self._direct: list[tuple[int, Value]] = []
-        """For each region that is read where it arrives, the value over that memory."""
-        self._packed: list[tuple[Array, int, Key]] = []
-        """For each piece that leaves: its place in a persistent buffer, its register, and its key there."""
-        self._unpacked: list[tuple[Piece, Array]] = []
-        """For each piece that arrives and is put in place: its place in a persistent buffer."""
+        self._ends: tuple[Ends, Ends] = ([], [])
+        """The messages that arrive and leave in persistent buffers, with these."""
+        self._arrivals: dict[Spot, Arrival] = {}
+        """How a message arrives, by where its data lies."""
+        self._packed: dict[Spot, list[tuple[Array, int, Key]]] = {}
+        """By where the data of a message lies, for each piece that leaves: where it goes, its register, and its key there."""
 
     def _read_in_place(self) -> frozenset[int]:
         """The regions that arrive in one piece, in a persistent buffer, and may be read there."""
@@ -145,32 +159,49 @@ class Exchange:
         buffers = self._buffers or self._set_up()
         if buffers.under_way:
             buffers.ready()
-        for register, value in self._direct:
-            registers[register] = value
-        for view, register, key in self._packed:
-            view[...] = registers[register].array[key]  # type: ignore[union-attr]
+        buffers.open()
+        arriving, leaving = self._ends
+        for message, persistent in arriving:
+            arrival = self._arrivals.get(persistent.spot)
+            if arrival is None:
+                self._let_go(persistent)
+                arrival = self._arrivals[persistent.spot] = self._arrival(message, persistent)
+            for register, value in arrival.direct:
+                registers[register] = value
+        for message, persistent in leaving:
+            packed = self._packed.get(persistent.spot)
+            if packed is None:
+                self._let_go(persistent)
+                packed = self._packed[persistent.spot] = [
+                    (view, piece.register, (*(piece.key or ()), ...))
+                    for piece, view in message.views(persistent.spot.data)
+                ]
+            for view, register, key in packed:
+                view[...] = registers[register].array[key]  # type: ignore[union-attr]
         buffers.begin()
 
     def _set_up(self) -> PersistentBuffers:
-        coming, going = (
-            [
-                (message, PersistentBuffer(message.peer, message.nbytes, message.what))
-                for message in messages
-            ]
-            for messages in (self._coming, self._going)
+        arriving, leaving = self._ends = buffers_for(self._coming), buffers_for(self._going)
+        self._buffers = PersistentBuffers(
+            self.communicator, [b for _, b in arriving], [b for _, b in leaving]
         )
-        for message, persistent in coming:
-            for piece, view in message.views(persistent.buffer[HEAD:]):
-                if piece.register in self._in_place:
-                    self._direct.append((piece.register, Value(view)))
-                else:
-                    self._unpacked.append((piece, view))
-        for message, persistent in going:
-            for piece, view in message.views(persistent.buffer[HEAD:]):
-                self._packed.append((view, piece.register, (*(piece.key or ()), ...)))
-        ends = [[persistent for _, persistent in pairs] for pairs in (coming, going)]
-        self._buffers = PersistentBuffers(self.communicator, *ends)
         return self._buffers
+
+    def _let_go(self, persistent: PersistentBuffer) -> None:
+        """Give up a buffer whose message lies elsewhere now."""
+        if persistent.spot is not persistent:
+            self._arrivals.pop(persistent, None)
+            self._packed.pop(persistent, None)
+            persistent.let_go()
+
+    def _arrival(self, message: Message, persistent: PersistentBuffer) -> Arrival:
+        arrival = Arrival([], [])
+        for piece, view in message.views(persistent.spot.data):
+            if piece.register in self._in_place:
+                arrival.direct.append((piece.register, Value(view)))
+            else:
+                arrival.unpacked.append((piece, view))
+        return arrival
 
     def _post(self, registers: Memory) -> None:
         arriving, leaving = self._large
@@ -187,8 +218,9 @@ class Exchange:
         try:
             if self._buffers is not None:
                 self._buffers.end()
-                for piece, view in self._unpacked:
-                    put(piece, view, registers)
+                for _, persistent in self._ends[0]:
+                    for piece, view in self._arrivals[persistent.spot].unpacked:
+                        put(piece, view, registers)
             if self._requests:
                 self._take(registers)
         except CommunicationError as error:
@@ -209,23 +241,30 @@ class Exchange:
         statistics.sent(self.sent, self.nbytes)
 
 
+def buffers_for(messages: Sequence[Message]) -> Ends:
+    """A persistent buffer for each message."""
+    return [(m, PersistentBuffer(m.peer, m.nbytes, m.what)) for m in messages]
+
+
 def _messages(
-    pieces: Sequence[Piece], what: str, lasting: bool
+    communicator: Communicator, pieces: Sequence[Piece], what: str, lasting: bool
 ) -> tuple[list[Message], list[Message]]:
     """One message for all pieces of a neighbour, unless they are large: those, and the small ones.
 
-    Both ends agree on it. Only what is ``lasting`` has small ones.
+    Both ends agree on it. Only what is ``lasting`` has small ones; to a rank of this node more are small.
     """
     peers: dict[int, list[Piece]] = {}
     for piece in pieces:
         peers.setdefault(piece.peer, []).append(piece)
     large: list[Message] = []
     small: list[Message] = []
+    nodes, rank, limits = communicator.nodes, communicator.rank, policy.limits
     for peer, some in peers.items():
         nbytes = sum([piece.nbytes for piece in some])
-        if nbytes <= policy.limits.joined:
+        if nbytes <= limits.joined:
             message = Message(peer, some[0].tag % MESSAGES, some, what)
-            (small if lasting and nbytes <= policy.limits.parcel else large).append(message)
+            lasts = lasting and (nbytes <= limits.parcel or nodes.same(rank, peer))
+            (small if lasts else large).append(message)
         else:
             large += [Message(peer, piece.tag % MESSAGES, (piece,), what) for piece in some]
     return large, small

@@ -1,22 +1,31 @@
-"""Folds by trees: what ranks in a line give is joined in pairs, pairs of pairs, and so on, and all of them get the result.
+"""Folds and scans by trees: what ranks in a line give is joined in pairs, pairs of pairs, and so on.
 
-The order of the joins depends on how many ranks there are in the line, and on nothing else. So the result has the same bits
+The order of the joins depends on how many ranks there are in the line, and on nothing else. So a result has the same bits
 on all ranks, and the same whether a few ranks tell each other everything and join it themselves (:func:`in_pairs`), or many
 send it up and down a tree (:func:`folded_by_tree`), in as many steps as their number has binary digits, each way.
+
+A tree has two levels where ranks share nodes: those of a node, then the first ones of all nodes. So a node sends one message
+up, and one comes down to it. What a rank sends up are *parts*, the joins of as many ranks as the order of the joins allows
+without those of the others: one where nodes have two, four, eight ... ranks, else some more in the same message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from .. import policy
 from ..comm.communicator import Communicator
+from ..comm.in_step import allgather, step
+from ..comm.nodes import Nodes
 from .messages import exchange
 
 Array = np.ndarray[Any, Any]
-Part = TypeVar("Part")
+Item = TypeVar("Item")
+Join = Callable[[Array, Array], Array]
 
 
 class Branches(NamedTuple):
@@ -24,19 +33,59 @@ class Branches(NamedTuple):
 
     parent: int | None
     children: tuple[int, ...]
+    place: int
+    """Where in the line the rank is. It answers for itself, then for what each of its children answers for."""
+    ends: tuple[int, ...]
+    """For each child, the place after the last one that it answers for."""
+    length: int
+    """Of the line."""
+
+    @property
+    def end(self) -> int:
+        """The place after the last one that the rank answers for."""
+        return self.ends[-1] if self.ends else self.place + 1
 
 
-def branches(place: int, length: int, rank_at: Callable[[int], int]) -> Branches:
+def branches(
+    place: int, length: int, rank_at: Callable[[int], int], nodes: Nodes | None = None
+) -> Branches:
     """The neighbours of a place in a line of so many; ``rank_at`` tells which rank has which place."""
-    children, distance = [], 1
+    group = 1 if nodes is None else _side_by_side(length, rank_at, nodes)
+    first = place - place % group
+    parent, children, ends = _in_line(place - first, min(group, length - first))
+    children, ends = [first + child for child in children], [first + end for end in ends]
+    above = None if parent is None else first + parent
+    if place == first and group < length:
+        parent, others, theirs = _in_line(first // group, -(-length // group))
+        above = None if parent is None else parent * group
+        children += [other * group for other in others]
+        ends += [min(end * group, length) for end in theirs]
+    ranks = tuple(map(rank_at, children))
+    return Branches(None if above is None else rank_at(above), ranks, place, tuple(ends), length)
+
+
+def _in_line(place: int, length: int) -> tuple[int | None, list[int], list[int]]:
+    """The parent of a place in a tree over a line, its children, and where those end for which these answer."""
+    children, ends, distance = [], [], 1
     while distance < length and not place & distance:
         if place + distance < length:
-            children.append(rank_at(place + distance))
+            children.append(place + distance)
+            ends.append(min(place + 2 * distance, length))
         distance *= 2
-    return Branches(rank_at(place - distance) if place else None, tuple(children))
+    return (place - distance if place else None), children, ends
 
 
-def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:
+def _side_by_side(length: int, rank_at: Callable[[int], int], nodes: Nodes) -> int:
+    """How many places of a line each node has, one after the other; 1 where no rule says it."""
+    if not nodes.two_levels or nodes.numbers is not None or length == 1:
+        return 1
+    first, step, last = rank_at(0), rank_at(1) - rank_at(0), rank_at(length - 1)
+    if step < 1 or last != first + step * (length - 1) or nodes.per_node % step:
+        return 1
+    return nodes.per_node // step if first % nodes.per_node < step else 1
+
+
+def in_pairs(parts: Sequence[Item], join: Callable[[Item, Item], Item]) -> Item:
     """All parts joined, in the order of the tree."""
     while len(parts) > 1:
         pairs = [join(left, right) for left, right in zip(parts[::2], parts[1::2], strict=False)]
@@ -44,22 +93,118 @@ def in_pairs(parts: Sequence[Part], join: Callable[[Part, Part], Part]) -> Part:
     return parts[0]
 
 
+class Part(NamedTuple):
+    """The join of what some places one after the other have given."""
+
+    start: int
+    stop: int
+    value: Array
+
+
+def as_bytes(array: Array) -> Array:
+    """The elements of an array in C order, as bytes."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _joined(parts: Sequence[Part], more: Sequence[Part], length: int, join: Join) -> list[Part]:
+    """Parts that follow each other, joined as far as the order of the joins allows."""
+    parts = list(parts)
+    for part in more:
+        while parts:
+            start, middle, left = parts[-1]
+            whole = 2 * (middle - start)
+            if start % whole or part.stop != min(start + whole, length):
+                break
+            part = Part(start, part.stop, join(left, part.value))
+            parts.pop()
+        parts.append(part)
+    return parts
+
+
+def _parts_of(start: int, stop: int, length: int) -> list[tuple[int, int]]:
+    """Between which places the parts lie that places from ``start`` to ``stop`` have together."""
+    cuts = []
+    while start < stop:
+        size = 1
+        while not start % (2 * size) and size < length and min(start + 2 * size, length) <= stop:
+            size *= 2
+        cuts.append((start, min(start + size, length)))
+        start = cuts[-1][1]
+    return cuts
+
+
+def _send(communicator: Communicator, peer: int, parts: Sequence[Part], what: str) -> None:
+    values = [part.value for part in parts]
+    exchange(
+        communicator, {peer: values[0] if len(values) == 1 else np.concatenate(values)}, {}, what
+    )
+
+
+def _received(
+    communicator: Communicator, peer: int, cuts: Sequence[tuple[int, int]], nbytes: int, what: str
+) -> list[Part]:
+    memory = np.empty(len(cuts) * nbytes, np.uint8)
+    exchange(communicator, {}, {peer: memory}, what)
+    values = memory.reshape(len(cuts), nbytes)
+    return [Part(start, stop, value) for (start, stop), value in zip(cuts, values, strict=True)]
+
+
 def folded_by_tree(
-    communicator: Communicator,
-    tree: Branches,
-    given: Array,
-    join: Callable[[Array, Array], Array],
-    what: str,
+    communicator: Communicator, tree: Branches, given: Array, join: Join, what: str
 ) -> Array:
     """The bytes that all ranks of a line have given, joined. ``join`` takes and gives as many bytes. Collective."""
-    total = given
-    for child in tree.children:
-        arrived = np.empty_like(given)
-        exchange(communicator, {}, {child: arrived}, what)
-        total = join(total, arrived)
+    place, length, nbytes = tree.place, tree.length, given.nbytes
+    parts, start = [Part(place, place + 1, given)], place + 1
+    for child, end in zip(tree.children, tree.ends, strict=True):
+        cuts = _parts_of(start, end, length)
+        parts = _joined(parts, _received(communicator, child, cuts, nbytes, what), length, join)
+        start = end
+    total = parts[0].value
     if tree.parent is not None:
-        exchange(communicator, {tree.parent: total}, {}, what)
+        _send(communicator, tree.parent, parts, what)
         total = np.empty_like(given)
         exchange(communicator, {}, {tree.parent: total}, what)
     exchange(communicator, dict.fromkeys(tree.children, total), {}, what)
     return total
+
+
+def folded_before(
+    communicator: Communicator, tree: Branches, given: Array, join: Join, what: str
+) -> Array | None:
+    """The bytes that the ranks before this one in a line have given, joined; ``None`` for the first. Collective.
+
+    A rank that answers for the end of the line sends nothing up: no rank comes after it.
+    """
+    place, length, nbytes = tree.place, tree.length, given.nbytes
+    parts, start = [Part(place, place + 1, given)], place + 1
+    of_children = []
+    for child, end in zip(tree.children, tree.ends, strict=True):
+        of_children.append((child, parts))
+        if end < length:
+            cuts = _parts_of(start, end, length)
+            parts = _joined(parts, _received(communicator, child, cuts, nbytes, what), length, join)
+        start = end
+    before: list[Part] = []
+    if tree.parent is not None:
+        if tree.end < length:
+            _send(communicator, tree.parent, parts, what)
+        cuts = _parts_of(0, place, length)
+        before = _received(communicator, tree.parent, cuts, nbytes, what)
+    for child, own in of_children:
+        _send(communicator, child, _joined(before, own, length, join), what)
+    return reduce(join, [part.value for part in before]) if before else None
+
+
+def added(communicator: Communicator, array: Array, what: str) -> Array:
+    """The sum of the arrays of all ranks, which have one form, on every rank. Collective."""
+    if communicator.size <= policy.limits.few_ranks:
+        return np.asarray(in_pairs(list(allgather(communicator, array, what)), np.add))
+    step(communicator, "added", what)
+
+    def join(left: Array, right: Array) -> Array:
+        both: Array = np.add(left.view(array.dtype), right.view(array.dtype))
+        return both.view(np.uint8)
+
+    tree = branches(communicator.rank, communicator.size, int, communicator.nodes)
+    total = folded_by_tree(communicator, tree, as_bytes(array), join, what)
+    return total.copy().view(array.dtype).reshape(array.shape)

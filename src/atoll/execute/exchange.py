@@ -196,7 +196,7 @@ class AcrossRanks:
             return together([join.pair(ours, theirs) for join, ours, theirs in both])
 
         communicator = self.communicator
-        tree = branches(communicator.rank, communicator.size, int)
+        tree = branches(communicator.rank, communicator.size, int, communicator.nodes)
         total = folded_by_tree(communicator, tree, together(given), pairs, "a reduction")
         for join, value in zip(self.joins, split(total), strict=True):
             state.registers[join.register] = Value(join.result(value.copy()))

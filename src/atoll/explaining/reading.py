@@ -86,25 +86,19 @@ class Reader:
     def explanation(self, what: str, state: str, planned: str) -> Explanation:
         """All that is known of the program."""
         description = self.description
+        data = [k for k, note in enumerate(self.registers) if note.role == "data"]
+        left = [
+            f"{reason.name} ({site_text(reason.site)})" if reason.site else reason.name
+            for reason in description.left
+        ]
         return Explanation(
             what,
             state,
             planned,
             description.operations,
-            tuple(
-                [
-                    self._memory(k, "there already")
-                    for k, note in enumerate(self.registers)
-                    if note.role == "data"
-                ]
-            ),
+            tuple([self._memory(k, "there already") for k in data]),
             tuple([self._group(k, note) for k, note in enumerate(description.groups)]),
-            tuple(
-                [
-                    f"{reason.name} ({site_text(reason.site)})" if reason.site else reason.name
-                    for reason in description.left
-                ]
-            ),
+            tuple(left),
             self._peak(),
             description.rank,
             description.ranks,

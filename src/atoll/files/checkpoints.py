@@ -22,10 +22,10 @@ from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .archive import Writer
 from .checksums import Sum, first_wrong, merged, share
-from .npy import Header, layout_for, path_of, read, read_header, same_header
+from .npy import Header, layout_for, path_for, read, read_header, same_header
 from .npz import damaged
 from .shown import shown
-from .together import NewFile, done, opened, settle
+from .together import NewFile, done, opened
 from .transport import chunk_bytes
 from .values import Generators, decoded, encoded, random_state, set_random_state
 
@@ -47,11 +47,7 @@ def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: An
     """
     if type(keep) is not int or keep < 1:
         raise ValueError(f"checkpoint: keep is {keep!r}; it must be an integer of at least 1")
-    world, folder = current_world(), path_of(path)
-    if folder is None:
-        raise TypeError(
-            f"checkpoint: the first argument is {path!r}; it must be the path of a folder"
-        )
+    world, folder = current_world(), path_for("checkpoint", path, "the path of a folder")
     arrays = {
         name: value for name, value in state.items() if isinstance(value, Handle | np.ndarray)
     }
@@ -113,11 +109,7 @@ def restored(
     path: Any, layouts: Mapping[str, Any] | None, generators: Generators
 ) -> dict[str, Any]:
     """What the last checkpoint of a folder, or that of a file, holds; see :func:`atoll.restore`. Collective."""
-    world, given = current_world(), path_of(path)
-    if given is None:
-        raise TypeError(
-            f"restore: the first argument is {path!r}; it must be the path of a folder or a file"
-        )
+    world, given = current_world(), path_for("restore", path, "the path of a folder or a file")
     if world.size > 1:
         in_step(world, "restore", given, *[f"{k}: {v!r}" for k, v in (layouts or {}).items()])
     source, facts = done(world.communicator, lambda: _newest(given), "restore")
@@ -170,24 +162,19 @@ def _no_checkpoint(path: str, error: Exception) -> FileFormatError:
 def _checked(world: World, path: str, name: str, part: Any) -> Header:
     """The header of an array, once all ranks together have compared the checksums of all of it. Collective."""
     label = f"{path}[{name!r}]"
-    descriptor, error, header = opened(world.communicator, path, "restore"), None, None
-    try:
-        sums = [Sum(*piece) for piece in part["sums"]]
-        own = share(sums, world.rank, world.size)
-        wrong = first_wrong(descriptor, part["start"], own, chunk_bytes(), label)
-        if wrong is not None:
-            raise damaged(f"{label}, bytes {wrong.start} to {wrong.start + wrong.length},")
-        with open(path, "rb") as file:
-            file.seek(part["start"])
-            header = read_header(file, label, part["size"])
-        if header.offset + header.nbytes != part["start"] + part["size"]:
-            raise damaged(label)
-    except Exception as raised:
-        error = raised
-    finally:
-        os.close(descriptor)
-    if world.size == 1:
-        settle(world.communicator, error, "restore")
-        assert header is not None
-        return header
+    error, header = None, None
+    with opened(world.communicator, path, "restore") as descriptor:
+        try:
+            sums = [Sum(*piece) for piece in part["sums"]]
+            own = share(sums, world.rank, world.size)
+            wrong = first_wrong(descriptor, part["start"], own, chunk_bytes(), label)
+            if wrong is not None:
+                raise damaged(f"{label}, bytes {wrong.start} to {wrong.start + wrong.length},")
+            with open(path, "rb") as file:
+                file.seek(part["start"])
+                header = read_header(file, label, part["size"])
+            if header.offset + header.nbytes != part["start"] + part["size"]:
+                raise damaged(label)
+        except Exception as raised:
+            error = raised
     return same_header(world, label, header, error, "restore")

@@ -1,20 +1,34 @@
-"""Arrays in chunks: which rank writes which chunks, a buffer at a time, and reading regions of what is in chunks."""
+"""Arrays in chunks: which rank writes which chunks, a buffer at a time, and reading regions of what is in chunks.
+
+What the files of other libraries, HDF5 and Zarr, have in common is here as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import policy
 from ..collective import Section, redistributed
+from ..comm.world import World, current_world
 from ..context.caches import remembered
+from ..errors import FileFormatError
 from ..layout import BlockAxis, Layout, Range, Region
 from ..layout.bounds import balanced_bounds
 from ..layout.transfer import region_key
+from ..lazy.creation import asarray
+from ..lazy.making import must_travel
+from ..lazy.sections import section_of
+from ..lazy.spread import in_step
 from .extents import boxes
+from .npy import arrived, empty_block, layout_for, path_for, place_for
+from .together import everywhere, locally
+from .transport import fill
 
 Array = np.ndarray[Any, Any]
 
@@ -152,3 +166,78 @@ def fill_by(
         lines = reader(source, into if into is not None and into.flags.c_contiguous else None)
         if lines is not into:
             block[key] = np.asarray(lines, block.dtype)[chosen]
+
+
+# Files of other libraries
+
+
+def named_sections(
+    what: str, path: Any, arrays: Mapping[str, Any], *settings: Any
+) -> tuple[World, str, dict[str, Section]]:
+    """What is to be written by name into a new file: the world, the file's path, and this rank's sections. Collective."""
+    world, target = current_world(), path_for(what, path)
+    if world.size > 1:
+        in_step(world, what, target, list(arrays.items()), *settings)
+    sections = {
+        name: section_of(value if hasattr(value, "_cell") else asarray(value), world)
+        for name, value in arrays.items()
+    }
+    for section in sections.values():
+        must_travel(section.dtype)
+    return world, target, sections
+
+
+class Stored(NamedTuple):
+    """An array in a file of another library: what the file says of it, and what reads slices into given memory, or new."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    chunks: tuple[int, ...]
+    offset: int | None
+    """Where the elements begin, if they lie in the file as NumPy has them."""
+    reader: Callable[[tuple[slice, ...], Array | None], Any]
+
+
+def load_stored(
+    what: str,
+    path: Any,
+    name: str,
+    layout: Any,
+    library: Any,
+    stored: Callable[[Any, str, str], AbstractContextManager[Stored]],
+) -> Any:
+    """The array ``name`` in a file, of which each rank reads its own part by ``stored(library, path, name)``. Collective."""
+    world, source = current_world(), path_for(what, path)
+    if world.size > 1:
+        in_step(world, what, source, name, repr(layout))
+
+    def facts() -> tuple[Any, ...]:
+        os.stat(source)
+        with stored(library, source, name) as array:
+            return array[:-1]
+
+    every = everywhere(world.communicator, what, facts)
+    if any(told != every[0] for told in every):
+        raise FileFormatError(
+            f"{what}: ranks see different files as {source}: {every}; the file must be on a file system that all ranks share"
+        )
+    shape, dtype, chunks, offset = every[0]
+    place = place_for(shape, dtype, layout_for(layout, shape))
+    block, inner, region = empty_block(shape, dtype, place)
+
+    def fill_block() -> None:
+        try:
+            if offset is not None:
+                with open(source, "rb") as file:
+                    fill(file.fileno(), offset, shape, region, inner, source)
+            else:
+                with stored(library, source, name) as array:
+                    fill_by(array.reader, shape, chunks, region, inner)
+        except FileFormatError:
+            raise
+        except Exception as error:
+            words = f"{source}[{name!r}] is damaged: {type(error).__name__}: {error}"
+            raise FileFormatError(words) from error
+
+    locally(world.communicator, what, fill_block)
+    return arrived(block, shape, place)

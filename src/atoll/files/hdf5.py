@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..comm.in_step import alltoall_object, bcast_object
-from ..comm.world import World, current_world
+from ..comm.world import World
 from ..errors import FileFormatError
-from ..lazy.creation import asarray
-from ..lazy.making import must_travel
-from ..lazy.sections import section_of
-from ..lazy.spread import in_step
-from .chunks import chunks_in, fill_by, outgoing_boxes
-from .npy import arrived, empty_block, layout_for, path_of, place_for
+from .chunks import Stored, chunks_in, load_stored, named_sections, outgoing_boxes
 from .shown import shown
-from .together import NewFile, agreed, settle
-from .transport import fill, outgoing, write_at
+from .together import NewFile
+from .transport import outgoing, write_at
 
 _LEVELS = range(1, 10)
 
@@ -48,21 +43,13 @@ def save_hdf5(
     Without ``chunks`` the datasets are contiguous. With them, and with a level of ``compression`` (gzip, 1 to 9) if wanted,
     every rank makes whole chunks. The file appears under its name when it is whole. No parallel build of HDF5 is needed.
     """
-    h5py, world, target = _h5py(), current_world(), path_of(path)
-    if target is None:
-        raise TypeError(f"save_hdf5: the first argument is {path!r}; it must be a path")
+    h5py = _h5py()
     if compression is not None and (chunks is None or compression not in _LEVELS):
         raise ValueError(
             f"save_hdf5: compression={compression!r} with chunks={chunks!r}; compression must be a level from 1 to 9, and needs chunks="
         )
-    if world.size > 1:
-        in_step(world, "save_hdf5", target, list(arrays.items()), chunks, compression)
-    sections = {
-        name: section_of(value if hasattr(value, "_cell") else asarray(value), world)
-        for name, value in arrays.items()
-    }
+    world, target, sections = named_sections("save_hdf5", path, arrays, chunks, compression)
     for name, section in sections.items():
-        must_travel(section.dtype)
         _chunk_shape(name, section.shape, chunks)
     with NewFile(world, target, "save_hdf5") as file:
         places = None
@@ -182,79 +169,37 @@ def load_hdf5(path: Any, name: str, *, layout: Any = None) -> Any:
 
     ``layout`` says where the array lies, as for :func:`atoll.load`.
     """
-    h5py, world, source = _h5py(), current_world(), path_of(path)
-    if source is None:
-        raise TypeError(f"load_hdf5: the first argument is {path!r}; it must be a path")
-    if world.size > 1:
-        in_step(world, "load_hdf5", source, name, repr(layout))
-    facts, error = None, None
+    return load_stored("load_hdf5", path, name, layout, _h5py(), _stored)
+
+
+@contextmanager
+def _stored(h5py: Any, path: str, name: str) -> Iterator[Stored]:
+    """A dataset, with the place of its elements if they are contiguous and as NumPy has them."""
     try:
-        with _opened(h5py, source) as file:
-            facts = _facts(h5py, file, source, name)
-    except Exception as raised:
-        error = raised
-    facts = agreed(world.communicator, error, "load_hdf5", source, facts)
-    shape, dtype, chunks, offset = facts
-    place = place_for(shape, dtype, layout_for(layout, shape))
-    block, inner, region = empty_block(shape, dtype, place)
-    try:
-        if offset is not None:
-            descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                fill(descriptor, offset, shape, region, inner, source)
-            finally:
-                os.close(descriptor)
-        else:
-            with _opened(h5py, source) as file:
-                fill_by(_reader(file[name]), shape, chunks or shape, region, inner)
-    except OSError as raised:
-        error = FileFormatError(f"{source}[{name!r}] is damaged: {raised}")
-    except Exception as raised:
-        error = raised
-    settle(world.communicator, error, "load_hdf5")
-    return arrived(block, shape, place)
-
-
-def _reader(dataset: Any) -> Any:
-    """What reads slices of a dataset, into memory that is given."""
-
-    def read(cut: tuple[slice, ...], into: Any) -> Any:
-        if into is None:
-            return dataset[cut]
-        dataset.read_direct(into, cut)
-        return into
-
-    return read
-
-
-def _opened(h5py: Any, path: str) -> Any:
-    os.stat(path)
-    try:
-        return h5py.File(path, "r", locking=False)
+        file = h5py.File(path, "r", locking=False)
     except OSError as error:
         raise FileFormatError(f"{path} is no valid HDF5 file: {error}") from error
+    with file:
+        dataset = file.get(name)
+        if not isinstance(dataset, h5py.Dataset) or dataset.shape is None:
+            raise KeyError(f"load_hdf5: {path} has no dataset {name!r}; there are {sorted(file)}")
+        if dataset.dtype.hasobject:
+            raise FileFormatError(
+                f"load_hdf5: {path}[{name!r}] has elements of different lengths or references, which ranks cannot divide; "
+                "read them by h5py"
+            )
+        exact = dataset.id.get_type() == h5py.h5t.py_create(dataset.dtype, logical=True)
+        elsewhere = dataset.chunks is not None or dataset.external or dataset.is_virtual
+        offset = dataset.id.get_offset() if exact and not elsewhere else None
 
+        def read(cut: tuple[slice, ...], into: Any) -> Any:
+            if into is None:
+                return dataset[cut]
+            dataset.read_direct(into, cut)
+            return into
 
-def _facts(h5py: Any, file: Any, path: str, name: str) -> tuple[Any, ...]:
-    """The shape, dtype and chunks of a dataset, and where its elements begin if they are contiguous and as NumPy has them."""
-    dataset = file.get(name)
-    if not isinstance(dataset, h5py.Dataset) or dataset.shape is None:
-        raise KeyError(f"load_hdf5: {path} has no dataset {name!r}; there are {sorted(file)}")
-    if dataset.dtype.hasobject:
-        raise FileFormatError(
-            f"load_hdf5: {path}[{name!r}] has elements of different lengths or references, which ranks cannot divide; "
-            "read them by h5py"
-        )
-    plain = dataset.chunks is None and dataset.id.get_type() == h5py.h5t.py_create(
-        dataset.dtype, logical=True
-    )
-    plain = plain and not dataset.external and not dataset.is_virtual
-    return (
-        dataset.shape,
-        _plain(dataset.dtype),
-        dataset.chunks,
-        dataset.id.get_offset() if plain else None,
-    )
+        chunks = dataset.chunks or dataset.shape
+        yield Stored(dataset.shape, _plain(dataset.dtype), chunks, offset, read)
 
 
 def _plain(dtype: Any) -> np.dtype[Any]:

@@ -30,7 +30,7 @@ from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from .shown import shown
-from .together import NewFile, opened, settle
+from .together import NewFile, locally, opened, settle
 from .transport import fill, outgoing, truncated, write_at
 from .writing import writing
 
@@ -153,6 +153,14 @@ def path_of(file: Any) -> str | None:
         return None
 
 
+def path_for(what: str, file: Any, kind: str = "a path") -> str:
+    """The path that the first argument of a function has to be."""
+    path = path_of(file)
+    if path is None:
+        raise TypeError(f"{what}: the first argument is {file!r}; it must be {kind}")
+    return path
+
+
 def layout_for(layout: Any, shape: tuple[int, ...]) -> Layout | None:
     """A layout that the program asks for, also as maps (``"bn"``) for a shape that it does not know yet."""
     if layout is None or isinstance(layout, Layout):
@@ -171,16 +179,19 @@ def place_for(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout | Non
 def empty_block(
     shape: tuple[int, ...], dtype: np.dtype[Any], place: Place | None, turned: bool = False
 ) -> tuple[Array, Array, Any]:
-    """New memory for this rank's block: with its padding, without it, and the region that it is for."""
+    """New memory for this rank's block, and, as the file has them, its elements without padding and their region."""
     if place is None:
-        block = np.empty(shape, dtype, "F" if turned else "C")
-        return block, block, Layout.replicated(shape, current_world().size).region(0)
-    rank, layout = place.world.rank, place.layout
-    if not layout.is_padded:
-        block = np.empty(layout.local_shape(rank), dtype)
-        return block, block, layout.region(rank)
-    block = np.zeros(layout.padded_shape(rank), dtype)
-    return block, block[layout.inside(rank)], layout.region(rank)
+        inner = block = np.empty(shape, dtype, "F" if turned else "C")
+        region = Layout.replicated(shape, current_world().size).region(0)
+    else:
+        rank, layout = place.world.rank, place.layout
+        region = layout.region(rank)
+        if layout.is_padded:
+            block = np.zeros(layout.padded_shape(rank), dtype)
+            inner = block[layout.inside(rank)]
+        else:
+            inner = block = np.empty(layout.local_shape(rank), dtype)
+    return (block, inner.T, region[::-1]) if turned else (block, inner, region)
 
 
 def arrived(block: Array, shape: tuple[int, ...], place: Place | None, turned: bool = False) -> Any:
@@ -218,20 +229,15 @@ def read(
     """The array in a file, of which each rank reads its own part. Collective."""
     place = place_for(header.shape, header.dtype, layout)
     block, inner, region = empty_block(header.shape, header.dtype, place, header.fortran_order)
-    descriptor, error = opened(world.communicator, path, what), None
-    try:
+
+    def fill_block() -> None:
         size = os.fstat(descriptor).st_size
         if size < header.offset + header.nbytes:
             raise truncated(path, size, header.offset + header.nbytes - size)
-        if header.fortran_order:
-            fill(descriptor, header.offset, header.stored_shape, region[::-1], inner.T, path)
-        else:
-            fill(descriptor, header.offset, header.shape, region, inner, path)
-    except Exception as raised:
-        error = raised
-    finally:
-        os.close(descriptor)
-    settle(world.communicator, error, what)
+        fill(descriptor, header.offset, header.stored_shape, region, inner, path)
+
+    with opened(world.communicator, path, what) as descriptor:
+        locally(world.communicator, what, fill_block)
     return arrived(block, header.shape, place, header.fortran_order)
 
 
@@ -240,20 +246,17 @@ def mapped(
 ) -> Any:
     """The array in a file, of which each rank has its own part mapped into its memory. Collective."""
     place = place_for(header.shape, header.dtype, layout)
-    block, error = None, None
-    try:
+
+    def map_part() -> tuple[Array, Array]:
         order: Any = "F" if header.fortran_order else "C"
         if prod(header.shape):
             whole: Array = np.memmap(path, header.dtype, mode, header.offset, header.shape, order)  # type: ignore[call-overload]
         else:
             whole = np.empty(header.shape, header.dtype, order)
-        block = np.asarray(whole)
-        if place is not None:
-            block = _mapped_part(block, place, mode)
-    except Exception as raised:
-        error = raised
-    settle(world.communicator, error, what)
-    assert block is not None
+        part = np.asarray(whole)
+        return whole, part if place is None else _mapped_part(part, place, mode)
+
+    whole, block = locally(world.communicator, what, map_part)
     if place is None:
         return by_numpy(np.asanyarray, (whole,), {})
     if world.size > 1:

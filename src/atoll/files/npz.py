@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import zipfile
 import zlib
@@ -19,7 +18,7 @@ from ..lazy.views import Handle
 from .archive import Writer, write_members
 from .checksums import Sum, joined
 from .npy import Header, arrived, empty_block, place_for, read, read_header, same_header
-from .together import NewFile, opened, settle
+from .together import NewFile, everywhere, locally, opened
 from .transport import as_bytes, chunk_bytes, fill_from, read_at
 from .writing import writing
 
@@ -91,19 +90,19 @@ def _data_offset(path: str, info: zipfile.ZipInfo) -> int:
 
 def _check(world: World, path: str, offset: int, info: zipfile.ZipInfo, label: str) -> None:
     """Compare the checksum of a member with that of the directory: each rank reads an even part. Collective."""
-    descriptor, error, sums = opened(world.communicator, path, "np.load"), None, []
-    try:
+
+    def sums_here() -> list[Sum]:
+        sums = []
         start, stop = even_part(info.file_size, world.size, world.rank)
         while start < stop:
             data = np.empty(min(chunk_bytes(), stop - start), np.uint8)
             read_at(descriptor, data, offset + start, label)
             sums.append(Sum(start, len(data), zlib.crc32(as_bytes(data))))
             start += len(data)
-    except Exception as raised:
-        error = raised
-    finally:
-        os.close(descriptor)
-    every = settle(world.communicator, error, "np.load", sums)
+        return sums
+
+    with opened(world.communicator, path, "np.load") as descriptor:
+        every = everywhere(world.communicator, "np.load", sums_here)
     if joined(Sum(*part) for told in every for part in told) != info.CRC:
         raise damaged(label)
 
@@ -120,20 +119,16 @@ def _decompressed(
 ) -> Any:
     """A compressed array: every rank decompresses all of it, and keeps its own part."""
     place = place_for(header.shape, header.dtype, None)
-    turned = header.fortran_order
-    block, inner, region = empty_block(header.shape, header.dtype, place, turned)
-    error: Exception | None = None
-    try:
-        with archive.open(info) as member:
-            member.read(header.offset)
-            if turned:
-                fill_from(member, header.stored_shape, region[::-1], inner.T, label)  # type: ignore[arg-type]
-            else:
-                fill_from(member, header.shape, region, inner, label)  # type: ignore[arg-type]
-            member.read()  # checks the checksum
-    except (zipfile.BadZipFile, zlib.error):
-        error = damaged(label)
-    except Exception as raised:
-        error = raised
-    settle(world.communicator, error, "np.load")
-    return arrived(block, header.shape, place, turned)
+    block, inner, region = empty_block(header.shape, header.dtype, place, header.fortran_order)
+
+    def fill_block() -> None:
+        try:
+            with archive.open(info) as member:
+                member.read(header.offset)
+                fill_from(member, header.stored_shape, region, inner, label)  # type: ignore[arg-type]
+                member.read()  # checks the checksum
+        except (zipfile.BadZipFile, zlib.error):
+            raise damaged(label) from None
+
+    locally(world.communicator, "np.load", fill_block)
+    return arrived(block, header.shape, place, header.fortran_order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import locale
 import os
@@ -25,7 +26,7 @@ from ..lazy.views import Handle
 from .archive import write_in_turn
 from .npy import layout_for, path_of
 from .shown import shown
-from .together import NewFile, done, opened, settle
+from .together import NewFile, done, everywhere, opened
 from .transport import outgoing
 from .writing import writing
 
@@ -137,6 +138,12 @@ def genfromtxt(
     return _shaped(rows, options.get("ndmin", 0), bool(options.get("unpack")), layout)
 
 
+_theirs, _ours = inspect.signature(np.genfromtxt), inspect.signature(genfromtxt)
+genfromtxt.__dict__["__signature__"] = _theirs.replace(
+    parameters=[*_theirs.parameters.values(), _ours.parameters["layout"]]
+)
+
+
 def _divisible(
     file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any, name: str
 ) -> str | None:
@@ -170,8 +177,15 @@ def _rows(
     world = current_world()
     if world.size > 1:
         in_step(world, what, path, skipped, str(np.dtype(dtype)))
-    descriptor = opened(world.communicator, path, what)
-    try:
+    blocks: list[Array] = []
+
+    def parse_lines() -> tuple[int, list[tuple[int, ...]]]:
+        for place, data in _pieces(descriptor, start, stop):
+            blocks.append(_parsed(parse, data, place, path))
+        blocks[:] = [block for block in blocks if len(block)]
+        return sum(map(len, blocks)), sorted({block.shape[1:] for block in blocks})
+
+    with opened(world.communicator, path, what) as descriptor:
         size = os.fstat(descriptor).st_size
         begin = done(world.communicator, lambda: _behind_lines(descriptor, size, skipped), what)
         start, stop = [begin + part for part in even_part(size - begin, world.size, world.rank)]
@@ -179,17 +193,7 @@ def _rows(
             start = _next_line(descriptor, start, size)
         if world.rank < world.size - 1:
             stop = _next_line(descriptor, stop, size)
-        blocks, error, facts = [], None, None
-        try:
-            for place, data in _pieces(descriptor, start, stop):
-                blocks.append(_parsed(parse, data, place, path))
-            blocks = [block for block in blocks if len(block)]
-            facts = sum(map(len, blocks)), sorted({block.shape[1:] for block in blocks})
-        except Exception as raised:
-            error = raised
-    finally:
-        os.close(descriptor)
-    every = settle(world.communicator, error, what, facts)
+        every = everywhere(world.communicator, what, parse_lines)
     counts = [count for count, _ in every]
     forms = sorted({tuple(form) for _, some in every for form in some})
     if len(forms) > 1:

@@ -9,13 +9,15 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..comm.communicator import Communicator
 from ..comm.in_step import agree, bcast_object
 from ..comm.world import World
 from ..context import log
 from ..errors import AtollError, CommunicationError, FileFormatError
+
+Result = TypeVar("Result")
 
 
 def settle(
@@ -37,16 +39,21 @@ def settle(
     raise told
 
 
-def agreed(
-    communicator: Communicator, error: Exception | None, what: str, source: str, facts: Any
-) -> Any:
-    """The ``facts`` of a file, which all ranks must have found alike. Collective."""
-    every = settle(communicator, error, what, facts)
-    if any(told != every[0] for told in every):
-        raise FileFormatError(
-            f"{what}: ranks see different files as {source}: {every}; the file must be on a file system that all ranks share"
-        )
-    return every[0]
+def everywhere(communicator: Communicator, what: str, action: Callable[[], Result]) -> list[Result]:
+    """What an action returns on each rank; where it fails on a rank, an error on every rank. Collective."""
+    error, result = None, None
+    try:
+        result = action()
+    except Exception as raised:
+        error = raised
+    return settle(communicator, error, what, result)  # type: ignore[no-any-return]
+
+
+def locally(communicator: Communicator, what: str, action: Callable[[], Result]) -> Result:
+    """What an action returns on this rank; where it fails on a rank, an error on every rank. Collective."""
+    results: list[Result] = []
+    everywhere(communicator, what, lambda: results.append(action()))
+    return results[0]
 
 
 def _sendable(error: Exception | None) -> Exception | None:
@@ -58,20 +65,21 @@ def _sendable(error: Exception | None) -> Exception | None:
     return error
 
 
-def opened(communicator: Communicator, path: str, what: str) -> int:
+@contextmanager
+def opened(communicator: Communicator, path: str, what: str) -> Iterator[int]:
     """A descriptor of a file for reading; every rank raises an error where some cannot open it. Collective."""
-    descriptor, error = -1, None
-    try:
+    descriptor = -1
+
+    def open_it() -> None:
+        nonlocal descriptor
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as raised:
-        error = raised
+
     try:
-        settle(communicator, error, what)
-    except Exception:
+        locally(communicator, what, open_it)
+        yield descriptor
+    finally:
         if descriptor >= 0:
             os.close(descriptor)
-        raise
-    return descriptor
 
 
 class NewFile:
@@ -88,18 +96,15 @@ class NewFile:
         self.what = what
         self.descriptor = -1
         self.error: Exception | None = None
+        self.hidden = ""
+        """The name under which it is written."""
         self._durable = durable
-        self._beside = self._hidden = ""
+        self._beside = ""
 
     @property
     def is_first(self) -> bool:
         """Whether this rank writes what belongs to no rank."""
         return self.communicator.rank == 0
-
-    @property
-    def hidden(self) -> str:
-        """The name under which it is written."""
-        return self._hidden
 
     def _create(self) -> str:
         return beside(self.path)
@@ -108,16 +113,12 @@ class NewFile:
         self.descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
 
     def __enter__(self) -> Self:
+        def create() -> str:
+            self._beside = self._create()
+            return self._beside
+
+        self.hidden = name = done(self.communicator, create, self.what)
         error: Exception | None = None
-        if self.is_first:
-            try:
-                self._beside = self._create()
-            except OSError as raised:
-                error = raised
-        told, name = bcast_object(self.communicator, (_sendable(error), self._beside), 0, self.what)
-        if told is not None:
-            raise told if error is None else error
-        self._hidden = name
         try:
             self._open(name)
         except FileNotFoundError:
@@ -208,17 +209,14 @@ class NewFolder(NewFile):
 
     def _create(self) -> str:
         if os.path.lexists(self.path):
-            is_folder = os.path.isdir(self.path)
-            if not is_folder or (os.listdir(self.path) and not self._is_alike()):
+            is_alike = os.path.exists(os.path.join(self.path, self._proof))
+            if not os.path.isdir(self.path) or (os.listdir(self.path) and not is_alike):
                 raise FileExistsError(
                     errno.EEXIST,
                     f"{self.what} replaces only a folder that is empty or has a {self._proof}",
                     self.path,
                 )
         return self._name()
-
-    def _is_alike(self) -> bool:
-        return os.path.exists(os.path.join(self.path, self._proof))
 
     def _name(self) -> str:
         folder, name = os.path.split(self.path)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from ..comm.world import current_world
 from ..errors import FileFormatError
-from ..lazy.creation import asarray
-from ..lazy.making import must_travel
-from ..lazy.sections import section_of
-from ..lazy.spread import in_step
-from .chunks import fill_by, outgoing_boxes
-from .npy import arrived, empty_block, layout_for, path_of, place_for
+from .chunks import Stored, load_stored, named_sections, outgoing_boxes
 from .shown import shown
-from .together import NewFolder, agreed, settle
+from .together import NewFolder
 
 
 def _zarr() -> Any:
@@ -38,19 +32,10 @@ def save_zarr(
     ``zarr.create_array``, such as ``compressors=None``. The folder appears under its name when it is whole, and may replace a
     Zarr store.
     """
-    zarr, world, target = _zarr(), current_world(), path_of(path)
-    if target is None:
-        raise TypeError(f"save_zarr: the first argument is {path!r}; it must be a path")
+    zarr = _zarr()
     group = isinstance(arrays, Mapping)
     named: dict[str, Any] = dict(arrays) if group else {"": arrays}
-    if world.size > 1:
-        in_step(world, "save_zarr", target, list(named.items()), chunks)
-    sections = {
-        name: section_of(value if hasattr(value, "_cell") else asarray(value), world)
-        for name, value in named.items()
-    }
-    for section in sections.values():
-        must_travel(section.dtype)
+    world, target, sections = named_sections("save_zarr", path, named, chunks)
     with NewFolder(world, target, "save_zarr", "zarr.json") as folder:
         with folder.attempt():
             if folder.is_first:
@@ -82,32 +67,11 @@ def load_zarr(path: Any, name: str = "", *, layout: Any = None) -> Any:
 
     ``layout`` says where the array lies, as for :func:`atoll.load`.
     """
-    zarr, world, source = _zarr(), current_world(), path_of(path)
-    if source is None:
-        raise TypeError(f"load_zarr: the first argument is {path!r}; it must be a path")
-    if world.size > 1:
-        in_step(world, "load_zarr", source, name, repr(layout))
-    array, facts, error = None, None, None
-    try:
-        os.stat(source)
-        array = _open(zarr, source, name)
-        facts = (array.shape, array.dtype, array.shards or array.chunks)
-    except Exception as raised:
-        error = raised
-    facts = agreed(world.communicator, error, "load_zarr", source, facts)
-    assert array is not None
-    shape, dtype, chunks = facts
-    place = place_for(shape, dtype, layout_for(layout, shape))
-    block, inner, region = empty_block(shape, dtype, place)
-    try:
-        fill_by(lambda cut, _: array[cut], shape, chunks, region, inner)
-    except Exception as raised:
-        error = FileFormatError(f"{source}/{name} is damaged: {type(raised).__name__}: {raised}")
-    settle(world.communicator, error, "load_zarr")
-    return arrived(block, shape, place)
+    return load_stored("load_zarr", path, name, layout, _zarr(), _stored)
 
 
-def _open(zarr: Any, path: str, name: str) -> Any:
+@contextmanager
+def _stored(zarr: Any, path: str, name: str) -> Iterator[Stored]:
     try:
         array = zarr.open_array(store=path, path=name or None, mode="r")
     except Exception as error:
@@ -118,4 +82,5 @@ def _open(zarr: Any, path: str, name: str) -> Any:
         raise FileFormatError(
             f"load_zarr: {path}/{name} has elements of different lengths, which ranks cannot divide; read them by zarr"
         )
-    return array
+    chunks = array.shards or array.chunks
+    yield Stored(array.shape, array.dtype, chunks, None, lambda cut, _: array[cut])

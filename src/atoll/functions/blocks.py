@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..collective import Section, even_rows, redistributed, reshaped
-from ..comm.in_step import allgather, bcast_object
+from ..comm.in_step import bcast_object, least
 from ..comm.world import World
 from ..config import config
 from ..layout import Layout
@@ -77,9 +77,9 @@ def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:
             result = compute()
     except Exception as raised:
         error = raised
-    failed = allgather(world.communicator, np.array([error is not None]), what).reshape(-1)
-    if failed.any():
-        first = int(np.flatnonzero(failed)[0])
+    failed = world.size if error is None else world.rank
+    (first,) = least(world.communicator, [failed], what)
+    if first < world.size:
         told = bcast_object(world.communicator, error, first, what)
         raise error if error is not None else told
     return result
@@ -157,13 +157,6 @@ def along(
         return small_or_there(Section(results, layout, world.communicator), world)
     turned = shaping.reshape(shaping.transpose(handle, (*kept, *axes)), (count, -1))
     return call("stack", [asarray(line(turned[k])) for k in range(count)])
-
-
-def total(array: Array, world: World, what: str) -> Array:
-    """The sum over all ranks of arrays of one shape, added in the order of the ranks. Collective."""
-    every = allgather(world.communicator, np.ascontiguousarray(array), what)
-    summed: Array = every.reshape(world.size, *array.shape).sum(0, dtype=array.dtype)
-    return summed
 
 
 def normal_axis(axis: Any, ndim: int) -> tuple[int, ...]:

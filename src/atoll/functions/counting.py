@@ -9,11 +9,12 @@ import numpy as np
 from .. import policy
 from ..collective import even_line, store
 from ..collective.section import empty
+from ..exchange.trees import added
 from ..lazy import shaping
 from ..lazy.creation import asarray
 from ..lazy.sections import line_of, small_or_there
 from ..lazy.spread import place_of
-from .blocks import alike, arrays_of, call, total, world_among
+from .blocks import alike, arrays_of, call, world_among
 from .public import collective
 
 
@@ -146,7 +147,7 @@ def histogram(
     mine, edges = np.histogram(sections[0].block, spec, limits, weights=share)
     if sections[0].layout.copies > 1:
         return NotImplemented
-    counts = total(mine, world, "a histogram")
+    counts = added(world.communicator, mine, "a histogram")
     if density:
         counts = counts / np.diff(edges) / counts.sum()
     return asarray(counts), asarray(edges)
@@ -178,7 +179,7 @@ def histogramdd(
     block = np.stack([line.block for line in lines], 1)
     share = None if weights is None else line_of(given[1], world).block
     mine, edges = np.histogramdd(block, specs, ends, weights=share)
-    counts = total(mine, world, "a histogram")
+    counts = added(world.communicator, mine, "a histogram")
     if density:
         counts = counts / counts.sum()
         for axis, edge in enumerate(edges):

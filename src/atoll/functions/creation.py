@@ -163,7 +163,7 @@ def array(
         copy = None if copy is np._CopyMode.IF_NEEDED else bool(copy)
     if ndmax is not None:  # how deep NumPy looks into what it is given
         object = np.array(plain(object), dtype, ndmin=ndmin, ndmax=ndmax)
-    if subok and isinstance(object, ndarray) and type(object) is not ndarray:
+    if subok and isinstance(object, Handle) and type(object) is not ndarray:
         result = shaping.like(object, _asarray(object, dtype, order, copy))
     else:
         result = _asarray(object, dtype, order, copy if copy is None else bool(copy))
@@ -180,7 +180,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -
 @native
 def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -> Any:
     result = _asarray(a, dtype, order, copy)
-    own = isinstance(a, ndarray) and type(a) is not type(result)
+    own = isinstance(a, Handle) and type(a) is not type(result)
     return shaping.like(a, result) if own else result
 
 

@@ -7,6 +7,7 @@ and modules are NumPy's own: what they need of an array they get by the array pr
 from __future__ import annotations
 
 import types
+from abc import ABCMeta
 from importlib import import_module
 from typing import Any
 
@@ -41,12 +42,8 @@ def _is_function(value: Any) -> bool:
     return (
         callable(value)
         and not isinstance(value, (type, types.ModuleType))
-        and not _is_instance(value)
+        and type(value).__name__ != "PytestTester"
     )
-
-
-def _is_instance(value: Any) -> bool:
-    return type(value).__name__ in ("PytestTester",)
 
 
 def _calling() -> dict[str, Any]:
@@ -103,6 +100,30 @@ def _for_ctypes() -> dict[str, Any]:
     return own
 
 
+_WRITING = frozenset({"readwrite", "writeonly"})
+
+
+class nditer(metaclass=ABCMeta):  # noqa: B024  # so that those of NumPy's are instances
+    """NumPy's iterator, with the memory of the arrays that it writes to."""
+
+    def __new__(
+        cls, op: Any, flags: Any = None, op_flags: Any = None, *args: Any, **options: Any
+    ) -> Any:
+        """Make an iterator of NumPy's: its class has no subclasses."""
+        if op_flags is not None:
+            several = isinstance(op, (tuple, list))
+            operands = list(op) if several else [op]
+            flat = all(isinstance(flag, str) for flag in op_flags)
+            for k, told in enumerate([op_flags] * len(operands) if flat else op_flags):
+                if isinstance(operands[k], Handle) and not _WRITING.isdisjoint(told):
+                    operands[k] = in_one_place(operands[k])
+            op = operands if several else operands[0]
+        return np.nditer(op, flags, op_flags, *args, **options)
+
+
+nditer.register(np.nditer)
+nditer.__module__, nditer.__doc__ = "atoll", np.nditer.__doc__
+
 _pointers: dict[type, type] = {}
 """Types of arguments of C functions, by those of NumPy's that check the arrays."""
 
@@ -111,6 +132,7 @@ def publish_the_rest() -> None:
     """Give every name of NumPy's that is still missing its place."""
     publish("ndarray", ndarray, "native")
     publish("typing", Namespace("typing", _annotations), "data")
+    publish("nditer", nditer, "data")
     for name in ("char", "strings", "rec", "lib", "emath"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
     for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):

@@ -99,16 +99,22 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     constant = constant and np.isscalar(plain(options.get("constant_values", 0)))
     if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
         return by_numpy(np.pad, (array, pad_width, mode), options, jointly=_pad, alone=True)
-    widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
-    if widths.dtype.kind not in "iu" or (widths < 0).any():
+    widths = _widths(array, pad_width)
+    if widths is None:
         return NotImplemented
-    shape = tuple(int(n + before + after) for n, (before, after) in zip(array.shape, widths))
+    shape = tuple([n + before + after for n, (before, after) in zip(array.shape, widths)])
     value = np.asarray(plain(options.get("constant_values", 0))).astype(array.dtype)[()]
     flags = array.flags
     order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     result = creation.filled(shape, value, array.dtype, order)
-    result[tuple(slice(int(b), int(b) + n) for n, (b, _) in zip(array.shape, widths))] = array
+    result[tuple([slice(b, b + n) for n, (b, _) in zip(array.shape, widths)])] = array
     return result
+
+
+def _widths(array: Any, pad_width: Any) -> list[list[int]] | None:
+    """How many elements come before and behind each axis; ``None`` where NumPy has to say what is wrong."""
+    widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
+    return None if widths.dtype.kind not in "iu" or (widths < 0).any() else widths.tolist()
 
 
 def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
@@ -119,12 +125,12 @@ def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
         return NotImplemented
     if isinstance(pad_width, dict) or not array.size or not array.ndim:
         return NotImplemented
-    widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
-    if widths.dtype.kind not in "iu" or (widths < 0).any():
+    widths = _widths(array, pad_width)
+    if widths is None:
         return NotImplemented
     if place_of(array) is None:
-        return _around(array, widths.tolist(), mode)
-    for axis, (before, after) in enumerate(widths.tolist()):
+        return _around(array, widths, mode)
+    for axis, (before, after) in enumerate(widths):
         length = array.shape[axis]
         parts = [array]
         if before:
@@ -232,9 +238,9 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         return NotImplemented
     if places.ndim > 1:
         raise ValueError("index array argument obj to insert must be one dimensional or scalar")
-    if ((places < -length) | (places > length)).any():
-        bad = places.reshape(-1)[((places < -length) | (places > length)).reshape(-1)][0]
-        raise IndexError(f"index {bad} is out of bounds for axis {axis} with size {length}")
+    outside = places[(places < -length) | (places > length)]
+    if outside.size:
+        raise IndexError(f"index {outside[0]} is out of bounds for axis {axis} with size {length}")
     given = asarray(values).astype(arr.dtype)
     wanted = np.where(places < 0, places + length, places).reshape(-1)
     if wanted.size == 1:  # all values along the axis go to one place

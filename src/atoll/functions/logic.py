@@ -9,6 +9,7 @@ import numpy as np
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
+from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from .blocks import arrays_of
 from .public import array_of, declare, is_large, look_like, native, on_data, publish
@@ -103,7 +104,7 @@ def _sharing(exact: bool) -> Any:
         if is_large(a) and is_large(b):
             if a._cell is b._cell:
                 return bool(compare(a._geometry.shadow, b._geometry.shadow, max_work))
-            if not (a._cell.pins and b._cell.pins):
+            if not (a._cell.pins and b._cell.pins) or place_of(a) or place_of(b):
                 return False
         return bool(by_numpy(compare, (a, b, max_work), {}))
 

@@ -48,6 +48,7 @@ class Namespace(ModuleType):
         self._label = name
         self._own = own
         self._numpy: ModuleType | None = None
+        self.__dict__["__getattr__"] = self._late  # of the class it would slow down what is there
         sys.modules[self.__name__] = self
         registry.late[f"numpy.{name}"] = self._load
 
@@ -60,7 +61,7 @@ class Namespace(ModuleType):
             self.__dict__["__all__"] = list(getattr(original, "__all__", ()))
         return original
 
-    def __getattr__(self, name: str) -> Any:
+    def _late(self, name: str) -> Any:
         if name == "__path__" and hasattr(self._load(), name):
             return []  # modules below this one are found by Submodules alone
         if name.startswith("__") and name != "__all__":

@@ -89,10 +89,6 @@ _ASKED = frozenset((
 gives a series."""
 
 
-def _of_a_user(value: Any) -> bool:
-    return is_subclass(value) and place_of(value) is None
-
-
 def look_like(original: Any, function: Any, name: str) -> None:
     """Give a function the name, the text and the signature of NumPy's, and a place in atoll's modules."""
     module, _, function.__name__ = f"atoll.{name}".rpartition(".")
@@ -143,7 +139,9 @@ def declare(
             return by_numpy(original, args, options)
         for value in (*args, *options.values()) if options else args:
             if type(value) not in _PLAIN:
-                if isinstance(value, np.ndarray) or (name in _BY_CLASS and _of_a_user(value)):
+                if isinstance(value, np.ndarray) or (
+                    name in _BY_CLASS and is_subclass(value) and place_of(value) is None
+                ):
                     return by_numpy(original, args, options)
                 if giver is None and is_subclass(value):
                     giver = value
@@ -257,17 +255,17 @@ def _in_order(function: Callable[..., Any], order: Order) -> Callable[..., Any]:
     return ordered
 
 
-def on_data(*wanted: str, writes: Collection[int | str] = ()) -> None:
+def on_data(*wanted: str) -> None:
     """Declare functions that NumPy runs on whole arrays by design."""
     for name in wanted:
         original = getattr(np, name, None)
         if original is not None and name not in names:
-            publish(name, numpy_function(original, name, writes=writes), "data", original)
+            publish(name, numpy_function(original, name), "data", original)
 
 
 def array_of(value: Any) -> Any:
     """Any value as an array; arrays stay as they are, subclasses included."""
-    return value if isinstance(value, ndarray) else asarray(value)
+    return value if isinstance(value, Handle) else asarray(value)
 
 
 def is_large(value: Any) -> bool:

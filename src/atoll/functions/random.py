@@ -343,3 +343,11 @@ def _own() -> dict[str, Any]:
 
 random = Namespace("random", _own)
 publish("random", random, "data")
+
+
+def _own_of_old() -> dict[str, Any]:
+    shared = set(dir(np.random.mtrand)) & set(dir(random))
+    return {name: getattr(random, name) for name in shared if not name.startswith("_")}
+
+
+Namespace("random.mtrand", _own_of_old)

@@ -13,6 +13,7 @@ from ..lazy.creation import asarray
 from ..lazy.elementwise import general
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
+from ..lazy.views import Handle
 from .blocks import into
 from .public import array_of, collective, declare, is_large, names, native
 
@@ -24,7 +25,7 @@ def _by_method(name: str, method: str = "") -> Callable[..., Any]:
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
         if type(a) is not ndarray:
-            if isinstance(a, ndarray):
+            if isinstance(a, Handle):
                 own = getattr(type(a), method or name)
                 if own is not call:
                     return own(a, *args, **options)

@@ -13,7 +13,7 @@ from ..lazy.classed import is_subclass
 from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
 from ..lazy.registry import registry
-from .public import array_of, declare, names, native, publish
+from .public import array_of, declare, look_like, names, native, publish
 
 
 def _frozen(value: Any) -> Any:
@@ -56,6 +56,7 @@ def _viewing(name: str, original: Any = None) -> Any:
 
     if original is None:
         return declare(function, numpy_function, name)
+    look_like(original, function, f"lib.stride_tricks.{name}")
     registry.enter(original, function)
     return function
 

@@ -77,7 +77,7 @@ class OneSided:
 
     def __init__(self, array: Handle) -> None:
         self._what = f"onesided() at {site_text(user_site())}"
-        self._placed = Placed(array, "onesided()")
+        self._placed = Placed(array)
         self._window = self._placed.window
         self._window.what = self._what
         self._blocks: list[Array | None] = self._placed.blocks

@@ -34,12 +34,13 @@ from ..lazy.spread import place_of
 from ..lazy.views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
+WHAT = "onesided()"
 
 
 class Placed:
     """The blocks of an array, where every rank can reach them."""
 
-    def __init__(self, array: Handle, what: str) -> None:
+    def __init__(self, array: Handle) -> None:
         place = place_of(array)
         self.array = array
         self.world: World = current_world() if place is None else place.world
@@ -56,16 +57,16 @@ class Placed:
         self._copied = False
         if self.world.size == 1:
             block = memory(array)
-            self.window: Window = self.world.communicator.window(0, what)
+            self.window: Window = self.world.communicator.window(0, WHAT)
             self.blocks: list[Array | None] = [block]
             return
-        self._into_window(array, what)
+        self._into_window(array)
 
-    def _into_window(self, array: Handle, what: str) -> None:
+    def _into_window(self, array: Handle) -> None:
         communicator, rank = self.world.communicator, self.world.rank
         stays = self.writeable and _may_move(array)
         facts = (self.layout.shape, self.dtype.str, self.layout.grid, stays)
-        every = agree(communicator, facts, what)
+        every = agree(communicator, facts, WHAT)
         if any(other[:3] != facts[:3] for other in every):
             raise LayoutError(
                 "onesided: ranks open different arrays: "
@@ -81,7 +82,7 @@ class Placed:
             block, self.layout = section.block, section.layout.unpadded()
             self._copied = True
         shapes = [self.layout.padded_shape(r) for r in range(self.world.size)]
-        self.window = communicator.window(prod(shapes[rank]) * self.dtype.itemsize, what)
+        self.window = communicator.window(prod(shapes[rank]) * self.dtype.itemsize, WHAT)
         self.blocks = [
             None if raw is None else self._block_in(raw, shape)
             for raw, shape in zip(self.window.blocks, shapes, strict=True)
@@ -95,7 +96,7 @@ class Placed:
                 block if block is None else block[self.layout.inside(r)]
                 for r, block in enumerate(self.blocks)
             ]
-        communicator.barrier(what)
+        communicator.barrier(WHAT)
 
     def _block_in(self, raw: Array, shape: tuple[int, ...]) -> Array:
         nbytes = prod(shape) * self.dtype.itemsize
@@ -122,7 +123,7 @@ class Placed:
     def release(self) -> None:
         """End without the other ranks: the array keeps its memory."""
         if self.cell is not None:
-            self.cell.unpin()
+            self.cell.unpin(1)
             self.cell = None
 
     def assign(self) -> None:

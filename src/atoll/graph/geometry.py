@@ -76,8 +76,13 @@ class Geometry:
         self.ndim: int = shadow.ndim
         self.offset = offset
         self.base = self if base is None else base
-        self.short: bool = self.size <= policy.limits.short or self.base.size < policy.limits.small
-        """Whether NumPy may be quicker than a loop of ours: few elements, or a part of what would count as small."""
+        limits, whole = policy.limits, self.base.size
+        self.short: bool = (
+            self.size <= limits.short
+            or whole < limits.small
+            or (self.size < limits.small and self.size <= whole // limits.part)
+        )
+        """Whether NumPy may be quicker than a loop of ours: few elements, a small part, or a part of what would count as small."""
         self.is_base = base is None
         """Whether this is all of its base, unchanged."""
         self.c_contiguous: bool = shadow.flags.c_contiguous

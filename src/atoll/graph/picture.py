@@ -68,12 +68,12 @@ class Entry:
     uses: int = 0
     name: str = ""
 
-    def heading(self, *, dots: bool = True) -> str:
+    def heading(self) -> str:
         """What the node does; numbers among its operands stand in their places."""
         node = self.node
         words = label(node)
         given = [a for a in node.args if type(a) is not Node]
-        if node.value is None and given and dots:
+        if node.value is None and given:
             shown = ["·" if type(a) is Node else scalar_text(a) for a in node.args]
             words += f"({', '.join(shown)})"
         return words

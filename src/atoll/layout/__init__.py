@@ -1,8 +1,8 @@
 """Layouts: the owners of elements, as integers only, without data or communication.
 
-A :class:`Layout` says how an array of some shape lies on the ranks of a world: one axis
-map per axis (block, cyclic, unstructured) over a grid of processes. It is a value: it
-compares, hashes, and prints as the call that makes it.
+A :class:`Layout` says how an array of some shape lies on the ranks of a world: one axis map per axis (block, cyclic,
+unstructured) over a grid of processes. It is a value: it compares, hashes, and prints as the call that makes it. Index sets
+(:class:`Range`, :class:`Pattern`, :class:`Listed`) are what all of it is made of: a region is a tuple of them, one per axis.
 
 >>> from atoll.layout import Layout, Block, Cyclic
 >>> layout = Layout((8, 6), "bn", size=4)
@@ -10,89 +10,35 @@ compares, hashes, and prints as the call that makes it.
 (Range(2, 4), Range(0, 6))
 >>> layout.locate((5, 1))
 (2, (1, 1))
-
-Making one
-    ``Layout(shape, maps=None, *, grid=None, size=None, ranks=None)``. ``maps`` is a word
-    such as ``"bn"`` or a sequence of letters, ``None`` and constructors: ``Block(bounds=None,
-    padding=(0, 0), periodic=False)``, ``Cyclic(block_size=1)``, ``Unstructured(indices,
-    one_to_one=False, labels=False)``, ``Undistributed()``. ``size`` is the number of
-    processes of the world, ``ranks`` lists those that take part, in the order of the grid.
-    ``Layout.default(shape, size)`` cuts all axes with the least surface,
-    ``Layout.replicated(shape, size)`` gives every rank the whole array. A layout whose axes are
-    all undistributed is replicated.
-
-Asking it
-    ``shape ndim size processes grid axes ranks copies is_replicated is_block is_dense``;
-    ``coordinates(rank)`` (``None``: owns nothing), ``rank_at(coordinates)``, ``region(rank)``,
-    ``local_shape(rank)``, ``padded_shape(rank)``, ``halo(rank)``, ``boundary(rank)``,
-    ``neighbours(rank)``, ``owners(index)``, ``locate(index)``, ``global_index(rank, local)``
-    (the last two take arrays as well).
-
-    An axis (``layout.axes[i]``) has ``kind`` (``"b"``, ``"c"``, ``"u"``), ``size``,
-    ``processes``, ``owned(coordinate)``, ``owner(index)``, ``owners(index)``, and what
-    belongs to its kind: ``bounds padding(coordinate) periodic``, ``block_size offset``,
-    ``sets one_to_one labels``.
-
-Deriving others
-    ``sliced(key)`` and ``slicing(key)`` (which also says how each rank finds the slice in
-    its block), ``transposed``, ``reduced``, ``expanded``, ``broadcast``, ``unpadded``.
-
-Moving data
-    :func:`transfer` (source, target, rank) and :func:`needed` (layout, region, rank) give
-    records of what one rank sends and receives; :func:`halo_transfer` (layout, rank) is the
-    transfer that fills communication padding.
-
-Index sets (:class:`Range`, :class:`Pattern`, :class:`Listed`) are the currency of all this:
-regions are tuples of them, one per axis. See :mod:`atoll.layout.index_set`.
 """
 
-from .axes import Axis, BlockAxis, CyclicAxis, UnstructuredAxis
-from .defaults import set_default_size, set_ranks_per_node
-from .index_set import EMPTY, IndexSet, Listed, Piece, Range, listed
-from .layout import Layout, Region
-from .maps import Block, Cyclic, Map, Undistributed, Unstructured
-from .pattern import Pattern, block_cyclic
-from .slicing import Slicing
-from .transfer import (
-    HaloRecord,
-    HaloTransfer,
-    Record,
-    Transfer,
-    halo_transfer,
-    needed,
-    region_key,
-    transfer,
-)
-
-__all__ = [
-    "EMPTY",
-    "Axis",
-    "Block",
-    "BlockAxis",
-    "Cyclic",
-    "CyclicAxis",
-    "HaloRecord",
-    "HaloTransfer",
-    "IndexSet",
-    "Layout",
-    "Listed",
-    "Map",
-    "Pattern",
-    "Piece",
-    "Range",
-    "Record",
-    "Region",
-    "Slicing",
-    "Transfer",
-    "Undistributed",
-    "Unstructured",
-    "UnstructuredAxis",
-    "block_cyclic",
-    "halo_transfer",
-    "listed",
-    "needed",
-    "region_key",
-    "set_default_size",
-    "set_ranks_per_node",
-    "transfer",
-]
+from .axes import Axis as Axis
+from .axes import BlockAxis as BlockAxis
+from .axes import CyclicAxis as CyclicAxis
+from .axes import UnstructuredAxis as UnstructuredAxis
+from .defaults import set_default_size as set_default_size
+from .defaults import set_ranks_per_node as set_ranks_per_node
+from .index_set import EMPTY as EMPTY
+from .index_set import IndexSet as IndexSet
+from .index_set import Listed as Listed
+from .index_set import Piece as Piece
+from .index_set import Range as Range
+from .index_set import listed as listed
+from .layout import Layout as Layout
+from .layout import Region as Region
+from .maps import Block as Block
+from .maps import Cyclic as Cyclic
+from .maps import Map as Map
+from .maps import Undistributed as Undistributed
+from .maps import Unstructured as Unstructured
+from .pattern import Pattern as Pattern
+from .pattern import block_cyclic as block_cyclic
+from .slicing import Slicing as Slicing
+from .transfer import HaloRecord as HaloRecord
+from .transfer import HaloTransfer as HaloTransfer
+from .transfer import Record as Record
+from .transfer import Transfer as Transfer
+from .transfer import halo_transfer as halo_transfer
+from .transfer import needed as needed
+from .transfer import region_key as region_key
+from .transfer import transfer as transfer

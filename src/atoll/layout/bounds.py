@@ -15,7 +15,7 @@ from typing import Any, overload
 import numpy as np
 
 from .. import policy
-from .index_set import Indices
+from .index_set import Computed, Indices
 
 Widths = tuple[int, int]
 
@@ -292,7 +292,7 @@ def longest_block(bounds: Sequence[int]) -> int:
     return max([high - low for low, high in pairwise(bounds)])
 
 
-class Halos(Sequence[Widths]):
+class Halos(Computed[Widths]):
     """The same widths beside every block but the first and the last."""
 
     __slots__ = ("_blocks", "_ends", "_middle")
@@ -303,14 +303,7 @@ class Halos(Sequence[Widths]):
     def __len__(self) -> int:
         return self._blocks
 
-    @overload
-    def __getitem__(self, number: int) -> Widths: ...
-    @overload
-    def __getitem__(self, number: slice) -> tuple[Widths, ...]: ...
-    def __getitem__(self, number: int | slice) -> Widths | tuple[Widths, ...]:
-        if isinstance(number, slice):
-            return tuple([self[k] for k in range(self._blocks)[number]])
-        place = range(self._blocks)[number]
+    def item(self, place: int) -> Widths:
         if place == 0:
             return self._ends[0]
         return self._ends[1] if place == self._blocks - 1 else self._middle
@@ -324,6 +317,3 @@ class Halos(Sequence[Widths]):
 
     def __hash__(self) -> int:
         return hash((self._blocks, self._ends[0]))
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))

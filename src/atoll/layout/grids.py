@@ -22,25 +22,28 @@ Grid = tuple[int, ...]
 
 def descending_factors(number: int, count: int, largest: int | None = None) -> Iterator[Grid]:
     """All ways to write ``number`` as a product of ``count`` factors that do not increase."""
-    if number == 1:
-        yield (1,) * count
-        return
-    if count == 0:
+    if count < 2:
+        if count and (largest is None or number <= largest):
+            yield (number,)
+        elif number == 1 and not count:
+            yield ()
         return
     for factor in _divisors(number):
-        if factor > 1 and (largest is None or factor <= largest):
+        if factor**count >= number and (largest is None or factor <= largest):
             for rest in descending_factors(number // factor, count - 1, factor):
                 yield (factor, *rest)
 
 
-def factorisations(number: int, count: int) -> Iterator[Grid]:
-    """All ways to write ``number`` as a product of ``count`` factors, in ascending order."""
+def factorisations(number: int, count: int, most: Grid = ()) -> Iterator[Grid]:
+    """All ways to write ``number`` as a product of ``count`` factors, in ascending order; with ``most``, factors up to those in it."""
     if count == 0:
         if number == 1:
             yield ()
         return
     for factor in _divisors(number) if count > 1 else (number,):
-        for rest in factorisations(number // factor, count - 1):
+        if most and factor > most[-count]:
+            return
+        for rest in factorisations(number // factor, count - 1, most):
             yield (factor, *rest)
 
 

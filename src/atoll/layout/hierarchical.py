@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, overload
+from typing import Any
 
 from ..context.caches import remembered
 from ..errors import LayoutError
 from .grids import Grid, factorisations, surface
-from .index_set import Indices
+from .index_set import Computed, Indices
 
 
-class NodeOrder(Sequence[int]):
+class NodeOrder(Computed[int]):
     """The ranks in the row-major order of their cells; ``node`` is the grid of the ranks of one node."""
 
     __slots__ = ("grid", "node")
@@ -28,15 +28,8 @@ class NodeOrder(Sequence[int]):
     def __len__(self) -> int:
         return prod(self.grid)
 
-    @overload
-    def __getitem__(self, key: int) -> int: ...
-    @overload
-    def __getitem__(self, key: slice) -> Sequence[int]: ...
-    def __getitem__(self, key: int | slice) -> int | Sequence[int]:
-        numbers = range(len(self))[key]
-        return self._rank(numbers) if isinstance(numbers, int) else tuple(map(self._rank, numbers))
-
-    def _rank(self, number: Any) -> Any:
+    def item(self, place: Any) -> Any:
+        number = place
         outer = inner = 0
         above = within = 1
         for count, n in zip(reversed(self.grid), reversed(self.node)):
@@ -49,7 +42,7 @@ class NodeOrder(Sequence[int]):
 
     def taken(self, numbers: Indices) -> Indices:
         """The ranks at an array of places."""
-        ranks: Indices = self._rank(numbers)
+        ranks: Indices = self.item(numbers)
         return ranks
 
     def index(self, rank: int, *limits: Any) -> int:

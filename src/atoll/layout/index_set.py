@@ -31,10 +31,10 @@ lists one common period of the two there.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any, NamedTuple, SupportsIndex, TypeGuard, overload
+from typing import Any, NamedTuple, SupportsIndex, TypeGuard, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,34 @@ Key = slice | Indices
 def is_index(value: object) -> TypeGuard[SupportsIndex]:
     """Whether a value serves as an integer. (``isinstance`` asks the same, and takes fifty microseconds.)"""
     return hasattr(type(value), "__index__")
+
+
+Item = TypeVar("Item")
+
+
+class Computed(Sequence[Item]):
+    """A sequence whose items are worked out when they are asked for."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def item(self, place: int) -> Item:
+        """The item at a place, counted from the front."""
+
+    def items(self, places: range) -> Sequence[Item]:
+        """The items at some places."""
+        return tuple(map(self.item, places))
+
+    @overload
+    def __getitem__(self, key: int) -> Item: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[Item]: ...
+    def __getitem__(self, key: int | slice) -> Item | Sequence[Item]:
+        places = range(len(self))[key]
+        return self.items(places) if isinstance(places, range) else self.item(places)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 class Piece(NamedTuple):

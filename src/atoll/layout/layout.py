@@ -28,17 +28,18 @@ from . import defaults
 from .axes import Axis, BlockAxis, Widths, in_order
 from .grids import even_grid
 from .hierarchical import checked, node_grid
-from .index_set import EMPTY, IndexSet, Indices, Range, is_index
+from .index_set import EMPTY, IndexSet, Indices, Range
 from .maps import (
     LETTERS,
     Map,
     described,
+    read_axes,
     read_grid,
     read_key,
     read_maps,
     read_ranks,
     read_shape,
-    whole_number,
+    several,
 )
 from .picture import html, svg, text
 from .seats import Seats
@@ -48,11 +49,6 @@ Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
 
 _set = object.__setattr__
-
-
-def _several(axes: int | Sequence[int]) -> Sequence[int]:
-    """Axes that may be given as one number."""
-    return (axes.__index__(),) if is_index(axes) else tuple(axes)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -491,9 +487,7 @@ class Layout:
     def replaced(self, number: int, axis: Axis) -> Layout:
         """The layout with another axis, which is divided among as many processes, in place of one."""
         axes = (*self.axes[:number], axis, *self.axes[number + 1 :])
-        if self._seats is None:
-            return Layout.in_order(axes, self.processes, self.copies)
-        return Layout._of(axes, self.processes, self._seats)
+        return self.arranged(axes) if self._seats is None else self.seated(axes, self._seats)
 
     def cut(self, parts: Sequence[range | int]) -> Layout:
         """A faster :meth:`sliced`, for a part of each axis; ``range`` as ``range(size)[slice]``."""
@@ -513,7 +507,7 @@ class Layout:
 
     def transposed(self, axes: Sequence[int] | None = None) -> Layout:
         """The layout of the transpose, which moves nothing."""
-        order = tuple(reversed(range(self.ndim))) if axes is None else self._axes(axes)
+        order = tuple(reversed(range(self.ndim))) if axes is None else read_axes(axes, self.ndim)
         if sorted(order) != list(range(self.ndim)):
             raise LayoutError(
                 f"layout: {axes!r} is not a permutation of {self.ndim} axes; name each of 0 to {self.ndim - 1} once"
@@ -522,7 +516,7 @@ class Layout:
 
     def reduced(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Layout:
         """The layout of a reduction: ranks along a reduced axis all hold the result."""
-        gone = set(range(self.ndim)) if axis is None else set(self._axes(axis))
+        gone = set(range(self.ndim)) if axis is None else set(read_axes(axis, self.ndim))
         seats, axes, dimension = self.seats, [], 0
         for number, old in enumerate(self.axes):
             if number not in gone:
@@ -538,7 +532,7 @@ class Layout:
 
     def expanded(self, axis: int | Sequence[int]) -> Layout:
         """The layout with new axes of length one at the given places of the result."""
-        places = _several(axis)
+        places = several(axis)
         total = self.ndim + len(places)
         new = {place % total for place in places}
         if len(new) != len(places) or not all(-total <= place < total for place in places):
@@ -570,19 +564,6 @@ class Layout:
         if all(axis.is_plain for axis in self.axes):
             return self
         return self.seated([axis.unpadded() for axis in self.axes], self.seats)
-
-    def _axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
-        numbers = []
-        for axis in _several(axes):
-            number = whole_number(axis, "layout: an axis")
-            if not -self.ndim <= number < self.ndim:
-                raise LayoutIndexError(
-                    f"layout: there is no axis {number} of an array of {self.ndim} axes; axes are {-self.ndim} to {self.ndim - 1}"
-                )
-            numbers.append(number % self.ndim)
-        if len(set(numbers)) != len(numbers):
-            raise LayoutError(f"layout: {axes!r} names an axis twice; the axes must differ")
-        return tuple(numbers)
 
     # Pictures
 

@@ -395,6 +395,26 @@ def read_shape(given: object) -> tuple[int, ...]:
     )
 
 
+def several(axes: int | Sequence[int]) -> Sequence[int]:
+    """Axes that may be given as one number."""
+    return (axes.__index__(),) if is_index(axes) else tuple(axes)  # type: ignore[arg-type]
+
+
+def read_axes(given: int | Sequence[int], ndim: int) -> tuple[int, ...]:
+    """Different axes of an array of so many, counted from the front."""
+    numbers = []
+    for axis in several(given):
+        number = whole_number(axis, "layout: an axis")
+        if not -ndim <= number < ndim:
+            raise LayoutIndexError(
+                f"layout: there is no axis {number} of an array of {ndim} axes; axes are {-ndim} to {ndim - 1}"
+            )
+        numbers.append(number % ndim)
+    if len(set(numbers)) != len(numbers):
+        raise LayoutError(f"layout: {given!r} names an axis twice; the axes must differ")
+    return tuple(numbers)
+
+
 def read_key(key: Any, shape: tuple[int, ...]) -> list[range | int | None]:
     """A basic index, spelled out: one range or integer per axis, ``None`` for new axes."""
     items = list(key) if isinstance(key, tuple) else [key]

@@ -11,43 +11,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import gcd, prod
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .bounds import evenly
 from .hierarchical import NodeOrder
-from .index_set import Indices
+from .index_set import Computed, Indices
 
 
-class Turning(Sequence[int]):
+class Turning(Computed[int]):
     """The numbers ``(first + hop * k) % modulus`` for ``k`` in ``range(count)``, which all differ."""
 
     __slots__ = ("first", "hop", "length", "modulus")
 
     def __init__(self, first: int, hop: int, modulus: int, count: int) -> None:
-        self.first, self.hop, self.modulus, self.length = (
-            first % modulus,
-            hop % modulus,
-            modulus,
-            count,
-        )
+        self.first, self.hop = first % modulus, hop % modulus
+        self.modulus, self.length = modulus, count
 
     def __len__(self) -> int:
         return self.length
 
-    @overload
-    def __getitem__(self, key: int) -> int: ...
-    @overload
-    def __getitem__(self, key: slice) -> Sequence[int]: ...
-    def __getitem__(self, key: int | slice) -> int | Sequence[int]:
-        if isinstance(key, slice):
-            return self.taken(range(self.length)[key])
-        place: int = range(self.length)[key]
+    def item(self, place: int) -> int:
         return (self.first + self.hop * place) % self.modulus
 
-    def taken(self, places: range) -> Sequence[int]:
-        """The numbers at some places."""
+    def items(self, places: range) -> Sequence[int]:
         first = self.first + self.hop * places.start
         return turning(first, self.hop * places.step, self.modulus, len(places))
 
@@ -113,7 +101,7 @@ class Digit(NamedTuple):
         values = self.values
         if isinstance(order, range) and isinstance(values, range | Turning):
             if isinstance(values, Turning):
-                return self._replace(values=values.taken(order))
+                return self._replace(values=values.items(order))
             step = values.step * order.step
             first = values.start + values.step * order.start
             return self._replace(values=range(first, first + step * len(order), step))
@@ -412,7 +400,7 @@ class Seats:
         return ranks
 
 
-class Holders(Sequence[int]):
+class Holders(Computed[int]):
     """The ranks of a cell that are no range."""
 
     __slots__ = ("_cell", "_count", "_seats")
@@ -423,14 +411,8 @@ class Holders(Sequence[int]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, copy: int) -> int: ...
-    @overload
-    def __getitem__(self, copy: slice) -> tuple[int, ...]: ...
-    def __getitem__(self, copy: int | slice) -> int | tuple[int, ...]:
-        if isinstance(copy, slice):
-            return tuple([self._seats.rank(self._cell, k) for k in range(self._count)[copy]])
-        return self._seats.rank(self._cell, range(self._count)[copy])
+    def item(self, place: int) -> int:
+        return self._seats.rank(self._cell, place)
 
     def index(self, rank: int, *limits: Any) -> int:
         """Which copy a rank has; a ValueError if it has none."""
@@ -447,9 +429,6 @@ class Holders(Sequence[int]):
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(tuple(self))
 
 
 def _products(numbers: range | None, digit: Digit) -> range | None:

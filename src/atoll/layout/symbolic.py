@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 Number = Any
@@ -165,26 +166,22 @@ def _names_in(text: str) -> set[str]:
     return set(text.split())
 
 
+@dataclass(slots=True, eq=False)
 class Given:
     """A thing that differs from step to step, and that functions ask for numbers: where an array lies."""
 
-    __slots__ = ("name", "sheet", "value")
-
-    def __init__(self, sheet: Sheet, name: str, value: Any) -> None:
-        self.sheet = sheet
-        self.name = name
-        self.value = value
+    sheet: Sheet
+    name: str
+    value: Any
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Unknown:
     """An integer of which the value at one step is known, and how it comes about at every step."""
 
-    __slots__ = ("name", "sheet", "value")
-
-    def __init__(self, sheet: Sheet, name: str, value: int) -> None:
-        self.sheet = sheet
-        self.name = name
-        self.value = value
+    sheet: Sheet
+    name: str
+    value: int
 
     def __repr__(self) -> str:
         return repr(self.__index__())

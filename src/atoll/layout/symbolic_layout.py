@@ -9,6 +9,7 @@ ranks keep their coordinates. It answers only what can be said of all these layo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from .axes import Axis
@@ -22,13 +23,12 @@ class NoTemplateError(Exception):
     """A program does something that no template can say."""
 
 
+@dataclass(slots=True, eq=False)
 class Interval:
     """The indices from ``start`` up to, and without, ``stop``; both may be symbolic."""
 
-    __slots__ = ("start", "stop")
-
-    def __init__(self, start: Number, stop: Number) -> None:
-        self.start, self.stop = start, stop
+    start: Number
+    stop: Number
 
     @property
     def extent(self) -> Number:
@@ -159,17 +159,6 @@ class SymbolicBounds:
 
 class SymbolicAxis:
     """The distribution of an axis without its size."""
-
-    __slots__ = (
-        "_like",
-        "_number",
-        "_place",
-        "block_size",
-        "fixed",
-        "kind",
-        "overlaps",
-        "processes",
-    )
 
     def __init__(self, like: Axis, place: Any, number: int, fixed: bool) -> None:
         self._like, self._place, self._number, self.fixed = like, place, number, fixed

@@ -40,7 +40,7 @@ def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
             kind = type(operand)
             if (
                 kind is not base
-                and isinstance(operand, base)
+                and isinstance(operand, Handle)
                 and kind.__array_ufunc__ is not base.__array_ufunc__
             ):
                 return True
@@ -186,10 +186,11 @@ def _of_class(inputs: tuple[Any, ...], result: Any, ufunc: Any = None) -> Any:
     base = Handle.array_type
     parent: Any = None
     for value in inputs:
-        if type(value) is base or not isinstance(value, base):
+        if type(value) is base or not isinstance(value, Handle):
             continue
-        if parent is None or value.__array_priority__ > parent.__array_priority__:
-            parent = value
+        operand: Any = value
+        if parent is None or operand.__array_priority__ > parent.__array_priority__:
+            parent = operand
     if parent is None:
         return result
     if isinstance(result, tuple):
@@ -247,11 +248,12 @@ def folded(array: Any, result: Any, out: Any = None) -> Any:
     kind = type(array)
     if out is not None and out is not ...:
         return result
-    if kind is Handle.array_type or not isinstance(array, Handle.array_type):
+    if kind is Handle.array_type or not isinstance(array, Handle):
         return result
     if kind is type(result) or not array.inherits:
         return result
-    return array.__array_wrap__(result, None, out is None and not getattr(result, "ndim", 0))
+    own: Any = array
+    return own.__array_wrap__(result, None, out is None and not getattr(result, "ndim", 0))
 
 
 def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -34,7 +34,7 @@ def is_subclass(handle: Any) -> bool:
     """Whether this is an array of a user's class whose results are of that class."""
     kind = type(handle)
     base = Handle.array_type
-    return kind is not base and isinstance(handle, base) and bool(handle.inherits)
+    return kind is not base and isinstance(handle, Handle) and bool(handle.inherits)
 
 
 def twin_of(handle: Any, array: Array) -> Array:

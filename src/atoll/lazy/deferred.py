@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from operator import setitem
 from sys import getrefcount
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -50,14 +51,12 @@ def text_of(handle: Handle) -> str:
     return f"<dataflow array of shape {form.shape} and dtype {form.dtype}>"
 
 
+@dataclass(slots=True, eq=False)
 class Mark:
     """Tags on a value; the value is that of the operand."""
 
-    __slots__ = ("tags",)
-    name = "a tagged value"
-
-    def __init__(self, tags: frozenset[Any]) -> None:
-        self.tags = tags
+    tags: frozenset[Any]
+    name: ClassVar = "a tagged value"
 
 
 def tagged(handle: Handle, tags: Any) -> Any:
@@ -96,36 +95,25 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     by_numpy(setitem, (handle, key, value), {}, writes=(0,))
 
 
+@dataclass(slots=True, eq=False)
 class Hole:
     """Stands for an array in the arguments of a call."""
 
-    __slots__ = ("number",)
-
-    def __init__(self, number: int) -> None:
-        self.number = number
+    number: int
 
 
+@dataclass(slots=True, eq=False)
 class Call:
     """A function that NumPy runs on the data, once the data is there."""
 
-    __slots__ = ("args", "function", "options", "results", "site", "writes")
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        args: Any,
-        options: Any,
-        writes: tuple[int, ...],
-        site: Site | None,
-    ) -> None:
-        self.function = function
-        self.args = args
-        self.options = options
-        self.writes = writes
-        """The numbers of the arrays that the function writes into: they are results, too."""
-        self.site = site
-        self.results: Any = None
-        """The type that holds the results, ``None`` for a single one."""
+    function: Callable[..., Any]
+    args: Any
+    options: Any
+    writes: tuple[int, ...]
+    """The numbers of the arrays that the function writes into: they are results, too."""
+    site: Site | None
+    results: Any = None
+    """The type that holds the results, ``None`` for a single one."""
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from ..graph.geometry import dense
 from ..graph.node import source, view_of
 from ..layout import Layout
 from ..layout.transfer import holds, region_key
+from ..ops.fingerprint import of_text
 from ..ops.placement import Place, placed_view
 from .creation import asarray
 from .making import chosen, must_travel
@@ -26,6 +27,14 @@ from .sections import block_of_view, record
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
+
+
+def _show(cell: Cell, what: str) -> None:
+    """Begin to show the memory of an array. All ranks do so where it lies on ranks: from then on it decides how operations run."""
+    with asking_for(what):
+        cell.settle()
+        if cell.node.place is not None and not cell.pins:
+            cell.node.place.world.communicator.log.step(of_text("memory"), what)
 
 
 class _OneSided:
@@ -101,8 +110,7 @@ class Distributed(Handle):
     def _evaluate(self) -> None:
         """Bring what is pending into memory."""
         if self._np is None:
-            with asking_for("the export of an array by a protocol"):
-                self._cell.settle()
+            _show(self._cell, "the export of an array by a protocol")
 
     def _block(self) -> Array:
         """This rank's block with its padding, for good: the memory is pinned from now on."""
@@ -111,8 +119,8 @@ class Distributed(Handle):
         cell, geometry = self._cell, self._geometry
         if cell.node.place is None:
             return cell.export(geometry)
-        with asking_for("a.local, a rank's block,"):
-            value = cell.own()
+        _show(cell, "a.local, a rank's block,")
+        value = cell.own()
         value.pinned = True
         cell.pins += 1
         if geometry.is_base:
@@ -145,7 +153,8 @@ class Distributed(Handle):
             yield small
             return
         cell, geometry = self._cell, self._geometry
-        cell.pin()
+        _show(cell, "a.access(), a rank's block,")
+        pins = cell.pin()
         try:
             place = cell.node.place
             if place is None:
@@ -159,7 +168,7 @@ class Distributed(Handle):
             with turn.lock:
                 cell.own()  # what was learnt of the elements that have changed is forgotten
                 cell.read_by_pieces = None
-            cell.unpin()
+            cell.unpin(pins)
 
     def owns(self, region: Any) -> bool:
         """Return whether this rank holds all elements of a region, an index of integers and slices."""

@@ -21,7 +21,6 @@ block at a time, and keeps its own elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -257,12 +256,10 @@ def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
 
 def _blocks(flat: Array, total: int, every: bool) -> _Pieces:
     """The blocks of elements at ascending places."""
-    edges = np.arange(0, total + BLOCK, BLOCK)
-    places = np.searchsorted(flat, edges)
-    for number, (first, last) in enumerate(pairwise(places.tolist())):
+    numbers = np.arange(-(-total // BLOCK)) if every else np.unique(flat // BLOCK)
+    edges = [np.searchsorted(flat, numbers * BLOCK), np.searchsorted(flat, (numbers + 1) * BLOCK)]
+    for number, first, last in zip(numbers.tolist(), *[e.tolist() for e in edges], strict=True):
         begin, end = number * BLOCK, min((number + 1) * BLOCK, total)
         if not every:
-            if first == last:
-                continue
             begin, end = int(flat[first]), int(flat[last - 1]) + 1
         yield begin, end, first, last, flat[first:last] - begin

@@ -71,7 +71,8 @@ def operand_of(value: Any) -> Operand | None:
             if not is_native(dtype):
                 return None
             cell = value._cell
-            return Operand(value._node(), geometry, dtype, cell.held(), True)
+            now = cell.held() and not cell.is_held_alone()
+            return Operand(value._node(), geometry, dtype, now, True)
         if not is_native(small.dtype):
             return None
         if small.ndim == 0:
@@ -110,11 +111,6 @@ def operand_of(value: Any) -> Operand | None:
     return None if answer is value else operand_of(answer)
 
 
-def scalar_in(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A scalar operand in the dtype of its loop; NumPy's OverflowError where it does not fit."""
-    return dtype.type(value)
-
-
 def recorded(
     ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None
 ) -> list[Node]:
@@ -124,16 +120,14 @@ def recorded(
     inputs = loops[0].inputs
     for operand, dtype in zip(operands, inputs, strict=True):
         if operand.geometry is None:
-            args.append(scalar_in(operand.node, dtype))
+            args.append(dtype.type(operand.node))  # NumPy's OverflowError where it does not fit
         else:
             args.append(operand.node)
             geometries.append(operand.geometry)
     return [call(loop, args, geometries, site) for loop in loops]
 
 
-def native_loops(
-    ufunc: np.ufunc, operands: Sequence[Operand], dtype: Any = None
-) -> Sequence[Loop] | None:
+def native_loops(ufunc: np.ufunc, operands: Sequence[Operand]) -> Sequence[Loop] | None:
     """The loops to record, or ``None`` where they are not native. TypeErrors are NumPy's."""
     loops = loops_of(ufunc, tuple([operand.kind for operand in operands]))
     for loop in loops:
@@ -193,7 +187,7 @@ def _power_is_safe(operands: Sequence[Operand], loop: Loop) -> bool:
     return exponent.geometry is None and bool(exponent.node >= 0)
 
 
-def value_for(target: Geometry, value: Any, *, casting: str = "unsafe") -> tuple[Any, bool] | None:
+def value_for(target: Geometry, value: Any) -> tuple[Any, bool] | None:
     """A node or scalar that may be written through ``target``, and whether it must be written now.
 
     ``None`` where NumPy has to do the assignment itself. Raises NumPy's error where the shapes
@@ -334,18 +328,17 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             if met is not None and (
                 (state() is calm.state and warnings.filters is calm.filters) or free()
             ):
-                cell = self._cell
+                cell, second = self._cell, None if few else other._cell
+                if (cell.pins and cell.held()) or (second and second.pins and second.held()):
+                    return general(ufunc, self, other)
                 node = cell.node if mine.is_base else read(cell.node, mine)
                 if other is self:
-                    return _recorded(met, (node, node), cell.pins and cell.held())
-                if few:
-                    return _recorded(met, (node, other._node()), cell.pins and cell.held())
-                second = other._cell
+                    return _recorded(met, (node, node))
+                if second is None:
+                    return _recorded(met, (node, other._node()))
                 args = node, second.node if theirs.is_base else read(second.node, theirs)
                 del node
-                return _recorded(
-                    met, args, (cell.pins and cell.held()) or (second.pins and second.held())
-                )
+                return _recorded(met, args)
         elif kind in FAST_SCALARS:
             if self._geometry.short:
                 small = present(self)
@@ -359,7 +352,9 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = met.convert(other)
                 except OverflowError:
                     return general(ufunc, self, other)
-                return _recorded(met, (self._node(), number), self._cell.pins and self._cell.held())
+                if self._cell.pins and self._cell.held():
+                    return general(ufunc, self, other)
+                return _recorded(met, (self._node(), number))
         return general(ufunc, self, other)
 
     def backward(self: Handle, other: Any) -> Any:
@@ -379,7 +374,9 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     number = met.convert(other)
                 except OverflowError:
                     return general(ufunc, other, self)
-                return _recorded(met, (number, self._node()), self._cell.pins and self._cell.held())
+                if self._cell.pins and self._cell.held():
+                    return general(ufunc, other, self)
+                return _recorded(met, (number, self._node()))
         return general(ufunc, other, self)
 
     return forward, backward
@@ -413,13 +410,14 @@ def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
             if small is not None:
                 return of_small(ufunc(small))
         met = known.get((geometry.number,))
-        if met is None or not (
-            (state() is calm.state and warnings.filters is calm.filters) or free()
+        cell = self._cell
+        if (
+            met is None
+            or (cell.pins and cell.held())
+            or not ((state() is calm.state and warnings.filters is calm.filters) or free())
         ):
             return general(ufunc, self)
-        cell = self._cell
-        args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-        return _recorded(met, args, cell.pins and cell.held())
+        return _recorded(met, (cell.node if geometry.is_base else read(cell.node, geometry),))
 
     return forward
 
@@ -448,16 +446,11 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     known[tuple(key)] = Met(form, node.geometry, convert)
 
 
-def _recorded(met: Met, args: tuple[Any, ...], now: int) -> Any:
+def _recorded(met: Met, args: tuple[Any, ...]) -> Any:
     node = node_of(met[0], args, site_from(sys._getframe(2)), entered)
-    if now or node.weight > policy.limits.light:
+    if node.weight > policy.limits.light:
         del args
-        if now and node.weight < 0:
-            node = captured(node)
-        elif now:
-            evaluate((node,))
-        else:
-            node = bounded(node)
+        node = bounded(node)
     return of_node(node)
 
 

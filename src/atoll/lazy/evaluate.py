@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -142,31 +142,26 @@ _looks = _Looks()
 
 
 @contextmanager
-def counted_by(count: Callable[[list[Node]], None]) -> Iterator[None]:
+def _looked_at(name: str, look: Callable[[list[Node]], None]) -> Iterator[None]:
+    setattr(_looks, name, look)
+    if native is not None:
+        native.explain(1)
+    try:
+        yield
+    finally:
+        setattr(_looks, name, None)
+        if native is not None:
+            native.explain(-1)
+
+
+def counted_by(count: Callable[[list[Node]], None]) -> AbstractContextManager[None]:
     """Inside, ``count`` gives pending nodes their values, and nothing is computed."""
-    _looks.counted = count
-    if native is not None:
-        native.explain(1)
-    try:
-        yield
-    finally:
-        _looks.counted = None
-        if native is not None:
-            native.explain(-1)
+    return _looked_at("counted", count)
 
 
-@contextmanager
-def shown_to(told: Callable[[list[Node]], None]) -> Iterator[None]:
+def shown_to(told: Callable[[list[Node]], None]) -> AbstractContextManager[None]:
     """Tell ``told`` of the first values that would be evaluated inside; it ends the call by an error."""
-    _looks.shown = told
-    if native is not None:
-        native.explain(1)
-    try:
-        yield
-    finally:
-        _looks.shown = None
-        if native is not None:
-            native.explain(-1)
+    return _looked_at("shown", told)
 
 
 def _asked(roots: Sequence[Node]) -> list[StepLog]:
@@ -241,7 +236,7 @@ class _Fit(NamedTuple):
     """Under which settings the native evaluation has learnt it."""
 
 
-def _passing(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
+def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
     """Which nodes of a trace a program of one process passes by: alive, computed, and not stored."""
     if program.communicator is not None:  # what is alive must not say what ranks compute together
         return []
@@ -262,7 +257,7 @@ def _passing(lookup: Lookup, pending: list[Node], program: Program) -> list[int]
 def stored_too(pending: list[Node]) -> list[Node]:
     """Which other arrays that the program refers to would be stored if these nodes were evaluated now."""
     more = with_sharers(pending)[len(pending) :]
-    while again := _computed_again(look_up([*pending, *more]), [*pending, *more]):
+    while again := computed_again(look_up([*pending, *more]), [*pending, *more]):
         more += again
     return more
 
@@ -274,7 +269,7 @@ def _is_shared(lookup: Lookup) -> bool:
     return any(node.place is not None for node in (*lookup.leaves, *lookup.order))
 
 
-def _computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
+def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     """Arrays that the program refers to and that shall be stored now, since what their lines give was computed twice before.
 
     A value that the program refers to stays pending while loops compute it for others: mostly it is dropped unseen. But
@@ -378,7 +373,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
                 return run, fit.judged
         del nodes, values, scalars  # which would count as alive what is not
     lookup = look_up(pending)
-    more = attempted(lambda: _computed_again(lookup, pending))
+    more = attempted(lambda: computed_again(lookup, pending))
     if more:
         if pattern is None:
             attempted(lambda: _programs.patterns.add(pending, lookup.leaves, lookup.order))
@@ -399,7 +394,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
     judged = attempted(lambda: _judgement(lookup))
-    passing = _passing(lookup, pending, program)
+    passing = passing_of(lookup, pending, program)
     _programs.passed.extend([order[place].born for place in passing])
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, lookup):
         places = pattern.order

@@ -130,7 +130,9 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
     if handle._np is not None:
         view = of_small(handle._np[tuple(basic)])
     else:
-        view = of_view(handle._cell, handle._geometry.index(tuple(basic)))
+        whole = all(type(item) is slice and item == slice(None) for item in basic)
+        shown = handle._geometry if whole else handle._geometry.index(tuple(basic))
+        view = of_view(handle._cell, shown)
     check_indices(arrays, axes, [view.shape[k] for k in axes], world)
     try:
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
@@ -178,7 +180,7 @@ def picked(handle: Any, key: Any) -> Any:
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
         given = section_of(handle, world), section_of(mask, world)
-        return of_section(compressed(*given, config.small), world)
+        return of_section(compressed(*given, config.results), world)
     chosen = _selection(handle, key, world)
     return NotImplemented if chosen is None else selected(chosen)
 

@@ -38,12 +38,8 @@ class flatiter:
         line = self._handle()
         if shaping.is_view_of(line, self.base):
             line[key] = value
-            return
-        if self._put_on_ranks(key, value):
-            return
-        given = Given()
-        where, what = given.give(key), given.give(value)
-        self.base._mutate(lambda array: array.flat.__setitem__(where, what))
+        else:
+            self._by_numpy(key, value)
 
     def _to_numpy(self, given: Given, write: bool) -> Any:
         array = given.array(self.base, write=write)
@@ -135,8 +131,8 @@ class flatiter:
             n = len(range(*key.indices(len(self))))
             if source.size == n:
                 self._assigned(key, source)
-                return
-            self._by_numpy(key, value)
+            else:
+                self._by_numpy(key, value)
         else:
             self._by_numpy(key, value)
 
@@ -144,9 +140,8 @@ class flatiter:
         if self._put_on_ranks(key, value):
             return
         given = Given()
-        new = given.give(value)
-        where = given.give(key)
-        self.base._mutate(lambda array: array.flat.__setitem__(where, new))
+        where, what = given.give(key), given.give(value)
+        self.base._mutate(lambda array: array.flat.__setitem__(where, what))
 
     @property
     def index(self) -> int:

@@ -98,9 +98,8 @@ def get(handle: Handle, key: Any) -> Any:
                 integers = _key_with_integers(key)
                 if integers is not None and basic_key(integers) is not None:
                     elements = get(handle, integers)
-                    return (
-                        elements.copy("K") if isinstance(elements, Handle.array_type) else elements
-                    )
+                    is_array = isinstance(elements, Handle)
+                    return elements.copy("K") if is_array else elements
                 elements = _picked_there(handle, key)
                 if elements is None:
                     elements = _masked_there(handle, key)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import config
 from ..context.call_sites import user_site
 from ..context.threads import turn
 from ..graph.geometry import dense
@@ -23,7 +24,7 @@ from ..ops.folds import FOLDS
 from ..ops.table import COMPRESS
 from .elementwise import assign, operand_of
 from .evaluate import evaluate
-from .making import is_small, of_view
+from .making import of_view
 from .recording import cast, record
 from .spread import place_of
 from .views import Cell, Handle
@@ -73,7 +74,7 @@ def compressed(handle: Handle, key: Any) -> Any:
     count = _true_elements(key._cell)
     if key._cell.node.place is not mask.place:  # counting has laid it out evenly
         return None
-    if home is not None and (count < 2 or is_small((count,))):
+    if home is not None and count < max(config.results, 2):
         return None  # every rank gets all of them
     node = record(
         COMPRESS,

@@ -14,10 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..collective import Section, redistributed
-from ..comm.in_step import agree
 from ..config import config
 from ..context import log
-from ..graph.node import Node, Value, node_of, source
+from ..graph.node import Node, node_of, source
 from ..layout import Layout
 from ..ops.elementwise import through
 from ..ops.placement import Place, crosses
@@ -44,9 +43,7 @@ def evened(node: Node) -> tuple[Any, ...]:
     log = world.communicator.log
     if log.as_laid_out or not log.windows:
         return node.args
-    values: list[Value] = [result.value for result in results.values() if result.value is not None]
-    pinned = any(value.pinned for value in values)  # which one rank may know alone
-    if any(agree(world.communicator, pinned, "laying out results evenly")):
+    if any(result.value.pinned for result in results.values() if result.value is not None):
         log.as_laid_out = True
         return node.args
     moved = {number: _moved(result) for number, result in results.items()}

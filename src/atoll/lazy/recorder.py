@@ -26,7 +26,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Value, born_numbers
 from ..graph.op import SOURCE
 from ..graph.pattern import Pattern
-from ..ops.elementwise import Through
+from ..ops.elementwise import Through, through
 from .elementwise import apply, known_of
 from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
@@ -89,7 +89,7 @@ def install() -> None:
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
-        recipes, learn, memory_geometry, work_of,
+        recipes, learn, memory_geometry, work_of, through,
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
     policy.watch(lambda limits: native.folded(limits.parallel, limits.truths))

@@ -9,8 +9,7 @@ import numpy as np
 
 from .. import backend
 from ..backend.flags import is_noticed
-from ..collective import compressed, in_order, ordered, positions_under, starts
-from ..comm.in_step import allgather
+from ..collective import compressed, first_behind, in_order, ordered, positions_under, starts
 from ..comm.world import World
 from ..ops.elementwise import is_native
 from . import shaping
@@ -149,14 +148,7 @@ def unique(handle: Any, *, index: bool, counts: bool) -> Any:
         results.append(small_or_there(compressed(places, first), world))
     if counts:
         begins = positions_under(first)
-        every = allgather(
-            world.communicator,
-            np.array([begins.block[0] if begins.block.size else -1]),
-            "where counts begin",
-        ).reshape(-1)
-        later = every[world.rank + 1 :]
-        later = later[later >= 0]
-        end = later[:1] if later.size else np.array([values.layout.size])
-        ends = np.concatenate([begins.block[1:], end]) if begins.block.size else begins.block
+        after = first_behind(begins, values.layout.size)
+        ends = np.append(begins.block[1:], after) if begins.block.size else begins.block
         results.append(small_or_there(begins.with_block(ends - begins.block), world))
     return results[0] if len(results) == 1 else tuple(results)

@@ -107,7 +107,7 @@ def _node(
     order: Any,
 ) -> Node | None:
     seen = tuple([Operand(n.geometry, n.place, v) for n, v in zip(nodes, views, strict=True)])
-    form = _form(name, seen, params, order, config.small)
+    form = _form(name, seen, params, order, config.results)
     return None if form is None else entered(node_of(form, tuple(nodes), user_site()))
 
 
@@ -117,9 +117,9 @@ def _form(
     operands: tuple[Operand, ...],
     params: tuple[Any, ...],
     order: tuple[int, ...] | None,
-    small: int,
+    results: int,
 ) -> NodeForm | None:
-    """What nodes of an operation on such operands have in common; ``small`` decides where the result lies."""
+    """What nodes of an operation on such operands have in common; ``config.results`` decides where the result lies."""
     op: Any = named(name)
     world = next(operand.place.world for operand in operands if operand.place is not None)
     if op.writes:
@@ -148,7 +148,7 @@ def _operand(value: Any) -> tuple[Node, Geometry | None, bool]:
     if value._np is not None:
         return value._node(), None, False
     node, view = value._cell.node, value._geometry
-    pinned = value._cell.pins > 0
+    pinned = value._cell.held() and not value._cell.is_held_alone()
     if not view.is_base and node.place is not None and node.place.is_boxes and is_direct(view):
         return node, view, pinned
     return value._node(), None, pinned

@@ -256,7 +256,9 @@ def set_shape(handle: Handle, shape: Any) -> None:
     """``a.shape = shape``."""
     small = handle._np
     if small is not None:
-        handle._np = _small_with_shape(small, shape)
+        view = small.view()
+        view.shape = shape
+        handle._np = view
         return
     reshaped = handle._geometry.reshaped(_shape_of(handle, shape))
     if reshaped is None:
@@ -305,12 +307,6 @@ def set_strides(handle: Handle, strides: Any) -> None:
         raise ValueError("strides is not compatible with available memory")
     key = ("strides", shadow_view.strides)
     handle._geometry = geometry.derived(key, lambda shadow: shadow_view)
-
-
-def _small_with_shape(small: Array, shape: Any) -> Array:
-    view = small.view()
-    view.shape = shape
-    return view
 
 
 def transpose(handle: Handle, axes: Any = None) -> Any:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..context.call_sites import user_site
+from ..context.callees import callee_of_one
 from ..graph.node import Site
 from .spread import place_of
 from .views import Handle
@@ -57,6 +58,9 @@ def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
 
 
 def _read_only(array: Array, handle: Handle) -> Any:
+    asking = callee_of_one()
+    if isinstance(asking, type) and issubclass(asking, np.generic):
+        return array
     if array is handle._np:
         array = array.view()
     array.flags.writeable = False
@@ -121,7 +125,7 @@ class _Bytes:
             "version": 3,
             "shape": (high - low,),
             "typestr": "|u1",
-            "data": (low, True),
+            "data": (low, not array.flags.writeable),
         }
 
 

@@ -161,7 +161,10 @@ class Loop(TimedLoop):
             if len(self.spans) < policy.limits.judged and now - self.started < policy.limits.timed:
                 self.left = self.visits
                 return True
-            if self.planned != statistics.planned() and self.spoiled < policy.limits.patience:
+            if (
+                self.planned != statistics.counters().planned()
+                and self.spoiled < policy.limits.patience
+            ):
                 self.spoiled += 1
                 self._time()
                 return True
@@ -195,7 +198,7 @@ class Loop(TimedLoop):
         self.work = 0.0
         self.left, self.spans, self.before = self.visits, [], 0.0
         self.thread = threading.get_ident()
-        self.planned = statistics.planned()
+        self.planned = statistics.counters().planned()
         self.started = self.latest = thread_time_ns()
 
     def _is_decided(self) -> bool:
@@ -354,8 +357,7 @@ def judgement_of(order: Sequence[Node]) -> Judgement | None:
     if native is None or not config.small or current_world().size > 1:
         return None
     calls: list[Call] = []
-    largest = max([node.geometry.size for node in order])
-    least = config.small if largest >= config.small else policy.limits.medium
+    least = min(config.small, policy.limits.medium)
     for place, node in enumerate(order):
         op = node.op
         if node.place is not None:
@@ -394,6 +396,7 @@ OPERATIONS: dict[Any, Any] = {
     **dict.fromkeys((np.zeros, np.ones, np.empty, np.full, np.zeros_like, np.ones_like, np.empty_like, np.full_like), "fill"),
     np.ndarray.astype: "cast", np.where: "where", np.outer: np.multiply,
     **{ufunc: ufunc for ufunc in vars(np).values() if type(ufunc) is np.ufunc and ufunc.nin < 3 and ufunc.nout == 1},
+    **{ufunc.outer: ufunc for ufunc in vars(np).values() if type(ufunc) is np.ufunc and ufunc.nin == 2 and ufunc.nout == 1},
     **dict.fromkeys((
         np.ndarray.copy, np.ndarray.reshape, np.ndarray.transpose, np.ndarray.swapaxes, np.ndarray.squeeze, np.ndarray.ravel,
     ), False),

@@ -7,6 +7,9 @@ replaces the cell's node by an ``update``, so every other view of the cell sees 
 
 A cell is *pinned* while its memory is known outside: then its address never changes,
 assignments land in it at the call, and operations read it as of the call.
+
+Ranks must not differ by what one of them has shown. The memory of an array that lies on ranks is shown by all of them, in a
+step, so all compute at the call what reads it. What every rank has one rank may show alone: there operations read copies.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ from .recording import read, update
 
 LENT = 1 << 30
 """In the pins of a cell: the program has made its array, and may refer to it still."""
+ALONE = 1 << 40
+"""In the pins of a cell: a rank has shown the memory of what every rank has, which the others may not have done."""
 _value = Value(np.empty(0))
 _UNKNOWN = sys.getrefcount(_value.array)
 """The references to an array that one value alone refers to, with those that counting takes in this version of Python."""
@@ -115,7 +120,7 @@ class Cell(Box):
 
         The program may refer to an array that it has made: the count of references tells when it does not any more.
         """
-        if self.pins >= LENT:
+        if self.pins & LENT:
             value = self.node.value
             assert value is not None
             if sys.getrefcount(value.array) == _UNKNOWN and (
@@ -125,6 +130,10 @@ class Cell(Box):
                 self.pins -= LENT
                 value.pinned = self.pins > 0
         return self.pins > 0
+
+    def is_held_alone(self) -> bool:
+        """Whether other ranks cannot know that the memory is shown, and must not find out by what is done here."""
+        return self.pins >= ALONE and not self.pins & (ALONE - 1)
 
     def own(self) -> Value:
         """The value in memory that no other node shares, so that it may be written to. The lock is held."""
@@ -159,11 +168,13 @@ class Cell(Box):
         """Whether a loop is at an assignment again that is still pending."""
         return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0
 
-    def pin(self) -> None:
-        """The memory keeps its address, and assignments land in it at once, until :meth:`unpin`."""
+    def pin(self) -> int:
+        """The memory keeps its address, and assignments land in it at once, until :meth:`unpin` of the number returned."""
+        pins = ALONE if self.node.place is None and current_world().size > 1 else 1
         with turn.lock:
             self.own().pinned = True
-            self.pins += 1
+            self.pins += pins
+        return pins
 
     def lend(self) -> np.ndarray[Any, Any]:
         """The memory as an array of NumPy's own. Assignments land in it at once as long as the program refers to it."""
@@ -176,12 +187,12 @@ class Cell(Box):
             self.pins |= LENT
             return value.array
 
-    def unpin(self) -> None:
+    def unpin(self, pins: int) -> None:
         """One export less. Finalisers call this, on any thread."""
-        leave(self._unpinned)
+        leave(lambda: self._unpinned(pins))
 
-    def _unpinned(self) -> None:
-        self.pins -= 1
+    def _unpinned(self, pins: int) -> None:
+        self.pins -= pins
         if not self.held() and self.node.value is not None:
             self.node.value.pinned = False
 
@@ -209,8 +220,7 @@ class Cell(Box):
             value = self.own()
             if self.node.place is None:
                 array = view_of(value.array, view)
-                value.pinned = True
-                self.pins += 1
+                pins = self.pin()
         if self.node.place is not None:  # the value of all ranks, not what is here of it
             return self.gathered(view)
         exported = np.asarray(_Export(array))
@@ -221,9 +231,7 @@ class Cell(Box):
         holder = exported
         while isinstance(holder.base, np.ndarray):
             holder = holder.base
-        # Ranks may collect the same garbage at different times: there a pin is for good.
-        if current_world().size == 1:
-            weakref.finalize(holder, self.unpin).atexit = False
+        weakref.finalize(holder, self.unpin, pins).atexit = False
         return exported
 
     def write(
@@ -245,7 +253,7 @@ class Cell(Box):
         with turn.lock:
             if (self.pins and self.held()) or region.overlapping:
                 if self.node.place is None:
-                    self._write_now(region, value, mask)
+                    self._write_now(region, value, mask, site, updated)
                 else:
                     self._write_share_now(region, value, mask, site, updated)
                 return
@@ -291,8 +299,17 @@ class Cell(Box):
                 cut((self.node,))
                 self.sites = None
 
-    def _write_now(self, region: Geometry, value: Any, mask: Node | None) -> None:
+    def _write_now(
+        self, region: Geometry, value: Any, mask: Node | None, site: Site | None, updated: Any
+    ) -> None:
         needed = [n for n in (value, mask) if type(n) is Node]
+        if self.is_held_alone() and any(n.place is not None for n in needed):
+            # the other ranks record this, and all compute it together at the latest in their next step
+            written = updated(self.node, region, value, mask, site)
+            evaluate((written,))
+            assert written.value is not None
+            np.copyto(self.own().array, written.value.array)
+            return
         evaluate(needed)
         array = whole_of(value) if type(value) is Node else value
         where: Any = True if mask is None else whole_of(mask)
@@ -364,16 +381,16 @@ class _Export:
 class _Pinned:
     """Pins a cell for a while."""
 
-    __slots__ = ("cell",)
+    __slots__ = ("cell", "pins")
 
     def __init__(self, cell: Cell) -> None:
         self.cell = cell
 
     def __enter__(self) -> None:
-        self.cell.pin()
+        self.pins = self.cell.pin()
 
     def __exit__(self, *failure: object) -> None:
-        self.cell.unpin()
+        self.cell.unpin(self.pins)
 
 
 class Handle(Front):
@@ -398,6 +415,9 @@ class Handle(Front):
             return source(array, strided(array.shape, array.dtype, array.strides))
         cell = self._cell
         geometry = self._geometry
+        if cell.pins and cell.is_held_alone():
+            copy = source(cell.settle().array.copy(order="K"), cell.geometry)
+            return copy if geometry.is_base else read(copy, geometry)
         return cell.node if geometry.is_base else read(cell.node, geometry)
 
     def _shape_of_view(self) -> Geometry:

@@ -24,8 +24,8 @@ from .machines import machine_of
 from .timing import PARTS, Clock
 from .work import Work
 
-STEPS = 3
-"""A generator runs so many steps, of which the last counts: the first ones plan, and lay arrays out."""
+STEPS = 5
+"""A generator runs so many steps, of which the last counts: the first ones plan, lay arrays out, and leave memory that later ones use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def model(
     """What a step of a program takes on so many ranks, and what bounds it, from counts: nothing is computed or sent.
 
     ``program`` is a function without arguments, which makes its arrays and works with them. If it is a generator, each
-    ``yield`` ends a step, and the third step is the one that counts; else the whole call is one step. ``ranks`` is a number,
+    ``yield`` ends a step, and the fifth step is the one that counts; else the whole call is one step. ``ranks`` is a number,
     or several, for a table. ``network`` is the machine: ``workstation``, ``ethernet``, ``infiniband``, ``chinook``, a
     :class:`Machine`, or the path of a file that ``atoll machine PATH`` has written. A rank has so many ``threads``.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,13 +29,15 @@ from ..execute.program import ByNumpy, Combine, CombinePositions, Program
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..lazy.cells import pending_cells
-from ..lazy.evaluate import counted_by, evaluate, look_up
+from ..lazy.evaluate import computed_again, counted_by, evaluate, look_up, passed, passing_of
 from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
 from ..lazy.shared_calls import counted
 from ..plan.launches import Launch
 from .expected import EXPECTED
-from .work import Work, named, of_call, weight
+from .loops import Loops
+from .reuse import Addresses, Reuse, Touched, span
+from .work import Work, named, near
 
 FEW = 1 << 12
 """Values of up to so many elements have memory, and are ones."""
@@ -85,6 +86,8 @@ class Counter:
         self.preparing = False
         """Whether what happens now is not asked for: then nothing runs to be counted."""
         self._programs: dict[Any, Program] = {}
+        self._reuse = Reuse()
+        self._addresses = Addresses()
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -124,26 +127,72 @@ class Counter:
         if name in ("matmul", "dot") and [array.ndim for array in arrays] == [2, 2]:
             first, second = arrays
             shape = first.shape[0], second.shape[1]
-            result = _some(dense(shape, np.result_type(first, second))).array
+            result = self._some(dense(shape, np.result_type(first, second))).array
         else:
-            result = function(*args, **options)
+            result = _of_any_values(function, args, options)
+        outputs = result if isinstance(result, tuple) else (result,)
+        arrived = [each for each in outputs if isinstance(each, np.ndarray)]
         site = user_site()
-        self.events.append(of_call(name, arrays, result, site_text(site) if site else ""))
+        work = named(
+            name,
+            [array.shape for array in arrays],
+            arrived[0].shape if arrived else (),
+            self._touched([*arrays, *arrived]),
+            site_text(site) if site else "",
+        )
+        self.events.append(work)
         return result
+
+    def _touched(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Touched:
+        """What is touched where whole arrays are read or written."""
+        spans = []
+        for array in arrays:
+            where = self._addresses.of(array.__array_interface__["data"][0])
+            if touched := span(where, array.shape, array.strides, array.itemsize):
+                spans.append(touched)
+        return tuple([part for parts in self._reuse.touched(spans) for part in parts])
+
+    def _some(self, geometry: Geometry) -> Value:
+        """An array of this form: ones where it is small, else addresses, which become zeros where they are read."""
+        nbytes = _nbytes(geometry)
+        if geometry.size <= FEW:
+            ones = np.ones(geometry.size, geometry.dtype)
+            return Value(np.ndarray(geometry.shape, geometry.dtype, ones, 0, geometry.strides))
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | system.UNBACKED
+        memory = mmap.mmap(-1, nbytes, flags=flags)
+        value = Value(np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides))
+        self._addresses.lend(memory, value.address, nbytes)
+        return value
+
+    def _have(self, registers: list[Any], register: int, notes: Sequence[Any]) -> None:
+        """Give a register something to hold."""
+        if registers[register] is None:
+            registers[register] = self._some(notes[register].local)
 
     def _compute(self, pending: list[Node]) -> None:
         lookup = look_up(pending)
+        more = computed_again(lookup, pending)
+        while more:
+            del lookup
+            pending = [*pending, *more]
+            lookup = look_up(pending)
+            more = computed_again(lookup, pending)
         program = self._programs.get(lookup.key)
         if program is None:
             program = self._programs[lookup.key] = make_program(lookup, pending, Planned)
+        passed().extend([lookup.order[k].born for k in passing_of(lookup, pending, program)])
         registers: list[Any] = [leaf.value for leaf in lookup.leaves]
         state = State([*registers, *[None] * (program.size - len(registers))], lookup.scalars)
         notes = program.description.registers
         self.events.append(Evaluated(len(lookup.order), _held(program)))
         sites = {number: node.site for number, node in enumerate(lookup.order)}
         asked = site_text(pending[-1].site) if pending[-1].site else ""
-        loops = Loops(self.events)
+        memory_of: Any = state.registers.__getitem__
+        loops = Loops(self.events, self._reuse, lambda k: self._addresses.of(memory_of(k).address))
         for step in program.steps:
+            launch = getattr(step, "launch", None)
+            for memory in launch.memories if launch else ():
+                self._have(state.registers, memory.register, notes)
             if not loops.take(step, asked):
                 loops.end()
             self._count(step, state, notes, sites, asked)
@@ -155,36 +204,41 @@ class Counter:
         for place, register in zip(kept, program.outputs, strict=True):
             value = state.registers[register]
             if value is None or value.array.size <= FEW:
-                value = _some(notes[register].local)
+                value = self._some(notes[register].local)
             order[place].settle(value)
 
     def _count(
         self, step: Any, state: State, notes: Sequence[Any], sites: dict[int, Any], asked: str
     ) -> None:
         events, registers = self.events, state.registers
-        launch = getattr(step, "launch", None)
-        if launch is not None:
-            for memory in launch.memories:
-                _have(registers, memory.register, notes)
-        elif isinstance(step, Allocate):
-            registers[step.register] = _some(step.geometry)
-            if step.initial is not None:
-                events.append(Work("copy", _nbytes(step.geometry), 0, asked))
-        elif isinstance(step, Copy):
-            registers[step.register] = _some(step.geometry)
-            events.append(Work("copy", 2 * _nbytes(step.geometry), 0, asked))
+        if getattr(step, "launch", None) is not None:
+            return
+        if isinstance(step, Allocate | Copy):
+            value = registers[step.register] = self._some(step.geometry)
+            if isinstance(step, Copy):
+                source = registers[step.source]
+                assert source is not None
+                touched = self._touched([source.array, value.array])
+                events.append(Work("copy", touched, 0, asked))
+            elif step.initial is not None:
+                events.append(Work("copy", self._touched([value.array]), 0, asked))
         elif isinstance(step, CombinePositions | Combine):
-            registers[step.register] = _some(step.geometry)
+            registers[step.register] = self._some(step.geometry)
             state.extremes[step.register] = step.dtype.type(1)
         elif isinstance(step, ByNumpy):
             given = [notes[k].local for is_register, k in step.arguments if is_register]
             site = sites.get(step.number)
-            events.append(_by_numpy(step, given, site_text(site) if site else asked))
-            registers[step.register] = _some(step.geometry)
+            registers[step.register] = self._some(step.geometry)
+            values = [registers[k] for is_register, k in step.arguments if is_register]
+            arrays = [value.array for value in (*values, registers[step.register]) if value]
+            name = getattr(step.function, "__name__", "")
+            shapes, result = [geometry.shape for geometry in given], step.geometry.shape
+            line = site_text(site) if site else asked
+            events.append(named(name, shapes, result, self._touched(arrays), line))
         elif isinstance(step, CountLocally | Localise | AssignLocally):
             geometry = getattr(step, "geometry", notes[step.register].local)
-            events.append(Work("copy", 2 * _nbytes(geometry), 0, asked))
-            registers[step.register] = _some(geometry)
+            events.append(Work("copy", near(2 * _nbytes(geometry)), 0, asked))
+            registers[step.register] = self._some(geometry)
         elif isinstance(step, StartExchange):
             self._exchange(step, state, asked)
         elif isinstance(step, FinishExchange):
@@ -193,7 +247,7 @@ class Counter:
             self._collective(step, state, notes, asked)
         elif isinstance(step, FoldAcross):
             for name in ("partial",):
-                _have(registers, getattr(step, name), notes)
+                self._have(registers, getattr(step, name), notes)
             step.run(state)
             events.append(Waited())
         else:
@@ -202,7 +256,7 @@ class Counter:
                 parts = size if size <= policy.limits.few_ranks else 2 * size.bit_length()
                 events.append(InPython(parts * len(step.joins)))
                 for join in step.joins:
-                    _have(registers, join.register, notes)
+                    self._have(registers, join.register, notes)
             step.run(state)
 
     def _exchange(self, step: StartExchange, state: State, asked: str) -> None:
@@ -210,10 +264,10 @@ class Counter:
         arriving, leaving = step.exchange.messages()
         self.events += [Sent(False, peer, nbytes) for peer, nbytes in arriving]
         copied = sum([nbytes for _, nbytes in (*arriving, *leaving)])
-        self.events.append(Work("copy", 2 * copied, 0, asked))
+        self.events.append(Work("copy", near(2 * copied), 0, asked))
         self.events += [Sent(True, peer, nbytes) for peer, nbytes in leaving]
         for register, geometry in step.exchange.allocate:
-            state.registers[register] = _some(geometry)
+            state.registers[register] = self._some(geometry)
 
     def _collective(
         self, step: RunCollective, state: State, notes: Sequence[Any], asked: str
@@ -230,7 +284,7 @@ class Counter:
         if transfers is None and rule is not None:
             self.events += rule(step.call, self.world)
         if transfers is not None or rule is not None or self.preparing:
-            state.registers[step.register] = _some(step.geometry)
+            state.registers[step.register] = self._some(step.geometry)
             return
         shares = [_nbytes(notes[source].local) for source in step.sources]
         most = max([*shares, _nbytes(step.geometry)])
@@ -241,98 +295,9 @@ class Counter:
                 "ranks, or smaller arrays"
             )
         for source in step.sources:
-            _have(state.registers, source, notes)
+            self._have(state.registers, source, notes)
         step.run(state)
         self.events.append(Waited())
-
-
-class Loops:
-    """Kernels that follow each other, which may go over their rows together (:mod:`..execute.sweeps`): then each array comes
-    from memory once, and goes there once."""
-
-    def __init__(self, events: list[Any]) -> None:
-        self._events = events
-        self._work: list[tuple[Launch, dict[tuple[int, str], int], str]] = []
-        self._shared: dict[int, int] = {}
-
-    def take(self, step: Any, asked: str) -> bool:
-        """Take in a step, if kernels before and behind it may go together."""
-        launch = getattr(step, "launch", None)
-        if launch is not None:
-            self._work.append((launch, self._moved(launch), asked))
-            return True
-        if isinstance(step, Share):
-            self._shared[step.register] = self._shared.get(step.source, step.source)
-        return isinstance(step, Share | Release) or (
-            isinstance(step, Allocate) and step.initial is None
-        )
-
-    def _moved(self, launch: Launch) -> dict[tuple[int, str], int]:
-        """The bytes that a launch reads and writes of each register's memory."""
-        moved: dict[tuple[int, str], int] = {}
-        for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
-            lengths = [n for n, along in zip(launch.extents, memory.strides, strict=True) if along]
-            nbytes = prod(lengths) * operand.run * memory.dtype.itemsize
-            for way in operand.access:
-                key = self._shared.get(memory.register, memory.register), way
-                moved[key] = max(moved.get(key, 0), nbytes)
-        return moved
-
-    def end(self) -> None:
-        """Count what was taken in."""
-        whole: dict[tuple[int, str], int] = {}
-        for _, moved, _ in self._work:
-            for key, nbytes in moved.items():
-                whole[key] = max(whole.get(key, 0), nbytes)
-        total = sum([nbytes for _, moved, _ in self._work for nbytes in moved.values()])
-        once = sum(whole.values())
-        together = (total - once) * policy.limits.swept_part > total and once > policy.limits.swept
-        seen: dict[tuple[int, str], int] = {}
-        for launch, moved, asked in self._work:
-            nbytes = 0
-            for (register, way), size in moved.items():
-                known = (
-                    max(seen.get((register, kind), 0) for kind in ("r", "w"))
-                    if way == "r"
-                    else seen.get((register, "w"), 0)
-                )
-                nbytes += max(0, size - known) if together else size
-            for key, size in moved.items():
-                seen[key] = max(seen.get(key, 0), size)
-            self._events.append(_work_of(launch, nbytes, sum(moved.values()) - nbytes, asked))
-        self._work = []
-
-
-def _work_of(launch: Launch, nbytes: int, cached: int, asked: str) -> Work:
-    """What a launch computes, while it reads and writes so many bytes in memory and in the cache.
-
-    Each element that is loaded or stored counts as an operation: a stencil has more of these than of additions.
-    """
-    calls = [each for each in launch.spec.body if each.op == "call"]
-    operations = sum([weight(each.name, each.dtype) for each in calls])
-    operations += sum([weight(each.op, each.dtype) for each in launch.spec.reductions])
-    operations += sum([weight("load", operand.dtype) for operand in launch.spec.operands])
-    sites = [operation.site for operation in launch.operations if operation.site]
-    site = site_text(sites[-1]) if sites else asked
-    return Work(
-        "kernel", nbytes, prod(launch.extents) * operations, site, cached, _is_stencil(launch)
-    )
-
-
-def _is_stencil(launch: Launch) -> bool:
-    """Whether a launch reads rows of an array that lie apart."""
-    offsets: dict[int, list[int]] = {}
-    for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
-        if "r" in operand.access and any(memory.strides):
-            offsets.setdefault(memory.register, []).append(memory.offset)
-    return any(max(places) - min(places) > ROW for places in offsets.values())
-
-
-def _by_numpy(step: ByNumpy, given: Sequence[Geometry], site: str) -> Work:
-    """What NumPy computes in a program."""
-    nbytes = sum(map(_nbytes, given)) + _nbytes(step.geometry)
-    name = getattr(step.function, "__name__", "")
-    return named(name, [geometry.shape for geometry in given], step.geometry.shape, nbytes, site)
 
 
 def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) -> Work:
@@ -346,7 +311,7 @@ def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) 
     name = step.call.function.name
     if name == "transform":
         name = "fft" if len(step.call.params[0]) == 1 else "fftn"
-    return named(name, shapes, result, 2 * nbytes, asked, 1 / size)
+    return named(name, shapes, result, near(2 * nbytes), asked, 1 / size)
 
 
 def _held(program: Program) -> int:
@@ -371,17 +336,17 @@ def _nbytes(geometry: Geometry) -> int:
     return geometry.size * geometry.dtype.itemsize
 
 
-def _have(registers: list[Any], register: int, notes: Sequence[Any]) -> None:
-    """Give a register something to hold."""
-    if registers[register] is None:
-        registers[register] = _some(notes[register].local)
-
-
-def _some(geometry: Geometry) -> Value:
-    """An array of this form: ones where it is small, else addresses, which become zeros where they are read."""
-    nbytes = _nbytes(geometry)
-    if geometry.size <= FEW:
-        ones = np.ones(geometry.size, geometry.dtype)
-        return Value(np.ndarray(geometry.shape, geometry.dtype, ones, 0, geometry.strides))
-    memory = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | system.UNBACKED)
-    return Value(np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides))
+def _of_any_values(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """The result of a call; where a matrix without values cannot be solved with, of one that can."""
+    try:
+        return function(*args, **options)
+    except np.linalg.LinAlgError:
+        matrices = [
+            isinstance(each, np.ndarray) and each.ndim > 1 and each.shape[-1] == each.shape[-2]
+            for each in args
+        ]
+        unit = [
+            np.zeros_like(each) + np.eye(each.shape[-1]) if square else each
+            for each, square in zip(args, matrices, strict=True)
+        ]
+        return function(*unit, **options)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from math import ceil, log2
 from typing import Any
 
@@ -10,53 +12,89 @@ import numpy as np
 
 from .. import policy
 from ..collective.operation import Call
+from ..collective.sorting import groups_of
 from ..comm.counting import Sent, Together, Waited
 from ..comm.world import World
+from ..exchange.partners import IN_FRONT
+from ..layout.bounds import balanced_bounds
+from .work import Work, near
 
 _MARK = 8
 """The bytes of the hash of a log, which go with the data of all ranks."""
 
 
 def _ordered(call: Call, world: World) -> Iterator[Any]:
-    """A line that is sorted: rounds that find where it is cut, then an even part of each rank's share for each other rank."""
-    form, ranks = call.operands[0].form(world), world.size
-    length = form.layout.size
-    words = -(-form.dtype.itemsize // 8) + 1
-    gap, brackets = length, 1
-    while gap > 0:
-        samples = max(policy.limits.samples // brackets, policy.limits.fewest_samples, 2)
-        samples = min(samples, gap)
-        count = brackets * samples
-        yield Together("allreduce", 8 * words * count + _MARK, ranks)
-        yield from _summed_up(8 * count, world)
-        gap = gap // (samples + 1) if gap > samples else 0
-        brackets = min(ranks - 1, brackets * (samples + 1))
-    share = form.layout.local_size(world.rank)
+    """A line that is sorted, in levels where there are many ranks."""
+    form, first, size = call.operands[0].form(world), 0, world.size
+    length, share = form.layout.size, form.layout.local_size(world.rank)
     items = [
         form.dtype.itemsize,
         *[np.dtype(np.int64).itemsize] * (call.function.name == "argsort"),
     ]
-    yield Together("alltoall", 8 + _MARK, ranks)
-    for item in items:
-        for peer in range(ranks):
-            if peer != world.rank and share >= ranks:
-                yield Sent(False, peer, share // ranks * item)
-                yield Sent(True, peer, share // ranks * item)
-    yield Waited()
+    while True:
+        count = groups_of(size)
+        groups = balanced_bounds(size, count)
+        yield from _cut(length, form.dtype.itemsize, count, world.rank - first, first, size)
+        if count < size:
+            yield from _summed_up(8 * count, world.rank - first, first, size)
+        peers = [low + world.rank % (high - low) + first for low, high in pairwise(groups)]
+        peers = [peer for peer in peers if peer != world.rank and share >= count]
+        yield from _told(len(peers), world.rank - first, first, size)
+        for item in items:
+            for peer in peers:
+                yield Sent(False, peer, share // count * item)
+                yield Sent(True, peer, share // count * item)
+        yield Waited()
+        # what has come in order from each rank is sorted once more
+        yield Work("sort", near(2 * share * sum(items)), share * log2(max(share, 2)), "")
+        if count == size:
+            return
+        here = bisect_right(groups, world.rank - first) - 1
+        length = length * (groups[here + 1] - groups[here]) // size
+        first, size = first + groups[here], groups[here + 1] - groups[here]
 
 
-def _summed_up(nbytes: int, world: World) -> Iterator[Any]:
+def _cut(
+    length: int, itemsize: int, count: int, rank: int, first: int, ranks: int
+) -> Iterator[Any]:
+    """Rounds that find where a line is cut into so many parts."""
+    words = -(-itemsize // 8) + 1
+    gap, brackets = length, 1
+    while gap > 0:
+        samples = max(policy.limits.samples // brackets, policy.limits.fewest_samples, 2)
+        samples = min(samples, gap)
+        total = brackets * samples
+        yield Together("allreduce", 8 * words * total + _MARK, ranks)
+        yield from _summed_up(8 * total, rank, first, ranks)
+        gap = gap // (samples + 1) if gap > samples else 0
+        brackets = min(count - 1, brackets * (samples + 1))
+
+
+def _told(peers: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
+    """The numbers of elements that ranks tell their partners (:mod:`..exchange.partners`)."""
+    if ranks <= policy.limits.few_ranks:
+        yield Together("alltoall", 8 + _MARK, ranks)
+        return
+    for distance in [1 << k for k in range((ranks - 1).bit_length())]:
+        for leaves, way in ((False, -distance), (True, distance)):
+            peer = first + (rank + way) % ranks
+            yield Sent(leaves, peer, 8 * (2 + 3 * IN_FRONT))
+            if peers // 2 > IN_FRONT:
+                yield Sent(leaves, peer, 24 * (peers // 2 - IN_FRONT))
+        yield Waited()
+
+
+def _summed_up(nbytes: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
     """The sums of all ranks and of those before this one."""
-    ranks, rank = world.size, world.rank
     if ranks <= policy.limits.few_ranks:
         yield Together("allgather", nbytes + _MARK, ranks)
         return
     yield Together("allreduce", nbytes + _MARK, ranks)
     for distance in [1 << k for k in range(ceil(log2(ranks)))]:
         if rank + distance < ranks:
-            yield Sent(True, rank + distance, nbytes)
+            yield Sent(True, first + rank + distance, nbytes)
         if rank >= distance:
-            yield Sent(False, rank - distance, nbytes)
+            yield Sent(False, first + rank - distance, nbytes)
         yield Waited()
 
 

@@ -28,15 +28,30 @@ class Machine:
     cores: int
     """Of a node."""
     memory: tuple[tuple[int, float], ...]
-    """The bytes in a second that loops read and write, by the bytes that a rank goes through in a step: caches are faster."""
+    """The bytes in a second that loops touch, by how many other bytes they have touched since they last touched these: caches
+    are faster, and what a loop reads and writes back counts once."""
     stencils: tuple[tuple[int, float], ...]
-    """The same of loops that read several rows of an array at a time."""
+    """The same of loops that read several rows of an array at a time ..."""
+    summed: tuple[tuple[int, float], ...]
+    """... and of those that also add up what they store: sums end their vectors."""
+    folded: tuple[tuple[int, float], ...]
+    """The same of loops that store nothing but sums."""
     node_memory: float
     """Bytes in a second of all cores of a node together, beyond their caches."""
+    private: int
+    """The bytes of the largest cache that a core has for itself ..."""
+    sharing: int
+    """... and how many cores share the one behind it."""
     operations: float
     """Additions of doubles in compiled loops."""
+    chained: float
+    """Operations that need each other's results, times how many do: a processor works ahead by so much."""
+    functions: tuple[tuple[str, float], ...]
+    """Quotients, exponentials and powers of elements, by their names."""
     products: float
     """Floating-point operations of matrix products."""
+    transforms: float
+    """The same of Fourier transforms."""
     comparisons: float
     """Comparisons of sorting."""
     inside: Link
@@ -48,7 +63,9 @@ class Machine:
     together: float
     """... and on ranks."""
     operation: float
-    """Recording an operation."""
+    """Recording an operation in one process ..."""
+    operation_together: float
+    """... and on ranks."""
     kernel: float
     """What it takes to start a compiled loop."""
     message: float
@@ -67,21 +84,28 @@ class Machine:
         return max(1, min(ranks, self.cores // threads))
 
     def memory_rate(
-        self, nbytes: float, ranks: int, threads: int = 1, stencil: bool = False
+        self, distance: float, ranks: int, threads: int = 1, form: str = "plain"
     ) -> float:
-        """Bytes in a second of one rank that goes through so many in a step."""
-        table = self.stencils if stencil else self.memory
+        """Bytes in a second of one rank, of memory that it touched before so many other bytes."""
+        table = {
+            "plain": self.memory,
+            "stencil": self.stencils,
+            "summed": self.summed,
+            "folded": self.folded,
+        }[form]
         sizes = [log2(size) for size, _ in table]
         rates = [rate for _, rate in table]
-        at = log2(max(nbytes / threads, 1))
+        busy = min(self.ranks_of_node(ranks, threads) * threads, self.cores)
+        own = distance / threads
+        if own > self.private:
+            own *= min(busy, self.sharing)
+        at = log2(max(own, 1))
         k = next((k for k, size in enumerate(sizes) if at < size), len(sizes))
         if k in (0, len(sizes)):
             rate = rates[min(k, len(sizes) - 1)]
         else:
             part = (at - sizes[k - 1]) / (sizes[k] - sizes[k - 1])
             rate = rates[k - 1] + part * (rates[k] - rates[k - 1])
-        together = self.ranks_of_node(ranks, threads)
-        busy = min(together * threads, self.cores)
         # what comes from memory is shared by the node's cores, what comes from caches is not
         from_caches = max(0.0, (rate - rates[-1]) / max(rates[0] - rates[-1], 1e-9))
         shared = min(1.0, self.node_memory / (rates[-1] * busy))
@@ -99,8 +123,8 @@ def read(path: str | os.PathLike[str]) -> Machine:
         with open(path, encoding="utf-8") as file:
             facts: dict[str, Any] = json.load(file)
         facts["inside"], facts["network"] = Link(**facts["inside"]), Link(**facts["network"])
-        for name in ("memory", "stencils"):
-            facts[name] = tuple([(int(size), float(rate)) for size, rate in facts[name]])
+        for name in ("memory", "stencils", "summed", "folded", "functions"):
+            facts[name] = tuple([(key, float(rate)) for key, rate in facts[name]])
         return Machine(**facts)
     except (OSError, ValueError, KeyError, TypeError) as problem:
         names = ", ".join([each.name for each in fields(Machine)])
@@ -115,15 +139,23 @@ _CORE = Machine(
     cores=8,
     memory=((1 << 18, 60e9), (1 << 21, 40e9), (1 << 24, 25e9), (1 << 26, 18e9)),
     stencils=((1 << 18, 50e9), (1 << 21, 30e9), (1 << 24, 16e9), (1 << 26, 12e9)),
+    summed=((1 << 18, 30e9), (1 << 21, 20e9), (1 << 24, 12e9), (1 << 26, 9e9)),
+    folded=((1 << 18, 60e9), (1 << 21, 40e9), (1 << 24, 25e9), (1 << 26, 16e9)),
     node_memory=40e9,
-    operations=30e9,
-    products=30e9,
+    private=1 << 20,
+    sharing=8,
+    operations=60e9,
+    chained=1.5e12,
+    functions=(("divide", 2.5e9), ("exp", 1e9), ("power", 0.2e9)),
+    products=40e9,
+    transforms=4e9,
     comparisons=1.2e9,
     inside=Link(0.5e-6, 8e9),
     network=Link(0.5e-6, 8e9),
     alone=20e-6,
     together=70e-6,
     operation=0.5e-6,
+    operation_together=2e-6,
     kernel=1.5e-6,
     message=8e-6,
     collective=10e-6,
@@ -141,8 +173,11 @@ MACHINES = {
         replace(
             _CORE, name="chinook", cores=4, node_memory=17e9, nodes=2310, network=Link(3e-6, 1.5e9), inside=Link(1e-6, 2e9),
             memory=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)),
-            stencils=((1 << 16, 10e9), (1 << 19, 7e9), (1 << 21, 3.5e9), (1 << 23, 2.5e9)), operations=4e9, products=8e9,
-            comparisons=0.4e9, alone=60e-6, together=210e-6, operation=1.5e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
+            stencils=((1 << 16, 10e9), (1 << 19, 7e9), (1 << 21, 3.5e9), (1 << 23, 2.5e9)),
+            summed=((1 << 16, 5e9), (1 << 19, 4e9), (1 << 21, 2.5e9), (1 << 23, 2e9)),
+            folded=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)), operations=6e9, chained=0.15e12,
+            functions=(("divide", 0.3e9), ("exp", 0.1e9), ("power", 0.02e9)), products=8e9, transforms=1e9, private=1 << 19, sharing=4,
+            comparisons=0.4e9, alone=60e-6, together=210e-6, operation=1.5e-6, operation_together=6e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
         ),
     )
 }  # fmt: skip

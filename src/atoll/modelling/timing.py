@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from math import ceil, hypot, log2
+from math import ceil, log2
 from typing import Any
 
 from ..comm.counting import Sent, Together, Waited
@@ -21,8 +21,8 @@ PARTS = {
 }
 """What time is spent on."""
 
-CACHED = 1 << 20
-"""Loops that go over their rows together have about so many bytes in the cache."""
+OVERLAP = 4
+"""Memory and arithmetic go on together, but neither hides all of the other: the root of the sum of these powers."""
 
 
 class Clock:
@@ -39,24 +39,20 @@ class Clock:
         self.lines: defaultdict[str, float] = defaultdict(float)
         self.hidden = 0.0
         """The seconds of messages during which the rank computes."""
-        self._rates = [1.0, 1.0]
-        self._cached = 1.0
-        self._python = machine.alone if ranks == 1 else machine.together
+        alone = ranks == 1
+        self._python = machine.alone if alone else machine.together
+        self._operation = machine.operation if alone else machine.operation_together
         self._posted: list[tuple[float, float]] = []
         """Of the messages under way, latency and time on the wire."""
         self._began = 0.0
 
     def run(self, events: Sequence[Any]) -> Clock:
         """Let everything happen."""
-        held = max([each.nbytes for each in events if type(each) is Evaluated], default=1)
-        rate, ranks, threads = self.machine.memory_rate, self.ranks, self.threads
-        self._rates = [rate(held, ranks, threads, stencil) for stencil in (False, True)]
-        self._cached = rate(CACHED, ranks, threads)
         for event in events:
             if isinstance(event, Work):
                 self._work(event)
             elif isinstance(event, Evaluated):
-                recorded = self.machine.operation * event.operations
+                recorded = self._operation * event.operations
                 self._spend("python", (self._python + recorded) * self.turns)
             elif isinstance(event, InPython):
                 self._spend("python", self.machine.element * event.elements * self.turns)
@@ -75,18 +71,30 @@ class Clock:
         self.parts[part] += seconds
 
     def _work(self, work: Work) -> None:
-        machine = self.machine
-        rates = {"product": machine.products, "sort": machine.comparisons}
+        machine, ranks, threads = self.machine, self.ranks, self.threads
         # threads share loops, and NumPy and what it calls runs on one core
-        cores = self.threads if work.kind == "kernel" else 1
-        fetched = max(work.nbytes / self._rates[work.stencil], work.cached / self._cached)
-        moved = fetched * (self.threads / cores)
-        computed = work.operations / (rates.get(work.kind, machine.operations) * cores)
+        cores = threads if work.kind == "kernel" else 1
+        moved = sum([
+            nbytes / machine.memory_rate(distance, ranks, cores, form)
+            for touched, form in ((work.touched, work.form), (work.again, "plain"))
+            for nbytes, distance in touched
+        ])  # fmt: skip
+        rates = {
+            "product": machine.products,
+            "sort": machine.comparisons,
+            "transform": machine.transforms,
+        }
+        like = dict(machine.functions)
+        computed = (
+            work.operations / rates.get(work.kind, machine.operations)
+            + work.chain / machine.chained
+        )
+        computed += sum([count / like[name] for name, count in work.functions])
+        computed /= cores
         if work.kind == "kernel":
             self._spend("python", machine.kernel)
         part = "memory" if moved >= computed else "arithmetic"
-        # both go on together, but neither hides all of the other
-        seconds = hypot(moved, computed) * self.turns
+        seconds = (moved**OVERLAP + computed**OVERLAP) ** (1 / OVERLAP) * self.turns
         self._spend(part, seconds)
         self.lines[work.site] += seconds
 

@@ -35,12 +35,6 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(die_with_parent, signal.SIGTERM)
 
 
-def wait_for_end() -> None:
-    """Return when the kernel has closed its end of the pipe."""
-    while os.read(0, 1):
-        pass
-
-
 def end(child: subprocess.Popen[bytes]) -> None:
     """End the ranks: ``atoll run`` passes the signal on, and removes what they have left."""
     child.terminate()
@@ -95,7 +89,8 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
         def leave() -> None:
-            wait_for_end()
+            while os.read(0, 1):  # until the kernel has closed its end of the pipe
+                pass
             end(child)
 
         threading.Thread(target=stay, daemon=True).start()

@@ -4,13 +4,15 @@ They are made of content alone: operations, shapes, dtypes, layouts, and how the
 No process-wide number, address or hash of a string goes in, nor anything that only this rank may
 know: which objects are alive, where a block lies in memory, what a replicated value was made of.
 A value that every rank computes by itself may have been read on one of them only, so
-it counts as data, whether it is there or not.
+it counts as data, whether it is there or not; and as other data wherever it is read, since a rank that has shown its
+memory reads copies.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -54,28 +56,19 @@ def of_view(view: Geometry) -> tuple[Any, ...]:
     return view.shape, view.base.shape, view.axes or (view.strides, view.offset)
 
 
+@dataclass(slots=True, eq=False)
 class Outline:
     """What ranks compare of a trace: words for what is computed, and where its extents are."""
 
-    __slots__ = ("_homes", "_leaves", "_nodes", "scalars", "structure")
-
-    def __init__(
-        self,
-        structure: int,
-        nodes: list[int],
-        leaves: list[tuple[int, int]],
-        homes: list[int],
-        scalars: list[int],
-    ) -> None:
-        self.structure = structure
-        """What is computed, whatever the extents are: traces with equal ones have plans of one kind."""
-        self._nodes = nodes
-        self._leaves = leaves
-        """Leaves, by a node that reads each, and as which operand."""
-        self._homes = homes
-        """Nodes whose places do not follow from those of what they read."""
-        self.scalars = scalars
-        """Which of the trace's scalars are operands of what is compared, and integers, by their numbers."""
+    structure: int
+    """What is computed, whatever the extents are: traces with equal ones have plans of one kind."""
+    _nodes: list[int]
+    _leaves: list[tuple[int, int]]
+    """Leaves, by a node that reads each, and as which operand."""
+    _homes: list[int]
+    """Nodes whose places do not follow from those of what they read."""
+    scalars: list[int]
+    """Which of the trace's scalars are operands of what is compared, and integers, by their numbers."""
 
     def of(self, order: Sequence[Node]) -> int:
         """The fingerprint of a trace of this outline."""
@@ -130,8 +123,8 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
             if type(arg) is not Node:
                 operands.append(None)  # a - 1 is not 1 - a
                 continue
-            if id(arg) not in number:
-                number[id(arg)] = len(number)
+            if id(arg) not in number or alone.get(id(arg), arg.place is None):
+                number[id(arg)] = len(leaves) + len(nodes)
                 leaves.append((k, slot))
                 words.append(f"leaf {_form_words(arg)}")
             operands.append(number[id(arg)])
@@ -141,8 +134,8 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
         params = [_words(part) for part in node.params]
         want = "wanted" if id(node) in wanted else ""
         words.append(f"{node.op} {node.name} {operands} {params} {_form_words(node)} {want}")
+        number[id(node)] = len(leaves) + len(nodes)
         nodes.append(k)
-        number[id(node)] = len(number)
     return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
 
 

@@ -58,14 +58,13 @@ class _Folding(Entry):
         shape = operand.geometry.shape
         return bool(axes) and node.geometry.shape == reduced_shape(shape, axes, keepdims)
 
-    def begins_with_zero(self, dtype: np.dtype[Any]) -> bool:
-        """Whether NumPy begins with zero, so that a sum of -0.0 is 0.0."""
-        return self.ufunc is np.add and dtype.kind in "fc"
-
     def neutral(self, dtype: np.dtype[Any]) -> Any:
         """What changes nothing, be it the sign of a zero."""
         identity = self.identity(dtype)
-        return -identity if self.begins_with_zero(dtype) else identity
+        is_sum = (
+            self.ufunc is np.add and dtype.kind in "fc"
+        )  # NumPy begins with zero, so a sum of -0.0 is 0.0
+        return -identity if is_sum else identity
 
     def label(self, node: Node) -> str:
         axes = node.params[0]
@@ -131,7 +130,7 @@ class Fold(_Folding):
             return None  # all ranks fold their parts, or one has all of it, and tells the others
         if not any(layout.grid[k] > 1 for k in axes):
             return Place.of(layout.unpadded().reduced(axes, keepdims), home.world)
-        if node.geometry.size < max(config.small, 2):
+        if node.geometry.size < max(config.results, 2):
             return None
         return Place.of(Layout.default(node.geometry.shape, home.world.size), home.world)
 

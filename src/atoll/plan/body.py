@@ -177,37 +177,27 @@ class Needs:
         return ghost
 
 
+@dataclass(slots=True, eq=False)
 class Body:
     """The instructions of one launch while they are collected."""
 
-    def __init__(
-        self,
-        registers: Registers,
-        box: Box,
-        available: set[int],
-        needs: Needs,
-        rank: int = 0,
-        place: Place | None = None,
-        counts: tuple[Number, ...] | None = None,
-        sets: tuple[IndexSet, ...] | None = None,
-    ) -> None:
-        self.registers = registers
-        self.box = box
-        self.available = available
-        self.needs = needs
-        self.rank = rank
-        self.place = place
-        self.counts = counts
-        """How many indices the rank has along each axis, where loops count local ones, else ``None``."""
-        self.sets = sets
-        """The global ones of these, if they are known."""
-        self.instructions: list[Instruction] = []
-        self.memories: list[Memory] = []
-        self.scalars: list[tuple[int, np.dtype[Any], int]] = []
-        self.reductions: list[Reduction] = []
-        self.operations: list[Operation] = []
-        self._values: dict[Any, int] = {}
-        self._stored: dict[int, tuple[AxisMap, int]] = {}
+    registers: Registers
+    box: Box
+    available: set[int]
+    needs: Needs
+    rank: int = 0
+    place: Place | None = None
+    counts: tuple[Number, ...] | None = None
+    """How many indices the rank has along each axis, where loops count local ones, else ``None``."""
+    sets: tuple[IndexSet, ...] | None = None
+    """The global ones of these, if they are known."""
+    instructions: list[Instruction] = field(default_factory=list)
+    memories: list[Memory] = field(default_factory=list)
+    scalars: list[tuple[int, np.dtype[Any], int]] = field(default_factory=list)
+    reductions: list[Reduction] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    _values: dict[Any, int] = field(default_factory=dict)
+    _stored: dict[int, tuple[AxisMap, int]] = field(default_factory=dict)
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""

@@ -66,7 +66,7 @@ def fold_across(
             )
     layout = place.layout.unpadded()
     kept = reduced_shape(layout.local_shape(rank), axes, False)
-    plan = fold_plan(layout, axes, target, rank)
+    plan = fold_plan(layout, axes, target, rank, world.nodes)
     return FoldAcross(register, partial, kept, plan, ufunc, world.communicator, geometry)
 
 

@@ -114,17 +114,6 @@ class _Moving:
     If ``tied``, things that are the same now are taken to be the same always.
     """
 
-    __slots__ = (
-        "_different",
-        "_follow",
-        "_lead",
-        "_stay",
-        "_stayed",
-        "_told_apart",
-        "leader",
-        "leads",
-    )
-
     def __init__(self, samples: list[list[int]], told_apart: slice, tied: bool) -> None:
         now = samples[-1]
         self._told_apart = told_apart

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 
@@ -108,14 +109,10 @@ def _gathered(communicator: Communicator, record: Record) -> list[Record]:
 def remove(part: str) -> None:
     """Remove the record of a rank, and the folder if it was the last."""
     for name in (part, f"{part}.texts"):
-        try:
+        with suppress(FileNotFoundError):
             os.remove(name)
-        except FileNotFoundError:
-            continue
-    try:
+    with suppress(OSError):  # other ranks have theirs there, or there is none
         os.rmdir(os.path.dirname(part))
-    except OSError:  # other ranks have theirs there, or there is none
-        return
 
 
 def read(path: str) -> Profile:

@@ -14,16 +14,7 @@ from ..context.profiler import Kind
 if TYPE_CHECKING:
     from .profiles import Profile, Rank
 
-CATEGORIES = {
-    Kind.CALL: "call",
-    Kind.PLAN: "plan",
-    Kind.COMPILE: "compile",
-    Kind.KERNELS: "kernels",
-    Kind.NUMPY: "numpy",
-    Kind.SEND: "send",
-    Kind.WAIT: "wait",
-    Kind.FILE: "file",
-}
+CATEGORIES = {kind: kind.name.lower() for kind in Kind}
 
 
 def trace(profile: Profile) -> str:

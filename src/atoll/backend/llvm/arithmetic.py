@@ -279,11 +279,6 @@ def multiply_complex(code: Code, a: Value, b: Value) -> Value:
     return code.complex(real, imag)
 
 
-def square_complex(code: Code, a: Value) -> Value:
-    """The square, with the roundings of the installed NumPy."""
-    return multiply_complex(code, a, a)
-
-
 def divide_complex(code: Code, a: Value, b: Value) -> Value:
     """The quotient by Smith's method; dividing by zero divides both parts by zero."""
     part = COMPONENT[a.dtype]

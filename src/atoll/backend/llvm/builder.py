@@ -124,7 +124,7 @@ class Code:
             f"icmp slt {self.lanes(f'i{value.wide}')} {value.name}, zeroinitializer"
         )
 
-    def _widen(self, value: Value, size: int) -> Value:
+    def widened(self, value: Value, size: int) -> Value:
         """A truth value in lanes of ``size`` bits."""
         if value.wide == size:
             return value
@@ -138,21 +138,17 @@ class Code:
             "b1", self.function.op(f"{instruction} {old} {value.name} to {kind}"), wide=size
         )
 
-    def lane_mask(self, value: Value, size: int) -> str:
-        """The lanes of a truth value as integers of ``size`` bits, all zeros or all ones."""
-        return self._widen(value, size).name
-
     def _compared(self, text: str, size: int) -> Value:
         """The truth value of a comparison of lanes of ``size`` bits."""
         value = Value("b1", self.function.op(text))
-        return self._widen(value, size) if self._widens else value
+        return self.widened(value, size) if self._widens else value
 
     def _bitwise(self, instruction: str, a: Value, b: Value) -> Value:
         size = max(a.wide, b.wide)
         if not size:
             text = f"{instruction} {self.lanes('i1')} {a.name}, {b.name}"
             return Value("b1", self.function.op(text))
-        a, b = self._widen(a, size), self._widen(b, size)
+        a, b = self.widened(a, size), self.widened(b, size)
         text = f"{instruction} {self.lanes(f'i{size}')} {a.name}, {b.name}"
         return Value("b1", self.function.op(text), wide=size)
 
@@ -221,7 +217,7 @@ class Code:
             return self.op("or", self.op("and", mask, a), self.op("and", self.negate(mask), b))
         kind = self.type(a.dtype)
         if self._widens:
-            mask = self._widen(mask, 8 * itemsize(COMPONENT.get(a.dtype, a.dtype)))
+            mask = self.widened(mask, 8 * itemsize(COMPONENT.get(a.dtype, a.dtype)))
         chosen = self.truth(mask)
 
         def lanes(x: str, y: str) -> str:
@@ -232,7 +228,7 @@ class Code:
     def convert(self, instruction: str, value: Value, dtype: str) -> Value:
         """An LLVM conversion, such as ``sitofp``."""
         if value.wide:
-            value = self._widen(value, 8 * itemsize(dtype))
+            value = self.widened(value, 8 * itemsize(dtype))
             ones = Value(dtype, self.spread(VALUE_TYPE[dtype], "1"))
             return self.op("and", Value(dtype, value.name), ones)
         text = f"{instruction} {self.type(value.dtype)} {value.name} to {self.type(dtype)}"

@@ -77,7 +77,8 @@ class Seek:
             body.branch(matters, locate, after)
             body.label(locate)
             for number_of_fold in self.folds:
-                self._locate(row, start, stop, number_of_fold)
+                extreme = self._extreme(row, start, stop, number_of_fold)
+                self._find(row, start, stop, number_of_fold, extreme, self.folds[number_of_fold])
             body.jump(after)
             body.label(after)
 
@@ -188,14 +189,9 @@ class Seek:
         _, hits = loop.names
         for number, new in self.elements.scanned(Place(code, loop.index), row).items():
             better = check(code, self.folds[number].op, code.broadcast(best[number]), new[0])
-            hits = body.op(f"or {vector} {hits}, {code.lane_mask(better, size)}")
+            hits = body.op(f"or {vector} {hits}, {code.widened(better, size).name}")
         loop.repeat(self.width, stop, hits)
         return code.any(Value("b1", hits, wide=size))
-
-    def _locate(self, row: Row, start: str, stop: str, number: int) -> None:
-        """Join the extreme of elements ``start`` to ``stop``, and where it is first."""
-        extreme = self._extreme(row, start, stop, number)
-        self._find(row, start, stop, number, extreme, self.folds[number])
 
     def _find(
         self, row: Row, start: str, stop: str, number: int, extreme: Value, fold: Fold

@@ -32,16 +32,6 @@ def sign(code: Code, value: Value) -> Value:
     return code.select(up, code.const(value.dtype, 1.0), result)
 
 
-def reciprocal(code: Code, value: Value) -> Value:
-    """``1 / value``."""
-    return code.op("fdiv", code.const(value.dtype, 1.0), value)
-
-
-def square(code: Code, value: Value) -> Value:
-    """``value * value``."""
-    return code.op("fmul", value, value)
-
-
 def to_radians(code: Code, value: Value) -> Value:
     """Degrees as radians."""
     return code.op("fmul", value, code.const(value.dtype, _ratio(value.dtype, math.pi, 180.0)))
@@ -201,11 +191,6 @@ def modf_fraction(code: Code, value: Value) -> Value:
     finite = code.select(infinite, nil, value)
     fraction = code.op("fsub", finite, code.intrinsic("trunc", finite))
     return copysign(code, fraction, value)
-
-
-def modf_whole(code: Code, value: Value) -> Value:
-    """The whole number."""
-    return code.intrinsic("trunc", value)
 
 
 def _normal(code: Code, value: Value) -> tuple[Value, Value, Value]:

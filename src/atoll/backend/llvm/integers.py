@@ -18,11 +18,6 @@ def absolute(code: Code, value: Value) -> Value:
     return code.intrinsic("abs", value, extra="i1 false")
 
 
-def negative(code: Code, value: Value) -> Value:
-    """``-value``, wrapped."""
-    return code.op("sub", code.const(value.dtype, 0), value)
-
-
 def sign(code: Code, value: Value) -> Value:
     """-1, 0 or 1."""
     nil, unit = code.const(value.dtype, 0), code.const(value.dtype, 1)
@@ -198,11 +193,6 @@ def right_shift(code: Code, a: Value, b: Value) -> Value:
         return code.op("ashr", a, code.select(inside, b, code.const(b.dtype, size - 1)))
     amount = code.select(inside, b, code.const(b.dtype, 0))
     return code.select(inside, code.op("lshr", a, amount), code.const(a.dtype, 0))
-
-
-def invert(code: Code, value: Value) -> Value:
-    """All bits turned over."""
-    return code.op("xor", value, code.const(value.dtype, -1))
 
 
 def bitwise_count(code: Code, value: Value) -> Value:

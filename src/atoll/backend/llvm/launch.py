@@ -25,20 +25,6 @@ from .workers import parallel_for, team
 class CompiledStep(KernelStep):
     """One kernel over one box."""
 
-    __slots__ = (
-        "_folds",
-        "address",
-        "alone",
-        "block",
-        "chunks",
-        "draft",
-        "kernel",
-        "patches",
-        "pointer",
-        "scalars",
-        "work",
-    )
-
     def __init__(self, launch: Launch, parts: list[tuple[Partials, int]]) -> None:
         self.work = _work(launch)
         kernel = compile_kernel(launch.spec, self.work)
@@ -200,18 +186,6 @@ class CompiledStep(KernelStep):
 
 class KernelSteps:
     """Several kernels, one after the other: the pointers are filled in and the kernels run by one call."""
-
-    __slots__ = (
-        "_drafts",
-        "_numbers",
-        "_pointer",
-        "_registers",
-        "_start",
-        "_starts",
-        "_table",
-        "shared",
-        "steps",
-    )
 
     def __init__(
         self, steps: Sequence[CompiledStep], order: Sequence[tuple[int, int, int]] | None = None

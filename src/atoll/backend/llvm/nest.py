@@ -286,10 +286,6 @@ class Nest:
         """Whether all folds begin anew with each row."""
         return all(self._scope(number) == self.inner for number in self.folds)
 
-    def _run_on(self) -> bool:
-        """Whether no fold begins anew with a row."""
-        return not any(self._scope(number) == self.inner for number in self.folds)
-
     def _streams(self) -> bool:
         """Whether several rows, or parts of one, may be read in turns: see :mod:`.rows`."""
         loads = [
@@ -297,13 +293,14 @@ class Nest:
             for instruction in self.spec.body
             if instruction.op == "load"
         ]
+        anew = [self._scope(number) == self.inner for number in self.folds]
         return (
             bool(self.folds)
             and len(self.folds) == len(self.spec.reductions)
             and not self.pairs
             and not self.analysis.settles
             and self.analysis.folds_only
-            and (self._begin_with_rows() or (self.analysis.seeks and self._run_on()))
+            and (self._begin_with_rows() or (self.analysis.seeks and not any(anew)))
             and all(
                 reduction.mask < 0 or not self.analysis.seeks for reduction in self.spec.reductions
             )
@@ -315,10 +312,6 @@ class Nest:
         """Whether rows may be cut: not where the elements of a product have to be in order."""
         ordered = any(fold.rounds and not fold.blocked for fold in self.folds.values())
         return self._streams() and not self.analysis.seeks and not ordered
-
-    def _long_row(self) -> int:
-        """From how many elements on a row is not read beside others."""
-        return policy.limits.long_row if self.analysis.seeks else STREAMS * QUARTER
 
     def _abreast(
         self,
@@ -335,7 +328,8 @@ class Nest:
         body, inner = self.body, self.inner
         extent = self.extents[inner]
         short = body.op(f"icmp slt i64 {extent}, {policy.limits.short_row}")
-        long = body.op(f"icmp sge i64 {extent}, {self._long_row()}")
+        least = policy.limits.long_row if self.analysis.seeks else STREAMS * QUARTER
+        long = body.op(f"icmp sge i64 {extent}, {least}")
 
         def group(first: str) -> None:
             ways = body.smaller(body.op(f"sub i64 {stop}, {first}"), str(STREAMS))

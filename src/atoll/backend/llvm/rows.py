@@ -44,13 +44,7 @@ class Rows:
     """Writes the loops along rows. ``fresh`` tells whether nothing is known when a row begins, ``quarters``
     whether rows may be cut."""
 
-    def __init__(
-        self,
-        elements: Body,
-        analysis: Analysis,
-        fresh: bool,
-        quarters: bool,
-    ) -> None:
+    def __init__(self, elements: Body, analysis: Analysis, fresh: bool, quarters: bool) -> None:
         self.elements = elements
         self.folds = elements.folds
         self.function = elements.function

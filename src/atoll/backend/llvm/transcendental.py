@@ -1,7 +1,8 @@
 """Mathematical functions whose vector forms need guarding.
 
 The vector functions of glibc give good values everywhere, but at some special arguments they
-raise flags that the mathematics does not: ``acos(nan)`` invalid, ``exp(-1e308)`` overflow. The
+raise flags that the mathematics does not: ``acos(nan)`` invalid, ``exp(-1e308)`` overflow, and at
+many they take ten times as long: NaN, infinities, zeros of logarithms, what underflows. The
 guards here hand them harmless arguments instead, put in the known results, and report the
 flags that are due. What is guarded depends on values only, never on their place.
 """
@@ -9,32 +10,105 @@ flags that are due. What is guarded depends on values only, never on their place
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 
-from ..flags import DIVIDE, INVALID
+from ..flags import DIVIDE, INVALID, OVERFLOW, UNDERFLOW
 from .arithmetic import copysign, is_finite, is_inf, is_nan, one_by_one, pattern
 from .builder import Code, Value
 from .types import MANTISSA
 
-_NOTHING_LEFT = {"f4": -120.0, "f8": -800.0}
-_NOTHING_LEFT_OF_TWO = {"f4": -180.0, "f8": -1100.0}
+_LIMITS = {
+    "exp": {"f4": (-104.0, 89.0), "f8": (-746.0, 710.0)},
+    "exp2": {"f4": (-151.0, 128.0), "f8": (-1076.0, 1024.0)},
+    "expm1": {"f4": (-40.0, 89.0), "f8": (-80.0, 710.0)},
+}
+"""Up to where an exponential is what is left below all numbers, and from where on it is infinite."""
 _LARGEST_POWER = {"f4": 120.0, "f8": 1000.0}
 
 
-def exp(code: Code, value: Value) -> Value:
-    """``e**value``."""
-    return code.libm("exp", _not_below(code, value))
+def _guarded(
+    code: Code,
+    name: str,
+    value: Value,
+    ordinary: Value,
+    other: Callable[[], Value],
+    harmless: float = 0.0,
+) -> Value:
+    """The function ``name`` of C where its argument is ``ordinary``, else ``other``."""
+
+    def careful() -> Value:
+        argument = code.select(ordinary, value, code.const(value.dtype, harmless))
+        return code.select(ordinary, plain(code, name, argument), other())
+
+    return code.either(code.any(code.negate(ordinary)), careful, lambda: plain(code, name, value))
 
 
-def expm1(code: Code, value: Value) -> Value:
-    """``e**value - 1``."""
-    return code.libm("expm1", _not_below(code, value))
+def exponential(code: Code, name: str, value: Value) -> Value:
+    """``exp``, ``exp2`` or ``expm1``."""
+    dtype = value.dtype
+    low, high = (code.const(dtype, limit) for limit in _LIMITS[name][dtype])
+    infinity, least = code.const(dtype, math.inf), -1.0 if name == "expm1" else 0.0
+    above, below = code.fcmp("oge", value, high), code.fcmp("ole", value, low)
+
+    def other() -> Value:
+        code.flag(code.op("and", above, code.fcmp("olt", value, infinity)), OVERFLOW)
+        if not least:
+            finite = code.fcmp("ogt", value, code.const(dtype, -math.inf))
+            code.flag(code.op("and", below, finite), UNDERFLOW)
+        result = code.select(above, infinity, value)
+        return code.select(below, code.const(dtype, least), result)
+
+    ordinary = code.op("and", code.fcmp("ogt", value, low), code.fcmp("olt", value, high))
+    return _guarded(code, name, value, ordinary, other)
 
 
-def _not_below(code: Code, value: Value, limits: Mapping[str, float] = _NOTHING_LEFT) -> Value:
-    """``value``, or where its exponential is zero anyhow, a number that does not overflow inside."""
-    limit = code.const(value.dtype, limits[value.dtype])
-    return code.select(code.fcmp("olt", value, limit), limit, value)
+def logarithm(code: Code, name: str, value: Value) -> Value:
+    """``log``, ``log2`` or ``log10``."""
+    dtype = value.dtype
+    nil, infinity = code.const(dtype, 0.0), code.const(dtype, math.inf)
+
+    def other() -> Value:
+        at_zero, below = code.fcmp("oeq", value, nil), code.fcmp("olt", value, nil)
+        code.flag(at_zero, DIVIDE)
+        code.flag(below, INVALID)
+        result = code.select(at_zero, code.const(dtype, -math.inf), value)
+        return code.select(below, code.const(dtype, math.nan), result)
+
+    ordinary = code.op("and", code.fcmp("ogt", value, nil), code.fcmp("olt", value, infinity))
+    return _guarded(code, name, value, ordinary, other, 1.0)
+
+
+def periodic(code: Code, name: str, value: Value) -> Value:
+    """``sin``, ``cos`` or ``tan``."""
+    return _undefined_beyond(code, name, value, "olt", math.inf)
+
+
+def inverse(code: Code, name: str, value: Value) -> Value:
+    """``asin`` or ``acos``."""
+    return _undefined_beyond(code, name, value, "ole", 1.0)
+
+
+def _undefined_beyond(code: Code, name: str, value: Value, relation: str, limit: float) -> Value:
+    size = code.intrinsic("fabs", value)
+    ordinary = code.fcmp(relation, size, code.const(value.dtype, limit))
+
+    def other() -> Value:
+        beyond = code.op("and", code.negate(ordinary), code.negate(is_nan(code, value)))
+        code.flag(beyond, INVALID)
+        return code.select(beyond, code.const(value.dtype, math.nan), value)
+
+    return _guarded(code, name, value, ordinary, other, 0.5)
+
+
+def tanh(code: Code, value: Value) -> Value:
+    """The hyperbolic tangent."""
+    unit = code.const(value.dtype, 1.0)
+    ordinary = code.fcmp("olt", code.intrinsic("fabs", value), code.const(value.dtype, 40.0))
+
+    def other() -> Value:
+        return code.select(is_nan(code, value), value, copysign(code, unit, value))
+
+    return _guarded(code, "tanh", value, ordinary, other)
 
 
 def plain(code: Code, name: str, *values: Value) -> Value:
@@ -42,16 +116,6 @@ def plain(code: Code, name: str, *values: Value) -> Value:
     if code.machine.isa == "b" and len(values) == 1:
         return _unless_nan(code, name, *values)
     return code.libm(name, *values)
-
-
-def arccos(code: Code, value: Value) -> Value:
-    """The angle with this cosine."""
-    return _unless_nan(code, "acos", value)
-
-
-def arcsin(code: Code, value: Value) -> Value:
-    """The angle with this sine."""
-    return _unless_nan(code, "asin", value)
 
 
 def _unless_nan(code: Code, name: str, value: Value) -> Value:
@@ -128,22 +192,25 @@ def log1p(code: Code, value: Value) -> Value:
     return code.select(inside, result, other)
 
 
-def cosh(code: Code, value: Value) -> Value:
-    """The hyperbolic cosine."""
-    return _hyperbolic(code, "cosh", value)
-
-
-def sinh(code: Code, value: Value) -> Value:
-    """The hyperbolic sine."""
-    return _hyperbolic(code, "sinh", value)
-
-
-def _hyperbolic(code: Code, name: str, value: Value) -> Value:
-    """Near the end of their range, where the vector functions overflow inside, one by one."""
+def hyperbolic(code: Code, name: str, value: Value) -> Value:
+    """``sinh`` or ``cosh``: near the end of their range, where the vector functions overflow inside, one by one."""
+    dtype = value.dtype
     size = code.intrinsic("fabs", value)
-    inside = code.fcmp("olt", size, code.const(value.dtype, 88.0 if value.dtype == "f4" else 709.0))
-    result = code.libm(name, code.select(inside, value, code.const(value.dtype, 0.0)))
-    return one_by_one(code, name, inside, result, value)
+    end, beyond = (88.0, 90.0) if dtype == "f4" else (709.0, 711.0)
+    inside = code.fcmp("olt", size, code.const(dtype, end))
+
+    def other() -> Value:
+        infinity = code.const(dtype, math.inf)
+        huge = code.fcmp("oge", size, code.const(dtype, beyond))
+        code.flag(code.op("and", huge, code.fcmp("olt", size, infinity)), OVERFLOW)
+        known = infinity if name == "cosh" else copysign(code, infinity, value)
+        known = code.select(huge, known, value)
+        result = code.libm(name, code.select(inside, value, code.const(dtype, 0.0)))
+        result = code.select(inside, result, known)
+        settled = code.op("or", inside, code.op("or", huge, is_nan(code, value)))
+        return one_by_one(code, name, settled, result, value)
+
+    return code.either(code.any(code.negate(inside)), other, lambda: code.libm(name, value))
 
 
 def hypot(code: Code, a: Value, b: Value) -> Value:
@@ -298,29 +365,18 @@ def _magnitude(code: Code, value: Value) -> Value:
     return code.op("fadd", size, code.const(dtype, 1.0))
 
 
-def logaddexp(code: Code, a: Value, b: Value) -> Value:
-    """``log(exp(a) + exp(b))``."""
-    return _add_exponentials(code, a, b, "exp", 1.0, math.log(2.0))
-
-
-def logaddexp2(code: Code, a: Value, b: Value) -> Value:
-    """``log2(2**a + 2**b)``."""
-    return _add_exponentials(code, a, b, "exp2", 1.0 / math.log(2.0), 1.0)
-
-
-def _add_exponentials(
-    code: Code, a: Value, b: Value, name: str, scale: float, double: float
-) -> Value:
-    dtype = a.dtype
+def add_exponentials(code: Code, name: str, a: Value, b: Value) -> Value:
+    """``log(exp(a) + exp(b))``, or the same to base 2 for ``exp2``."""
+    dtype, two = a.dtype, math.log(2.0)
+    scale, double = (1.0, two) if name == "exp" else (1.0 / two, 1.0)
     nil = code.const(dtype, 0.0)
     # Equal operands, which may be infinite, are not subtracted from each other.
     equal = code.fcmp("oeq", a, b)
     difference = code.op("fsub", code.select(equal, nil, a), code.select(equal, nil, b))
     larger = code.select(code.fcmp("ogt", difference, nil, signals=True), a, b)
-    limits = _NOTHING_LEFT if name == "exp" else _NOTHING_LEFT_OF_TWO
-    gap = _not_below(code, code.op("fneg", code.intrinsic("fabs", difference)), limits)
+    gap = code.op("fneg", code.intrinsic("fabs", difference))
     gap = code.select(is_nan(code, gap), nil, gap)
-    rest = code.libm("log1p", code.libm(name, gap))
+    rest = plain(code, "log1p", exponential(code, name, gap))
     if scale != 1.0:
         rest = code.op("fmul", rest, code.const(dtype, scale))
     rest = code.select(equal, code.const(dtype, double), rest)

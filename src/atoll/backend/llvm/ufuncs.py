@@ -30,7 +30,6 @@ from .arithmetic import (
     multiply_complex,
     nonzero,
     sign_bit,
-    square_complex,
 )
 from .builder import Code, Value
 from .types import COMPONENT, KIND
@@ -81,8 +80,12 @@ def _intrinsic(name: str) -> Emission:
     return lambda code, *values: code.intrinsic(name, *values)
 
 
+def _named(emission: Emission, name: str) -> Emission:
+    return lambda code, *values: emission(code, name, *values)
+
+
 def _libm(name: str) -> Emission:
-    return lambda code, *values: transcendental.plain(code, name, *values)
+    return _named(transcendental.plain, name)
 
 
 def _parts(emission: Emission) -> Emission:
@@ -95,12 +98,23 @@ def _parts(emission: Emission) -> Emission:
     return both
 
 
+def _either_part(instruction: str, emission: Emission) -> Emission:
+    """Join what a function says of both parts of complex values."""
+    return lambda code, value: code.op(
+        instruction, emission(code, code.real(value)), emission(code, code.imag(value))
+    )
+
+
 def _same(code: Code, value: Value) -> Value:
     return value
 
 
+def _truth(number: int) -> Emission:
+    return lambda code, value: code.const("b1", number)
+
+
 def _compare(relation: str) -> Emission:
-    return lambda code, a, b: compare(code, relation, a, b)
+    return _named(compare, relation)
 
 
 def _logical(instruction: str) -> Emission:
@@ -111,52 +125,16 @@ def _logical_not(code: Code, value: Value) -> Value:
     return code.negate(nonzero(code, value))
 
 
-def _true(code: Code, value: Value) -> Value:
-    return code.const("b1", 1)
-
-
-def _false(code: Code, value: Value) -> Value:
-    return code.const("b1", 0)
-
-
-def _is_negative(code: Code, value: Value) -> Value:
-    return code.icmp("slt", value, code.const(value.dtype, 0))
-
-
-def _conjugate(code: Code, value: Value) -> Value:
-    return code.complex(code.real(value), code.op("fneg", code.imag(value)))
-
-
-def _absolute_complex(code: Code, value: Value) -> Value:
+def _size(code: Code, value: Value) -> Value:
     return transcendental.hypot(code, code.real(value), code.imag(value))
-
-
-def _is_finite_complex(code: Code, value: Value) -> Value:
-    return code.op(
-        "and",
-        is_finite(code, code.real(value)),
-        is_finite(code, code.imag(value)),
-    )
-
-
-def _is_inf_complex(code: Code, value: Value) -> Value:
-    return code.op("or", is_inf(code, code.real(value)), is_inf(code, code.imag(value)))
 
 
 def _clip(code: Code, value: Value, low: Value, high: Value) -> Value:
     return minimum(code, maximum(code, value, low), high)
 
 
-def _square(code: Code, value: Value) -> Value:
-    return code.op("mul", value, value)
-
-
 def _edge(relation: str) -> Emission:
     return lambda code, limit: transcendental.edge_of_size(code, limit, relation)
-
-
-def _compare_size(name: str) -> Emission:
-    return lambda code, *values: transcendental.compare_size(code, name, *values)
 
 
 UFUNCS: dict[str, Row] = {
@@ -178,17 +156,34 @@ UFUNCS: dict[str, Row] = {
     ),
     "power": _row(2, "doui", iu=integers.power, f=transcendental.power),
     "float_power": _row(2, "doui", f=transcendental.power),
-    "negative": _row(1, iu=integers.negative, f=_op("fneg"), c=_parts(_op("fneg"))),
+    "negative": _row(
+        1,
+        iu=lambda code, a: code.op("sub", code.const(a.dtype, 0), a),
+        f=_op("fneg"),
+        c=_parts(_op("fneg")),
+    ),
     "positive": _row(1, iufc=_same),
-    "absolute": _row(1, b=_same, iu=integers.absolute, f=_intrinsic("fabs"), c=_absolute_complex),
+    "absolute": _row(1, b=_same, iu=integers.absolute, f=_intrinsic("fabs"), c=_size),
     "fabs": _row(1, f=_intrinsic("fabs")),
     "sign": _row(1, iu=integers.sign, f=floating.sign),
-    "square": _row(1, "oui", iu=_square, f=floating.square, c=square_complex),
+    "square": _row(
+        1,
+        "oui",
+        iu=lambda code, a: code.op("mul", a, a),
+        f=lambda code, a: code.op("fmul", a, a),
+        c=lambda code, a: multiply_complex(code, a, a),
+    ),
     "reciprocal": _row(
-        1, "doui", integer_flags="di", iu=integers.reciprocal, f=floating.reciprocal
+        1,
+        "doui",
+        integer_flags="di",
+        iu=integers.reciprocal,
+        f=lambda code, a: code.op("fdiv", code.const(a.dtype, 1.0), a),
     ),
     "sqrt": _row(1, "i", f=_intrinsic("sqrt")),
-    "conjugate": _row(1, iuf=_same, c=_conjugate),
+    "conjugate": _row(
+        1, iuf=_same, c=lambda code, a: code.complex(code.real(a), code.op("fneg", code.imag(a)))
+    ),
     "clip": _row(3, biuf=_clip),
     # rounding
     "rint": _row(1, f=_intrinsic("nearbyint")),
@@ -196,28 +191,28 @@ UFUNCS: dict[str, Row] = {
     "ceil": _row(1, biu=_same, f=_intrinsic("ceil")),
     "trunc": _row(1, biu=_same, f=_intrinsic("trunc")),
     # exponentials and logarithms
-    "exp": _row(1, "ou", f=transcendental.exp),
-    "exp2": _row(1, "ou", f=_libm("exp2")),
-    "expm1": _row(1, "ou", f=transcendental.expm1),
-    "log": _row(1, "di", f=_libm("log")),
-    "log2": _row(1, "di", f=_libm("log2")),
-    "log10": _row(1, "di", f=_libm("log10")),
+    "exp": _row(1, "ou", f=_named(transcendental.exponential, "exp")),
+    "exp2": _row(1, "ou", f=_named(transcendental.exponential, "exp2")),
+    "expm1": _row(1, "ou", f=_named(transcendental.exponential, "expm1")),
+    "log": _row(1, "di", f=_named(transcendental.logarithm, "log")),
+    "log2": _row(1, "di", f=_named(transcendental.logarithm, "log2")),
+    "log10": _row(1, "di", f=_named(transcendental.logarithm, "log10")),
     "log1p": _row(1, "dui", f=transcendental.log1p),
-    "logaddexp": _row(2, "oui", f=transcendental.logaddexp),
-    "logaddexp2": _row(2, "oui", f=transcendental.logaddexp2),
+    "logaddexp": _row(2, "oui", f=_named(transcendental.add_exponentials, "exp")),
+    "logaddexp2": _row(2, "oui", f=_named(transcendental.add_exponentials, "exp2")),
     "cbrt": _row(1, f=_libm("cbrt")),
     "hypot": _row(2, "ou", f=transcendental.hypot),
     # trigonometry
-    "sin": _row(1, "ui", f=_libm("sin")),
-    "cos": _row(1, "i", f=_libm("cos")),
-    "tan": _row(1, "ui", f=_libm("tan")),
-    "arcsin": _row(1, "ui", f=transcendental.arcsin),
-    "arccos": _row(1, "i", f=transcendental.arccos),
+    "sin": _row(1, "ui", f=_named(transcendental.periodic, "sin")),
+    "cos": _row(1, "i", f=_named(transcendental.periodic, "cos")),
+    "tan": _row(1, "ui", f=_named(transcendental.periodic, "tan")),
+    "arcsin": _row(1, "ui", f=_named(transcendental.inverse, "asin")),
+    "arccos": _row(1, "i", f=_named(transcendental.inverse, "acos")),
     "arctan": _row(1, "u", f=_libm("atan")),
     "arctan2": _row(2, "u", f=transcendental.arctan2),
-    "sinh": _row(1, "ou", f=transcendental.sinh),
-    "cosh": _row(1, "o", f=transcendental.cosh),
-    "tanh": _row(1, "u", f=_libm("tanh")),
+    "sinh": _row(1, "ou", f=_named(transcendental.hyperbolic, "sinh")),
+    "cosh": _row(1, "o", f=_named(transcendental.hyperbolic, "cosh")),
+    "tanh": _row(1, "u", f=transcendental.tanh),
     "arcsinh": _row(1, "u", f=_libm("asinh")),
     "arccosh": _row(1, "i", f=transcendental.arccosh),
     "arctanh": _row(1, "dui", f=transcendental.arctanh),
@@ -229,7 +224,9 @@ UFUNCS: dict[str, Row] = {
     "bitwise_and": _row(2, biu=_op("and")),
     "bitwise_or": _row(2, biu=_op("or")),
     "bitwise_xor": _row(2, biu=_op("xor")),
-    "invert": _row(1, b=_logical_not, iu=integers.invert),
+    "invert": _row(
+        1, b=_logical_not, iu=lambda code, a: code.op("xor", a, code.const(a.dtype, -1))
+    ),
     "left_shift": _row(2, iu=integers.left_shift),
     "right_shift": _row(2, iu=integers.right_shift),
     "bitwise_count": _row(1, iu=integers.bitwise_count),
@@ -248,16 +245,21 @@ UFUNCS: dict[str, Row] = {
     "minimum": _row(2, biufc=minimum),
     "fmax": _row(2, biufc=fmax),
     "fmin": _row(2, biufc=fmin),
-    "isfinite": _row(1, biu=_true, f=is_finite, c=_is_finite_complex),
-    "isinf": _row(1, biu=_false, f=is_inf, c=_is_inf_complex),
-    "isnan": _row(1, biu=_false, fc=is_nan),
+    "isfinite": _row(1, biu=_truth(1), f=is_finite, c=_either_part("and", is_finite)),
+    "isinf": _row(1, biu=_truth(0), f=is_inf, c=_either_part("or", is_inf)),
+    "isnan": _row(1, biu=_truth(0), fc=is_nan),
     # the structure of floating-point numbers
-    "signbit": _row(1, i=_is_negative, f=sign_bit, half=True),
+    "signbit": _row(
+        1,
+        i=lambda code, a: code.icmp("slt", a, code.const(a.dtype, 0)),
+        f=sign_bit,
+        half=True,
+    ),
     "copysign": _row(2, f=copysign, half=True),
     "nextafter": _row(2, "o", f=floating.nextafter, half=True),
     "spacing": _row(1, "oi", f=floating.spacing, half=True),
     "modf.0": _row(1, f=floating.modf_fraction),
-    "modf.1": _row(1, f=floating.modf_whole),
+    "modf.1": _row(1, f=_intrinsic("trunc")),
     "frexp.0": _row(1, f=floating.frexp_mantissa),
     "frexp.1": _row(1, f=floating.frexp_exponent),
     "ldexp": _row(2, "ou", f=floating.ldexp),
@@ -270,10 +272,10 @@ UFUNCS: dict[str, Row] = {
     "divmod.1.by": _row(3, integer_flags="do", iu=integers.divmod_remainder_by),
     "absolute.from": _row(1, f=_edge("oge")),
     "absolute.above": _row(1, f=_edge("ogt")),
-    "absolute.less": _row(3, c=_compare_size("less")),
-    "absolute.less_equal": _row(3, c=_compare_size("less_equal")),
-    "absolute.greater": _row(3, c=_compare_size("greater")),
-    "absolute.greater_equal": _row(3, c=_compare_size("greater_equal")),
+    "absolute.less": _row(3, c=_named(transcendental.compare_size, "less")),
+    "absolute.less_equal": _row(3, c=_named(transcendental.compare_size, "less_equal")),
+    "absolute.greater": _row(3, c=_named(transcendental.compare_size, "greater")),
+    "absolute.greater_equal": _row(3, c=_named(transcendental.compare_size, "greater_equal")),
 }
 
 _ALIASES = {

@@ -260,7 +260,7 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     lower, sides = everywhere(r).block.conj().T, everywhere(section_of(right, world)).block
     y, _, rank, values = np.linalg.lstsq(lower, sides, share)
     width = even_rows((columns, right.shape[1]), world.size).axes[1]
-    layout = Layout.of([q.layout.axes[0], width], world.size, np.arange(world.size)[:, None])
+    layout = Layout.in_order([q.layout.axes[0], width], world.size)
     shortest = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
     return shortest, np.empty(0), rank, values
 

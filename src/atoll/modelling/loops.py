@@ -1,0 +1,174 @@
+"""What compiled loops read, write and compute."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+from .. import policy
+from ..backend.spec import rounds
+from ..context.call_sites import site_text
+from ..execute.allocation import Allocate, Release, Share
+from ..plan.launches import Launch
+from .reuse import Reuse, Span, Touched, span, united
+from .work import WEIGHTS, Work, weight
+
+ROW = 1 << 8
+"""Elements that lie so many bytes apart are of different rows."""
+FIRST = 1 << 15
+"""The first cache holds so many bytes: to read them again is an operation and no more."""
+NEAR = 1 << 20
+"""Loops that go over their rows together have about so many bytes in the cache."""
+
+
+class _Taken(NamedTuple):
+    """A launch, what it touches of each array, and the line that asked for it."""
+
+    launch: Launch
+    spans: list[Span]
+    asked: str
+
+
+class Loops:
+    """Kernels that follow each other, which may go over their rows together (:mod:`..execute.sweeps`): then each array comes
+    from memory once, and goes there once."""
+
+    def __init__(self, events: list[Any], reuse: Reuse, address: Callable[[int], int]) -> None:
+        self._events = events
+        self._reuse = reuse
+        self._address = address
+        """Where the memory of a register lies."""
+        self._taken: list[_Taken] = []
+
+    def take(self, step: Any, asked: str) -> bool:
+        """Take in a step, if kernels before and behind it may go together."""
+        launch = getattr(step, "launch", None)
+        if launch is not None:
+            self._taken.append(_Taken(launch, self._spans(launch), asked))
+            return True
+        return isinstance(step, Share | Release) or (
+            isinstance(step, Allocate) and step.initial is None
+        )
+
+    def _spans(self, launch: Launch) -> list[Span]:
+        """What a launch touches of each array."""
+        spans: dict[int, list[Span]] = {}
+        for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
+            where = self._address(memory.register)
+            size = operand.run * memory.dtype.itemsize
+            touched = span(where + memory.offset, launch.extents, memory.strides, size)
+            if touched is not None:
+                spans.setdefault(where, []).append(touched)
+        return [united(each) for each in spans.values()]
+
+    def end(self) -> None:
+        """Count what was taken in."""
+        if self._go_together():
+            first: list[list[Span]] = []
+            met: list[Span] = []
+            for taken in self._taken:
+                first.append(
+                    [each for each in taken.spans if not any(_within(each, m) for m in met)]
+                )
+                met += first[-1]
+            told = iter(self._reuse.touched(met))
+            for taken, spans in zip(self._taken, first, strict=True):
+                touched = [part for _ in spans for part in next(told)]
+                again = sum([each.nbytes for each in taken.spans if each not in spans])
+                touched += [(again, NEAR)] * bool(again)
+                self._events.append(_work_of(taken.launch, tuple(touched), taken.asked))
+        else:
+            for launch, spans, asked in self._taken:
+                touched = [part for parts in self._reuse.touched(spans) for part in parts]
+                self._events.append(_work_of(launch, tuple(touched), asked))
+        self._taken = []
+
+    def _go_together(self) -> bool:
+        """Whether launches touch so much again that was touched before, and is in the cache no more."""
+        known: list[Span] = []
+        again = total = 0
+        for taken in self._taken:
+            for each in taken.spans:
+                total += each.nbytes
+                if any(_within(each, other) for other in known):
+                    again += each.nbytes
+                else:
+                    known.append(each)
+        once = sum([each.nbytes for each in known])
+        return once > policy.limits.swept and again * policy.limits.swept_part > total
+
+
+def _within(first: Span, second: Span) -> bool:
+    """Whether most of a span lies in another one."""
+    shared = min(first.high, second.high) - max(first.low, second.low)
+    return 2 * shared > first.high - first.low
+
+
+def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
+    """What a launch computes, while it touches memory.
+
+    Each element that is loaded or stored counts as an operation: a stencil has more of these than of additions.
+    """
+    spec = launch.spec
+    elements = prod(launch.extents)
+    operations = sum([weight(operand.dtype) for operand in spec.operands])
+    operations += sum([weight(each.dtype) for each in spec.reductions])
+    functions: defaultdict[str, float] = defaultdict(float)
+    depths: list[float] = []
+    for each in spec.body:
+        depth = 0.0
+        if each.op not in ("load", "scalar", "const", "index"):
+            depth = max([depths[int(k.real)] for k in _values(each)], default=0.0)
+        if each.op == "call":
+            named = WEIGHTS.get(each.name)
+            size = weight(each.dtype)
+            if named is None:
+                operations += size
+                depth += 1
+            else:
+                functions[named[0]] += named[1] * size * elements
+        depths.append(depth)
+    again = _rows_again(launch)
+    sites = [operation.site for operation in launch.operations if operation.site]
+    site = site_text(sites[-1]) if sites else asked
+    form = "plain" if again is None else "stencil"
+    if not any("w" in operand.access and operand.inner != "zero" for operand in spec.operands):
+        form = "folded" if again is None else "stencil"
+    elif again is not None and any(each.operand < 0 and rounds(each) for each in spec.reductions):
+        form = "summed"
+    return Work(
+        "kernel", touched, elements * operations, site, tuple(functions.items()),
+        elements * operations * max(depths, default=0.0), tuple(again or ()), form,
+    )  # fmt: skip
+
+
+def _values(each: Any) -> Any:
+    """The values of the body that an instruction takes."""
+    return each.args[1:] if each.op == "store" else each.args
+
+
+def _rows_again(launch: Launch) -> list[tuple[int, float]] | None:
+    """What a launch touches again of rows that lie apart, beyond the first cache; ``None`` where it reads no such rows."""
+    offsets: dict[int, set[int]] = {}
+    nbytes: dict[int, int] = {}
+    for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
+        if any(memory.strides):
+            lengths = [n for n, along in zip(launch.extents, memory.strides, strict=True) if along]
+            nbytes[memory.register] = prod(lengths) * memory.dtype.itemsize
+            rows = offsets.setdefault(memory.register, set())
+            if "r" in operand.access:
+                rows.add(memory.offset)
+    gaps = [
+        (register, apart)
+        for register, rows in offsets.items()
+        for low, high in pairwise(sorted(rows))
+        if (apart := high - low) > ROW
+    ]
+    if not gaps:
+        return None
+    # between two rows as many bytes of each array go by
+    distances = [(nbytes[register], apart * len(offsets)) for register, apart in gaps]
+    return [(size, distance) for size, distance in distances if distance > FIRST]
