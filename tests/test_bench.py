@@ -338,6 +338,12 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
         beside.LEAST = 3
         HERE = pathlib.Path(__file__).parent
 
+        @pytest.mark.ranks(1, distributes=False)
+        def test_on_one_rank():
+            while not (HERE / "last").exists():  # the helper's, which runs at the same time
+                time.sleep(0.02)
+            assert not (HERE / "first").exists()
+
         def test_first():
             while not (HERE / "died").exists():
                 time.sleep(0.02)
@@ -370,6 +376,7 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
     expected = {f"test_after_the_death[{number}]": "PASSED" for number in range(5)}
     expected |= {"test_first": "PASSED", "test_last": "PASSED"}
     expected |= {"test_dies": "FAILED", "test_fails": "FAILED"}
+    expected |= {"test_on_one_rank[1rank]": "PASSED"}
     assert found.outcomes == {**expected, "test_with_what_is_shared": "PASSED"}, found.output
     assert "the process of this test ended with code 3" in found.sections["test_dies"]
     assert "words of the helper" in found.sections["test_fails"]

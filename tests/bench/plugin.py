@@ -59,9 +59,14 @@ class Bench:
         self._pool: Pool | None = None
 
     def pool(self, item: pytest.Item, size: int) -> Pool:
-        """The pool of ``size`` ranks; starts it, and ends the one of another size."""
-        if self.helper is not None or (self._pool is not None and self._pool.size != size):
-            self.close()
+        """The pool of ``size`` ranks; starts it, and ends the one of another size.
+
+        One rank leaves a core to the helper; more have the machine to themselves.
+        """
+        if self._pool is not None and self._pool.size != size:
+            self._close_pool()
+        if size > 1:
+            self._close_helper()
         if self._pool is None:
             self._pool = Pool(size, _files(item.session, size), item.config)
         return self._pool
@@ -73,9 +78,15 @@ class Bench:
             self._pool = None
 
     def close(self) -> None:
+        self._close_helper()
+        self._close_pool()
+
+    def _close_helper(self) -> None:
         if self.helper is not None:
             self.helper.close()
             self.helper = None
+
+    def _close_pool(self) -> None:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -132,14 +143,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """First what only this process can run, then what a helper may take; tests on real ranks
-    last, by size, so that one pool is alive at a time."""
+    """First tests on one real rank and what only this process can run, then what a helper may take,
+    which has begun with it; tests on more ranks last, by size, so that one pool is alive at a time."""
 
     def order(item: pytest.Item) -> int:
         place = place_of(item)
         if place is None:
             return -2 if not beside.may_move(item) else -1
-        return place.size if place.kind == "ranks" else 0
+        if place.kind != "ranks":
+            return 0
+        return place.size if place.size > 1 else -3
 
     items.sort(key=order)
 

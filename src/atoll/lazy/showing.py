@@ -58,9 +58,10 @@ def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
 
 
 def _read_only(array: Array, handle: Handle) -> Any:
-    asking = callee_of_one()
-    if isinstance(asking, type) and issubclass(asking, np.generic):
-        return array
+    if array.flags.writeable:
+        asking = callee_of_one()
+        if isinstance(asking, type) and issubclass(asking, np.generic):
+            return array
     if array is handle._np:
         array = array.view()
     array.flags.writeable = False
