@@ -73,6 +73,7 @@ INNER = """
     @on_ranks
     def test_dies(rank):
         if rank == 1:
+            os.write(2, b"the last words of a library\n")
             os._exit(3)
 
     @on_ranks
@@ -282,7 +283,7 @@ def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
             "test_hangs[2ranks]",
             ["past its limit of 1 s; rank 1 was still", "stacks of rank 1", "in test_hangs"],
         ),
-        ("test_dies[2ranks]", ["rank 1 died in the test"]),
+        ("test_dies[2ranks]", ["rank 1 died in the test", "the last words of a library"]),
         ("test_skips_on_one[2ranks]", ["rank 0 of 2 skipped the test, but rank 1 ran it"]),
         ("test_distributes_nothing[2ranks]", ["passed on 2 ranks, but no array was distributed"]),
         ("test_simulates_nothing[2simulated]", ["passed on 2 ranks, but no array was distributed"]),

@@ -116,7 +116,12 @@ def main(folder: Path) -> int:
     faulthandler.register(signal.SIGUSR2, file=stacks, all_threads=True)
     link.send("hello", rank, size)
     link.listen()
-    options = [*specification["options"], f"--basetemp={folder / f'basetemp.{rank}'}"]
+    # What a library writes before it aborts goes to the output of the ranks, not to a file that dies with the process.
+    options = [
+        *specification["options"],
+        f"--basetemp={folder / f'basetemp.{rank}'}",
+        "--capture=sys",
+    ]
     pytest.main([*options, *specification["files"]], plugins=[Worker(link, rank, size)])
     return 0
 

@@ -83,6 +83,27 @@ def test_the_wrapper_speaks_the_protocol(connection: str) -> None:
     np.testing.assert_array_equal(np.asarray(atoll.from_partitioned(shown)), WHOLE)
 
 
+def test_locations_are_asked_for_object_by_object(
+    connection: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray aborts a process that asks for objects of several owners at once, though seldom."""
+    asked: list[int] = []
+    ask = ray.experimental.get_object_locations
+
+    def counted(refs: list[Any], *further: Any) -> Any:
+        asked.append(len(refs))
+        return ask(refs, *further)
+
+    @ray.remote(num_cpus=0)
+    def owner() -> list[Any]:
+        return [ray.put(WHOLE[3:].copy())]
+
+    monkeypatch.setattr(ray.experimental, "get_object_locations", counted)
+    a = atoll.from_ray([ray.put(WHOLE[:3].copy()), *ray.get(owner.remote())], (6, 10), (2, 1))
+    np.testing.assert_array_equal(np.asarray(a), WHOLE)
+    assert asked == [1, 1]
+
+
 def test_frames_and_results_of_tasks_arrive(connection: str) -> None:
     pd = pytest.importorskip("pandas")
 

@@ -209,9 +209,10 @@ class Inquiry:
 
         task = ray.remote(num_cpus=0)(_describer())
         here = ray.get_runtime_context().get_node_id()
-        known = ray.experimental.get_object_locations(list(self.waiting.values()))
         by_node: dict[str, list[Position]] = {}
         for place, ref in self.waiting.items():
+            # A call for objects of several owners aborts the process where the first owner answers before the second is asked.
+            known = ray.experimental.get_object_locations([ref])
             nodes = known.get(ref, {}).get("node_ids") or [here]
             by_node.setdefault(here if here in nodes else nodes[0], []).append(place)
         for node, places in by_node.items():
