@@ -207,6 +207,29 @@ def test_numbers_are_ones():
     assert all(numbers[2] for numbers in seen)
 
 
+def test_every_second_element_of_a_mask_is_true():
+    chosen = []
+
+    def program():
+        a = np.ones(100_000)
+        chosen.append(len(a[a > 0.5]))
+
+    for size in (1, 2, 3, 100):
+        with np.config(small=0, everywhere=0):
+            counted(program, size - 1, size)
+    assert chosen == [50_000, 50_000, pytest.approx(50_000, abs=3), 50_000]
+
+
+def test_what_values_decide_is_refused_with_its_place():
+    def program():
+        np.linalg.solve(np.ones((300, 300)), np.ones(300))._cell.settle()
+
+    with np.config(small=0, everywhere=0), pytest.raises(CommunicationError) as refused:
+        counted(program, 1, 4)
+    assert "on rank 1 of 4" in str(refused.value)
+    assert "leave it out of the program" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     "function", [np.linalg.inv, np.linalg.cholesky, lambda a: np.linalg.solve(a, a[0])]
 )

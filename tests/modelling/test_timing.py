@@ -17,7 +17,7 @@ from atoll.modelling.work import Work
 ROUND = Machine(
     name="round", cores=4, memory=((1 << 20, 8e9), (1 << 30, 2e9)), stencils=((1 << 20, 4e9), (1 << 30, 5e8)),
     summed=((1 << 20, 2e9), (1 << 30, 2.5e8)),
-    folded=((1 << 20, 1e9), (1 << 30, 1e8)), node_memory=4e9, private=1 << 20, sharing=2, operations=1e9, chained=1e10,
+    folded=((1 << 20, 1e9), (1 << 30, 1e8)), rows=((1 << 20, 1e9), (1 << 30, 5e7)), extremes=((1 << 20, 1e9), (1 << 30, 2e7)), node_memory=4e9, private=1 << 20, sharing=2, operations=1e9, chained=1e10,
     functions=(("divide", 1e8), ("exp", 1e7), ("power", 1e6)), products=1e10, transforms=1e7,
     comparisons=1e8, inside=Link(1e-6, 1e9), network=Link(1e-5, 1e9), alone=1e-3, together=2e-3, operation=0.0, operation_together=0.0, kernel=0.0, message=0.0,
     collective=0.0, element=1e-6,
@@ -57,6 +57,10 @@ def test_loops_take_what_memory_or_arithmetic_takes():
     assert spent(kernel(10**9, form="summed")) == pytest.approx(4.0)
     assert spent(kernel(10**9, form="stencil", again=((8 * 10**9, 0),))) == pytest.approx(3.0)
     assert spent(kernel(10**9, form="folded")) == pytest.approx(10.0)
+    assert spent(kernel(10**9, form="rows")) == pytest.approx(20.0)
+    assert spent(kernel(10**9, form="extremes")) == pytest.approx(50.0)
+    # a processor does not work ahead over the whole of a long turn
+    assert spent(kernel(3 * 10**9, 3e9, long=True)) == pytest.approx(6.0)
     told = clock(LARGE, kernel(10**9), kernel(0, 3e9))
     assert told.parts["memory"] == pytest.approx(1.0)
     assert told.parts["arithmetic"] == pytest.approx(3.0)

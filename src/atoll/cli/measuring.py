@@ -110,6 +110,21 @@ def _folded(count: int) -> Action:
     return lambda: float(u.sum())
 
 
+def _rows(count: int) -> Action:
+    """The sums of its rows, as many as elements of each."""
+    side = int((2 * count) ** 0.5)
+    u = atoll.ones((side, side))
+    sync()
+    return lambda: float(u.sum(1)[0])
+
+
+def _extreme(count: int) -> Action:
+    """Its largest element."""
+    u = atoll.ones(2 * count)
+    sync()
+    return lambda: float(u.max())
+
+
 def _computed(formula: Callable[[Array], Array]) -> Loop:
     """A loop that computes a formula of each element of an array."""
 
@@ -150,13 +165,15 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 """The functions of elements whose rates are measured."""
 
 
-def core(seconds: float = 0.5) -> Machine:
+def core(seconds: float = 0.35) -> Machine:
     """This machine as a node, without what ranks measure: messages take what they usually do."""
     loops: dict[str, Loop] = {
         "copied": _copied,
         "stencil": _stencil,
         "summed": partial(_stencil, summed=True),
         "folded": _folded,
+        "rows": _rows,
+        "extremes": _extreme,
         "sum": _computed(_sum),
         "chain": _computed(_chain),
     }
@@ -177,7 +194,7 @@ def core(seconds: float = 0.5) -> Machine:
         touched: dict[Any, Action] = {
             (name, nbytes): loops[name](nbytes // 16)
             for nbytes in SIZES
-            for name in ("copied", "stencil", "summed", "folded")
+            for name in ("copied", "stencil", "summed", "folded", "rows", "extremes")
         }
         moved = fastest(touched)
         large = fastest({name: loops[name](FORMULA) for name in loops})
@@ -204,6 +221,8 @@ def core(seconds: float = 0.5) -> Machine:
         stencils=rates("stencil"),
         summed=rates("summed"),
         folded=rates("folded"),
+        rows=rates("rows"),
+        extremes=rates("extremes"),
         node_memory=max(SIZES[-1] / node, memory[-1][1]),
         private=private,
         sharing=min(sharing, cores),

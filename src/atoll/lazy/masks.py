@@ -102,7 +102,8 @@ def _true_elements(cell: Cell) -> int:
         value = mask.value
         assert value is not None
         assert total.value is not None
-        value.count = int(total.value.array)
+        if value.count < 0:  # a value of a model knows its own
+            value.count = int(total.value.array)
     if value.count < 0:
         value.count = int(np.count_nonzero(value.array))
     return value.count

@@ -110,7 +110,8 @@ class Counter:
             advance()
         except np.linalg.LinAlgError as error:
             raise CommunicationError(
-                f"model: {error}: a program that is modelled has no values, and this function needs them; leave it out of the program"
+                f"model: {error} on rank {self.world.rank} of {self.world.size}: a program that is modelled has no values, and this "
+                "function needs them; leave it out of the program, or model it on one rank"
             ) from error
         if not (goes_on and any(isinstance(event, Evaluated) for event in self.events)):
             evaluate([cell.node for cell in pending_cells() if self._is_own(cell)])
@@ -153,15 +154,24 @@ class Counter:
         return tuple([part for parts in self._reuse.touched(spans) for part in parts])
 
     def _some(self, geometry: Geometry) -> Value:
-        """An array of this form: ones where it is small, else addresses, which become zeros where they are read."""
+        """An array of this form: ones where it is small, else addresses, which become zeros where they are read.
+
+        Of a mask every second element is true: what it selects is half of all, and lies everywhere.
+        """
         nbytes = _nbytes(geometry)
         if geometry.size <= FEW:
             ones = np.ones(geometry.size, geometry.dtype)
+            if geometry.dtype == np.bool_:
+                ones[1::2] = False
             return Value(np.ndarray(geometry.shape, geometry.dtype, ones, 0, geometry.strides))
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | system.UNBACKED
         memory = mmap.mmap(-1, nbytes, flags=flags)
         value = Value(np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides))
         self._addresses.lend(memory, value.address, nbytes)
+        if geometry.dtype == np.bool_ and nbytes <= policy.limits.counted:
+            np.frombuffer(memory, np.bool_)[: geometry.size : 2] = True
+            if self.world.size == 1:
+                value.count = -(-geometry.size // 2)
         return value
 
     def _have(self, registers: list[Any], register: int, notes: Sequence[Any]) -> None:
@@ -296,7 +306,14 @@ class Counter:
             )
         for source in step.sources:
             self._have(state.registers, source, notes)
-        step.run(state)
+        try:
+            step.run(state)
+        except (CommunicationError, ArithmeticError, LookupError, ValueError) as error:
+            raise CommunicationError(
+                f"model: the values of arrays decide what {name} at {asked or 'a line'} does on rank {self.world.rank} of "
+                f"{self.world.size}, and a model has no values ({type(error).__name__}: {error}); leave it out of the program "
+                "that is modelled, or model it on one rank"
+            ) from error
         self.events.append(Waited())
 
 

@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .. import policy
-from ..backend.spec import rounds
+from ..backend.spec import is_full, rounds
 from ..context.call_sites import site_text
 from ..execute.allocation import Allocate, Release, Share
 from ..plan.launches import Launch
@@ -22,6 +22,9 @@ FIRST = 1 << 15
 """The first cache holds so many bytes: to read them again is an operation and no more."""
 NEAR = 1 << 20
 """Loops that go over their rows together have about so many bytes in the cache."""
+
+WINDOW = 128
+"""A processor works ahead by so many operations. A loop whose turns are longer waits for memory after its arithmetic."""
 
 
 class _Taken(NamedTuple):
@@ -116,6 +119,9 @@ def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
     elements = prod(launch.extents)
     operations = sum([weight(operand.dtype) for operand in spec.operands])
     operations += sum([weight(each.dtype) for each in spec.reductions])
+    # numbers that registers do not hold are loaded in each turn
+    numbers = [weight(each.dtype) for each in spec.body if each.op == "scalar"]
+    operations += sum(numbers[policy.limits.held_numbers :])
     functions: defaultdict[str, float] = defaultdict(float)
     depths: list[float] = []
     for each in spec.body:
@@ -136,13 +142,24 @@ def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
     site = site_text(sites[-1]) if sites else asked
     form = "plain" if again is None else "stencil"
     if not any("w" in operand.access and operand.inner != "zero" for operand in spec.operands):
-        form = "folded" if again is None else "stencil"
+        form = _folded(launch) if again is None else "stencil"
     elif again is not None and any(each.operand < 0 and rounds(each) for each in spec.reductions):
         form = "summed"
     return Work(
         "kernel", touched, elements * operations, site, tuple(functions.items()),
-        elements * operations * max(depths, default=0.0), tuple(again or ()), form,
+        elements * operations * max(depths, default=0.0), tuple(again or ()), form, operations > WINDOW,
     )  # fmt: skip
+
+
+def _folded(launch: Launch) -> str:
+    """The form of a loop that stores nothing but folds: rows are folded one by one, and extremes compare each element twice."""
+    spec = launch.spec
+    if any(fold.op not in ("add", "multiply") for fold in spec.reductions):
+        return "extremes"
+    row = spec.ndim - 1
+    if any(row in fold.axes and not is_full(fold, spec.ndim) for fold in spec.reductions):
+        return "rows"
+    return "folded"
 
 
 def _values(each: Any) -> Any:

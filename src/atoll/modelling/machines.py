@@ -35,7 +35,11 @@ class Machine:
     summed: tuple[tuple[int, float], ...]
     """... and of those that also add up what they store: sums end their vectors."""
     folded: tuple[tuple[int, float], ...]
-    """The same of loops that store nothing but sums."""
+    """The same of loops that store nothing but sums ..."""
+    rows: tuple[tuple[int, float], ...]
+    """... but the sums of rows ..."""
+    extremes: tuple[tuple[int, float], ...]
+    """... and but least and largest elements."""
     node_memory: float
     """Bytes in a second of all cores of a node together, beyond their caches."""
     private: int
@@ -92,6 +96,8 @@ class Machine:
             "stencil": self.stencils,
             "summed": self.summed,
             "folded": self.folded,
+            "rows": self.rows,
+            "extremes": self.extremes,
         }[form]
         sizes = [log2(size) for size, _ in table]
         rates = [rate for _, rate in table]
@@ -123,7 +129,7 @@ def read(path: str | os.PathLike[str]) -> Machine:
         with open(path, encoding="utf-8") as file:
             facts: dict[str, Any] = json.load(file)
         facts["inside"], facts["network"] = Link(**facts["inside"]), Link(**facts["network"])
-        for name in ("memory", "stencils", "summed", "folded", "functions"):
+        for name in ("memory", "stencils", "summed", "folded", "rows", "extremes", "functions"):
             facts[name] = tuple([(key, float(rate)) for key, rate in facts[name]])
         return Machine(**facts)
     except (OSError, ValueError, KeyError, TypeError) as problem:
@@ -141,6 +147,8 @@ _CORE = Machine(
     stencils=((1 << 18, 50e9), (1 << 21, 30e9), (1 << 24, 16e9), (1 << 26, 12e9)),
     summed=((1 << 18, 30e9), (1 << 21, 20e9), (1 << 24, 12e9), (1 << 26, 9e9)),
     folded=((1 << 18, 60e9), (1 << 21, 40e9), (1 << 24, 25e9), (1 << 26, 16e9)),
+    rows=((1 << 18, 20e9), (1 << 21, 15e9), (1 << 24, 12e9), (1 << 26, 10e9)),
+    extremes=((1 << 18, 30e9), (1 << 21, 25e9), (1 << 24, 17e9), (1 << 26, 12e9)),
     node_memory=40e9,
     private=1 << 20,
     sharing=8,
@@ -175,7 +183,9 @@ MACHINES = {
             memory=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)),
             stencils=((1 << 16, 10e9), (1 << 19, 7e9), (1 << 21, 3.5e9), (1 << 23, 2.5e9)),
             summed=((1 << 16, 5e9), (1 << 19, 4e9), (1 << 21, 2.5e9), (1 << 23, 2e9)),
-            folded=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)), operations=6e9, chained=0.15e12,
+            folded=((1 << 16, 15e9), (1 << 19, 10e9), (1 << 21, 5e9), (1 << 23, 3.5e9)),
+            rows=((1 << 16, 5e9), (1 << 19, 4e9), (1 << 21, 3e9), (1 << 23, 2.5e9)),
+            extremes=((1 << 16, 7e9), (1 << 19, 5e9), (1 << 21, 3.5e9), (1 << 23, 2.5e9)), operations=6e9, chained=0.15e12,
             functions=(("divide", 0.3e9), ("exp", 0.1e9), ("power", 0.02e9)), products=8e9, transforms=1e9, private=1 << 19, sharing=4,
             comparisons=0.4e9, alone=60e-6, together=210e-6, operation=1.5e-6, operation_together=6e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
         ),

@@ -94,7 +94,8 @@ class Clock:
         if work.kind == "kernel":
             self._spend("python", machine.kernel)
         part = "memory" if moved >= computed else "arithmetic"
-        seconds = (moved**OVERLAP + computed**OVERLAP) ** (1 / OVERLAP) * self.turns
+        overlap = 1 if work.long else OVERLAP
+        seconds = (moved**overlap + computed**overlap) ** (1 / overlap) * self.turns
         self._spend(part, seconds)
         self.lines[work.site] += seconds
 

@@ -55,8 +55,10 @@ class Work(NamedTuple):
     again: Touched = ()
     """What a stencil reads again of rows that have left the first cache."""
     form: str = "plain"
-    """``stencil`` where several rows of an array are read at a time, ``summed`` where such a loop also adds up, ``folded`` where
-    a loop stores nothing but sums; else ``plain``."""
+    """``stencil`` where several rows of an array are read at a time, ``summed`` where such a loop also adds up, ``folded``, ``rows`` or
+    ``extremes`` where a loop stores nothing but sums, sums of rows, or least and largest elements; else ``plain``."""
+    long: bool = False
+    """Whether a turn of the loop has more operations than a processor works ahead: then it waits for memory besides."""
 
     @property
     def nbytes(self) -> int:
