@@ -157,12 +157,15 @@ def test_every_rank_hears_what_numpy_warns_of(way, size):
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(2, 5)
 @pytest.mark.parametrize("maps", ["bn", "nb", "cn"])
-def test_what_all_ranks_know_to_be_wanted_is_sent_unasked(maps, size):
-    """Owners send rows at indices that every rank has, and write such rows by themselves."""
+@pytest.mark.parametrize("chosen", ["indices", "mask"])
+def test_what_all_ranks_know_to_be_wanted_is_sent_unasked(maps, chosen, size):
+    """Owners send rows at indices, or under a mask, that every rank has, and write such rows by themselves."""
     whole = np.arange(240.0).reshape(60, 4)
     axis = maps.index("b" if "b" in maps else "c")
     a = atoll.asarray(whole.copy()).redistribute(atoll.Layout(whole.shape, maps, size=size))
     indices = np.array([3, 59, 0, 0, -1, 31, 2, 3, -60, 17] * 3) % whole.shape[axis]
+    if chosen == "mask":
+        indices = np.isin(np.arange(whole.shape[axis]), indices)
     key = (slice(None),) * axis + (indices,)
     new = np.arange(whole[key].size).reshape(whole[key].shape) * 0.5
     traffic = atoll.world.communicator.traffic
@@ -186,3 +189,30 @@ def test_what_all_ranks_know_to_be_wanted_is_sent_unasked(maps, size):
         few = a[key]
         assert few.layout.is_replicated
         same(few, whole[key])
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(5)
+def test_few_rows_under_a_mask_on_ranks_are_sent_unasked(size):
+    """All ranks learn which rows are meant, and owners send them without being asked."""
+    whole = np.arange(240.0).reshape(60, 4)
+    true = np.arange(60) % 7 == 3
+    a, mask = put(whole.copy(), "bn", size), put(true, "b", size)
+    traffic = atoll.world.communicator.traffic
+    with atoll.config(everywhere=40_000):
+        for _ in range(2):
+            atoll.sync()
+            before = atoll.stats().messages, traffic.collectives
+            picked = a[mask]
+            picked._evaluate()
+            after = atoll.stats().messages, traffic.collectives
+            same(picked, whole[true])
+            assert picked.layout.is_replicated
+        assert after[0] - before[0] <= size - 1
+        assert after[1] - before[1] <= 2  # how many each rank has, and which
+        a[mask] = picked + 1
+        whole[true] += 1
+        same(a, whole)
+        none = put(np.zeros(60, bool), "b", size)
+        same(a[none], whole[np.zeros(60, bool)])
+        same(a[~none], whole)

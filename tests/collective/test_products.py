@@ -150,6 +150,29 @@ def test_a_small_product_is_one_message_to_all(maps, dtype, size):
 
 
 @pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(5)
+@pytest.mark.parametrize("maps", ["bn", "nb"])
+def test_a_small_operand_that_does_not_fit_comes_to_all_first(maps, size):
+    """Then the product is a small one of an operand on ranks and one that is everywhere."""
+    a, w, v = normal((41, 23)), normal((23,)), normal((41,))
+    with atoll.config(small=100, everywhere=4_000):
+        for _ in range(2):
+            ours, right, left = put(a, maps, size), put(w, "b", size), put(v, "b", size)
+            atoll.sync()
+            traffic = atoll.world.communicator.traffic
+            before = traffic.copy()
+            pairs = [(ours @ right, a @ w), (left @ ours, v @ a), (ours.T @ left, a.T @ v)]
+            for product, _ in pairs:
+                product._evaluate()
+            spent = traffic - before
+            for product, expected in pairs:
+                assert product.layout.is_replicated
+                same(product, expected)
+        assert spent.messages_sent == 0, spent
+        assert spent.collectives <= 2 * len(pairs), spent
+
+
+@pytest.mark.ranks(2, 3)
 def test_small_products_where_ranks_have_nothing(size):
     """Fewer rows than ranks, and none at all along the axis that goes."""
     with atoll.config(small=100, everywhere=0):

@@ -358,9 +358,13 @@ def everywhere(section: Section) -> Section:
     return Section(line.reshape(layout.shape), target, section.communicator)
 
 
-def positions_under(mask: Section) -> Section:
-    """The flat indices at which a mask is true, ascending, in even blocks. Collective."""
+def positions_under(mask: Section, small: int = 0) -> Section:
+    """The flat indices at which a mask is true, ascending: in even blocks, or on every rank if they are less than
+    ``small``, or if every rank has the mask. Collective, unless every rank has it.
+    """
+    if mask.layout.is_replicated:
+        return replicated(np.flatnonzero(mask.block), mask.communicator)
     mask = _in_line(mask)
     positions = np.flatnonzero(mask.block)
     positions += line_start(mask.layout, mask.rank)
-    return _dealt(positions, mask)
+    return _dealt(positions, mask, small)

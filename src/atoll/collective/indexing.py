@@ -140,7 +140,7 @@ def _told(
     source: Section, indices: Sequence[Section], axes: Axes, rows: _Rows
 ) -> tuple[Array, ...] | None:
     """All index arrays in a line, where every rank has them, and each row is on one rank; else ``None``."""
-    turned = source.layout.transposed(rows.order)
+    turned = source.transposed(rows.order).layout
     count = len(turned.axes) if axes is None else len(axes)
     replicated = all(index.layout.is_replicated for index in indices)
     if (

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..context.caches import remembered
 from ..exchange.messages import Piece, exchange
 from ..exchange.schedule import Copy, Exchange
 from ..graph.node import Value
@@ -68,20 +69,31 @@ def redistributed(section: Section, layout: Layout) -> Section:
 def _move(section: Section, layout: Layout, into: Array) -> None:
     """Fill this rank's block of the same array in another layout."""
     source, dtype = section.layout.unpadded(), section.dtype
-    plan = transfer(source, layout, section.rank)
     if pays(source, layout, dtype.itemsize, section.communicator.nodes):
-        _move_by_nodes(section, plan, into)
+        _move_by_nodes(section, transfer(source, layout, section.rank), into)
         return
+    # positions in blocks are slices; others are lists, too long to be kept
+    known = _pieces if source.is_block and layout.is_block else _pieces_of
+    receives, sends, copies = known(source, layout, section.rank, dtype)
     exchange = Exchange(
-        section.communicator,
-        (),
+        section.communicator, (), receives, sends, copies, lasting=False, what="a redistribution"
+    )
+    exchange.run([Value(section.block), Value(into)])
+
+
+def _pieces_of(
+    source: Layout, layout: Layout, rank: int, dtype: np.dtype[Any]
+) -> tuple[list[Piece], list[Piece], list[Copy]]:
+    """What a rank receives, sends and copies on the way from one layout to another."""
+    plan = transfer(source, layout, rank)
+    return (
         [Piece(1, r.shape, dtype, r.target_key, peer=r.peer) for r in plan.receives],
         [Piece(0, r.shape, dtype, r.source_key, peer=r.peer) for r in plan.sends],
         [Copy(0, r.source_key, 1, r.target_key) for r in plan.local],
-        lasting=False,
-        what="a redistribution",
     )
-    exchange.run([Value(section.block), Value(into)])
+
+
+_pieces = remembered(_pieces_of)
 
 
 def _move_by_nodes(section: Section, plan: Transfer, into: Array) -> None:

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from ..config import config
 from ..context.caches import remembered
 from ..exchange.messages import exchange
 from ..exchange.trees import added
@@ -244,28 +245,35 @@ def multiplied(a: Section, b: Section, dtype: np.dtype[Any], plan: ProductPlan) 
 
 
 def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
-    """All of ``a @ b`` for matrices or vectors, whose product has few elements, by one message to all; else ``None``.
+    """All of ``a @ b`` for matrices or vectors, whose product has few elements, by a message to all or two; else ``None``.
 
     That is so where ranks have rows of the product, or columns, or sums that make it up, without anything having
-    moved: one operand lies everywhere and the other in blocks along one axis, or both do along the axis that goes. Collective.
+    moved: one operand lies everywhere and the other in blocks along one axis, or both do along the axis that goes. Of two
+    that do not fit, a small one comes to all first. Collective.
     """
     if a.layout.ndim > 2 or b.layout.ndim > 2:
         return None
     mine, other, gone = _divided(a.layout), _divided(b.layout), a.layout.ndim - 1
     if mine is None or other is None:
         return None
+    if _NONE not in (mine, other) and not (
+        (mine, other) == (gone, 0) and a.layout.axes[gone] == b.layout.axes[0]
+    ):
+        if min(a.layout.size, b.layout.size) >= config.results:
+            return None
+        if a.layout.size < b.layout.size:
+            a, mine = everywhere(a), _NONE
+        else:
+            b, other = everywhere(b), _NONE
     left, right = a.block, b.block
     partial = mine == gone or other == 0
     if other == _NONE:
         if partial:
             low, high = _interval(a.layout, gone, a.rank)
             right = right[low:high]
-    elif mine == _NONE:
-        if partial:
-            low, high = _interval(b.layout, 0, b.rank)
-            left = left[..., low:high]
-    elif (mine, other) != (gone, 0) or a.layout.axes[gone] != b.layout.axes[0]:
-        return None
+    elif mine == _NONE and partial:
+        low, high = _interval(b.layout, 0, b.rank)
+        left = left[..., low:high]
     part = np.asarray(np.matmul(left.astype(dtype, copy=False), right.astype(dtype, copy=False)))
     if partial:
         return added(a.communicator, part, "partial products")

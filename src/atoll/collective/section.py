@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import backend
 from ..comm.communicator import Communicator
+from ..context.caches import remembered
 from ..graph.geometry import Geometry, choice_of, dense
 from ..layout import Layout, Region
 
@@ -47,13 +48,13 @@ class Section:
 
     def transposed(self, axes: tuple[int, ...]) -> Section:
         """The axes in another order; nothing moves."""
-        return Section(self.block.transpose(axes), self.layout.transposed(axes), self.communicator)
+        return Section(self.block.transpose(axes), _turned(self.layout, axes), self.communicator)
 
     def expanded(self, places: tuple[int, ...]) -> Section:
         """New axes of length one; nothing moves."""
         if not places:
             return self
-        layout = self.layout.expanded(places)
+        layout = _widened(self.layout, places)
         shape = layout.local_shape(self.rank)
         return Section(self.block.reshape(shape), layout, self.communicator)
 
@@ -61,8 +62,7 @@ class Section:
         """Without some axes of length one; a rank that has none of such an axis has nothing."""
         if not places:
             return self
-        key = tuple([0 if k in places else slice(None) for k in range(len(self.shape))])
-        layout = self.layout.sliced(key)
+        layout = _without(self.layout, places)
         shape = layout.local_shape(self.rank)
         return Section(self.block.reshape(shape), layout, self.communicator)
 
@@ -85,6 +85,21 @@ class Section:
         if taken != sorted(taken):
             part = part.transposed(tuple(sorted(range(view.ndim), key=taken.__getitem__)))
         return part
+
+
+@remembered
+def _turned(layout: Layout, axes: tuple[int, ...]) -> Layout:
+    return layout.transposed(axes)
+
+
+@remembered
+def _widened(layout: Layout, places: tuple[int, ...]) -> Layout:
+    return layout.expanded(places)
+
+
+@remembered
+def _without(layout: Layout, places: tuple[int, ...]) -> Layout:
+    return layout.sliced(tuple([0 if k in places else slice(None) for k in range(layout.ndim)]))
 
 
 def replicated(array: Array, communicator: Communicator) -> Section:

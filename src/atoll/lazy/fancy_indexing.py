@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..collective import compressed, positions_under
 from ..collective.indexing import check_range
 from ..collective.steps import is_readable
@@ -104,6 +105,7 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
     basic: list[Any] = []
     arrays: list[Any] = []
     axes: list[int] = []
+    given: list[tuple[Any, int]] = []  # index arrays of the program's own, with their axes
     groups: list[int] = []  # places of advanced items among all, to see whether they are apart
     axis = 0
     for number, item in enumerate(items):
@@ -121,6 +123,7 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
             count = item.ndim
         else:
             arrays.append(item)
+            given.append((item, axis))
         axes += range(axis, axis + count)
         basic += [slice(None)] * count
         axis += count
@@ -133,7 +136,9 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
         whole = all(type(item) is slice and item == slice(None) for item in basic)
         shown = handle._geometry if whole else handle._geometry.index(tuple(basic))
         view = of_view(handle._cell, shown)
-    check_indices(arrays, axes, [view.shape[k] for k in axes], world)
+    check_indices(
+        [item for item, _ in given], [k for _, k in given], [view.shape[k] for _, k in given], world
+    )
     try:
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
     except ValueError:
@@ -142,8 +147,11 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
 
 
 def under(mask: Any, world: World) -> list[Any]:
-    """The positions where a mask is true: an index array for each axis, in even blocks. Collective."""
-    where = positions_under(section_of(mask, world))
+    """The positions where a mask is true: an index array for each axis, on every rank if they are few or every rank has the
+    mask, so that owners send unasked, else in even blocks. Collective, unless every rank has the mask.
+    """
+    few = world.size <= policy.limits.few_ranks
+    where = positions_under(section_of(mask, world), config.results if few else 0)
     split = np.unravel_index(where.block, mask.shape)
     return [of_section(where.with_block(part.astype(np.int64)), world) for part in split]
 
