@@ -339,7 +339,7 @@ def long_axes() -> dict[str, float]:
 
 
 def factors() -> dict[str, float]:
-    """QR of a matrix on ranks, by the columns of a panel."""
+    """QR of a matrix on ranks, by the columns of a panel, and by what a column counts for: with much, LAPACK does it on every rank."""
     if np.world.size == 1:
         return {}
 
@@ -348,7 +348,10 @@ def factors() -> dict[str, float]:
         a = arrays(400, 400)[0].redistribute(layout)
         return lambda: float(np.linalg.qr(a)[1].sum())
 
-    return tried("panel", (8, 32, 64, 128), prepare)
+    together = policy.limited(factored_column=0)
+    with together:
+        by_panels = tried("panel", (8, 32, 64, 128), prepare)
+    return by_panels | tried("factored_column", (0, 70_000), prepare)
 
 
 def ranks() -> dict[str, float]:

@@ -144,6 +144,13 @@ class Limits:
     evaluated: int = 200_000
     """An evaluation in Python, whose plan is bound to other slices: what a loop can gain at most by calls of NumPy (``plan``)."""
 
+    factored_column: int = 70_000
+    """A column of a matrix that ranks factor together, beside its arithmetic (``factors``)."""
+    factor_operations: int = 30
+    """The operations of LAPACK that one rank does in a nanosecond (``factors``)."""
+    travelled_bytes: int = 2
+    """The bytes of a whole array that then come to a rank (``message``)."""
+
     # operations: what compiling costs, and what computing again would
     kernel_operations: int = 2000
     """A kernel has up to so many operations: compiling takes as many times longer (``kernel``)."""
@@ -287,6 +294,16 @@ def numpy_time(nbytes: int) -> float:
     """The nanoseconds that a call of NumPy takes which goes through so many bytes."""
     rate = limits.cached_bytes if nbytes <= limits.cached else limits.memory_bytes
     return limits.numpy_call + nbytes / rate
+
+
+def factored_alone(columns: int, operations: float, nbytes: int, size: int) -> bool:
+    """Whether each of ``size`` ranks is expected to factor a whole matrix by LAPACK sooner than they do together.
+
+    LAPACK takes so many ``operations``, and matrices of so many bytes come to each rank.
+    """
+    arithmetic = operations / limits.factor_operations
+    alone = arithmetic + nbytes / limits.travelled_bytes
+    return alone < columns * limits.factored_column + arithmetic / size
 
 
 def brought_next(before: int, asked: int, goes_on: bool) -> int:

@@ -9,7 +9,13 @@ import atoll
 from atoll import policy
 from atoll.collective.cholesky import cholesky
 from atoll.collective.lu import Factors, factored_panel
-from atoll.collective.process_grid import GridMatrix, block_cyclic, panel_width, process_grid
+from atoll.collective.process_grid import (
+    GridMatrix,
+    block_cyclic,
+    is_better_whole,
+    panel_width,
+    process_grid,
+)
 from atoll.collective.reflections import factors_of
 from atoll.collective.section import Section
 from atoll.comm.counting import CountingCommunicator, Sent
@@ -138,3 +144,40 @@ def test_compositions_of_solutions(size):
     close(atoll.linalg.tensorsolve(ours, right), np.linalg.tensorsolve(cube, right))
     with pytest.raises(np.linalg.LinAlgError):
         atoll.linalg.tensorinv(ours, 1)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4)
+@pytest.mark.parametrize("maps", ["bn", "nb", "bb", "cn"])
+def test_small_matrices_are_factored_as_a_whole_with_the_digits_of_numpy(size, maps):
+    with policy.limited(factored_column=policy.Limits().factored_column):
+        for kind in "dfD":
+            whole = normal((23, 23)).astype(kind)
+            square = whole @ whole.conj().T + 23 * np.eye(23, dtype=kind)
+            a, right = put(whole, maps, size), normal((23, 3)).astype(kind)
+            cases = [
+                (atoll.linalg.solve(a, right), np.linalg.solve(whole, right)),
+                (atoll.linalg.inv(a), np.linalg.inv(whole)),
+                (atoll.linalg.det(a), np.linalg.det(whole)),
+                (atoll.linalg.slogdet(a)[1], np.linalg.slogdet(whole)[1]),
+                (atoll.linalg.cholesky(put(square, maps, size)), np.linalg.cholesky(square)),
+            ]
+            for mode in ("reduced", "complete", "raw"):
+                cases += zip(atoll.linalg.qr(a, mode), np.linalg.qr(whole, mode), strict=True)
+            cases.append((atoll.linalg.qr(a[:, 2:], "r"), np.linalg.qr(whole[:, 2:], "r")))
+            for ours, theirs in cases:
+                assert np.asarray(ours).dtype == theirs.dtype
+                np.testing.assert_array_equal(np.asarray(ours), theirs)
+        with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+            atoll.linalg.inv(put(np.zeros((23, 23)), maps, size))
+
+
+def test_what_is_factored_as_a_whole_follows_from_what_both_ways_cost():
+    with policy.limited(factored_column=policy.Limits().factored_column):
+        kind = np.dtype("d")
+        assert is_better_whole((1000, 1000), 2 / 3, kind, 2)
+        assert is_better_whole((1000, 1000), 2 / 3, kind, 10**4)
+        assert not is_better_whole((2000, 2000), 8 / 3, kind, 100)  # arithmetic
+        assert not is_better_whole((4000, 4000), 1 / 3, kind, 2)  # memory
+        with atoll.config(gather_bytes=10**6):
+            assert not is_better_whole((1000, 1000), 2 / 3, kind, 2)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator, Request
+from ..config import config
 from ..context import statistics
 from ..context.caches import remembered
 from ..exchange.messages import exchange, post
@@ -265,6 +266,20 @@ class GridMatrix:
     def everyone(self) -> Line:
         """All ranks, those outside of the grid included."""
         return Line(self.communicator, range(self.communicator.size))
+
+
+def is_better_whole(shape: tuple[int, int], times: float, dtype: np.dtype[Any], size: int) -> bool:
+    """Whether every rank should have a matrix as a whole and factor it by LAPACK, as that is expected to take less time.
+
+    LAPACK takes so many ``times`` the product of its longer extent and the square of the other one.
+    """
+    rows, columns = shape
+    elements, shorter = rows * columns, min(shape)
+    nbytes = elements * dtype.itemsize
+    if elements > policy.limits.everything or nbytes > config.gather_bytes:
+        return False
+    operations = times * elements * shorter * (4 if dtype.kind == "c" else 1)
+    return policy.factored_alone(shorter, operations, nbytes, size)
 
 
 def panel_width(shape: tuple[int, int], grid: tuple[int, int]) -> int:

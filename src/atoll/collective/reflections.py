@@ -12,7 +12,8 @@ each sign is known when its column's turn comes; Y are the vectors below a unit 
 the rows of the grid, and products with Y are summed down its columns: so the columns to the right are updated, and later Q
 is made of the identity, from the last panel to the first.
 
-A tall matrix is on a grid of one column: each rank has whole rows, and what it has of R fits into its share.
+A tall matrix is on a grid of one column: each rank has whole rows, and what it has of R fits into its share. A matrix that is
+not tall, and small, is brought to all ranks, which factor it by LAPACK.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 
 from .. import policy
 from ..layout import BlockAxis, Layout
+from .elements import everywhere
 from .moving import even_line, redistributed
 from .operation import Form, collective, result_layout
 from .process_grid import (
@@ -31,6 +33,7 @@ from .process_grid import (
     Heights,
     Line,
     block_cyclic,
+    is_better_whole,
     panel_width,
     process_grid,
     take_off,
@@ -87,8 +90,17 @@ def _line_form(matrix: Form, mode: str, kind: np.dtype[Any]) -> Form:
 def qr(matrix: Section, mode: str, kind: np.dtype[Any], *, target: Layout) -> Section:
     """What each rank has of Q and R (or of one of them, or of the vectors and ``tau``), one after the other, then zeros."""
     layouts = _factors(matrix.shape, mode, target.processes)
-    with np.errstate(all="ignore"):
-        results = factors_of(on_grid(matrix), mode)
+    size, times = target.processes, 4 / 3 if mode == "r" else 8 / 3
+    is_whole = not is_tall(matrix.shape, size) and is_better_whole(
+        matrix.shape, times, matrix.dtype, size
+    )
+    if is_whole:
+        parts = np.linalg.qr(everywhere(matrix).block, mode)
+        wholes = [parts] if mode == "r" else list(parts)
+        results = [replicated(np.asarray(part), matrix.communicator) for part in wholes]
+    else:
+        with np.errstate(all="ignore"):
+            results = factors_of(on_grid(matrix), mode)
     blocks = [
         redistributed(part, layout).block for part, layout in zip(results, layouts, strict=True)
     ]

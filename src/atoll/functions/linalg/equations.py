@@ -1,4 +1,4 @@
-"""Systems of equations, inverses and determinants by collective factors."""
+"""Systems of equations, inverses and determinants by collective factors, where the matrix is too large for LAPACK on every rank."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import numpy as np
 from ...collective import even_rows, redistributed
 from ...collective.cholesky import cholesky as factor_cholesky
 from ...collective.lu import Factors
-from ...collective.process_grid import GridMatrix, panel_width, process_grid
+from ...collective.process_grid import (
+    GridMatrix,
+    is_better_whole,
+    panel_width,
+    process_grid,
+)
 from ...comm.world import World
 from ...lazy import shaping
 from ...lazy.creation import asarray
@@ -38,9 +43,18 @@ def solve(a: Any, b: Any) -> Any:
     kind = np.result_type(matrix.dtype, right.dtype)
     if kind.char not in "fdFD" or "e" in (matrix.dtype.char, right.dtype.char):
         return NotImplemented
+    if _is_whole(matrix, 2 / 3 + 2 * right.size / matrix.size, world):
+        return NotImplemented
     wide = right if right.ndim == 2 else shaping.reshape(right, (-1, 1))
     solution = _solution(matrix.astype(kind), wide.astype(kind), world)
     return solution if right.ndim == 2 else shaping.reshape(solution, (-1,))
+
+
+def _is_whole(a: Any, times: float, world: World) -> bool:
+    """Whether NumPy should factor a square matrix on every rank, by so many ``times`` the cube of its length; see
+    :func:`is_better_whole`."""
+    shape = a.shape[0], a.shape[1]
+    return is_better_whole(shape, times, floats(a[:0]).dtype, world.size)
 
 
 def _solution(matrix: Any, right: Any, world: World) -> Any:
@@ -53,7 +67,7 @@ def _solution(matrix: Any, right: Any, world: World) -> Any:
 
 @of_matrices
 def inv(a: Any, world: World) -> Any:
-    if a.shape[0] != a.shape[1]:
+    if a.shape[0] != a.shape[1] or _is_whole(a, 2, world):
         return NotImplemented
     a = floats(a)
     return _solution(a, call("eye", a.shape[0], dtype=a.dtype), world)
@@ -87,7 +101,7 @@ def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:
 
 @of_matrices
 def det(a: Any, world: World) -> Any:
-    if a.shape[0] != a.shape[1]:
+    if a.shape[0] != a.shape[1] or _is_whole(a, 2 / 3, world):
         return NotImplemented
     values, sign, singular = _pivots(a, world)
     return values.dtype.type(0) if singular else sign * np.multiply.reduce(values)
@@ -95,7 +109,7 @@ def det(a: Any, world: World) -> Any:
 
 @of_matrices
 def slogdet(a: Any, world: World) -> Any:
-    if a.shape[0] != a.shape[1]:
+    if a.shape[0] != a.shape[1] or _is_whole(a, 2 / 3, world):
         return NotImplemented
     values, sign, singular = _pivots(a, world)
     kind = type(np.linalg.slogdet(np.eye(1)))
@@ -107,7 +121,7 @@ def slogdet(a: Any, world: World) -> Any:
 
 @of_matrices
 def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
-    if a.shape[0] != a.shape[1]:
+    if a.shape[0] != a.shape[1] or _is_whole(a, 1 / 3, world):
         return NotImplemented
     a = floats(a)
     grid = process_grid(world.size)
