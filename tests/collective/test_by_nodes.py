@@ -1,5 +1,7 @@
 """Pieces from all ranks to all ranks, by few messages between nodes."""
 
+import tracemalloc
+
 import numpy
 import pytest
 
@@ -7,6 +9,7 @@ import atoll as np
 from atoll import policy
 from atoll.collective import by_nodes
 from atoll.collective.messages import uneven
+from atoll.comm.counting import CountingCommunicator
 from atoll.comm.nodes import Charges, consecutive, numbered
 from atoll.comm.simulated import Simulation
 from atoll.errors import DivergenceError
@@ -184,3 +187,21 @@ def test_real_ranks_sort_on_pretended_nodes(rank, size):
         numpy.testing.assert_array_equal(np.sort(a), numpy.sort(values))
         numpy.testing.assert_array_equal(a[np.argsort(a)[::7]], numpy.sort(values)[::7])
         np.sync()
+
+
+def test_no_table_is_as_long_as_the_number_of_ranks():
+    def peak(size):
+        communicator = CountingCommunicator(size // 3, size, 50)
+        communicator.nodes = consecutive(size, 50)
+        pieces = {size // 3 + k: numpy.ones(24, numpy.uint8) for k in (0, 1, 60, size // 2)}
+        tracemalloc.start()
+        try:
+            by_nodes.routed(communicator, pieces, "pieces")
+            return tracemalloc.get_traced_memory()[1], len(communicator.events)
+        finally:
+            tracemalloc.stop()
+
+    peak(10**3)
+    (few, messages), (many, more) = peak(10**3), peak(10**6)
+    assert many <= few + 65536
+    assert more <= messages + 6 * 20

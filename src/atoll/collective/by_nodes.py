@@ -1,17 +1,17 @@
-"""Pieces from all ranks to all ranks by two messages for each pair of nodes: how long the pieces are, and the pieces.
+"""Pieces from all ranks to all ranks by two messages for each pair of nodes: how long the second one is, and the pieces.
 
 The ranks of a node share the other nodes out among them (:class:`.comm.nodes.Charges`). A piece for a rank of another
 node goes to the rank of this node that has that node in its charge, with all others for it to that rank's partner, and
 from there to its receiver. So a node with ``r`` ranks exchanges with another one two messages each way, not ``r * r``.
-Long pieces are worth a message of their own and go straight to their receivers.
+A message begins with a row for each piece: its sender, its receiver and its length. Long pieces are worth a message of their own:
+their rows go by nodes, and they straight to their receivers. Nothing is as long as the number of ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..comm.communicator import Communicator
 from ..comm.in_step import carried, check_mark, mark_of, step
 from ..comm.nodes import Charges, Nodes
 from ..exchange.messages import exchange
+from ..exchange.partners import arriving
 from ..layout import Layout
 
 Array = np.ndarray[Any, Any]
@@ -42,186 +43,134 @@ def pays(source: Layout, target: Layout, itemsize: int, nodes: Nodes) -> bool:
     return length <= policy.limits.packed and messages * nodes.size > 2 * nodes.count**2
 
 
+class _Letter(NamedTuple):
+    """A piece on its way."""
+
+    sender: int
+    receiver: int
+    nbytes: int
+    piece: Array
+    """Empty where it goes straight to its receiver."""
+
+
 def routed(communicator: Communicator, pieces: Mapping[int, Array], what: str) -> dict[int, Array]:
     """Send bytes to some ranks, which do not know how many; what arrived, by sender. Collective."""
-    route = _Route(communicator, what)
-    counts = np.zeros(communicator.size, np.int64)
+    step(communicator, "all to all by nodes", what)
+    rank, nodes = communicator.rank, communicator.nodes
+    charges = Charges(nodes, rank)
+    mates = charges.mates
+    leaving: dict[int, list[_Letter]] = {}
     for peer, piece in pieces.items():
-        counts[peer] = piece.size
-    arriving = route.lengths(counts)
+        if piece.size:
+            carrier = peer if peer in mates else charges.carrier(nodes.of(peer))
+            part = piece if _is_short(piece.size) else _NOTHING
+            leaving.setdefault(carrier, []).append(_Letter(rank, peer, piece.size, part))
+    going: dict[int, list[_Letter]] = {}
+    ours = []
+    for letter in _exchanged(communicator, leaving, mates, what):
+        if letter.receiver == rank:
+            ours.append(letter)
+        else:
+            partner = charges.partner(nodes.of(letter.receiver))
+            going.setdefault(partner, []).append(letter)
+    partners = map(charges.partner, charges.of(charges.me)) if _are_few(nodes) else None
+    coming: dict[int, list[_Letter]] = {}
+    for letter in _exchanged(communicator, going, partners, what):
+        coming.setdefault(letter.receiver, []).append(letter)
+    ours += _exchanged(communicator, coming, mates, what)
+    arrived = {letter.sender: letter.piece for letter in ours if _is_short(letter.nbytes)}
+    incoming = {
+        letter.sender: np.empty(letter.nbytes, np.uint8)
+        for letter in ours
+        if letter.sender != rank and not _is_short(letter.nbytes)
+    }
     outgoing = {
         peer: piece
         for peer, piece in pieces.items()
-        if piece.size and route.is_direct(peer, piece.size)
+        if peer != rank and piece.size and not _is_short(piece.size)
     }
-    incoming = {
-        peer: np.empty(int(arriving[peer]), np.uint8)
-        for peer in np.flatnonzero(arriving).tolist()
-        if route.is_direct(peer, arriving[peer])
-    }
-    route.carry(outgoing, incoming)
-    incoming |= route.elements(pieces, counts, arriving)
-    return incoming
+    _carry(communicator, outgoing, incoming, what)
+    own = {rank: pieces[rank]} if rank in pieces and pieces[rank].size else {}
+    return arrived | incoming | own
 
 
-class _Route:
-    """One exchange of this rank."""
+def _are_few(nodes: Nodes) -> bool:
+    """Whether a rank tells its partners on all nodes how much comes, as those are no more than the rounds in which all ranks do.
 
-    __slots__ = ("charges", "coming", "communicator", "going", "segments", "targets", "what")
+    A node has ``size / count`` ranks on average, which share the other nodes.
+    """
+    return nodes.count**2 <= nodes.size * nodes.size.bit_length()
 
-    def __init__(self, communicator: Communicator, what: str) -> None:
-        self.communicator = communicator
-        self.what = what
-        self.charges = charges = Charges(communicator.nodes, communicator.rank)
-        self.targets = [charges.targets(mate) for mate in range(len(charges.mates))]
-        """By rank of this node, the ranks of the nodes in its charge."""
-        ends = np.cumsum([0, *[len(communicator.nodes.ranks(node)) for node in self._mine]])
-        self.segments = list(zip(self._mine, pairwise(ends.tolist())))
-        """The nodes in this rank's charge, and where their ranks are in its targets."""
 
-    @property
-    def _mine(self) -> list[int]:
-        return self.charges.of(self.charges.me)
+def _exchanged(
+    communicator: Communicator,
+    leaving: dict[int, list[_Letter]],
+    peers: Iterable[int] | None,
+    what: str,
+) -> list[_Letter]:
+    """Exchange letters with some of these ranks, or, if ``None``, of all; those of this rank for itself stay."""
+    rank = communicator.rank
+    kept = leaving.pop(rank, [])
+    outgoing = {peer: _packed(letters) for peer, letters in leaving.items()}
+    lengths = {peer: message.size for peer, message in outgoing.items()}
+    if peers is None:
+        lengths = arriving(communicator, lengths, what)
+    else:
+        mark = mark_of(communicator)
+        told = {peer: np.append(mark, lengths.get(peer, 0)) for peer in peers if peer != rank}
+        heads = {peer: np.empty_like(head) for peer, head in told.items()}
+        _carry(communicator, told, heads, what)
+        for peer, head in heads.items():
+            check_mark(communicator, head[:1], peer)
+        lengths = {peer: int(head[1]) for peer, head in heads.items() if head[1]}
+    incoming = {peer: np.empty(nbytes, np.uint8) for peer, nbytes in lengths.items()}
+    _carry(communicator, outgoing, incoming, what)
+    return [*kept, *[letter for peer in incoming for letter in _opened(incoming[peer])]]
 
-    def is_direct(self, peer: int, nbytes: int) -> bool:
-        """Whether a piece for, or from, another rank goes there by itself."""
-        if peer == self.communicator.rank:
-            return False
-        return nbytes > policy.limits.packed or peer in self.charges.mates
 
-    def carry(self, outgoing: Mapping[int, Array], incoming: Mapping[int, Array]) -> None:
-        """Send and receive messages of known lengths, which all belong to this step."""
-        communicator = self.communicator
-        carried(communicator, lambda: exchange(communicator, outgoing, incoming, self.what))
-
-    def _marked(
-        self, outgoing: Mapping[int, Array], lengths: Mapping[int, int]
-    ) -> dict[int, Array]:
-        """Exchange numbers with other ranks, behind the mark of this step."""
-        mark = mark_of(self.communicator)
-        leaving = {peer: np.concatenate([mark, numbers]) for peer, numbers in outgoing.items()}
-        arriving = {peer: np.empty(1 + length, np.int64) for peer, length in lengths.items()}
-        self.carry(leaving, arriving)
-        for peer, numbers in arriving.items():
-            check_mark(self.communicator, numbers[:1], peer)
-        return {peer: numbers[1:] for peer, numbers in arriving.items()}
-
-    def _among_mates(self, numbers: list[Array], lengths: list[int]) -> list[Array]:
-        """Numbers from each rank of this node to each, and how many come from each."""
-        mates, me = self.charges.mates, self.charges.me
-        leaving = dict(zip(mates, numbers, strict=True))
-        own = leaving.pop(mates[me])
-        expected = dict(zip(mates, lengths, strict=True))
-        del expected[mates[me]]
-        arrived = self._marked(leaving, expected)
-        return [own if mate == mates[me] else arrived[mate] for mate in mates]
-
-    def lengths(self, counts: Array) -> Array:
-        """How long the pieces are that come from each rank, when each rank knows what it sends."""
-        step(self.communicator, "all to all by nodes", self.what)
-        mates = self.charges.mates
-        told = self._among_mates(
-            [np.append(counts[part], counts[mate]) for part, mate in zip(self.targets, mates)],
-            [len(self.targets[self.charges.me]) + 1] * len(mates),
-        )
-        arriving = np.zeros_like(counts)
-        arriving[list(mates)] = [numbers[-1] for numbers in told]
-        self.going = np.stack([numbers[:-1] for numbers in told])
-        """For each rank of this node, how much it has for each of the ranks in this one's charge."""
-        partners = {node: self.charges.partner(node) for node, _ in self.segments}
-        arrived = self._marked(
-            {partners[node]: self.going[:, a:b].ravel() for node, (a, b) in self.segments},
-            {partners[node]: (b - a) * len(mates) for node, (a, b) in self.segments},
-        )
-        self.coming = np.zeros((len(self.targets[self.charges.me]), len(mates)), np.int64)
-        """For each of the ranks in this one's charge, how much it has for each rank of this node."""
-        for node, (a, b) in self.segments:
-            self.coming[a:b] = arrived[partners[node]].reshape(b - a, len(mates))
-        for part, numbers in zip(
-            self.targets,
-            self._among_mates(list(self.coming.T), [len(part) for part in self.targets]),
-            strict=True,
-        ):
-            arriving[part] = numbers
-        return arriving
-
-    def elements(
-        self, pieces: Mapping[int, Array], counts: Array, arriving: Array
-    ) -> dict[int, Array]:
-        """The pieces that come by other ranks of this node, and this rank's own."""
-        mates, me = self.charges.mates, self.charges.me
-        own = mates[me]
-        leaving = {
-            mate: _packed([pieces[peer] for peer in part[_short(counts[part])].tolist()])
-            for mate, part in zip(mates, self.targets)
-        }
-        going, coming = _room(self.going), _room(self.coming)
-        from_mates = self._exchanged(leaving, dict(zip(mates, going.sum(axis=1).tolist())))
-        starts = np.cumsum(going, axis=1) - going
-        to_nodes, room = {}, {}
-        for node, (a, b) in self.segments:
-            partner = self.charges.partner(node)
-            stretches = zip(starts[:, a].tolist(), going[:, a:b].sum(axis=1).tolist())
-            to_nodes[partner] = np.concatenate(
-                [from_mates[mate][s : s + n] for mate, (s, n) in zip(mates, stretches)]
-            )
-            room[partner] = int(coming[a:b].sum())
-        from_nodes = self._exchanged(to_nodes, room)
-        for_mates: list[list[Array]] = [[] for _ in mates]
-        for node, (a, b) in self.segments:
-            stretch, start = from_nodes[self.charges.partner(node)], 0
-            for row in coming[a:b].tolist():
-                for parts, nbytes in zip(for_mates, row):
-                    if nbytes:
-                        parts.append(stretch[start : start + nbytes])
-                        start += nbytes
-        lengths = {
-            mate: int(_room(arriving[part]).sum()) for mate, part in zip(mates, self.targets)
-        }
-        last = self._exchanged(
-            {mate: np.concatenate([_NOTHING, *parts]) for mate, parts in zip(mates, for_mates)},
-            lengths,
-        )
-        result = {own: pieces[own]} if own in pieces and counts[own] else {}
-        for mate, part in zip(mates, self.targets):
-            start = 0
-            for peer in part[_short(arriving[part])].tolist():
-                nbytes = int(arriving[peer])
-                result[peer] = last[mate][start : start + nbytes]
-                start += -(-nbytes // _ALIGNED) * _ALIGNED
-        return result
-
-    def _exchanged(self, leaving: dict[int, Array], room: dict[int, int]) -> dict[int, Array]:
-        """Exchange stretches of bytes of known lengths; this rank's own stays, and empty ones are not sent."""
-        rank = self.communicator.rank
-        arriving = {peer: np.empty(nbytes, np.uint8) for peer, nbytes in room.items()}
-        if rank in arriving:
-            arriving[rank] = leaving[rank]
-        self.carry(
-            {peer: part for peer, part in leaving.items() if part.size and peer != rank},
-            {peer: part for peer, part in arriving.items() if part.size and peer != rank},
-        )
-        return arriving
+def _carry(
+    communicator: Communicator,
+    outgoing: Mapping[int, Array],
+    incoming: Mapping[int, Array],
+    what: str,
+) -> None:
+    """Send and receive messages of known lengths, which all belong to this step."""
+    carried(communicator, lambda: exchange(communicator, outgoing, incoming, what))
 
 
 _NOTHING = np.empty(0, np.uint8)
 
 
-def _short(counts: Array) -> Array:
-    """Which pieces of these lengths go by nodes."""
-    short: Array = (counts > 0) & (counts <= policy.limits.packed)
-    return short
+def _is_short(nbytes: int) -> bool:
+    """Whether a piece of this length goes by nodes."""
+    return nbytes <= policy.limits.packed
 
 
-def _room(counts: Array) -> Array:
-    """How much of a message the pieces of these lengths take."""
-    return np.where(_short(counts), -(-counts // _ALIGNED) * _ALIGNED, 0)
+def _room(nbytes: int) -> int:
+    """How much of a message a piece takes, so that the next one lies at a multiple of 16 bytes."""
+    return -(-nbytes // _ALIGNED) * _ALIGNED
 
 
-def _packed(pieces: list[Array]) -> Array:
-    """Pieces one after the other, each at a multiple of 16 bytes."""
-    ends = np.cumsum([0, *[-(-piece.size // _ALIGNED) * _ALIGNED for piece in pieces]]).tolist()
-    packed = np.empty(ends[-1], np.uint8)
-    for start, piece in zip(ends, pieces):
-        packed[start : start + piece.size] = piece
-    return packed
+def _packed(letters: list[_Letter]) -> Array:
+    """How many letters there are, a row for each, and their pieces."""
+    rows = np.array([letter[:3] for letter in letters], np.int64)
+    head = np.append(len(rows), rows).astype(np.int64, copy=False)
+    places = [_room(head.nbytes)]
+    for letter in letters:
+        places.append(places[-1] + _room(letter.piece.size))
+    message = np.empty(places[-1], np.uint8)
+    message[: head.nbytes] = head.view(np.uint8)
+    for place, letter in zip(places, letters):
+        message[place : place + letter.piece.size] = letter.piece
+    return message
+
+
+def _opened(message: Array) -> Iterator[_Letter]:
+    """The letters in a message."""
+    count = int(message[:8].view(np.int64)[0])
+    head = 8 * (1 + 3 * count)
+    place = _room(head)
+    for sender, receiver, nbytes in message[8:head].view(np.int64).reshape(-1, 3).tolist():
+        length = nbytes if _is_short(nbytes) else 0
+        yield _Letter(sender, receiver, nbytes, message[place : place + length])
+        place += _room(length)

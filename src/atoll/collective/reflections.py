@@ -90,12 +90,11 @@ def _line_form(matrix: Form, mode: str, kind: np.dtype[Any]) -> Form:
 def qr(matrix: Section, mode: str, kind: np.dtype[Any], *, target: Layout) -> Section:
     """What each rank has of Q and R (or of one of them, or of the vectors and ``tau``), one after the other, then zeros."""
     layouts = _factors(matrix.shape, mode, target.processes)
-    size, times = target.processes, 4 / 3 if mode == "r" else 8 / 3
-    is_whole = not is_tall(matrix.shape, size) and is_better_whole(
-        matrix.shape, times, matrix.dtype, size
-    )
-    if is_whole:
-        parts = np.linalg.qr(everywhere(matrix).block, mode)
+    rows, columns = matrix.shape
+    shape, size, times = (rows, columns), target.processes, 4 / 3 if mode == "r" else 8 / 3
+    if not is_tall(shape, size) and is_better_whole(shape, times, matrix.dtype, size):
+        factor: Any = np.linalg.qr
+        parts = factor(everywhere(matrix).block, mode)
         wholes = [parts] if mode == "r" else list(parts)
         results = [replicated(np.asarray(part), matrix.communicator) for part in wholes]
     else:

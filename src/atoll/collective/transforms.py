@@ -39,7 +39,7 @@ class TransformStep(NamedTuple):
 def with_whole(layout: Layout, axis: int) -> Layout | None:
     """A layout that has an axis whole, and is divided like another one as far as may be.
 
-    ``None`` where the other axes have too few elements for all ranks.
+    ``None`` where the other axes have too few elements, for all ranks, and to leave some idle: fewer than a quarter of a line.
     """
     if layout.axes[axis].is_undistributed:
         return layout
@@ -56,7 +56,7 @@ def with_whole(layout: Layout, axis: int) -> Layout | None:
         axes[axis] = BlockAxis(shape[axis], (0, shape[axis]))
         return layout.arranged(axes)
     rest = (*shape[:axis], *shape[axis + 1 :])
-    if prod(rest) < size:
+    if prod(rest) < min(size, shape[axis] // 4):
         return None
     grid = list(Layout.default(rest, size).grid)
     grid.insert(axis, 1)

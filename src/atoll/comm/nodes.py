@@ -150,7 +150,6 @@ class Charges:
         ranks = self.nodes.ranks(node)
         return ranks[self._here % len(ranks)]
 
-    def targets(self, mate: int) -> Array:
-        """The ranks of all nodes in the charge of a rank of this node, node by node."""
-        ranks = [np.asarray(self.nodes.ranks(node), np.int64) for node in self.of(mate)]
-        return np.concatenate([np.empty(0, np.int64), *ranks])
+    def carrier(self, node: int) -> int:
+        """The rank of this node that has another one in its charge."""
+        return self.mates[node % len(self.mates)]

@@ -8,6 +8,7 @@ with a *chirp*, whose frequency grows along it (Bluestein's algorithm), by trans
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,11 @@ def _in_length(line: Any, length: int) -> Any:
 
 
 def _rows_for(length: int, size: int) -> int:
-    """Rows of a matrix of so many elements, with as many rows and columns as there are ranks."""
-    for rows in range(int(length**0.5), size - 1, -1):
-        if length % rows == 0 and length // rows >= size:
+    """Rows of a matrix of so many elements, with as many rows and columns as there are ranks, or about as many rows as columns; 0 if
+    there are none."""
+    square = isqrt(length)
+    for rows in range(square, min(size, square // 2 + 1) - 1, -1):
+        if length % rows == 0:
             return rows
     return 0
 
@@ -77,7 +80,7 @@ def _turned(halves: Any, dtype: np.dtype[Any]) -> Any:
 def _by_chirps(line: Any, world: World, sign: int) -> Any:
     """The same for a length that is no product: a convolution, since ``2 j k = j * j + k * k - (j - k)**2``."""
     length = line.size
-    longer = 1 << max(2 * length - 2, world.size**2 - 1).bit_length()
+    longer = 1 << (2 * length - 2).bit_length()
     number = call("arange", length)
     dtype = np.result_type(line.dtype, np.complex64)
     chirp = _turned(number * number % (2 * length) * (sign / length), dtype)
