@@ -73,7 +73,7 @@ INNER = """
     @on_ranks
     def test_dies(rank):
         if rank == 1:
-            os.write(2, b"the last words of a library\n")
+            os.write(2, b"the last words of a library")
             os._exit(3)
 
     @on_ranks
