@@ -81,6 +81,17 @@ def test_recorded_in_a_package() -> None:
         assert site_number(node.site) == site_number(node.site[:2])
 
 
+def test_a_line_of_a_package_has_the_line_of_each_caller() -> None:
+    """Also where the package's line was met from another one, and where packages call each other."""
+    with config(small=10):
+        a = np.ones(1000)
+        for _ in range(3):
+            first, there = library["twice"](a), here()
+            second, below = library["call"](lambda: library["twice"](a)), here()
+            assert [site_text(b._cell.node.site) for b in (first, second)] == [there, below]
+            assert first._cell.node.site[:2] == second._cell.node.site[:2]
+
+
 def test_callbacks_and_threads() -> None:
     assert library["call"](user_line) == here()
     assert library["call"](lambda: library["call"](user_line)) == here()

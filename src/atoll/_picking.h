@@ -16,7 +16,14 @@ static int is_mask(PyObject *value) {
     return type_of(value, &size) == NPY_BOOL;
 }
 
-/* An index for NumPy with at least one index array; a new reference, NULL without an error where it is none. */
+/* Whether an index array picks elements: one of integers without axes is an integer, though NumPy copies what it selects, which Python
+ * records. */
+static int picks(PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)value;
+    return PyArray_NDIM(array) || !PyArray_ISINTEGER(array);
+}
+
+/* An index for NumPy with at least one index array that picks elements; a new reference, NULL without an error where it is none. */
 static PyObject *picking(PyObject *key, int takes_masks) {
     PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
     Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, arrays = 0;
@@ -27,7 +34,7 @@ static PyObject *picking(PyObject *key, int takes_masks) {
             value = Py_NewRef(item);
         } else if (Py_TYPE(item) == array_type && (takes_masks || plain(item) != NULL || !is_mask(item))) {
             value = memory_here(item);
-            arrays += value != NULL;
+            arrays += value != NULL && picks(value);
         }
         if (value == NULL) Py_CLEAR(given);
         else PyTuple_SET_ITEM(given, k, value);

@@ -113,28 +113,55 @@ static struct {
 
 static inline size_t place_of_site(void *code, int instruction) { return ((size_t)code / 16 * 31 + instruction / 2) & (SITES - 1); }
 
-/* The line of the user's program that is at work, as a call site; NULL with an error. */
+/* The frame of the user's program that a frame of an installed package was called from; a new reference, NULL where there is none, or
+ * Python has to say whose a file is. */
+static PyFrameObject *users_frame(PyFrameObject *frame) {
+    for (frame = PyFrame_GetBack(frame); frame != NULL;) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        PyObject *origin = PyDict_GetItem(objects[ORIGINS], code->co_filename);
+        Py_DECREF(code);
+        if (origin == Py_False) return frame;
+        PyFrameObject *back = origin == NULL ? NULL : PyFrame_GetBack(frame);
+        Py_SETREF(frame, back);
+    }
+    return NULL;
+}
+
+/* Whether a call site in a package has this line of the user's program with it. */
+static int is_called_from(PyObject *site, PyObject *code, int instruction) {
+    if (PyTuple_GET_SIZE(site) != 3) return 0;
+    PyObject *line = PyTuple_GET_ITEM(site, 2);
+    return PyTuple_GET_ITEM(line, 0) == code && PyLong_AsLong(PyTuple_GET_ITEM(line, 1)) == instruction;
+}
+
+/* The line outside atoll that is at work, as a call site, with the user's line where that is in a package; NULL with an error. */
 PyObject *site_here(void) {
     PyFrameObject *frame = PyEval_GetFrame();
     if (frame == NULL) Py_RETURN_NONE;
-    static PyCodeObject *latest = NULL;  /* which is no code of ours */
-    PyCodeObject *code = PyFrame_GetCode(frame);
-    PyObject *site = NULL;
-    if (code != latest && PyDict_GetItem(objects[ORIGINS], code->co_filename) == Py_False)
-        Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
-    if (code != latest) {
-        site = PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);
-        Py_DECREF(code);
-        return site;
+    static PyCodeObject *latest = NULL;  /* which is the user's */
+    PyCodeObject *code = PyFrame_GetCode(frame), *user_code = NULL;
+    PyObject *origin = code == latest ? Py_False : PyDict_GetItem(objects[ORIGINS], code->co_filename);
+    if (code != latest && origin == Py_False) Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
+    int instruction = PyFrame_GetLasti(frame), of_user = 0;
+    if (origin != Py_False) {
+        PyFrameObject *user = origin == NULL || origin == Py_True ? NULL : users_frame(frame);
+        if (user == NULL) {
+            Py_DECREF(code);
+            return PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);
+        }
+        user_code = PyFrame_GetCode(user);
+        of_user = PyFrame_GetLasti(user);
+        Py_DECREF(user);
     }
-    int instruction = PyFrame_GetLasti(frame);
     size_t place = place_of_site(code, instruction);
-    site = sites[place].site;
-    if (site != NULL && PyTuple_GET_ITEM(site, 0) == (PyObject *)code && sites[place].instruction == instruction) {
+    PyObject *site = sites[place].site;
+    if (site != NULL && PyTuple_GET_ITEM(site, 0) == (PyObject *)code && sites[place].instruction == instruction &&
+        (user_code == NULL || is_called_from(site, (PyObject *)user_code, of_user))) {
         Py_DECREF(code);
+        Py_XDECREF(user_code);
         return Py_NewRef(site);
     }
-    site = Py_BuildValue("Ni", code, instruction);
+    site = user_code == NULL ? Py_BuildValue("Ni", code, instruction) : Py_BuildValue("Ni(Ni)", code, instruction, user_code, of_user);
     if (site == NULL) return NULL;
     Py_CLEAR(sites[place].number);
     sites[place].instruction = instruction;

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import atoll
+from atoll import policy
+from atoll.lazy import pending
 
 
 def same(ours, theirs):
@@ -173,3 +175,20 @@ def test_values_that_differ_in_a_number_alone_are_all_computed():
     for factor, one in zip((2, 3, 4), found, strict=True):
         np.testing.assert_array_equal(np.asarray(one), np.arange(24.0).reshape(6, 4) * factor)
     assert atoll.stats().kernels_run == before
+
+
+def test_a_line_that_joins_what_is_heavy_is_judged_once(monkeypatch) -> None:
+    """Each turn comes to it with as much."""
+    judged = []
+    monkeypatch.setattr(pending, "find_cut", lambda nodes: judged.append(len(nodes)))
+    right = 1.0
+    with atoll.config(small=0):
+        a = atoll.ones((40, 3))
+        for _ in range(6):
+            left, other = a * 0.5, a * 0.25
+            for _ in range(policy.limits.pending * 2 // 3):
+                left, other = left + 0.125, other - 0.125
+            a = left + other
+            assert float(a.sum()) == 40 * 3 * 0.75 * right
+            right *= 0.75
+    assert len(judged) == 1

@@ -167,7 +167,9 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
         if weight <= policy.limits.near:
             return
     home = first.place
-    heavy = weight > policy.limits.pending
+    # a line that was judged before is one where what grew too heavy is joined: the same would come of it
+    judged = known_cut is not None and known_cut.line is None
+    heavy = weight > policy.limits.pending and not judged
     if home is None or home.world.size == 1:
         others = [cell for cell in pending_cells() if cell.node not in nodes]
         seen: set[int] = set()
