@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import system
+from atoll import policy, system
 from atoll.comm import counting, simulated
 from atoll.comm.counting import Sent, Together
 from atoll.errors import CommunicationError
@@ -224,7 +224,8 @@ def test_what_values_decide_is_refused_with_its_place():
     def program():
         np.linalg.solve(np.ones((300, 300)), np.ones(300))._cell.settle()
 
-    with np.config(small=0, everywhere=0), pytest.raises(CommunicationError) as refused:
+    together = policy.limited(factored_column=0.0)
+    with np.config(small=0, everywhere=0), together, pytest.raises(CommunicationError) as refused:
         counted(program, 1, 4)
     assert "on rank 1 of 4" in str(refused.value)
     assert "leave it out of the program" in str(refused.value)

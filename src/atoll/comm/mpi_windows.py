@@ -123,7 +123,9 @@ class MpiWindow(Window):
 
     def _flushed(self, rank: int | None) -> None:
         """MPI's own flush, which waits in C: the timer of faulthandler limits it."""
-        faulthandler.dump_traceback_later(config.wait_abort, exit=True)
+        faulthandler.dump_traceback_later(
+            config.wait_abort, exit=True, file=2
+        )  # sys.stderr may have no descriptor
         try:
             if rank is None:
                 self._window.Flush_all()

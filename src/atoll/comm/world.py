@@ -328,7 +328,9 @@ def _started_world() -> Communicator:
     alone = not launcher.listeners and "mpi4py.MPI" not in sys.modules
     launcher.tell(launcher.STARTING)
     if alone:
-        faulthandler.dump_traceback_later(config.wait_abort, exit=True)
+        faulthandler.dump_traceback_later(
+            config.wait_abort, exit=True, file=2
+        )  # sys.stderr may have no descriptor
     with profiler.span(Kind.WAIT, "the start of MPI"):  # it takes until all are there
         try:
             from .mpi import world_communicator
