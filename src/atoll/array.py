@@ -197,8 +197,12 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def __repr__(self) -> str:
         if is_deferred(self):
             return deferred.text_of(self)
-        text = text_of(self, repr)
-        return text if type(self) is ndarray else text.replace("array", type(self).__name__, 1)
+        if type(self) is ndarray:
+            return text_of(self, repr)
+        named = type(
+            type(self).__name__, (np.ndarray,), {}
+        )  # NumPy writes the name, and indents the lines below it
+        return text_of(self, lambda values: repr(values.view(named)))
 
     def __str__(self) -> str:
         return deferred.text_of(self) if is_deferred(self) else text_of(self, str)

@@ -75,3 +75,16 @@ def test_constructor_of_a_subclass():
 
     assert type(Plain((2, 2))) is Plain
     assert type(Plain((2,), "f8", bytearray(16)) + 1) is Plain
+
+
+@pytest.mark.parametrize("name", ["S", "Plain", "WithALongName"])
+def test_several_lines_are_indented_as_numpy_does(name):
+    def texts(np):
+        kind = type(name, (np.ndarray,), {})
+        arrays = [np.arange(4).reshape(2, 2), np.arange(40) * 1000003, np.zeros((0, 3), "f4")]
+        arrays += [np.arange(30000.0).reshape(10, 3000), np.array(3.5)]
+        return [repr(a.view(kind)) for a in arrays]
+
+    for small in (0, 10**6):
+        with config(small=small):
+            assert texts(atoll) == texts(numpy)

@@ -63,12 +63,16 @@ def explained(program, first, second, rank, size):
         return atoll.explain(program(a, b)).messages
 
 
+ALL = [*PROGRAMS.values(), stencil, assigned]
+
+
 @pytest.mark.parametrize("size", [2, 3, 5])
-@pytest.mark.parametrize(
-    "program", [*PROGRAMS.values(), stencil, assigned], ids=[*PROGRAMS, "stencil", "assigned"]
-)
+@pytest.mark.parametrize("program", ALL, ids=[*PROGRAMS, "stencil", "assigned"])
 def test_what_is_sent_is_what_is_received(program, size):
-    for first, second in itertools.product(layouts(size), repeat=2):
+    pairs = list(itertools.product(layouts(size), repeat=2))
+    if size == 5:  # a third of the pairs for each program: any three of them have all
+        pairs = pairs[ALL.index(program) % 3 :: 3]
+    for first, second in pairs:
         sent, received = Counter(), Counter()
         for rank in range(size):
             for message in explained(program, first, second, rank, size):
