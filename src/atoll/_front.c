@@ -10,6 +10,7 @@
 #include "_profile.h"
 
 PyTypeObject *array_type;
+static PyTypeObject *flat_type;     /* of iterators over the elements of an array */
 static inline PyObject *np_of(PyObject *value);
 static int adopt(PyObject *self);
 static PyObject *tried_memory(PyObject *self);
@@ -412,8 +413,9 @@ static PyTypeObject AttributeType = {
 /* ---- the module */
 
 static PyObject *install(PyObject *module, PyObject *args) {
-    PyObject *type;
-    if (!PyArg_ParseTuple(args, "O!OOOOO", &PyType_Type, &type, &scalars, &passed, &from_numpy, &taken, &settled)) return NULL;
+    PyObject *type, *flat;
+    if (!PyArg_ParseTuple(args, "O!O!OOOOO", &PyType_Type, &type, &PyType_Type, &flat, &scalars, &passed, &from_numpy, &taken, &settled)) return NULL;
+    flat_type = (PyTypeObject *)Py_NewRef(flat);
     Py_INCREF(settled);
     if (array_type == NULL) numbers_ask();
     if (look_up_operators() < 0) return NULL;

@@ -1,14 +1,15 @@
 /* Functions of the namespace, and methods: included by _front.c. */
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
-       SHARED = 8192, WHOLE = 16384 };
+       SHARED = 8192, WHOLE = 16384, LINES = 32768 };
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
  * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
  * RECORDED is never NumPy's at once. What is EXACT has the same bits however it is computed: NumPy folds arrays in memory at once, as
  * far as one thread does that quickly; what is WHOLE only without an axis. A call that may be SHARED by threads is Python's where it
  * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
- * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. */
+ * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
+ * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. */
 enum { MOST = 16, SIZE_AT = 16 };  /* arguments of a call that is looked at */
 static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; truth values */
 static Py_ssize_t block = 0;
@@ -248,10 +249,44 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     return drawer;
 }
 
+static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords);
+
+/* Put arrays in the place of iterators over elements, but for what is written to; how many there are, -1 with an error. `lines` gets
+ * a new reference to each argument from there on. */
+static Py_ssize_t lines_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t target, PyObject **lines) {
+    Py_ssize_t found = 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *base = k != target && Py_TYPE(args[k]) == flat_type ? PyObject_GetAttrString(args[k], "base") : NULL, *line = NULL;
+        if (base != NULL && Py_TYPE(base) == array_type) {
+            if (k && args[k] == args[0]) line = Py_NewRef(lines[0]);
+            else line = PyObject_CallMethod(base, "ravel", NULL);
+            found++;
+        }
+        Py_XDECREF(base);
+        lines[k] = line == NULL ? Py_NewRef(args[k]) : line;
+    }
+    if (!PyErr_Occurred()) return found;
+    while (n) Py_DECREF(lines[--n]);
+    return -1;
+}
+
+/* A call with iterators over elements among its arguments; NULL without an error where there are none. */
+static COLD PyObject *call_with_lines(PyObject *self, PyObject *const *args, size_t nargsf, Py_ssize_t n, Py_ssize_t target, PyObject *keywords) {
+    PyObject *lines[MOST], *result = NULL;
+    Py_ssize_t found = n > MOST ? 0 : lines_of(args, n, target, lines);
+    if (found > 0) result = call_function(self, lines, PyVectorcall_NARGS(nargsf), keywords);
+    for (Py_ssize_t k = 0; found >= 0 && n <= MOST && k < n; k++) Py_DECREF(lines[k]);
+    return result;
+}
+
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
     Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
+    if (count && function->kind & LINES && (Py_TYPE(args[0]) == flat_type || Py_TYPE(args[count - 1]) == flat_type)) {
+        PyObject *result = call_with_lines(self, args, nargsf, n, target, keywords);
+        if (result != NULL || PyErr_Occurred()) return result;
+    }
     PyObject *space[MOST + 1], **given = space + 1;
     if (awake) {
         PyObject *made = medium_function(self, args, count, n, target);

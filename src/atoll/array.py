@@ -568,7 +568,7 @@ def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | 
 ndarray.__hash__ = None  # type: ignore[assignment]
 register_array_type(ndarray)
 _add_methods()
-install(ndarray)
+install(ndarray, flatiter)
 _KINDS = {
     Kind.ARRAYS: (
         "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",

@@ -61,6 +61,7 @@ class Kind(IntFlag):
     BOUNDED = 4096
     SHARED = 8192
     WHOLE = 16384
+    LINES = 32768
 
 
 PLACE = 16

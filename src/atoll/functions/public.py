@@ -46,13 +46,15 @@ _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
 KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
     "eye": Kind.SQUARE, "identity": Kind.SQUARE, "tri": Kind.SQUARE, "arange": Kind.RANGE, "linspace": Kind.SPACED,
     "outer": Kind.OUTER,
-} | dict.fromkeys(("dot", "inner", "vdot"), Kind.LARGE) | dict.fromkeys((
+} | dict.fromkeys(("dot", "inner", "vdot"), Kind.LARGE | Kind.LINES) | dict.fromkeys((
     "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
     "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
     "transpose", "vsplit",
 ), Kind.VIEWS) | dict.fromkeys(("fill_diagonal", "put", "put_along_axis"), Kind.LARGE | Kind.WRITES) | dict.fromkeys((
     "all", "any", "count_nonzero",
-), Kind.EXACT) | dict.fromkeys(("argmax", "argmin"), Kind.EXACT | Kind.WHOLE)  # fmt: skip
+), Kind.EXACT | Kind.LINES) | dict.fromkeys(("argmax", "argmin"), Kind.EXACT | Kind.WHOLE | Kind.LINES) | dict.fromkeys((
+    "amax", "amin", "max", "mean", "min", "prod", "std", "sum", "var",
+), Kind.LINES)  # fmt: skip
 """What the size of a result follows from, and what a function does with its first argument; see ``_front.c``."""
 
 EXPANDING = frozenset(

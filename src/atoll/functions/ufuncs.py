@@ -40,7 +40,7 @@ class ufunc(Function):
     )
 
     def __new__(cls, numpy_ufunc: np.ufunc) -> Any:
-        kind = Kind.ANY | Kind.LARGE if numpy_ufunc is np.matmul else Kind.ANY
+        kind = Kind.ANY | Kind.LINES | (Kind.LARGE if numpy_ufunc is np.matmul else 0)
         function = Function.__new__(cls, numpy_ufunc, None, kind)
         function._python = function._called
         return function
@@ -114,7 +114,7 @@ _METHODS = {
     "accumulate": Kind.ARRAYS,
     "at": Kind.LARGE | Kind.WRITES,
     "outer": Kind.OUTER,
-    "reduce": Kind.ARRAYS,
+    "reduce": Kind.LINES,
     "reduceat": Kind.ARRAYS,
 }
 

@@ -60,29 +60,9 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
         result = _recorded(ufunc, inputs, options.get("out"), options.get("where", True))
         if result is not NotImplemented:
             return result
-    result = _by_numpy(ufunc, inputs, options)
+    result = by_numpy(ufunc, inputs, options, jointly=together.get(ufunc))
     out = options.get("out")
     return _of_class(inputs, result, ufunc) if out is None or out is ... else result
-
-
-def _by_numpy(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    out = options.get("out")
-    outs = out if isinstance(out, tuple) else (out,)
-    if any(isinstance(o, flatiter) for o in outs):
-        return _into_flat(ufunc, inputs, options, outs)
-    return by_numpy(ufunc, inputs, options, jointly=together.get(ufunc))
-
-
-def _into_flat(
-    ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any], outs: tuple[Any, ...]
-) -> Any:
-    """Outputs that are flat iterators: computed apart, then written through them."""
-    options = {k: v for k, v in options.items() if k != "out"}
-    results = call(ufunc, inputs, options)
-    results = results if isinstance(results, tuple) else (results,)
-    for out, result in zip(outs, results):
-        out[...] = result
-    return outs if len(outs) > 1 else outs[0]
 
 
 def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) -> Any:
@@ -99,7 +79,7 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
     try:
         result = apply(ufunc, inputs)
     except ValueError:
-        check_casts(ufunc, inputs, [o.base if isinstance(o, flatiter) else o for o in outs])
+        check_casts(ufunc, inputs, list(outs))
         raise
     if result is NotImplemented:
         return NotImplemented
@@ -125,8 +105,6 @@ def _can_take(out: Any, ufunc: np.ufunc) -> bool:
         return True
     if isinstance(out, Handle) and out._np is not None:  # results of large operands may be small
         return ufunc.signature is not None
-    if isinstance(out, flatiter):
-        return out.base._np is None and out.base._cell.writeable and out.base._geometry.c_contiguous
     return (
         isinstance(out, Handle)
         and out._np is None
@@ -138,10 +116,6 @@ def _can_take(out: Any, ufunc: np.ufunc) -> bool:
 
 def _fits(out: Any, result: Any) -> bool:
     """Whether NumPy would let ``out`` take the result."""
-    if isinstance(out, flatiter):
-        return bool(np.can_cast(result.dtype, out.base.dtype, "same_kind")) and result.shape == (
-            len(out),
-        )
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
         return False
     try:
@@ -152,12 +126,9 @@ def _fits(out: Any, result: Any) -> bool:
 
 def assigned_to(out: Any, result: Any, mask: Any = None) -> Any:
     """``out`` after the result was written into it."""
-    target = out
-    if isinstance(out, flatiter):
-        target = out._handle()
-    if target._np is not None or not assign(target._cell, target._geometry, result, mask):
+    if out._np is not None or not assign(out._cell, out._geometry, result, mask):
         array = plain(result)
-        target._mutate(lambda memory: np.copyto(memory, array, casting="same_kind"))
+        out._mutate(lambda memory: np.copyto(memory, array, casting="same_kind"))
     return out
 
 

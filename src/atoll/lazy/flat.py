@@ -42,8 +42,7 @@ class flatiter:
             self._by_numpy(key, value)
 
     def _to_numpy(self, given: Given, write: bool) -> Any:
-        array = given.array(self.base, write=write)
-        return array.reshape(-1, copy=False) if array.flags.c_contiguous else array.flat
+        return given.array(self.base, write=write).flat
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return shown(self._handle(), dtype, copy)

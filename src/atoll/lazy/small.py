@@ -217,11 +217,11 @@ def _array_taken(result: Array, owners: Owners) -> Any:
     return from_numpy(result.copy(order="K"))
 
 
-def install(array_type: type) -> None:
+def install(array_type: type, iterators: type) -> None:
     """Tell the native front how to wrap what NumPy returns for arrays that are at hand."""
     if native is not None:
         numbers = frozenset(FAST_SCALARS)
-        native.install(array_type, numbers, PASSED, from_numpy, _taken_of, SETTLED_UFUNCS)
+        native.install(array_type, iterators, numbers, PASSED, from_numpy, _taken_of, SETTLED_UFUNCS)
         slots = [
             vars(kind)[name]
             for kind, names in (
