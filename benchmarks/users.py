@@ -4,7 +4,8 @@
                                [--seconds 3] [--limit 60] [--smoke] [--json FILE] [--docs]
 
 Each program of ``user_programs/``, size and number of threads has a process of its own, bound to so many cores, in which no
-kernel is known (Python's sources are compiled, as where atoll is installed). ``first`` is how many seconds longer than NumPy atoll takes in its first
+kernel is known (Python's sources are compiled, as where atoll is installed). NumPy's turns are in a process without atoll, as before
+the import is changed. ``first`` is how many seconds longer than NumPy atoll takes in its first
 turn. Then all contestants take turns. ``times`` is NumPy's processor time over atoll's, ``wall`` the same by the clock, and so for the peers:
 medians of the ratios in a round of the second half, above 1 faster than NumPy. Arguments are copied outside of the times.
 Results are compared with NumPy's, and a wrong one makes the command fail; times never do. A process that takes
@@ -109,6 +110,44 @@ class Lane:
         }
 
 
+@dataclass
+class Apart(Lane):
+    """A contestant whose turns are in a process of their own; the last result is one of this process."""
+
+    process: subprocess.Popen[str] | None = None
+
+    def turn(self) -> float:
+        assert self.process is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(file=self.process.stdin, flush=True)
+        clock, busy = json.loads(self.process.stdout.readline())
+        self.clock.append(clock)
+        self.busy.append(busy)
+        return float(clock)
+
+
+def apart(lane: Lane, program: Program, size: str) -> Apart:
+    """The same contestant, after its first turn elsewhere."""
+    command = [sys.executable, __file__, program.name, "--turns", lane.who.name, "--sizes", size]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+    new = Apart(lane.who, lane.run, lane.data, result=lane.result, process=process)
+    new.first = new.turn()
+    return new
+
+
+def take_turns(program: Program, size: str, name: str) -> None:
+    """A turn of a contestant for each line of the standard input."""
+    with warnings.catch_warnings(), numpy.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        each = lane(program, program.sizes[size], name)
+        for _ in sys.stdin:
+            each.turn()
+            print(json.dumps([each.clock[-1], each.busy[-1]]), flush=True)
+
+
 def _floats(result: Any) -> Any:
     if isinstance(result, tuple):
         return tuple([_floats(part) for part in result])
@@ -130,9 +169,9 @@ def lane(program: Program, n: int, name: str) -> Lane:
 
 
 def measured(
-    program: Program, size: str, threads: int, names: list[str], seconds: float
+    program: Program, size: str, threads: int, names: list[str], seconds: float, is_apart: bool
 ) -> Iterator[dict[str, Any]]:
-    """What is known of a program after each stage, the last time all of it."""
+    """What is known of a program after each stage, the last time all of it; NumPy's turns may be apart."""
     n = program.sizes[size]
     row: dict[str, Any] = {"program": program.name, "size": size, "n": n, "threads": threads}
     row |= {"contestants": {}, "refused": {}, "fallbacks": 0}
@@ -150,6 +189,8 @@ def measured(
             try:
                 new = lane(program, n, name)
                 new.first = new.turn()
+                if is_apart and name == "numpy":
+                    new = apart(new, program, size)
                 lanes.append(new)
                 if name != "atoll" or new.first < LONG:
                     new.turn()
@@ -225,7 +266,7 @@ def rows(program: Program, size: str, given: argparse.Namespace) -> Iterator[dic
     """The measurements of one program at one size."""
     peers = [name for name in given.peers if name in program.forms]
     if given.smoke:
-        *_, row = measured(program, size, 0, ["numpy", "atoll", *peers], 0.0)
+        *_, row = measured(program, size, 0, ["numpy", "atoll", *peers], 0.0, False)
         yield row | {"ended": False}
         return
     for threads in given.threads:
@@ -281,6 +322,7 @@ def main() -> None:
         "--docs", action="store_true", help="keep the measurements for the documentation"
     )
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--turns", help=argparse.SUPPRESS)
     given = parser.parse_args()
     programs = chosen(given.names)
     sizes = given.sizes.split(",")
@@ -295,10 +337,13 @@ def main() -> None:
     if unknown := set(wanted) - set(PEERS):
         parser.error(f"there is no peer {min(unknown)!r}; there are {', '.join(PEERS)}")
     given.peers = [name for name in wanted if importlib.util.find_spec(name) is not None]
+    if given.turns:
+        take_turns(programs[0], sizes[0], given.turns)
+        return
     if given.child:
         bound(given.threads[0])
         names = ["numpy", "atoll", *given.peers]
-        for row in measured(programs[0], sizes[0], given.threads[0], names, given.seconds):
+        for row in measured(programs[0], sizes[0], given.threads[0], names, given.seconds, True):
             print(json.dumps(row), flush=True)
         return
     for name in wanted:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -323,3 +327,36 @@ def test_expressions_reuse_the_memory_of_earlier_steps() -> None:
         seen = atoll.stats()
         assert (seen.created, seen.destroyed) == (0, 0)
         assert seen.kernels_run == 20
+
+
+FAULTS = """
+import resource
+import numpy
+import atoll
+
+def step(u):
+    return ((u + 1) * 2 - u).sum()
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+u = numpy.zeros(30_000)
+for _ in range(5):
+    step(u)
+before = faults()
+for _ in range(100):
+    step(u)
+print(faults() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another malloc")
+def test_temporaries_of_numpy_take_memory_that_was_used_before() -> None:
+    environment = {
+        k: v for k, v in os.environ.items() if "MALLOC" not in k and k != "GLIBC_TUNABLES"
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS], env=environment, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 1000  # of 8,500 pages, if each array got new ones

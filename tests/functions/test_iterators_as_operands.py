@@ -43,7 +43,11 @@ def test_the_elements_are_read_in_order(name: str, form: str, shape: tuple[int, 
     for np in (numpy, atoll):
         a: Any = np.arange(float(numpy.prod(shape))).reshape(shape)
         b = np.cos(a)
-        a, b = {"whole": (a, b), "turned": (a.T, b.T), "pending": (np.asarray(a * 2 + 1), np.asarray(b - a))}[form]
+        a, b = {
+            "whole": (a, b),
+            "turned": (a.T, b.T),
+            "pending": (np.asarray(a * 2 + 1), np.asarray(b - a)),
+        }[form]
         result = CALLS[name](np, a, b)
         a[...] = -5  # a result never shows the array
         results.append((numpy.asarray(result), numpy.asarray(a), numpy.asarray(b)))

@@ -13,6 +13,7 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
   lock, or takes it next, puts the block away. It never communicates. A few small ones may wait
   there: in a loop the next request mostly takes what has just come back, and nothing is put away. The native
   evaluation (``_replay.c``) keeps the arrays themselves, up to eight small ones, until :func:`end_waiting`.
+* **malloc**, by which NumPy makes results of its own, is told once to keep what ends as well.
 * **Limits**: ``config.cache_bytes`` are kept, however many blocks of a size there are: a step of a program may leave
   dozens of arrays of one size. What was left longest ago is released first.
 * **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
@@ -343,6 +344,17 @@ if hasattr(os, "register_at_fork"):
 
     os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
+
+def _keep_what_ends() -> None:
+    """Let malloc keep memory for NumPy's own results.
+
+    glibc's gives the end of its heap back to the system from 128 KiB on, and has it cleared again for the next array: a step with a few
+    larger temporaries then takes several times as long. Once an array of almost 32 MiB has ended, it keeps up to 64.
+    """
+    np.empty((1 << 25) - (1 << 13), np.uint8)
+
+
+_keep_what_ends()
 
 _TINY = 1024  # below this many bytes NumPy's own allocator is quicker
 
