@@ -221,7 +221,9 @@ def install(array_type: type, iterators: type) -> None:
     """Tell the native front how to wrap what NumPy returns for arrays that are at hand."""
     if native is not None:
         numbers = frozenset(FAST_SCALARS)
-        native.install(array_type, iterators, numbers, PASSED, from_numpy, _taken_of, SETTLED_UFUNCS)
+        native.install(
+            array_type, iterators, numbers, PASSED, from_numpy, _taken_of, SETTLED_UFUNCS
+        )
         slots = [
             vars(kind)[name]
             for kind, names in (
