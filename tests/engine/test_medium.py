@@ -160,6 +160,24 @@ def test_a_loop_goes_the_quicker_way(clean, kernel):
     assert often >= 150 if kernel < 0 else often <= 50
 
 
+@pytest.mark.parametrize("kernel", [-20_000, 20_000])
+def test_a_loop_that_changes_its_way_is_soon_tried_again(clean, kernel):
+    relaxed = new_loop()
+    clean.kernel = -20_000
+    a = np.array(grid())
+    with policy.limited(unexplored=1.0, judged=2, ignored=(32, 64)):
+        relaxed(a, 900, clean)
+    (loop,) = trials.Loop.recorded
+    with policy.limited(unexplored=1e15, judged=2, ignored=(32, 64)):
+        loop.best = [2.0, 1.0]  # as where something else takes the caches for a moment
+        loop._settle()
+        assert loop.settled
+        clean.kernel = kernel
+        often = relaxed(a, 900, clean)
+    assert often >= 150 if kernel < 0 else often == 0
+    assert (loop in trials.Loop.recorded) is (kernel < 0)
+
+
 @pytest.mark.parametrize("border", [False, True])
 def test_a_turn_that_writes_into_parts_is_evaluated_as_a_whole(clean, border):
     def relax(m, u, turns):

@@ -89,7 +89,7 @@ class Loop(TimedLoop):
     tried: ClassVar[Loop | None] = None
     """The loop of the process that is tried now."""
     recorded: ClassVar[set[Loop]] = set()
-    """Those over arrays of medium size that are recorded."""
+    """Those over arrays of medium size that are recorded, or were until their latest trial: their call sites count until another one."""
 
     def __init__(self, medium: bool) -> None:
         self.medium = medium
@@ -231,7 +231,8 @@ class Loop(TimedLoop):
         self.length = min(4 * self.length, longest)
         self.known = True
         if self.medium:
-            (Loop.recorded.discard if self.settled else Loop.recorded.add)(self)
+            is_sure = self.settled == before
+            (Loop.recorded.discard if self.settled and is_sure else Loop.recorded.add)(self)
         Loop.try_now(None)
 
     @classmethod
