@@ -291,3 +291,45 @@ def test_classes_have_a_say_in_what_is_made_like_them():
         with pytest.raises(TypeError, match="`like` argument must be"):
             make(3, like=1)
     assert type(atoll.frombuffer(b"8 bytes.", like=like)) is Own
+
+
+FIRST_USES = """
+import sys
+import threading
+import numpy
+import atoll as np
+
+sys.setswitchinterval(1e-6)
+start = threading.Barrier(8)
+failed = []
+seen = set()
+
+def use():
+    try:
+        start.wait(60)
+        a = np.arange(9.0).reshape(3, 3) + np.eye(3)
+        seen.add(float(np.linalg.norm(a)))
+        seen.add(float(np.fft.fft(a)[0, 0].real))
+        seen.add(float(np.linalg.eigvals(a).real.sum()))
+        seen.add(float(np.random.default_rng(0).random()))
+        seen.add(float(np.polynomial.polynomial.polyval(2.0, [1, 2])))
+        np.char.upper(numpy.array(["a"])), np.ma.masked_array([1]), np.emath.sqrt(-1), np.testing.assert_equal(1, 1)
+    except BaseException as error:
+        failed.append(repr(error))
+
+threads = [threading.Thread(target=use) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join(60)
+assert not failed, failed
+assert len(seen) <= 6, seen
+"""
+
+
+def test_threads_may_be_the_first_to_use_a_module_together() -> None:
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_USES], capture_output=True, text=True, timeout=200
+        )
+        assert done.returncode == 0, done.stderr

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from ..context.tracebacks import guarded
-from ..lazy.registry import registry
+from ..lazy.registry import loading, registry
 from .public import numpy_function
 
 
@@ -48,18 +48,23 @@ class Namespace(ModuleType):
         self._label = name
         self._own = own
         self._numpy: ModuleType | None = None
+        self._is_loaded = False
         self.__dict__["__getattr__"] = self._late  # of the class it would slow down what is there
         sys.modules[self.__name__] = self
         registry.late[f"numpy.{name}"] = self._load
 
     def _load(self) -> ModuleType:
-        original = self._numpy
-        if original is None:
-            original = self._numpy = import_module(f"numpy.{ALIASES.get(self._label, self._label)}")
-            own = self._own()
-            self.__dict__.update({name: guarded(value) for name, value in own.items()})
-            self.__dict__["__all__"] = list(getattr(original, "__all__", ()))
-        return original
+        if not self._is_loaded:
+            with loading:
+                if self._numpy is None:  # else this thread is at it
+                    label = ALIASES.get(self._label, self._label)
+                    original = self._numpy = import_module(f"numpy.{label}")
+                    own = self._own()
+                    self.__dict__.update({name: guarded(value) for name, value in own.items()})
+                    self.__dict__["__all__"] = list(getattr(original, "__all__", ()))
+                    self._is_loaded = True
+        assert self._numpy is not None
+        return self._numpy
 
     def _late(self, name: str) -> Any:
         if name == "__path__" and hasattr(self._load(), name):
@@ -73,10 +78,11 @@ class Namespace(ModuleType):
         if value is None:
             value = attribute(original, name, self.__name__)
         if _is_function(value) and not name.startswith("_"):
-            given, value = value, registry.find(value)
-            if value is None:
-                value = numpy_function(given, f"{self._label}.{name}")
-                registry.enter(given, value)
+            with loading:
+                given, value = value, registry.find(value)
+                if value is None:
+                    value = numpy_function(given, f"{self._label}.{name}")
+                    registry.enter(given, value)
         if name in original.__dict__:  # what NumPy answers anew each time may come with a warning
             self.__dict__[name] = value
         return value

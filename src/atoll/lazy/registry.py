@@ -6,7 +6,9 @@ their methods, and for what NumPy's dispatch hands to them. A function of NumPy'
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from threading import RLock
 from typing import Any
 
 from ..context.tracebacks import guarded
@@ -41,10 +43,17 @@ class Registry:
     def find(self, original: Any) -> Callable[..., Any] | None:
         """The function that stands for one of NumPy's; ``None`` where NumPy's is all there is."""
         function = self._functions.get(original)
-        if function is None and getattr(original, "__module__", None) in self.late:
-            self.late.pop(original.__module__)()
+        if function is None and (load := self.late.get(getattr(original, "__module__", ""))):
+            load()  # which does nothing from the second time on
             function = self._functions.get(original)
         return function
 
 
 registry = Registry()
+loading = RLock()
+"""Held while functions are entered at their first use: another thread that asks for one meanwhile waits."""
+
+if hasattr(os, "register_at_fork"):  # a child is not to begin with half of them
+    os.register_at_fork(
+        before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
+    )
