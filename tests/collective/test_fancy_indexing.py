@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import atoll
+from atoll.comm import simulated
 
 from .distributions import LINES, MAPS, normal, put, same, uneven
 
@@ -216,3 +217,25 @@ def test_few_rows_under_a_mask_on_ranks_are_sent_unasked(size):
         none = put(np.zeros(60, bool), "b", size)
         same(a[none], whole[np.zeros(60, bool)])
         same(a[~none], whole)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_few_elements_go_to_all_ranks_once_for_their_positions(size):
+    """A program that asks rows of a large array where they are true."""
+    table = np.arange(60_000).reshape(300, 200) * 7919 % 1000
+
+    def rows():
+        with atoll.config(everywhere=0):
+            a = atoll.arange(60_000).reshape(300, 200) * 7919 % 1000
+            traffic = atoll.world.communicator.traffic
+            np.asarray(atoll.nonzero(a[0] < 100)[0])
+            before = traffic.copy()
+            for k in range(1, 11):
+                (where,) = atoll.nonzero(a[k * 29] < 100)
+                assert np.array_equal(where, np.nonzero(table[k * 29] < 100)[0])
+        spent = traffic - before
+        return spent.messages_sent, spent.collectives
+
+    for messages, collectives in simulated.Simulation(size).run(rows):
+        assert messages <= 10 * (size - 1)
+        assert collectives <= 20  # also to agree that all make the same call

@@ -362,6 +362,8 @@ def positions_under(mask: Section, small: int = 0) -> Section:
     """The flat indices at which a mask is true, ascending: in even blocks, or on every rank if they are less than
     ``small``, or if every rank has the mask. Collective, unless every rank has it.
     """
+    if mask.layout.size < small:
+        mask = everywhere(mask)
     if mask.layout.is_replicated:
         return replicated(np.flatnonzero(mask.block), mask.communicator)
     mask = _in_line(mask)

@@ -13,6 +13,7 @@ import numpy as np
 from .. import backend
 from ..collective import Section, positions_under
 from ..comm.world import World
+from ..config import config
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import arange, asarray
@@ -48,7 +49,7 @@ def nonzero(handle: Any) -> Any:
     in_step(world, "nonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
-    where = positions_under(_truth(handle, world))
+    where = positions_under(_truth(handle, world), config.results)
     split = np.unravel_index(where.block, handle.shape)
     return tuple([small_or_there(where.with_block(part.astype(np.intp)), world) for part in split])
 
@@ -64,7 +65,7 @@ def argwhere(handle: Any) -> Any:
     if world is None or not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     in_step(world, "argwhere", handle)
-    where = positions_under(_truth(handle, world))
+    where = positions_under(_truth(handle, world), config.results)
     columns = np.stack(np.unravel_index(where.block, handle.shape)).astype(np.intp)
     layout = where.layout.expanded((0,)).broadcast((handle.ndim, where.layout.size))
     rows = small_or_there(Section(columns, layout, world.communicator), world)
@@ -80,7 +81,7 @@ def flatnonzero(handle: Any) -> Any:
     in_step(world, "flatnonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
-    return small_or_there(positions_under(_truth(handle, world)), world)
+    return small_or_there(positions_under(_truth(handle, world), config.results), world)
 
 
 def _wrapped(indices: Any, length: int, mode: str) -> Any:
