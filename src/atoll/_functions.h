@@ -10,7 +10,6 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
  * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. */
-enum { SIZED = SHAPED | SQUARE | RANGE | SPACED | OUTER };
 enum { MOST = 16, SIZE_AT = 16 };  /* arguments of a call that is looked at */
 static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; truth values */
 static Py_ssize_t block = 0;
@@ -74,6 +73,7 @@ static Py_ssize_t size_made(int kind, PyObject *const *args, Py_ssize_t count) {
 /* The number of elements of what a function of this kind makes, `limit` where that is not known. */
 static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
     Py_ssize_t n;
+    if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;
     if (kind & SHAPED) return count ? elements(args[0]) : limit;
     if (kind & SQUARE) {
         if (keywords) return limit;  /* the number of columns may be among them */
@@ -324,11 +324,11 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
                PyUnicode_CompareWithASCIIString(name, "layout");
     }
     if (fits && function->kind & SHARED) fits = !is_shared(given, n);
-    int is_large = fits && function->kind & SIZED && made_by(function->kind, args, count, keywords != NULL) >= limit;
+    int is_large = fits && function->kind & ~(ANY | LINES) && made_by(function->kind, args, count, keywords != NULL) >= limit;
     if (is_large) fits = function->kind & OUTER && !among_ranks();  /* of small arrays NumPy computes these anyway */
     PyObject *result;
     if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
-    if (!fits || !(arrays || function->kind & (ANY | SIZED | DRAWS))) {
+    if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
         while (owned) Py_DECREF(given[--owned]);
         result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
                                                       size_made(function->kind, args, count));
