@@ -11,7 +11,7 @@
 
 static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *rules_name,
     *append_name, *filters_name, *kernels_name, *reused_name, *plans_name,
-    *ran_name, *flagged_name;
+    *ran_name, *flagged_name, *marked_name, *team_name;
 
 int lock(void) {
     PyObject *done = PyObject_CallNoArgs(objects[ACQUIRE]);
@@ -86,6 +86,7 @@ PyObject *new_value(PyObject *array, int pooled) {
 /* ---- traces and their programs, as Python tells them */
 
 enum { PYTHON, ALLOCATE, RELEASE, SHARE, KERNELS, ADD, COPY };
+enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
 enum { AXES = 8, FITS = 4, COUNTED = 64 };
 
 typedef struct {
@@ -302,14 +303,16 @@ static PyObject *add_fit(PyObject *module, PyObject *args) {
 
 enum { MOST_NODES = 512 };
 
-/* The mark of a node; 0 where Python has to say. */
-static long mark_of(PyObject *node) {
+/* The mark of a node, borrowed: that of a node which Python has recorded is made when it is first asked for. */
+static PyObject *mark_of(PyObject *node) {
     PyObject *mark = field(node, NODE_MARK);
-    if (mark != Py_None) return PyLong_AsLong(mark);
-    if (field(node, NODE_VALUE) == Py_None || field(node, NODE_PLACE) != Py_None) return 0;
-    long number = -1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER));
-    if ((mark = PyLong_FromLong(number)) != NULL) replace(node, NODE_MARK, mark);
-    return number;
+    if (mark != Py_None) return mark;
+    if (field(node, NODE_VALUE) != Py_None && field(node, NODE_PLACE) == Py_None)
+        mark = PyLong_FromLong(-1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER)));
+    else
+        mark = PyObject_CallMethodNoArgs(node, marked_name);
+    if (mark != NULL) replace(node, NODE_MARK, mark);
+    return mark;
 }
 
 static int all_differ(PyObject **nodes, int count) {
@@ -340,7 +343,8 @@ static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject 
             nodes[k] = argument_of(nodes[trace->reader[k]], trace->argument[k]);
             if (nodes[k] == NULL || !is_node(nodes[k])) return 0;
         }
-        if (mark_of(nodes[k]) != trace->mark[k]) return 0;
+        PyObject *mark = mark_of(nodes[k]);
+        if (mark == NULL || PyLong_AsLong(mark) != trace->mark[k]) return 0;
     }
     for (int k = 0; k < trace->crossings; k++) {
         int *crossing = trace->crossing + 3 * k;
@@ -465,11 +469,22 @@ static int kernels(Run *run, Step *step) {
         }
     }
     int64_t patches = step->table[0], count = step->table[1], *word = step->table + 2, *starts = step->starts, flags = 0;
+    long long launches, block, threads;
+    if (step->release == SHARED) {
+        PyObject *team = PyObject_CallMethodNoArgs(step->step, team_name);
+        int known = team != NULL && PyArg_ParseTuple(team, "LLL", &launches, &block, &threads);
+        Py_XDECREF(team);
+        if (!known) return -1;
+    }
     PyThreadState *released = step->release ? PyEval_SaveThread() : NULL;
-    for (; patches--; word += 3) *(int64_t *)(intptr_t)word[0] = starts[word[1]] + word[2];
-    for (int64_t k = 0; k < count; k++, word += 5) {
-        ((void (*)(int64_t, int64_t, int64_t))(intptr_t)word[0])(word[1], word[2], word[3]);
-        flags |= *(int64_t *)(intptr_t)word[1];
+    if (step->release == SHARED) {
+        flags = ((int64_t (*)(int64_t, int64_t *, int64_t *, int64_t))(intptr_t)launches)(block, step->table, starts, threads);
+    } else {
+        for (; patches--; word += 3) *(int64_t *)(intptr_t)word[0] = starts[word[1]] + word[2];
+        for (int64_t k = 0; k < count; k++, word += 5) {
+            ((void (*)(int64_t, int64_t, int64_t))(intptr_t)word[0])(word[1], word[2], word[3]);
+            flags |= *(int64_t *)(intptr_t)word[1];
+        }
     }
     if (released != NULL) PyEval_RestoreThread(released);
     run->kernels += count;
@@ -639,8 +654,8 @@ static int is_stored(PyObject *node) {
 
 /* What selects the patterns of a root: its mark and line; a new reference. */
 static PyObject *look_of(PyObject *root) {
-    PyObject *site = field(root, NODE_SITE), *mark = field(root, NODE_MARK), *look;
-    if (mark == Py_None) return NULL;
+    PyObject *site = field(root, NODE_SITE), *mark = mark_of(root), *look;
+    if (mark == NULL) return NULL;
     if (site == Py_None) return Py_NewRef(mark);
     if ((look = PyTuple_New(3)) != NULL) {
         PyTuple_SET_ITEM(look, 0, Py_NewRef(mark));
@@ -670,6 +685,7 @@ static Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
         PyObject *native = field(PyList_GET_ITEM(candidates, k), PATTERN_NATIVE);
         if (native == NULL || !Py_IS_TYPE(native, &TraceType)) continue;
         if (recognised((Trace *)native, roots, count, nodes)) return (Trace *)native;
+        if (PyErr_Occurred()) break;
     }
     return NULL;
 }
@@ -744,7 +760,8 @@ int install_replay(void) {
     } names[] = {{&run_name, "run"}, {&step_name, "step"},
                  {&rules_name, "rules"}, {&append_name, "append"}, {&filters_name, "filters"},
                  {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
-                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}};
+                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&marked_name, "marked"},
+                 {&team_name, "team"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
     zero = PyLong_FromLong(0);

@@ -137,6 +137,44 @@ def steady_results():
     assert mask._cell.node.value is not None
 
 
+def steady_masks():
+    """What Python records, as an assignment under a mask, is evaluated natively all the same."""
+    u, mask = start(100), start(100) > 0.5
+
+    def turn():
+        u[mask] = 1.0
+        u[1:-1] = (u[:-2] + u[2:]) * 0.5
+        return float(u[3, 4])
+
+    with policy.limited(draft_work=1):
+        for _ in range(300):
+            turn()
+        names = entered(turn, 5)
+        assert "put_masked" in names
+        assert not {"compute", "Program.run"} & set(names)
+
+
+def steady_threads():
+    """Loops that threads share are run without a step of Python's."""
+    u, v = start(400), start(400)
+
+    def turn():
+        v[1:-1] = (u[:-2] + u[2:]) * 0.5
+        u[1:-1] = (v[:-2] + v[2:]) * 0.5
+
+    with policy.limited(draft_work=1, parallel=1000), np.config(threads=2):
+        for _ in range(300):
+            turn()
+        assert set(entered(turn, 5)) <= THREADS_ASKED
+    numpy.testing.assert_array_equal(u[0], numpy.linspace(0, 1, 400))
+
+
+THREADS_ASKED = {
+    "KernelSteps.team", "team", "NativeTeam.shared", "Config.threads", "boundary.<locals>.public",
+}  # fmt: skip
+"""What is entered to say how many threads take part."""
+
+
 def judged_evaluations():
     """Native evaluations are what is compared with NumPy, and what gains is settled by them."""
     u = start(100)
@@ -152,8 +190,12 @@ def judged_evaluations():
 
 
 @pytest.mark.parametrize(
-    "work", [steady_steps, steady_turns, steady_fields, steady_results, judged_evaluations]
-)
+    "work",
+    [
+        steady_steps, steady_turns, steady_fields, steady_results, steady_masks, steady_threads,
+        judged_evaluations,
+    ],
+)  # fmt: skip
 def test_what_is_known_does_not_enter_python(work):
     # in a process of its own: worlds of several ranks that other tests have left take the way through Python
     code = f"import atoll; from {__name__} import {work.__name__} as work\nwith atoll.config(small=0): work()"

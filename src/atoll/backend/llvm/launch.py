@@ -257,15 +257,17 @@ class KernelSteps:
                 if raised != SETTLED:
                     state.flags.append((raised, step))
 
-    def told(self) -> tuple[Any, ...] | None:
-        """The step for the native evaluation, if no threads share it."""
-        if self.shared:
-            return None
+    def team(self) -> tuple[int, int, int]:
+        """What the native evaluation calls where threads may take part: the function, the team, and how many threads."""
+        return team().shared(config.threads)
+
+    def told(self) -> tuple[Any, ...]:
+        """The step for the native evaluation."""
         registers = tuple([register for _, register in self._registers])
-        long = sum([step.work for step in self.steps]) > policy.limits.chunk
+        is_long = self.shared or sum([step.work for step in self.steps]) > policy.limits.chunk
         numbers = tuple(self._numbers)
         return (
-            Told.KERNELS, self, registers, numbers, self._drafts, self._pointer, self._start, long,
+            Told.KERNELS, self, registers, numbers, self._drafts, self._pointer, self._start, is_long + self.shared,
         )  # fmt: skip
 
 

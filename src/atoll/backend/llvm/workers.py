@@ -66,6 +66,9 @@ class Team(Protocol):
     def launches(self, table: int, registers: int, threads: int) -> int:
         """Run the kernels of a table; see :mod:`.waiting`. Not for a team that is no compiled one."""
 
+    def shared(self, threads: int) -> tuple[int, int, int]:
+        """The addresses of :meth:`launches` and of what the threads share, and ``threads``, for who calls it in C."""
+
     @property
     def compiled(self) -> bool:
         """Whether there are :meth:`launches`."""
@@ -148,6 +151,7 @@ class NativeTeam:
             "parallel_for", None, pointer, pointer, pointer, integer, integer, integer
         )
         self._launches = compiled("launches", integer, pointer, pointer, pointer, integer)
+        self._launches_address: int = engine.get_function_address("launches")
         self._pauses = _pauses_per_microsecond(compiled("pauses", None, integer))
 
     def _begin(self) -> None:
@@ -195,6 +199,11 @@ class NativeTeam:
             self._grow(threads)
         flags: int = self._launches(self._address, table, registers, threads)
         return flags
+
+    def shared(self, threads: int) -> tuple[int, int, int]:
+        if threads > self._size < self._limit:
+            self._grow(threads)
+        return self._launches_address, self._address, threads
 
     def _grow(self, threads: int) -> None:
         if not self._lock.acquire(False):  # another thread holds it, or this thread in a finaliser
@@ -260,6 +269,9 @@ class PortableTeam:
         return False
 
     def launches(self, table: int, registers: int, threads: int) -> int:
+        raise NotImplementedError("there is no compiled loop on this system")
+
+    def shared(self, threads: int) -> tuple[int, int, int]:
         raise NotImplementedError("there is no compiled loop on this system")
 
     def spin(self, microseconds: float | None) -> None:
