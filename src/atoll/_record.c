@@ -1012,6 +1012,7 @@ PyMethodDef record_methods[] = {
     {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
     {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},
     {"boxes", list_boxes, METH_NOARGS, "The boxes of this thread, in the order in which they were made."},
+    {"behind", behind, METH_VARARGS, "The pending nodes behind some, and these, without those that are known."},
     {"install_recorder", install, METH_VARARGS, "Record by these slots and objects."},
     {"record", set_recording, METH_O, "Record without Python, or not; whether that was so before."},
     {NULL}};

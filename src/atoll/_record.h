@@ -106,6 +106,8 @@ void unlock(void);
 /* How many operations are pending in a node; -1 where they are more than `most`. */
 long weigh(PyObject *root, long most);
 
+PyObject *behind(PyObject *module, PyObject *args);
+
 /* Whether a new node may have to be cut; cut it where its loop was cut before. */
 int may_be_heavy(PyObject *node);
 int cut_again(PyObject *node);

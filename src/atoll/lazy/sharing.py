@@ -7,11 +7,12 @@ are gone by then. What ranks compute together does not depend on what is alive.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import inf
 
 from .. import policy
 from ..comm.world import current_world
+from ..front import native
 from ..graph.node import Node
 from .cells import pending_cells
 
@@ -30,7 +31,7 @@ def with_sharers(pending: Sequence[Node]) -> list[Node]:
     ]
     if not others:
         return nodes
-    trace = _behind(nodes)
+    trace = behind(nodes, (), inf)
     if len(trace) <= limit:
         return nodes
     most = max([node.geometry.size for node in trace])
@@ -44,21 +45,26 @@ def with_sharers(pending: Sequence[Node]) -> list[Node]:
     few = policy.limits.patience
     for node in others:
         # an operand may be a temporary of this very call; what takes few operations more than others is computed again
-        if node in operands and len(_behind([node], nodes, few)) > few:
+        if node in operands and len(behind([node], nodes, few)) > few:
             nodes.append(node)
     return nodes
 
 
-def _behind(nodes: Sequence[Node], known: Collection[Node] = (), most: float = inf) -> set[Node]:
+def _behind(nodes: Sequence[Node], known: Collection[Node], most: float) -> set[Node]:
     """The pending nodes behind these, and these, without those that are ``known``; not many more than ``most``."""
-    behind = set(nodes)
+    met = set(nodes)
     stack = list(nodes)
-    while stack and len(behind) <= most:
+    while stack and len(met) <= most:
         for arg in stack.pop().args:
-            if type(arg) is Node and arg.value is None and arg not in behind and arg not in known:
-                behind.add(arg)
+            if type(arg) is Node and arg.value is None and arg not in met and arg not in known:
+                met.add(arg)
                 stack.append(arg)
-    return behind
+    return met
+
+
+behind: Callable[[Sequence[Node], Collection[Node], float], set[Node]] = (
+    _behind if native is None else native.behind
+)
 
 
 def _shared(root: Node, trace: set[Node], known: dict[Node, float]) -> float:
