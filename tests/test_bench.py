@@ -336,7 +336,7 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
         import pytest
         from tests.bench import beside
 
-        beside.LEAST = 3
+        beside.LEAST, beside.MOST = 3, 1
         HERE = pathlib.Path(__file__).parent
 
         @pytest.mark.ranks(1, distributes=False)
@@ -382,6 +382,40 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
     assert "the process of this test ended with code 3" in found.sections["test_dies"]
     assert "words of the helper" in found.sections["test_fails"]
     assert "assert 'here' == 'there'" in found.sections["test_fails"]
+
+
+def test_helpers_work_beside_each_other_and_beside_any_number_of_ranks(tmp_path: Path) -> None:
+    source = """
+        import os, pathlib, time
+        import pytest
+        from tests.bench import beside
+
+        beside.LEAST = 3
+        HERE = pathlib.Path(__file__).parent
+
+        def meet(name):
+            (HERE / name).write_text(str(os.getpid()))
+            while len(pids := {file.read_text() for file in HERE.glob("at_once_*")}) < 2:
+                time.sleep(0.02)
+            return pids
+
+        @pytest.mark.ranks(2, distributes=False)
+        def test_on_ranks():
+            while len(list(HERE.glob("at_once_*"))) < 2:
+                time.sleep(0.02)
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_later(number):
+            assert len(list(HERE.glob("at_once_*"))) == 2
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_at_once(number):
+            assert len(meet(f"at_once_{number}")) == 2
+    """
+    found = Outcome(run_pytest(tmp_path, source))
+    expected = ["test_on_ranks[2ranks]", *(f"test_later[{number}]" for number in range(4))]
+    expected += [f"test_at_once[{number}]" for number in range(2)]
+    assert found.outcomes == dict.fromkeys(expected, "PASSED"), found.output
 
 
 def test_ranks_that_cannot_start_are_a_failure_and_no_hang(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
-"""A second process that runs tests beside this one: two cores, twice the tests.
+"""Processes that run tests beside this one, one for each core: while some tests wait, others compute.
 
-Both have collected the same tests. This process begins with the first of those that need no
-MPI, its helper with the last, and they meet somewhere: each claims a test before it runs it,
-a byte in a file that both have mapped. The helper appends its reports to a second file, which
-is read when it is the turn of what the helper has done. So nobody has to listen to anybody
-while tests run, and tests see neither a thread nor a socket more than before.
+All have collected the same tests. This process begins with what it alone can run, and then with the
+first of those that need no MPI; its helpers begin with the last, and they meet somewhere. Each claims
+a test before it runs it, a byte in a file that all have mapped. A helper appends its reports to a file
+of its own, which is read when it is the turn of what the helper has done. So nobody has to listen to
+anybody while tests run, and tests see neither a thread nor a socket more than before.
 
-Should the helper die, the test it was in has failed, and what it has not begun is done here.
+Should a helper die, the test it was in has failed, and the others do what it has not begun.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ from .verdict import failure
 LEAST = 200
 """Of fewer tests, a helper would do little before it has started."""
 
-_FREE, _HERE, _THERE = 0, 1, 2
+MOST = 4
+"""Helpers; each has to collect the tests, too."""
+
+_FREE, _HERE, _THERE = 0, 1, 2  # _THERE for the first helper, _THERE + 1 for the second
 _LENGTH = 8
 
 
@@ -51,7 +54,7 @@ def may_move(item: pytest.Item) -> bool:
 
 
 class Claims:
-    """Who runs which test: a byte for each, in a file that two processes have mapped."""
+    """Who runs which test: a byte for each, in a file that all processes have mapped."""
 
     def __init__(self, file: Path, count: int) -> None:
         if not file.exists():
@@ -67,20 +70,21 @@ class Claims:
         finally:
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
-    def take(self, number: int) -> bool:
-        """Claim a test for the process that began the run; False if the helper has it."""
+    def take(self, number: int) -> int | None:
+        """Claim a test for the process that began the run; the number of the helper that has it already."""
         with self._alone():
             if self._bytes[number] == _FREE:
                 self._bytes[number] = _HERE
-            return self._bytes[number] == _HERE
+            owner = self._bytes[number]
+            return None if owner == _HERE else owner - _THERE
 
-    def take_last(self) -> int | None:
-        """Claim the last test that is free for the helper."""
+    def take_last(self, helper: int) -> int | None:
+        """Claim the last test that is free for a helper."""
         with self._alone():
             number = self._bytes.rfind(_FREE.to_bytes(1, "little"))
             if number < 0:
                 return None
-            self._bytes[number] = _THERE
+            self._bytes[number] = _THERE + helper
             return number
 
     def close(self) -> None:
@@ -88,25 +92,55 @@ class Claims:
         self._file.close()
 
 
-class Helper:
-    """The process beside this one, as this one sees it."""
+class Helpers:
+    """The processes beside this one, as this one sees them."""
 
-    def __init__(self, items: Sequence[pytest.Item], config: pytest.Config) -> None:
+    def __init__(self, items: Sequence[pytest.Item], config: pytest.Config, count: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="bench-beside-"))
         self._numbers = {item.nodeid: number for number, item in enumerate(items)}
         self._claims = Claims(self.folder / "claims", len(items))
-        self._found: dict[int, list[dict[str, Any]]] = {}
         specification = {
             "tests": list(self._numbers),
             "files": list(dict.fromkeys(str(item.path) for item in items)),
             "options": pytest_options(config),
         }
         (self.folder / "specification.json").write_text(json.dumps(specification))
-        (self.folder / "reports").touch()
-        self._reports = open(self.folder / "reports", "rb")  # noqa: SIM115 (read to the end of the run)
-        with open(self.folder / "output", "wb") as output:
+        self._helpers = [Helper(self.folder, number) for number in range(count)]
+
+    def reports_of(self, item: pytest.Item) -> list[pytest.TestReport] | None:
+        """The reports of a test that a helper has run, or None if it is to be run here."""
+        number = self._numbers.get(item.nodeid)
+        helper = None if number is None else self._claims.take(number)
+        if number is None or helper is None:
+            return None
+        found = self._helpers[helper].found(number)
+        if isinstance(found, str):
+            return [failure(item, found)]
+        reports = []
+        for data in found:
+            report = item.config.hook.pytest_report_from_serializable(config=item.config, data=data)
+            assert isinstance(report, pytest.TestReport)
+            reports.append(report)
+        return reports
+
+    def close(self) -> None:
+        for helper in self._helpers:
+            helper.close()
+        self._claims.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Helper:
+    """One of these processes."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._output, reports = folder / f"output.{number}", folder / f"reports.{number}"
+        reports.touch()
+        self._reports = open(reports, "rb")  # noqa: SIM115 (read to the end of the run)
+        self._found: dict[int, list[dict[str, Any]]] = {}
+        with open(self._output, "wb") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.bench.beside", str(self.folder)],
+                [sys.executable, "-m", "tests.bench.beside", str(folder), str(number)],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -114,24 +148,19 @@ class Helper:
                 start_new_session=True,
             )
 
-    def reports_of(self, item: pytest.Item) -> list[pytest.TestReport] | None:
-        """The reports of a test that the helper has run, or None if it is to be run here."""
-        number = self._numbers.get(item.nodeid)
-        if number is None or self._claims.take(number):
-            return None
+    def found(self, number: int) -> list[dict[str, Any]] | str:
+        """The reports of a test that this helper has claimed, or how it died in that test."""
         while number not in self._found:
             ended = self._process.poll() is not None
             self._read()
-            if ended and number not in self._found:
-                return [self._died(item)]
-            if number not in self._found:
-                time.sleep(0.01)
-        reports = []
-        for data in self._found.pop(number):
-            report = item.config.hook.pytest_report_from_serializable(config=item.config, data=data)
-            assert isinstance(report, pytest.TestReport)
-            reports.append(report)
-        return reports
+            if number in self._found:
+                break
+            if ended:
+                output = self._output.read_text(errors="replace")[-4000:]
+                code = self._process.returncode
+                return f"the process of this test ended with code {code}\n{output}"
+            time.sleep(0.01)
+        return self._found.pop(number)
 
     def _read(self) -> None:
         """Take what the helper has reported since."""
@@ -145,28 +174,22 @@ class Helper:
             number, reports = pickle.loads(data)
             self._found[number] = reports
 
-    def _died(self, item: pytest.Item) -> pytest.TestReport:
-        output = (self.folder / "output").read_text(errors="replace")[-4000:]
-        code = self._process.returncode
-        return failure(item, f"the process of this test ended with code {code}\n{output}")
-
     def close(self) -> None:
         if self._process.poll() is None:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(5)
         self._reports.close()
-        self._claims.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Helping:
-    """The plugin of the helper: what it runs in place of its list of tests."""
+    """The plugin of a helper: what it runs in place of its list of tests."""
 
-    def __init__(self, folder: Path, tests: list[str]) -> None:
+    def __init__(self, folder: Path, number: int, tests: list[str]) -> None:
+        self._number = number
         self._tests = tests
         self._claims = Claims(folder / "claims", len(tests))
-        self._file: IO[bytes] = open(folder / "reports", "ab")  # noqa: SIM115 (written to the end)
+        self._file: IO[bytes] = open(folder / f"reports.{number}", "ab")  # noqa: SIM115 (written to the end)
         self._reports: list[dict[str, Any]] = []
         self._config: pytest.Config | None = None
 
@@ -178,7 +201,7 @@ class Helping:
         items = {item.nodeid: item for item in session.items}
         parent = os.getppid()
         while os.getppid() == parent:
-            number = self._claims.take_last()
+            number = self._claims.take_last(self._number)
             if number is None:
                 break
             self._reports = []
@@ -196,10 +219,10 @@ class Helping:
         )
 
 
-def main(folder: Path) -> int:
+def main(folder: Path, number: int) -> int:
     specification = json.loads((folder / "specification.json").read_text())
-    options = [*specification["options"], f"--basetemp={folder / 'basetemp'}"]
-    plugin = Helping(folder, specification["tests"])
+    options = [*specification["options"], f"--basetemp={folder / f'basetemp.{number}'}"]
+    plugin = Helping(folder, number, specification["tests"])
     pytest.main([*options, *specification["files"]], plugins=[plugin])
     return 0
 
@@ -208,4 +231,4 @@ if __name__ == "__main__":
     # The module that pytest sees is tests.bench.beside, not __main__.
     from tests.bench.beside import main as start
 
-    sys.exit(start(Path(sys.argv[1])))
+    sys.exit(start(Path(sys.argv[1]), int(sys.argv[2])))

@@ -50,23 +50,18 @@ BENCH = pytest.StashKey["Bench"]()
 
 
 class Bench:
-    """What the controller keeps: the helper, the pool of the current size, and the like."""
+    """What the controller keeps: the helpers, the pool of the current size, and the like."""
 
     def __init__(self, stderr: TextIO) -> None:
         self.stderr = stderr
         self.bytecode = Bytecode()
-        self.helper: beside.Helper | None = None
+        self.helpers: beside.Helpers | None = None
         self._pool: Pool | None = None
 
     def pool(self, item: pytest.Item, size: int) -> Pool:
-        """The pool of ``size`` ranks; starts it, and ends the one of another size.
-
-        One rank leaves a core to the helper; more have the machine to themselves.
-        """
+        """The pool of ``size`` ranks; starts it, and ends the one of another size."""
         if self._pool is not None and self._pool.size != size:
-            self._close_pool()
-        if size > 1:
-            self._close_helper()
+            self.close_pool()
         if self._pool is None:
             self._pool = Pool(size, _files(item.session, size), item.config)
         return self._pool
@@ -78,15 +73,12 @@ class Bench:
             self._pool = None
 
     def close(self) -> None:
-        self._close_helper()
-        self._close_pool()
+        self.close_pool()
+        if self.helpers is not None:
+            self.helpers.close()
+            self.helpers = None
 
-    def _close_helper(self) -> None:
-        if self.helper is not None:
-            self.helper.close()
-            self.helper = None
-
-    def _close_pool(self) -> None:
+    def close_pool(self) -> None:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
@@ -143,39 +135,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """First tests on one real rank and what only this process can run, then what a helper may take,
-    which has begun with it; tests on more ranks last, by size, so that one pool is alive at a time."""
+    """First what only this process can run, tests on real ranks by their number, so that one pool is
+    alive at a time; then what helpers may take, which have begun with it."""
 
-    def order(item: pytest.Item) -> int:
+    def order(item: pytest.Item) -> tuple[int, int]:
         place = place_of(item)
-        if place is None:
-            return -2 if not beside.may_move(item) else -1
-        if place.kind != "ranks":
-            return 0
-        return place.size if place.size > 1 else -3
+        if place is not None and place.kind == "ranks":
+            return 1, place.size
+        return 2 * beside.may_move(item), place is not None
 
     items.sort(key=order)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    text = "run all tests that need no MPI in this process, and none in a second one beside it"
+    text = "run all tests that need no MPI in this process, and none in others beside it"
     parser.getgroup("bench").addoption("--alone", action="store_true", help=text)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
-    """Let a helper run some of the tests, where there are many and a core for it."""
+    """Let helpers run some of the tests, where there are many and more than one core."""
     config = session.config
     bench = config.stash.get(BENCH, None)
     if bench is not None and _plugin(config, beside.Helping) is None:
         movable = [item for item in session.items if beside.may_move(item)]
+        cores = available_cores()
         seen = config.getoption("capture") == "no" or config.getoption("usepdb")
         if (
             len(movable) >= beside.LEAST
-            and available_cores() > 1
+            and cores > 1
             and not (seen or config.getoption("alone") or config.getoption("collectonly"))
         ):
-            bench.helper = beside.Helper(movable, config)
+            bench.helpers = beside.Helpers(movable, config, min(cores, beside.MOST))
     return (yield)
 
 
@@ -238,8 +229,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     if place is not None and place.kind == "ranks":
         reports = run_on_pool(item, place, bench)
+        after = None if nextitem is None else place_of(nextitem)
+        if after is None or after.kind != "ranks":
+            bench.close_pool()
     else:
-        found = bench.helper.reports_of(item) if bench.helper is not None else None
+        found = bench.helpers.reports_of(item) if bench.helpers is not None else None
         if found is None:
             return None
         reports = found
