@@ -58,6 +58,27 @@ def test_the_old_functions(size):
         np.testing.assert_array_equal(np.asarray(mine), other)
 
 
+OLD = {
+    "choice": (5, 4), "dirichlet": ([1, 2], 5), "multinomial": (5, [0.5, 0.5], 4), "permutation": (6,),
+    "multivariate_normal": ([0, 0], [[1, 0], [0, 1]], 5), "rand": (4, 3), "randn": (4, 3),
+    "hypergeometric": (5, 5, 3, 7), "triangular": (0, 1, 2, 7),
+}  # fmt: skip
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
+def test_each_method_of_an_old_generator_also_those_that_call_others():
+    for name in sorted({*drawing.SIZE_AT, *OLD}):
+        if hasattr(np.random.RandomState, name):
+            place = drawing.SIZE_AT.get(name, 0)
+            given = OLD.get(name, (*[2.5 if name == "zipf" else 0.5] * place, (4, 3)))
+            if name in ("randint", "binomial", "negative_binomial"):
+                given = (2, 9 if name == "randint" else 0.5, (4, 3))
+            ours = getattr(atoll.random.RandomState(4), name)(*given)
+            theirs = getattr(np.random.RandomState(4), name)(*given)
+            np.testing.assert_array_equal(np.asarray(ours), theirs, err_msg=name)
+
+
 @pytest.mark.simulated(1, 3)
 def test_what_old_generators_draw_of_their_own_draws():
     found = []

@@ -159,7 +159,9 @@ def _numpy_generator(generator: Any) -> Any:
 
 
 def _drawing(kind: type, name: str) -> Callable[..., Any]:
-    original = getattr(kind, name)
+    public = original = getattr(kind, name)
+    if public is np.random.RandomState.random:  # which would call our ``random_sample``
+        original = np.random.RandomState.random_sample
     writes = (1,) if name in _IN_PLACE else ()
     # An old generator keeps half of the normal numbers that it drew for itself: only these draw none.
     shared = name != "spawn" if kind is np.random.Generator else name in ("choice", "permutation")
@@ -185,7 +187,7 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
         return result
 
     draw.__name__ = name
-    draw.__doc__ = original.__doc__
+    draw.__doc__ = public.__doc__
     natively = _drawn_natively(kind, name)
     return draw if natively is None else front.function(original, draw, natively)
 
