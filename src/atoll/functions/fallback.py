@@ -15,6 +15,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..files import loading, npy, npz, raw, text
+from ..lazy import protocols
 from ..lazy.registry import registry
 from ..lazy.showing import in_one_place
 from ..lazy.views import Handle
@@ -100,6 +101,20 @@ def _for_ctypes() -> dict[str, Any]:
     return own
 
 
+def _mixins() -> dict[str, Any]:
+    """NumPy's operators for a class that answers ufuncs itself, which is asked by ours."""
+
+    class NDArrayOperatorsMixin(np.lib.mixins.NDArrayOperatorsMixin):
+        __slots__ = ()
+        __doc__ = np.lib.mixins.NDArrayOperatorsMixin.__doc__
+
+        def __init_subclass__(cls, **options: Any) -> None:
+            super().__init_subclass__(**options)
+            protocols.meet(cls)
+
+    return {"NDArrayOperatorsMixin": NDArrayOperatorsMixin}
+
+
 _WRITING = frozenset({"readwrite", "writeonly"})
 
 
@@ -135,6 +150,7 @@ def publish_the_rest() -> None:
     publish("nditer", nditer, "data")
     for name in ("char", "strings", "rec", "lib", "emath"):
         publish(name, Namespace(name, nothing_of_its_own), "data")
+    Namespace("lib.mixins", _mixins)
     for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):
         Namespace(name, nothing_of_its_own)
     Namespace(

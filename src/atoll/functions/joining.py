@@ -145,9 +145,7 @@ publish("concat", concatenate, "native", np.concat)
 def stack(
     arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
-    if any(map(has_class, _sequence(arrays))):
-        return NotImplemented
-    parts = [array_of(a) for a in arrays]
+    parts = [array_of(a) for a in _sequence(arrays)]
     axis = index(axis)
     if (
         not parts
@@ -194,9 +192,7 @@ def dstack(tup: Any) -> Any:
 
 @native
 def column_stack(tup: Any) -> Any:
-    if any(map(has_class, _sequence(tup))):
-        return NotImplemented
-    arrays = [array_of(a) for a in tup]
+    arrays = [array_of(a) for a in _sequence(tup)]
     return concatenate([shaping.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
 
 

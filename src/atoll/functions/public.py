@@ -18,9 +18,10 @@ from .. import front
 from ..array import ndarray
 from ..errors import DeferredValueError, MixedArraysError
 from ..front import Kind
+from ..lazy import protocols
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import by_numpy, has_class
 from ..lazy.flat import flatiter
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
@@ -90,6 +91,9 @@ _ASKED = frozenset((
 """Functions that NumPy leaves to a method or an operator of their first argument, if it is no array: that of a series of pandas
 gives a series."""
 
+_JOINING = frozenset(("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"))
+"""Functions whose first argument is a sequence of arrays, each of which may have a class of its own."""
+
 
 def look_like(original: Any, function: Any, name: str) -> None:
     """Give a function the name, the text and the signature of NumPy's, and a place in atoll's modules."""
@@ -108,6 +112,7 @@ def _alike(function: Any, original: Any, args: tuple[Any, ...], options: dict[st
     like = options.pop("like")
     if like is None or type(like) in (ndarray, np.ndarray):
         return function(*args, **options)
+    protocols.meet(type(like))
     return original(*args, **options, like=like)
 
 
@@ -126,7 +131,7 @@ def declare(
     """
 
     short = short and name not in EXPANDING
-    asked = name in _ASKED
+    asked, joins = name in _ASKED, name in _JOINING
     bare, on_device = name not in CREATING, name in _ON_DEVICE
 
     def call(*args: Any, **options: Any) -> Any:
@@ -141,12 +146,14 @@ def declare(
             return by_numpy(original, args, options)
         for value in (*args, *options.values()) if options else args:
             if type(value) not in _PLAIN:
-                if isinstance(value, np.ndarray) or (
+                if has_class(value) or (
                     name in _BY_CLASS and is_subclass(value) and place_of(value) is None
                 ):
                     return by_numpy(original, args, options)
                 if giver is None and is_subclass(value):
                     giver = value
+            elif joins and type(value) in (list, tuple) and any(map(has_class, value)):
+                return by_numpy(original, args, options)
         if on_device and "device" in options:
             device = options.pop("device")
             if device not in (None, "cpu"):

@@ -10,9 +10,9 @@ import numpy as np
 from .. import front
 from ..array import ndarray
 from ..front import Function, Kind
-from ..lazy.calling import call, method, takes_over
+from ..lazy.calling import call, method, overrides, takes_over
 from ..lazy.elementwise import binary, known_of, unary
-from ..lazy.fallback import Given
+from ..lazy.fallback import Given, by_numpy
 from ..lazy.making import of_small
 from ..lazy.reductions import reduced
 from ..lazy.small import GENERAL, at_once
@@ -124,6 +124,10 @@ def _method(ufunc: np.ufunc, original: Any, kind: Kind) -> Any:
     name = original.__name__
 
     def called(*args: Any, **options: Any) -> Any:
+        if takes_over(args, options):
+            return original(*args, **options)
+        if args and overrides(args[0]):
+            return by_numpy(original, args, options)
         if name == "reduce":
             return reduced(ufunc, *args, **options)
         return method(ufunc, name, args, options)

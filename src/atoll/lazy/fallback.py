@@ -23,7 +23,7 @@ from ..context.call_sites import user_frame
 from ..context.warn import come_first
 from ..errors import FallbackWarning, OutOfMemoryError
 from .classed import class_giver, in_class_of, is_subclass, twin_of
-from .making import from_numpy, in_class, of_array, of_protocol, of_small, of_view
+from .making import from_numpy, in_class, is_numpys, of_array, of_protocol, of_small, of_view
 from .shared_calls import shared
 from .small import GENERAL, PASSED, at_once
 from .spread import in_step, place_of, world_of
@@ -77,9 +77,7 @@ class Given:
         if kind is tuple:
             return tuple([self.give(v, write=write) for v in value])
         if kind is list:
-            if any(isinstance(v, (Handle, list, tuple)) or hasattr(v, "_to_numpy") for v in value):
-                return [self.give(v, write=write) for v in value]
-            return value
+            return value if is_numpys(value) else [self.give(v, write=write) for v in value]
         if kind is dict:
             return {k: self.give(v, write=write) for k, v in value.items()}
         if kind is np.ndarray:
@@ -306,8 +304,12 @@ def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None
 
 
 def has_class(value: Any) -> bool:
-    """Whether a value is of a subclass of NumPy's arrays, such as masked arrays, whose results NumPy decides on."""
-    return isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    """Whether a value is of a class that has a say in results: of a subclass of NumPy's arrays, such as masked
+    arrays, or one that answers NumPy's functions itself."""
+    kind = type(value)
+    if issubclass(kind, np.ndarray):
+        return kind is not np.ndarray
+    return hasattr(kind, "__array_function__") and not issubclass(kind, Handle)
 
 
 def arrays_among(values: Iterable[Any]) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from .. import policy
 from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
-from ..context.caches import Memo
+from ..context.caches import Memo, remembered
 from ..errors import LayoutError, a_type
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
@@ -20,6 +20,7 @@ from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from .evaluate import evaluate
+from .protocols import meet
 from .recipes import Learner
 from .tiles import present as tile_of
 from .views import Cell, Handle, boxed, whole_of
@@ -146,17 +147,31 @@ def of_protocol(value: Any) -> Any:
     NumPy refuses an ``__array__`` that answers with an array of ours, so we ask first.
     """
     kind = type(value)
-    if not hasattr(kind, "__array__") or isinstance(value, (np.ndarray, np.generic, Handle, type)):
+    if _is_numpys(kind) or isinstance(value, Handle):
         return value
-    if any(hasattr(kind, name) for name in _OWN_WAYS):
+    meet(kind)
+    if not hasattr(kind, "__array__") or any(hasattr(kind, name) for name in _OWN_WAYS):
         return value
     try:
-        answer = value.__array__()
+        answer = getattr(kind.__array__, "__wrapped__", kind.__array__)(value)
     except Exception:  # NumPy asks again, and raises it where it would
         return value
     return answer if isinstance(answer, Handle) else value
 
 
+def is_numpys(values: list[Any]) -> bool:
+    """Whether NumPy takes the values of a list as they are."""
+    return all(map(_is_numpys, set(map(type, values))))
+
+
+@remembered
+def _is_numpys(kind: type) -> bool:
+    if issubclass(kind, (np.ndarray, np.generic)):
+        return True
+    return kind not in (list, tuple) and not any(hasattr(kind, name) for name in _ASKED)
+
+
+_ASKED = ("_to_numpy", "__array__", "__array_ufunc__", "__array_function__")
 _OWN_WAYS = (
     "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_interface__",
     "__array_struct__", "_to_numpy",
@@ -171,11 +186,7 @@ def plain(value: Any) -> Any:
     if kind is tuple:
         return tuple([plain(v) for v in value])
     if kind is list:
-        return (
-            [plain(v) for v in value]
-            if any(isinstance(v, (Handle, list, tuple)) for v in value)
-            else value
-        )
+        return value if is_numpys(value) else [plain(v) for v in value]
     if kind is dict:
         return {k: plain(v) for k, v in value.items()}
     answer = of_protocol(value)

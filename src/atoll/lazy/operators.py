@@ -207,7 +207,8 @@ def _compared(name: str, forward: Any) -> Any:
 def ufunc_called(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """What NumPy's ufuncs ask of our arrays."""
+    """What NumPy's ufuncs ask of our arrays, or a subclass's own method by one of ours."""
+    ufunc = getattr(ufunc, "_numpy", ufunc)
     if method == "__call__" and isinstance(
         ufunc, np.ufunc
     ):  # a number of NumPy's and a small array

@@ -43,6 +43,8 @@ class Registry:
     def find(self, original: Any) -> Callable[..., Any] | None:
         """The function that stands for one of NumPy's; ``None`` where NumPy's is all there is."""
         function = self._functions.get(original)
+        if function is None and self.names.get(getattr(original, "__name__", "")) is original:
+            return original
         if function is None and (load := self.late.get(getattr(original, "__module__", ""))):
             load()  # which does nothing from the second time on
             function = self._functions.get(original)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from . import shaping
+from . import protocols, shaping
 from .calling import wrapped
 from .reductions import NOTHING
 from .showing import memory
@@ -32,9 +33,15 @@ _UFUNCS = {
     "rshift": "right_shift", "neg": "negative", "pos": "positive", "abs": "absolute",
 }  # fmt: skip
 
+_FOLDS = {
+    "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all",
+}  # fmt: skip
+"""NumPy's functions that its methods call."""
+
 
 def prepare(kind: type, base: type) -> None:
     """Give a new subclass its own way of making results."""
+    protocols.meet(kind)
     overridden = kind.__array_ufunc__ is not base.__array_ufunc__  # type: ignore[attr-defined]
     for name in _VIEWING:
         if getattr(kind, name) is getattr(base, name):
@@ -56,6 +63,10 @@ def prepare(kind: type, base: type) -> None:
         if getattr(kind, method) is inherited:
             ufunc = getattr(np, _UFUNCS.get(name, name))
             setattr(kind, method, _asking(ufunc, "") if overridden else _wrapping(inherited))
+    if overridden:
+        for name, inner in _FOLDS.items():
+            if getattr(kind, name) is getattr(base, name):
+                setattr(kind, name, _folding(name, inner))
 
 
 def _viewing(inherited: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,6 +104,11 @@ def _asking(ufunc: np.ufunc, prefix: str) -> Callable[..., Any]:
         return ufunc(self, *others)
 
     return call
+
+
+def _folding(name: str, inner: str) -> Callable[..., Any]:
+    """A reduction that asks the subclass's own ``__array_ufunc__``, as NumPy's method does."""
+    return wraps(getattr(np.ndarray, name))(getattr(import_module("numpy._core._methods"), inner))
 
 
 def viewed(handle: Any, dtype: Any, kind: Any) -> Any:
