@@ -497,6 +497,7 @@ typedef struct {
 
 static PyTypeObject IteratorType;
 
+/* NumPy iterates over the elements of a large array of one axis, in its memory; rows are ours. */
 static PyObject *iterator_of(PyObject *self) {
     PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
     if (shape == NULL && !PyErr_Occurred()) {
@@ -510,6 +511,16 @@ static PyObject *iterator_of(PyObject *self) {
     if (axes == 0) {
         PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
         return NULL;
+    }
+    if (axes == 1 && Py_TYPE(self) == array_type && np_of(self) == NULL) {
+        PyObject *kind = PyObject_GetAttrString(self, "dtype");
+        int fields = kind == NULL || PyDataType_HASFIELDS((PyArray_Descr *)kind);
+        Py_XDECREF(kind);
+        if (kind == NULL) return NULL;
+        PyObject *elements = fields ? NULL : PyObject_CallOneArg((PyObject *)flat_type, self);
+        PyObject *iterator = elements == NULL ? NULL : PyObject_GetIter(elements);
+        Py_XDECREF(elements);
+        if (!fields) return iterator;
     }
     Iterator *iterator = PyObject_GC_New(Iterator, &IteratorType);
     if (iterator == NULL) return NULL;

@@ -223,6 +223,8 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         small = self._np
         if small is not None and type(self) is ndarray:
             return iter(small) if small.ndim == 1 else map(of_small, small)
+        if type(self) is ndarray and self.ndim == 1 and self.dtype.names is None:
+            return iter(flatiter(self))
         return (self[k] for k in range(self.shape[0]))
 
     def __contains__(self, item: Any) -> bool:

@@ -35,6 +35,14 @@ a.flat = [1, 2, 3]
 r = a.flat[1:5]
 r = a.flat[[1, 2]]
 r = list(a.flat)
+f = a.flat; r = next(f), f.index, next(f), list(f), f.index, list(f)
+f = a.flat; r = [next(f) for v in f if v > 1], f.index
+f = a.flat; next(f); r = f[2], next(f), f.coords, f.index; f[1] = 4; r = r, next(f), list(f)
+f = a.flat; r = list(zip(f, f))
+r = []; [(r.append(v), np.copyto(a, a + 1)) for v in a.flat]
+r = []; [(r.append(v), a.fill(k)) for k, v in enumerate(a.reshape(-1))]
+l = a.reshape(-1); r = []; [(r.append(v), l.__iadd__(l)) for v in l[:3]]
+l = (a * 2).reshape(-1); n = iter(l); r = next(n), sum(n), list(n), min(l), sorted(l), [type(v).__name__ for v in l]
 r = len(a.flat)
 np.add(a.flat, 1, out=a.reshape(-1))
 r = np.dot(a.flat, a.flat)

@@ -20,13 +20,14 @@ from .views import Handle
 class flatiter:
     """An iterator over the elements in C order that can be indexed and assigned to."""
 
-    __slots__ = ("_ahead", "_place", "base")
+    __slots__ = ("_ahead", "_numpys", "_place", "base")
 
     def __init__(self, base: Any) -> None:
         self.base = base
         self._place = 0
+        self._numpys: Any = None
         self._ahead: tuple[Any, int, Any] = (None, 0, None)
-        """The value from which elements come; on ranks, those that were asked for, and from which on."""
+        """On ranks, the value from which elements come, those that were asked for, and from which on."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -53,21 +54,25 @@ class flatiter:
     def __len__(self) -> int:
         return int(self.base.size)
 
-    def __iter__(self) -> flatiter:
-        self._place = 0
-        return self
+    def _here(self) -> Any:
+        """NumPy's iterator over the memory, which shows what is assigned meanwhile; ``None`` on ranks."""
+        if self._numpys is None and place_of(self.base) is None:
+            small = self.base._np
+            self._numpys = (np.asarray(self.base) if small is None else small).flat
+        return self._numpys
+
+    def __iter__(self) -> Any:
+        here = self._here()
+        return self if here is None else here
 
     def __next__(self) -> Any:
+        here = self._here()
+        if here is not None:
+            return next(here)
         if self._place >= self.base.size:
             raise StopIteration
         self._place += 1
         place = self._place - 1
-        base = self.base
-        if base._np is not None or base._cell.node.place is None:
-            held = base._np if base._np is not None else base._cell.settle()
-            if self._ahead[0] is not held:
-                self._ahead = (held, 0, base._array().flat)
-            return self._ahead[2][place]
         cell = self.base._cell
         cell.settle()
         value, start, ahead = self._ahead
@@ -78,6 +83,10 @@ class flatiter:
             )
             self._ahead = (cell.node, start, ahead)
         return ahead[place - start]
+
+    def _restart(self) -> None:
+        """Begin anew, as NumPy's iterator does when it is indexed."""
+        self._numpys, self._place = None, 0
 
     def _index(self, key: Any) -> tuple[int, ...]:
         """The index of an element of the array."""
@@ -97,6 +106,7 @@ class flatiter:
         return mask or array.dtype.kind in "iu"
 
     def __getitem__(self, key: Any) -> Any:
+        self._restart()
         if type(key) is slice:
             return self._handle()[key].copy()
         if place_of(self.base) is not None and self._is_usual(key):
@@ -121,6 +131,7 @@ class flatiter:
         return bool(taking.put_in_line(self.base, key, given))
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        self._restart()
         if type(key) is slice and (np.isscalar(value) or getattr(value, "size", -1) == 1):
             self._assigned(key, value)
         elif type(key) is slice and isinstance(value, (Handle, flatiter)):
@@ -145,13 +156,13 @@ class flatiter:
     @property
     def index(self) -> int:
         """The place in the elements."""
-        return self._place
+        return self._place if self._numpys is None else int(self._numpys.index)
 
     @property
     def coords(self) -> tuple[int, ...]:
         """The index of the next element."""
-        line = np.unravel_index(min(self._place, self.base.size - 1), self.base.shape)
-        if self._place >= self.base.size and line:
+        line = np.unravel_index(min(self.index, self.base.size - 1), self.base.shape)
+        if self.index >= self.base.size and line:
             return (self.base.shape[0], *[0] * (len(line) - 1))
         return tuple(int(k) for k in line)
 
