@@ -146,6 +146,11 @@ class Limits:
 
     factored_column: int = 70_000
     """A column of a matrix that ranks factor together, beside its arithmetic (``factors``)."""
+    step: int = 200_000
+    """A step of all ranks: a message with its plan, or an operation at the call (``message``)."""
+    heavy: int = 8
+    """A function that is no plain arithmetic, or a collective operation, takes so many times as long as its elements take to come
+    from memory (``throughput``)."""
     factor_operations: int = 30
     """The operations of LAPACK that one rank does in a nanosecond (``factors``)."""
     travelled_bytes: int = 2

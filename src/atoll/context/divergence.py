@@ -86,6 +86,10 @@ class StepLog:
         """The values that all ranks will have and have yet to compute; its method ``close`` computes them. Set by an upper layer."""
         self.call_sites: Any = None
         """What is learnt at call sites of work that the ranks do together, the same on all. Set by an upper layer."""
+        self.losses: dict[tuple[int, ...], float] = {}
+        """By the shapes of arrays, how many nanoseconds the ranks have lost by dividing them."""
+        self.undivided: set[tuple[int, ...]] = set()
+        """The shapes of arrays that the ranks no longer divide."""
         self.plans: dict[Hashable, bool] = {}
         """By structure, without extents: whether all ranks had a plan of it when they asked each other."""
         self.same: Any = None

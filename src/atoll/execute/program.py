@@ -23,6 +23,7 @@ from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, Value
 from ..ops.fingerprint import EXACT, Outline, computed, of_backend
+from ..ops.worth import Shape, price_of
 from . import observed
 from .parts import State, Step, joined
 from .sweeps import swept
@@ -244,6 +245,7 @@ class Program:
         "kept",
         "leaves",
         "outputs",
+        "prices",
         "quick",
         "running",
         "sites",
@@ -293,6 +295,8 @@ class Program:
         """The scalars whose integers ranks compare: where a triangle begins, an order of elements starts."""
         self.computes: tuple[tuple[str, Any, Any], ...] = ()
         """What ranks that compute together compute: names, geometries and views of its nodes."""
+        self.prices: tuple[tuple[Shape, int, float], ...] = ()
+        """What they lose by dividing the arrays that it is about."""
 
     def shared(self, communicator: Communicator, outline: Outline, order: Sequence[Node]) -> None:
         """Note that ranks run it together, and what they compute."""
@@ -300,6 +304,7 @@ class Program:
         used = communicator.log.backend = backend.current().name
         self.fingerprint, self.structure = outline.of(order) ^ of_backend(used), outline.structure
         self.exact = outline.scalars
+        self.prices = price_of(order, communicator.size)
 
     def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:
         """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""

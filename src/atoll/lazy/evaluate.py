@@ -39,7 +39,7 @@ from ..front import native
 from ..graph.node import Node, Site
 from ..graph.pattern import Pattern, Patterns
 from ..ops.fingerprint import of_trace
-from . import float_errors, unplanned
+from . import dividing, float_errors, unplanned
 from .planning import Lookup, extended, make_program, planned, sample_of
 from .profiles import alone as profiles
 from .replaying import flags_reported, rescued, sites_of, teach
@@ -323,6 +323,7 @@ def compute(pending: list[Node]) -> None:
             del run
             unplanned.compute(pending, agreed=True)
             return
+        dividing.priced(program.communicator.log, program.prices)
     _run(*run)
     if judged is not None:
         judged.ran(run[2], run[4])

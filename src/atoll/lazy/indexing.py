@@ -18,6 +18,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import new, view_of
 from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.placement import crosses, placed_view
+from .dividing import brought as came
 from .elementwise import assign
 from .fallback import Given, by_numpy
 from .float_errors import free
@@ -441,7 +442,7 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
 
     What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
     """
-    if cell.node.place is not None:
+    if cell.node.place is not None and not came(cell.node):
         return put_piece(cell, region, value)
     array = type(value) is Handle.array_type
     if not (array or type(value) in FAST_SCALARS):

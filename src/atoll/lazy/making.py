@@ -19,6 +19,7 @@ from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
+from .dividing import is_undivided, stays_divided
 from .evaluate import evaluate
 from .protocols import meet
 from .recipes import Learner
@@ -38,12 +39,12 @@ def is_modest(shape: tuple[int, ...]) -> bool:
     """Whether an array of this shape is so quickly computed that ranks need not share the work.
 
     A message, with the plan that it needs, takes as long as some arithmetic on that many elements. So each rank has,
-    and computes, all of it.
+    and computes, all of it; also of one whose shape ranks have found to be no gain to divide.
     """
     size = 1
     for n in shape:
         size *= n
-    return size < config.everywhere
+    return size < config.everywhere or is_undivided(shape, current_world())
 
 
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
@@ -119,6 +120,8 @@ _usual: Memo[tuple[tuple[int, ...], Any], Place] = Memo()
 def chosen(layout: Layout, world: World) -> Place | None:
     """The place of a layout that the program has chosen. Where it has chosen an uneven one, arrays stay as they lie."""
     place = Place.of(layout, world)
+    if place is not None:
+        stays_divided(layout.shape, world)
     if place is not None and place.lopsided:
         world.communicator.log.as_laid_out = True
     return place

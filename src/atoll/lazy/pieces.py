@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm.world import current_world
 from ..config import config
 from ..context.call_sites import user_site
@@ -18,6 +19,7 @@ from ..exchange.shares import box_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..ops.elementwise import FAST_SCALARS
+from .dividing import called
 from .making import present
 from .tiles import ASSIGNED, NAMED, Tiles, showing, whole
 from .views import Cell, Handle
@@ -33,7 +35,7 @@ def _may_write(cell: Cell) -> bool:
         return False
     place = node.place
     here = current_world()
-    return place.is_boxes and (place.world is here or place.world == here)
+    return bool(place and place.is_boxes and (place.world is here or place.world == here))
 
 
 def _own(cell: Cell) -> Value:
@@ -91,6 +93,7 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
     place = cell.node.place
     world = place.world
     world.communicator.log.step(hash((NAMED, region.offset, *region.shape)) & _MASK, ASSIGNED)
+    called(cell.node, 1 / policy.limits.pieces)
     box = box_of_rank(place, world.rank)
     assert box is not None
     memory = _own(cell)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..graph.geometry import Geometry
 from ..graph.words import view_text
 from ..ops.fingerprint import dtype_words, of_layout, of_view
 from ..ops.placement import Place, placed_view
+from .dividing import brought, called
 from .float_errors import free
 from .views import Handle, any_deferred
 
@@ -31,11 +32,11 @@ def place_of(value: Any) -> Place | None:
 
 
 def world_of(values: Iterable[Any]) -> World | None:
-    """The world of several ranks on which one of the values lies, if there is one."""
+    """The world of several ranks on which one of the values lies, if there is one, for an operation that begins. Collective."""
     world: World | None = None
     for value in values:
         place = place_of(value)
-        if place is None or place.world.size == 1:
+        if place is None or place.world.size == 1 or brought(value._cell.node):
             continue
         if world is not None and place.world is not world and place.world != world:
             raise WorldError(
@@ -57,6 +58,19 @@ def in_step(world: World, name: str, *facts: Any) -> None:
     debug = config.debug
     words = f"{name}({', '.join([_said(fact, exact, debug) for fact in facts])})"
     world.communicator.log.step(zlib.crc32(f"{words} {exact}".encode()), words)
+    arrays = list(_arrays_among(facts))
+    least = min([array.nbytes for array in arrays], default=0)
+    for array in arrays:
+        if place_of(array) is not None:
+            called(array._cell.node, nbytes=least)
+
+
+def _arrays_among(facts: Iterable[Any]) -> Iterator[Any]:
+    for fact in facts:
+        if isinstance(fact, (Handle, np.ndarray)):
+            yield fact
+        elif type(fact) is tuple:
+            yield from _arrays_among(fact)
 
 
 def chosen_by(mask: Any, *values: Any) -> None:

@@ -24,8 +24,10 @@ from ..config import config
 from ..exchange.gathering import gathered_box
 from ..exchange.shares import box_of_rank
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Value
+from ..graph.node import Node, Value, view_of
 from ..ops.elementwise import is_native
+from .dividing import brought as came
+from .dividing import called
 from .views import Cell
 
 Array = np.ndarray[Any, Any]
@@ -179,7 +181,9 @@ def _tiles(cell: Cell) -> Tiles | None:
     """The tiles of a value that is there on several ranks; ``None`` where there can be none."""
     node = cell.node
     value = node.value
-    if value is None or value.pinned or cell.pins or not is_native(node.geometry.dtype):
+    if node.place is None or value is None or value.pinned or cell.pins:
+        return None
+    if not is_native(node.geometry.dtype):
         return None
     tiles: Tiles | None = value.tiles
     if tiles is None:
@@ -202,7 +206,10 @@ def present(cell: Cell, view: Geometry) -> Array | None:
     shown = tiles.showing(view)
     if shown is not None:
         return shown
+    if came(cell.node):
+        return view_of(cell.settle().array, view)
     tiles.asked += 1
+    called(cell.node)
     if tiles.asked < policy.limits.patience:
         return None
     box = _box_of(view)
@@ -223,7 +230,12 @@ def brought(cell: Cell, view: Geometry) -> Array | None:
     if tiles is None:
         return None
     shown = tiles.showing(view)
-    return _seen(view, box, tiles.bring(cell.node, box)) if shown is None else shown
+    if shown is not None:
+        return shown
+    if came(cell.node):
+        return view_of(cell.settle().array, view)
+    called(cell.node)
+    return _seen(view, box, tiles.bring(cell.node, box))
 
 
 def showing(cell: Cell, view: Geometry) -> Array | None:

@@ -25,6 +25,7 @@ from ..context.caches import remembered
 from ..context.call_sites import Site, line_of
 from ..context.divergence import StepLog, opened
 from ..graph.node import Node
+from .dividing import with_whole
 from .evaluate import compute
 from .pending import with_others
 from .rebalance import evened
@@ -81,6 +82,11 @@ def entered(node: Node) -> Node:
     opens another one.
     """
     place = node.place
+    if place is not None and place.world.communicator.log.undivided:
+        args = with_whole(node)
+        if args is not node.args:
+            node = node.again(args)
+            place = node.place
     if node.value is not None or not (place is None or place.lopsided or opened.logs):
         return node
     if place is None:

@@ -1,0 +1,79 @@
+"""What it is worth to divide the arrays of a trace: the messages that it takes, less the work that other ranks do meanwhile.
+
+Both are expected, not measured, and follow from operations, shapes and places: all ranks come to the same number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import policy
+from ..graph.node import Node
+
+Shape = tuple[int, ...]
+
+HEAVY = {
+    *(np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.cbrt, np.arctan, np.tan, np.tanh),
+    *(np.sinh, np.cosh, np.arcsin, np.arccos, np.hypot, np.arctan2, np.logaddexp, np.power, np.float_power, np.arcsinh),
+    *(np.arccosh, np.arctanh, np.floor_divide, np.remainder, np.fmod),
+}  # fmt: skip
+"""Functions that take several times as long as the elements take to come from memory."""
+MOVES = frozenset(
+    ("fancy indexing", "take along an axis", "read across ranks", "write across ranks")
+    + ("assign at indices", "redistribute")
+)
+"""Collective operations that take as long as their elements take to move."""
+
+
+def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float], ...]:
+    """For each shape of which a trace has divided arrays: their bytes, and the nanoseconds that ``size`` ranks lose by dividing
+    them; less than none where they gain. Nothing, if some array is so large that no rank should have all of it."""
+    shapes: dict[Shape, int] = {}
+    steps, work = 1, 0.0
+    for node in order:
+        on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
+        if node.place is not None:
+            on_ranks.append(node)
+        elif on_ranks:
+            steps += 1  # its value comes to all ranks
+        if not on_ranks:
+            continue
+        steps += node.op.is_collective
+        work += _work(node)
+        for each in on_ranks:
+            if each.geometry.size > policy.limits.everything:
+                return ()
+            shapes[each.geometry.shape] = max(shapes.get(each.geometry.shape, 0), _nbytes(each))
+    loss = steps * policy.limits.step - gain(work, size)
+    return tuple([(shape, nbytes, loss) for shape, nbytes in shapes.items()])
+
+
+def gain(nanoseconds: float, size: int) -> float:
+    """What each of so many ranks gains where they share work that takes one of them so long."""
+    return nanoseconds * (1 - 1 / size)
+
+
+def _nbytes(node: Node) -> int:
+    return node.geometry.size * node.geometry.dtype.itemsize
+
+
+def _work(node: Node) -> float:
+    """The nanoseconds of one rank that are expected of a node, if one rank computes all of it."""
+    op = node.op
+    if op.is_view:
+        return 0.0
+    if op.is_update or op.writes:
+        given = [node.args[1]] if op.is_update else node.args[1:]
+        return policy.numpy_time(sum([_nbytes(arg) for arg in given if type(arg) is Node]))
+    nbytes = max([_nbytes(node), *[_nbytes(arg) for arg in node.args if type(arg) is Node]])
+    plain = policy.numpy_time(nbytes)
+    if op.name == "matmul":
+        a = node.params[2] or node.args[0].geometry
+        products = 2 * node.geometry.size * a.shape[-1]
+        return max(plain, products / policy.limits.factor_operations)
+    if op.name in MOVES:
+        return policy.numpy_time(_nbytes(node))
+    heavy = op.is_collective or (op.is_ufunc and getattr(np, node.name, None) in HEAVY)
+    return plain * policy.limits.heavy if heavy else plain

@@ -1,0 +1,220 @@
+"""Arrays that ranks stop dividing, since the program picks from them, or reads and writes few elements, again and again."""
+
+from __future__ import annotations
+
+import random
+from contextlib import contextmanager
+from functools import wraps
+
+import numpy
+import pytest
+
+import atoll
+from atoll import policy
+from atoll.comm.world import current_world
+
+from . import programs
+from .test_random_programs import agree
+from .test_replicated import Disturbed
+
+N = 20
+TURNS = 15
+
+
+@contextmanager
+def usual(**limits):
+    """Ranks decide by themselves what they divide, and have learnt nothing yet."""
+    log = current_world().communicator.log
+    log.losses, log.undivided = {}, set()
+    with atoll.config(small=6, everywhere=None), policy.limited(**{"everywhere": 10, **limits}):
+        yield
+    log.losses, log.undivided = {}, set()
+
+
+def usually(test):
+    """The test, under these settings."""
+
+    @wraps(test)
+    def wrapped(*args, **options):
+        with usual():
+            test(*args, **options)
+
+    return wrapped
+
+
+def traffic():
+    """How many messages there were."""
+    return atoll.stats().messages, atoll.world.communicator.traffic.collectives
+
+
+def whole(n=N):
+    return numpy.random.default_rng(5).integers(0, 128, (n, n)) / 128  # sums are exact
+
+
+def masks(np, a):
+    b = a.copy()
+    b[b > 0.5] = 0.25
+    return [numpy.asarray(b[b < 0.2]), numpy.asarray(b)]
+
+
+def rows(np, a):
+    return [float(a[np.array([3, 17, 3, k])].sum()) for k in range(5)]
+
+
+def fronts(np, a):
+    front = np.zeros(N, dtype=bool)
+    front[0] = True
+    found = []
+    for _ in range(3):
+        front = (a[front] > 0.6).any(axis=0)
+        found.append(numpy.asarray(front))
+    return found
+
+
+def positions(np, a):
+    return [numpy.asarray(np.nonzero(a > 0.9)[0]), numpy.asarray(np.where(a[7] > 0.3)[0])]
+
+
+def elements(np, a):
+    return [float(a[k, -k]) for k in range(0, N, 3)]
+
+
+def written(np, a):
+    for k in range(0, N, 2):
+        a[k, 3] = a[k - 1, 4] + 1
+        a[k, 2:5] = k
+    return [numpy.asarray(a)]
+
+
+def neighbours(np, a):
+    return [len(np.where(a[k] < 0.3)[0]) for k in range(N)]
+
+
+def in_place(np, a):
+    for k in range(1, N):
+        a[k] += a[k - 1]
+    return [numpy.asarray(a)]
+
+
+def at_indices(np, a):
+    np.add.at(a, (np.array([1, 4, 1]), np.array([0, 19, 0])), 2.5)
+    a[np.array([2, 18])] = 1.5
+    return [numpy.asarray(a), numpy.asarray(np.take(a, [5, 6], axis=1))]
+
+
+PROGRAMS = [masks, rows, fronts, positions, elements, written, neighbours, in_place, at_indices]
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@usually
+def test_what_takes_a_message_at_each_turn_takes_none_in_the_end(program):
+    assert not atoll.array(whole()).layout.is_replicated
+    for _ in range(TURNS):
+        given = atoll.array(whole())
+        before = traffic()
+        found = program(atoll, given)
+        after = traffic()
+        for ours, theirs in zip(found, program(numpy, whole()), strict=True):
+            numpy.testing.assert_array_equal(ours, theirs)
+    assert given.layout.is_replicated
+    assert after == before
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+@usually
+def test_an_array_that_is_there_comes_to_all_ranks(program):
+    a, b = atoll.array(whole()), whole()
+    for _ in range(TURNS):
+        before = traffic()
+        for ours, theirs in zip(program(atoll, a), program(numpy, b), strict=True):
+            numpy.testing.assert_array_equal(ours, theirs)
+        after = traffic()
+    assert after == before
+    a[1:] = a[:-1] * 2
+    b[1:] = b[:-1] * 2
+    numpy.testing.assert_array_equal(numpy.asarray(a), b)
+
+
+@pytest.mark.ranks(2, 3)
+@usually
+def test_views_and_copies_of_an_array_come_along():
+    a, b = atoll.array(whole()), whole()
+    view, theirs, copy = a[2:, ::-1], b[2:, ::-1], a.copy()
+    for _ in range(TURNS):
+        rows(atoll, a)
+    view[0] = 7
+    theirs[0] = 7
+    numpy.testing.assert_array_equal(numpy.asarray(a), b)
+    numpy.testing.assert_array_equal(numpy.asarray(view), theirs)
+    numpy.testing.assert_array_equal(numpy.asarray(copy), whole())
+
+
+@pytest.mark.ranks(2, 3)
+def test_what_gains_by_being_divided_stays_so():
+    with usual(step=1):
+        a = atoll.array(whole())
+        for _ in range(TURNS):
+            a = a * 0.5 + atoll.sqrt(a) - a
+            assert float(a.sum()) != 1
+            masks(atoll, a)
+        assert not a.layout.is_replicated
+        assert not atoll.array(whole()).layout.is_replicated
+
+
+@pytest.mark.ranks(2, 3)
+@usually
+def test_what_the_program_has_laid_out_stays_so(size):
+    layout = atoll.Layout((N, N), "nb", size=size)
+    a = atoll.zeros((N, N), layout=layout)
+    a[...] = whole()
+    for _ in range(TURNS):
+        masks(atoll, a)
+        rows(atoll, a)
+    assert a.layout == layout
+
+
+@pytest.mark.ranks(2, 3)
+@usually
+def test_what_ranks_have_the_blocks_of_stays_divided():
+    a = atoll.array(whole())
+    block = a.local
+    for _ in range(TURNS):
+        numpy.testing.assert_array_equal(numpy.asarray(a[a > 0.5]), whole()[whole() > 0.5])
+    assert not a.layout.is_replicated
+    assert numpy.shares_memory(block, a.local)
+
+
+@pytest.mark.ranks(2, 3)
+@usually
+def test_a_setting_of_the_program_is_obeyed():
+    with atoll.config(everywhere=10):
+        a = atoll.array(whole())
+        for _ in range(TURNS):
+            masks(atoll, a)
+            rows(atoll, a)
+        assert not a.layout.is_replicated
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_random_programs_agree_while_their_arrays_cease_to_be_divided(first):
+    """Ranks look, one at a time, at what all of them have; some arrays are laid out by the program."""
+    for seed in range(first, first + 15):
+        with usual(everywhere=1, step=10**7, pieces=1), numpy.errstate(all="ignore"):
+            disturbed = Disturbed(seed)
+            agree(seed, *programs.run(seed, disturbed.make, disturbed.function, 12))
+
+
+@pytest.mark.simulated(2, 3, 16)
+@usually
+def test_simulated_ranks_agree_too():
+    rng = random.Random(3)
+    a, b = atoll.array(whole()), whole()
+    for _ in range(4 * TURNS):
+        program = rng.choice(PROGRAMS)
+        for ours, theirs in zip(program(atoll, a), program(numpy, b), strict=True):
+            numpy.testing.assert_array_equal(ours, theirs)
