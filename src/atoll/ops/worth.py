@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import policy
+from ..graph.geometry import Geometry
 from ..graph.node import Node
 
 Shape = tuple[int, ...]
@@ -70,7 +71,7 @@ def _work(node: Node) -> float:
     nbytes = max([_nbytes(node), *[_nbytes(arg) for arg in node.args if type(arg) is Node]])
     plain = policy.numpy_time(nbytes)
     if op.name == "matmul":
-        a = node.params[2] or node.args[0].geometry
+        a: Geometry = node.params[2] or node.args[0].geometry
         products = 2 * node.geometry.size * a.shape[-1]
         return max(plain, products / policy.limits.factor_operations)
     if op.name in MOVES:
