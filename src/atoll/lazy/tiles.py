@@ -245,18 +245,20 @@ def showing(cell: Cell, view: Geometry) -> Array | None:
 
 
 def _settled(cell: Cell) -> bool:
-    """Whether nothing but short assignments were pending, again and again: then they have been computed.
+    """Whether short views of a pending value have been read again and again: then it has been computed.
 
-    A loop that reads what it has just written, row by row, would record all of its turns.
+    A loop that reads what it has just written, row by row, would record all of its turns, and one that goes along the rows of an
+    expression would compute each of them by itself. A few borders of what is computed next are no such loop.
     """
     node = cell.node
+    most = policy.limits.pieces
     while node.value is None:
         if not node.op.is_update or not node.params[0].short:
-            cell.pieces = 0
-            return False
+            most *= policy.limits.patience
+            break
         node = node.args[0]
     cell.pieces += 1
-    if cell.pieces < policy.limits.pieces:
+    if cell.pieces < most:
         return False
     del node  # or the old version would be referred to, and be copied
     cell.settle()

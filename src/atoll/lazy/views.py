@@ -262,6 +262,7 @@ class Cell(Box):
                 node.place.world.communicator.log.settle()
                 if not region.short:
                     self.read_by_pieces = None
+                    self.pieces = 0
                 elif node.value is not None and node.value.tiles is not None:
                     self.read_by_pieces = node.value.tiles.emptied()
             place = site_number(site)
