@@ -51,6 +51,8 @@ class Limits:
     """The elements that ranks bring together as a whole rather than piece by piece (``message``)."""
     everything: int = 1 << 22
     """No larger array is brought together as a whole, however many pieces of it were (by definition: memory of each rank)."""
+    undivided: int = 1 << 23
+    """Larger arrays remain divided, however little ranks gain by it (by definition: memory of each rank)."""
     chunk: int = 1 << 15
     """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls."""
     unrolled: int = 8

@@ -58,7 +58,7 @@ def priced(log: StepLog, prices: Iterable[tuple[Shape, int, float]]) -> None:
 
 def called(node: Node, steps: float = 1, nbytes: int = 0) -> None:
     """Note what all ranks do at the call with elements of an array on ranks, going through so many bytes."""
-    if node.geometry.size <= policy.limits.everything:
+    if node.geometry.size <= policy.limits.undivided:
         world = node.place.world
         work = policy.limits.heavy * policy.numpy_time(nbytes) if nbytes else 0.0
         loss = steps * policy.limits.step - gain(work, world.size)

@@ -44,7 +44,7 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
         steps += node.op.is_collective
         work += _work(node)
         for each in on_ranks:
-            if each.geometry.size > policy.limits.everything:
+            if each.geometry.size > policy.limits.undivided:
                 return ()
             shapes[each.geometry.shape] = max(shapes.get(each.geometry.shape, 0), _nbytes(each))
     loss = steps * policy.limits.step - gain(work, size)
