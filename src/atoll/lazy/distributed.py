@@ -22,6 +22,7 @@ from ..layout.transfer import holds, region_key
 from ..ops.fingerprint import of_text
 from ..ops.placement import Place, placed_view
 from .creation import asarray
+from .dividing import stays_divided
 from .making import chosen, must_travel
 from .sections import block_of_view, record
 from .views import Cell, Handle
@@ -120,6 +121,7 @@ class Distributed(Handle):
         if cell.node.place is None:
             return cell.export(geometry)
         _show(cell, "a.local, a rank's block,")
+        stays_divided(cell.geometry.shape, cell.node.place.world)
         value = cell.own()
         value.pinned = True
         cell.pins += 1

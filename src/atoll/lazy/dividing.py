@@ -30,7 +30,7 @@ from .cells import cells_of
 
 
 def stays_divided(shape: Shape, world: World) -> None:
-    """Note that the program has laid out an array of this shape itself."""
+    """Note that the program has laid out an array of this shape itself, or has the block of one. Collective."""
     log = world.communicator.log
     log.losses[shape] = -inf
     log.undivided.discard(shape)
@@ -72,10 +72,8 @@ def brought(node: Node) -> Node | None:
     if place is None or value is None or not is_undivided(node.geometry.shape, place.world):
         return None
     world, geometry = place.world, node.geometry
-    if not (place.is_boxes and is_native(geometry.dtype) and world == current_world()):
-        return None
-    if value.pinned:
-        stays_divided(geometry.shape, world)
+    movable = place.is_boxes and is_native(geometry.dtype) and not value.pinned
+    if not (movable and world == current_world()):
         return None
     whole = source(gather(node, for_writing=True), geometry)
     log.ranks.info("brought an array of shape %s to all ranks for good", geometry.shape)
@@ -90,12 +88,15 @@ def with_whole(node: Node) -> tuple[Any, ...]:
     if not node.op.elementwise:
         return node.args
     args = list(node.args)
+    wholes: dict[Node, Node | None] = {}
     for k, arg in enumerate(args):
         if type(arg) is not Node or arg.place is None:
             continue
-        if arg.value is not None:
-            args[k] = brought(arg) or arg
-        elif arg.op.is_view:
-            whole = brought(arg.args[0])
-            args[k] = arg if whole is None else arg.again((whole,))
-    return node.args if args == list(node.args) else tuple(args)
+        seen = arg.value is None and arg.op.is_view
+        base = arg.args[0] if seen else arg
+        if base not in wholes:
+            wholes[base] = brought(base)
+        whole = wholes[base]
+        if whole is not None:
+            args[k] = arg.again((whole,)) if seen else whole
+    return tuple(args) if any(wholes.values()) else node.args
