@@ -6,6 +6,8 @@
  * one that is recorded, and its views become views of that.
  */
 
+#include <sys/mman.h>
+
 typedef struct {
     PyObject *code, *operation, *key;  /* `key` is how Python calls the call site */
     int instruction, first, second, magnitude;
@@ -173,10 +175,11 @@ static int is_left(PyObject *operation, int first, int second, Py_ssize_t size) 
 
 /* ---- memory: results take that of results which have ended, for new pages cost more than a pass over them */
 
-enum { BLOCKS = 8, LEAST = 1 << 16, MOST_KEPT = 1 << 26, HEADER = 64 };
+enum { BLOCKS = 8, LEAST = 1 << 16, HUGE_PAGES = 1 << 22, MOST_KEPT = 1 << 26, HEADER = 64 };
 static struct { char *memory; size_t size; } blocks[BLOCKS];  /* the latest one last */
 static int kept_blocks = 0;
 static size_t kept_bytes = 0;
+static Py_ssize_t fresh_blocks = 0; /* the large ones that came from the system: touching them for the first time is dear */
 
 static inline size_t *size_of_block(char *memory) { return (size_t *)(memory - HEADER); }
 
@@ -187,26 +190,36 @@ static char *taken_out(int place) {
     return memory;
 }
 
-static void *block_malloc(void *context, size_t size) {
+/* Memory from the system; the largest asks for huge pages, as NumPy's own does. */
+static void *from_system(char *memory, size_t size) {
+    if (memory == NULL) return NULL;
+    fresh_blocks += size >= LEAST;
+#ifdef MADV_HUGEPAGE
+    size_t page = 1 << 12, before = -(size_t)memory & (page - 1);
+    if (size >= HUGE_PAGES) madvise(memory + before, (size - before) & ~(page - 1), MADV_HUGEPAGE);
+#endif
+    *(size_t *)memory = size;
+    return memory + HEADER;
+}
+
+/* A block that was kept and suits, or NULL. */
+static char *kept_block(size_t size) {
     int best = -1;
     for (int k = kept_blocks; size >= LEAST && k--;)
         if (blocks[k].size >= size && blocks[k].size / 2 <= size && (best < 0 || blocks[k].size < blocks[best].size)) best = k;
-    if (best >= 0) return taken_out(best);
-    char *memory = size > SIZE_MAX - HEADER ? NULL : malloc(size + HEADER);
-    if (memory == NULL) return NULL;
-    *(size_t *)memory = size;
-    return memory + HEADER;
+    return best < 0 ? NULL : taken_out(best);
+}
+
+static void *block_malloc(void *context, size_t size) {
+    char *kept = kept_block(size);
+    return kept != NULL ? kept : size > SIZE_MAX - HEADER ? NULL : from_system(malloc(size + HEADER), size);
 }
 
 static void *block_calloc(void *context, size_t count, size_t each) {
     if (each && count > (SIZE_MAX - HEADER) / each) return NULL;
     size_t size = count * each;
-    for (int k = kept_blocks; size >= LEAST && k--;)
-        if (blocks[k].size >= size && blocks[k].size / 2 <= size) return memset(block_malloc(context, size), 0, size);
-    char *memory = calloc(1, size + HEADER);
-    if (memory == NULL) return NULL;
-    *(size_t *)memory = size;
-    return memory + HEADER;
+    char *kept = kept_block(size);
+    return kept != NULL ? memset(kept, 0, size) : from_system(calloc(1, size + HEADER), size);
 }
 
 static void block_free(void *context, void *memory, size_t nbytes) {
@@ -428,6 +441,8 @@ static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t 
     if (is_below(size) || !is_left(ufunc, types[0], types[1], size)) return NULL;
     return kept(computed(ufunc, args, count, NULL), NULL);
 }
+
+static PyObject *fresh(PyObject *module, PyObject *nothing) { return PyLong_FromSsize_t(fresh_blocks); }
 
 static PyObject *keep(PyObject *module, PyObject *array) {
     return Py_TYPE(array) == &PyArray_Type ? kept(Py_NewRef(array), NULL) : (PyErr_BadArgument(), NULL);

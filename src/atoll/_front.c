@@ -519,6 +519,7 @@ static PyMethodDef methods[] = {
     {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
     {"medium", set_medium, METH_VARARGS, "Arrays of at least so many elements may be recorded, by this function at first."},
     {"in_trials", note_trials, METH_O, "So many loops over arrays of medium size are recorded, or tried."},
+    {"fresh", fresh, METH_NOARGS, "How many large blocks NumPy has taken from the system for arrays at hand."},
     {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
     {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},

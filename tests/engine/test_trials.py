@@ -117,6 +117,22 @@ def test_a_loop_goes_the_quicker_way_and_turns_when_that_changes(clock, step):
     assert turns(clock, step, a, expected, 320) < 0.5
 
 
+def test_turns_that_need_memory_from_the_system_are_not_judged(clock):
+    """What is touched for the first time takes longer, which says nothing of later turns."""
+    expected = numpy.random.default_rng(3).random((500, 600))
+    a, before, recorded, latest = np.array(expected), native.fresh(), [], []
+    clock.kernel = 1_000_000
+    for _ in range(40):
+        fresh = native.fresh()
+        latest = [*latest[-2:], a + 1.0]
+        np.sync()
+        clock.now += 10_000_000 * (native.fresh() - fresh)
+        recorded.append(clock.turn())
+    numpy.testing.assert_array_equal(numpy.asarray(latest[-1]), expected + 1.0)
+    assert native.fresh() > before
+    assert not any(recorded[30:])
+
+
 def test_a_view_of_fewer_elements_than_go_to_numpy_is_tried_as_well(clock):
     expected = grid()
     a = np.array(expected)

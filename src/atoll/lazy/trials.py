@@ -75,7 +75,7 @@ class Loop(TimedLoop):
         "length",
         "medium",
         "phases",
-        "planned",
+        "prepared",
         "seen",
         "settled",
         "spans",
@@ -116,8 +116,9 @@ class Loop(TimedLoop):
         """How far that trial was."""
         self.best = [0.0, 0.0]
         self.phases = self.spoiled = 0
-        self.planned: Any = None
-        """What had been planned and compiled when the phase began: a phase in which there was more is repeated some times."""
+        self.prepared = 0
+        """How much had been planned, compiled and taken from the system when the phase began: one in which there was more is repeated
+        some times."""
         self.warming = False
         """Whether these turns only lead over from the other way."""
         self.started, self.latest, self.thread = 0, 0, 0
@@ -161,10 +162,7 @@ class Loop(TimedLoop):
             if len(self.spans) < policy.limits.judged and now - self.started < policy.limits.timed:
                 self.left = self.visits
                 return True
-            if (
-                self.planned != statistics.counters().planned()
-                and self.spoiled < policy.limits.patience
-            ):
+            if self.prepared != _prepared() and self.spoiled < policy.limits.patience:
                 self.spoiled += 1
                 self._time()
                 return True
@@ -198,7 +196,7 @@ class Loop(TimedLoop):
         self.work = 0.0
         self.left, self.spans, self.before = self.visits, [], 0.0
         self.thread = threading.get_ident()
-        self.planned = statistics.counters().planned()
+        self.prepared = _prepared()
         self.started = self.latest = thread_time_ns()
 
     def _is_decided(self) -> bool:
@@ -259,6 +257,11 @@ class Loop(TimedLoop):
         self.settled = self.medium
         Loop.recorded.discard(self)
         self.lost()
+
+
+def _prepared() -> int:
+    """How much was planned, compiled and taken from the system: what turns that repeat do not need again."""
+    return statistics.counters().prepared() + int(native.fresh())
 
 
 class Judgement(TimedTrace):
