@@ -1,7 +1,7 @@
 /* Functions of the namespace, and methods: included by _front.c. */
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
-       SHARED = 8192, WHOLE = 16384, LINES = 32768 };
+       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536 };
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
  * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
@@ -9,8 +9,9 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * far as one thread does that quickly; what is WHOLE only without an axis. A call that may be SHARED by threads is Python's where it
  * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
  * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
- * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. */
-enum { MOST = 16, SIZE_AT = 16 };  /* arguments of a call that is looked at */
+ * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
+ * recorded: its arguments are computed first. */
+enum { MOST = 16, SIZE_AT = 17 };  /* arguments of a call that is looked at */
 static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; truth values */
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
@@ -279,6 +280,20 @@ static COLD PyObject *call_with_lines(PyObject *self, PyObject *const *args, siz
     return result;
 }
 
+/* Compute the pending arrays among arguments, but for what is written to; -1 with an error. All values come before any memory is
+ * handed out. */
+static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t target) {
+    for (Py_ssize_t k = 0; k < n; k++) {
+        Front *front = (Front *)args[k];
+        if (Py_TYPE(args[k]) != array_type || k == target || front->np != Py_None || front->tried || front->value != NULL) continue;
+        if (front->geometry == NULL || value_of(front) != NULL || field(field(front->cell, NODE), PLACE) != Py_None) continue;
+        PyObject *memory = PyObject_CallOneArg(evaluated, args[k]);
+        if (memory == NULL) return -1;
+        Py_DECREF(memory);
+    }
+    return 0;
+}
+
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
@@ -296,6 +311,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */
     int large = function->kind & LARGE && alone;
     Py_ssize_t owned = 0, drawn = 0;
+    if (function->kind & DATA && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
         given[k] = NULL;

@@ -62,9 +62,10 @@ class Kind(IntFlag):
     SHARED = 8192
     WHOLE = 16384
     LINES = 32768
+    DATA = 65536
 
 
-PLACE = 16
+PLACE = 17
 """The bit from which on a kind has a place among arguments."""
 
 

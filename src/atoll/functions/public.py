@@ -218,7 +218,7 @@ def numpy_function(
         return function
     kind = KINDS.get(name, Kind.ARRAYS) | bare
     if not (writes or alone):
-        kind |= Kind.LARGE | (Kind.SHARED if is_cut(original) else 0)
+        kind |= Kind.LARGE | Kind.DATA | (Kind.SHARED if is_cut(original) else 0)
     return front.function(original, function, kind)
 
 
