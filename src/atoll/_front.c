@@ -466,7 +466,7 @@ static PyObject *set_limit(PyObject *module, PyObject *number) {
 }
 
 static PyObject *set_folded(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "nn", &exact, &truths)) return NULL;
+    if (!PyArg_ParseTuple(args, "nnn", &exact, &truths, &row)) return NULL;
     Py_RETURN_NONE;
 }
 

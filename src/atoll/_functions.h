@@ -1,7 +1,7 @@
 /* Functions of the namespace, and methods: included by _front.c. */
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
-       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536 };
+       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072 };
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
  * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
@@ -10,9 +10,10 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
  * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
- * recorded: its arguments are computed first. */
-enum { MOST = 16, SIZE_AT = 17 };  /* arguments of a call that is looked at */
-static Py_ssize_t exact = 0, truths = 0; /* elements that are folded at once; truth values */
+ * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
+ * is WHOLE, too, only along rows. */
+enum { MOST = 16, SIZE_AT = 18 };  /* arguments of a call that is looked at */
+static Py_ssize_t exact = 0, truths = 0, row = 0; /* elements that are folded at once; truth values; elements of a row for that */
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
 static PyObject *has_threads;      /* whether there are several */
@@ -233,6 +234,25 @@ static PyObject *to_fold(PyObject *value) {
     return array;
 }
 
+/* Whether a call with an axis, or none, goes along the rows of an array of so many axes. */
+static int is_along_rows(PyObject *const *args, Py_ssize_t n, PyObject *keywords, int axes) {
+    if (n == 1) return 1;
+    if (n > 2 || (keywords != NULL && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis"))) return 0;
+    long axis = PyLong_CheckExact(args[1]) ? PyLong_AsLong(args[1]) : 0;
+    PyErr_Clear();
+    return args[1] == Py_None || (PyLong_CheckExact(args[1]) && (axis == -1 || axis == axes - 1));
+}
+
+/* The memory of an array of integers that NumPy folds or scans at once; a new reference, or NULL. */
+static PyObject *integers_of(Function *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+    PyArrayObject *array = (PyArrayObject *)to_fold(args[0]);
+    int axes = array == NULL ? 0 : PyArray_NDIM(array);
+    int fits = axes && PyArray_ISINTEGER(array) && PyArray_DIM(array, axes - 1) >= row;
+    if (fits && function->kind & WHOLE) fits = PyArray_ITEMSIZE(array) == sizeof(npy_long) && is_along_rows(args, n, keywords, axes);
+    if (!fits) Py_CLEAR(array);
+    return (PyObject *)array;
+}
+
 /* NumPy's generator of one of ours, where it draws so many numbers; a new reference, or NULL. `size` is how many, as far as is known. */
 static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
     Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
@@ -324,6 +344,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             else if (function->kind & EXACT && !is_plain && !k && alone && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
             else if (!large || is_plain) given[k] = at_hand(value);
             else given[k] = in_place ? Py_NewRef(np_of(value)) : in_memory(value);
+            if (given[k] == NULL && function->kind & INTEGERS && !k && alone) given[k] = integers_of(function, args, n, keywords);
             arrays |= is_plain ? PLAIN : SHOWN;
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
         } else if (is_of(passed, value)) {
@@ -340,7 +361,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
                PyUnicode_CompareWithASCIIString(name, "layout");
     }
     if (fits && function->kind & SHARED) fits = !is_shared(given, n);
-    int is_large = fits && function->kind & ~(ANY | LINES) && made_by(function->kind, args, count, keywords != NULL) >= limit;
+    int is_large = fits && function->kind & ~(ANY | LINES | INTEGERS) && made_by(function->kind, args, count, keywords != NULL) >= limit;
     if (is_large) fits = function->kind & OUTER && !among_ranks();  /* of small arrays NumPy computes these anyway */
     PyObject *result;
     if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
@@ -360,7 +381,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred()) {
-            PyObject *memory = drawn >= limit || is_large || (large && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
+            PyObject *memory = drawn >= limit || is_large || ((large || function->kind & INTEGERS) && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
             result = PyObject_Vectorcall(function->direct, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
             memory_left(memory);
         }

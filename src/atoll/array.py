@@ -574,11 +574,13 @@ install(ndarray, flatiter)
 _KINDS = {
     Kind.ARRAYS: (
         "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
-        "conjugate", "copy", "cumprod", "cumsum", "diagonal", "flatten", "item", "max", "mean", "min", "nonzero", "prod",
+        "conjugate", "copy", "diagonal", "flatten", "item", "mean", "nonzero", "prod",
         "repeat", "round", "searchsorted", "std", "sum", "take", "tobytes", "tolist", "trace", "var",
     ),
     Kind.EXACT: ("all", "any"),
     Kind.EXACT | Kind.WHOLE: ("argmax", "argmin"),
+    Kind.INTEGERS: ("max", "min"),
+    Kind.INTEGERS | Kind.WHOLE: ("cumprod", "cumsum"),
     Kind.LARGE: ("dot",),
     Kind.VIEWS: ("ravel", "reshape", "squeeze", "swapaxes", "transpose"),
     Kind.WRITES: ("fill", "sort"),

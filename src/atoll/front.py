@@ -63,9 +63,10 @@ class Kind(IntFlag):
     WHOLE = 16384
     LINES = 32768
     DATA = 65536
+    INTEGERS = 131072
 
 
-PLACE = 17
+PLACE = 18
 """The bit from which on a kind has a place among arguments."""
 
 

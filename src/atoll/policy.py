@@ -106,7 +106,8 @@ class Limits:
     long_row: int = 1 << 20
     """A row of so many elements is searched by itself, shorter ones together (``searches``: 85 us by itself, 80 together)."""
     sought_row: int = 64
-    """NumPy finds positions in rows of fewer elements (``searches``: a kernel takes 1.2 times as long in rows of 16)."""
+    """NumPy finds positions in rows of fewer elements (``searches``: a kernel takes 1.2 times as long in rows of 16), and extremes and
+    sums of integers along longer ones (``scans``: it takes as long as a kernel)."""
     stretch: int = 1 << 13
     """A search takes so many bytes at a time, which stay in the first-level cache (``searches``: 72 us, 81 with 2**16)."""
 

@@ -48,6 +48,9 @@ READS = {
     "pending": lambda n, x, y, i, m: put(y * 2, i + 0, x + 1)[i - 0],
     "counted": lambda n, x, y, i, m: n.array([n.count_nonzero(i % 3), n.count_nonzero(x > 0.5)]),
     "truths": lambda n, x, y, i, m: n.array([(x > 0.9).any(), n.all(i), (m > 0.99).any(axis=1).sum()]),
+    "extremes of integers": lambda n, x, y, i, m: i.reshape(200, -1).max(axis=1) - i.reshape(-1, 200).min(0, keepdims=True) * i.max(),
+    "sums of integers": lambda n, x, y, i, m: n.cumsum(i.reshape(200, -1), axis=1) + i.reshape(200, -1).cumsum(-1) * i.cumsum()[7],
+    "products of integers": lambda n, x, y, i, m: n.cumprod(i.reshape(200, -1).T, -1) + n.cumsum(i.astype("i2").reshape(200, -1).T, 1),
     "positions": lambda n, x, y, i, m: n.array([x.argmax(), n.argmin(y), n.argmax(m)]),
 }  # fmt: skip
 
@@ -113,11 +116,12 @@ def test_python_is_not_entered():
         np.array(M),
         np.random.default_rng(1),
     )
-    b, rows = np.array(X > 0.5), np.array(ROWS)
+    b, rows, lines = np.array(X > 0.5), np.array(ROWS), np.array(INDICES.reshape(200, -1))
     np.sync()
     calls = (
         lambda: x[i], lambda: m[rows], lambda: y.__setitem__(i, x), lambda: y.__setitem__(i, 1.0),
         lambda: np.count_nonzero(b), lambda: b.any(), lambda: np.all(b, axis=0), lambda: x.argmax(),
+        lambda: lines.max(axis=1), lambda: np.min(i), lambda: np.cumsum(lines, axis=1), lambda: i.cumsum(),
         lambda: g.random(N), lambda: g.integers(0, 9, size=N), lambda: g.normal(0, 1, (200, 200)), lambda: g.permutation(9),
         lambda: g.choice(5, 3), lambda: g.normal(0, 1, numpy.int64(5)),
     )  # fmt: skip

@@ -54,8 +54,10 @@ KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
 ), Kind.VIEWS) | dict.fromkeys(("fill_diagonal", "put", "put_along_axis"), Kind.LARGE | Kind.WRITES) | dict.fromkeys((
     "all", "any", "count_nonzero",
 ), Kind.EXACT | Kind.LINES) | dict.fromkeys(("argmax", "argmin"), Kind.EXACT | Kind.WHOLE | Kind.LINES) | dict.fromkeys((
-    "amax", "amin", "max", "mean", "min", "prod", "std", "sum", "var",
-), Kind.LINES)  # fmt: skip
+    "mean", "prod", "std", "sum", "var",
+), Kind.LINES) | dict.fromkeys(("amax", "amin", "max", "min"), Kind.INTEGERS | Kind.LINES) | dict.fromkeys((
+    "cumprod", "cumsum",
+), Kind.INTEGERS | Kind.WHOLE)  # fmt: skip
 """What the size of a result follows from, and what a function does with its first argument; see ``_front.c``."""
 
 EXPANDING = frozenset(

@@ -92,7 +92,7 @@ def install() -> None:
         recipes, learn, memory_geometry, work_of, through,
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
-    policy.watch(lambda limits: native.folded(limits.parallel, limits.truths))
+    policy.watch(lambda limits: native.folded(limits.parallel, limits.truths, limits.sought_row))
     policy.watch(
         lambda limits: native.limits(
             limits.light, limits.near, limits.pending, limits.swept / limits.pieces
