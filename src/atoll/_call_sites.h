@@ -148,6 +148,16 @@ static int type_of(PyObject *value, Py_ssize_t *size) {
     return ((PyArray_Descr *)field(front->geometry, DTYPE))->type_num;
 }
 
+/* Let `size` grow to that of what two small arrays are broadcast to. */
+static void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size) {
+    if (*size >= limit || Py_TYPE(a) != array_type || Py_TYPE(b) != array_type) return;
+    PyObject *x = at_hand(a), *y = x == NULL ? NULL : at_hand(b);
+    Py_ssize_t made = y == NULL ? 0 : spread_over(x, y);
+    if (made) *size = made;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+}
+
 /* What NumPy gets for an operand of a type, which is evaluated if it is pending; a new reference, NULL without an error for a value
  * that comes later. */
 static PyObject *memory_for(PyObject *value) {
@@ -275,6 +285,7 @@ static PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call) 
     if (!entered && slot != MATMUL) return NULL;
     Py_ssize_t size = 0;
     int first = type_of(a, &size), second = first == NOTHING ? NOTHING : type_of(b, &size);
+    if (slot != MATMUL) spread_out(a, b, &size);
     if (second == NOTHING || is_below(size)) return NULL;
     if (slot == MATMUL) {          /* NumPy computes it anyway */
         if (among_ranks() || first == NUMBER || second == NUMBER || !(np_of(a) || np_of(b))) return NULL;
@@ -335,6 +346,7 @@ static PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call)
 static PyObject *eager_compare(PyObject *a, PyObject *b, int slot, int relation) {
     Py_ssize_t size = 0;
     int first = entered ? type_of(a, &size) : NOTHING, second = first == NOTHING ? NOTHING : type_of(b, &size);
+    spread_out(a, b, &size);
     if (second == NOTHING || is_below(size)) return NULL;
     if (!is_left(slot_ufuncs[slot], first, second, size)) return NULL;
     PyObject *x = memory_for(a), *y = x == NULL ? NULL : memory_for(b), *result = NULL;
@@ -426,6 +438,7 @@ static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_
             types[1] = dtype->type_num;
             Py_DECREF(dtype);
         }
+        if (n == 2) spread_out(args[0], args[1], &size);
         if (is_below(size) || !is_left(operation, types[0], types[1], size)) return NULL;
     }
     return kept(computed(original, args, count, keywords), views ? args[0] : NULL);
@@ -438,6 +451,7 @@ static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t 
     if (!entered || count > 2) return NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = type_of(args[k], &size)) == NOTHING) return NULL;
+    if (count == 2) spread_out(args[0], args[1], &size);
     if (is_below(size) || !is_left(ufunc, types[0], types[1], size)) return NULL;
     return kept(computed(ufunc, args, count, NULL), NULL);
 }

@@ -361,8 +361,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
                PyUnicode_CompareWithASCIIString(name, "layout");
     }
     if (fits && function->kind & SHARED) fits = !is_shared(given, n);
-    int is_large = fits && function->kind & ~(ANY | LINES | INTEGERS) && made_by(function->kind, args, count, keywords != NULL) >= limit;
-    if (is_large) fits = function->kind & OUTER && !among_ranks();  /* of small arrays NumPy computes these anyway */
+    if (fits && function->kind & ~(ANY | LINES | INTEGERS) && made_by(function->kind, args, count, keywords != NULL) >= limit) fits = 0;
+    if (fits && n == 2 && n == count && function->loops.operands == 2 && spreads(given[0], given[1])) fits = 0;
     PyObject *result;
     if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
     if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
@@ -381,7 +381,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred()) {
-            PyObject *memory = drawn >= limit || is_large || ((large || function->kind & INTEGERS) && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
+            PyObject *memory = drawn >= limit || ((large || function->kind & INTEGERS) && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
             result = PyObject_Vectorcall(function->direct, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
             memory_left(memory);
         }

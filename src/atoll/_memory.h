@@ -242,3 +242,17 @@ static int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
     Py_CLEAR(front->value);
     return 0;
 }
+
+/* The number of elements that two small arrays are broadcast to; 0 where it is not large. */
+static Py_ssize_t spread_over(PyObject *x, PyObject *y) {
+    if (!PyArray_CheckExact(x) || !PyArray_CheckExact(y)) return 0;
+    PyArrayObject *a = (PyArrayObject *)x, *b = (PyArrayObject *)y;
+    double most = (double)PyArray_SIZE(a) * PyArray_SIZE(b), size = 1;
+    if (most < limit || PyArray_SIZE(a) >= limit || PyArray_SIZE(b) >= limit) return 0;
+    for (int k = 1; k <= PyArray_NDIM(a) || k <= PyArray_NDIM(b); k++) {
+        npy_intp m = k <= PyArray_NDIM(a) ? PyArray_DIM(a, PyArray_NDIM(a) - k) : 1, n = k <= PyArray_NDIM(b) ? PyArray_DIM(b, PyArray_NDIM(b) - k) : 1;
+        if (m != n && m != 1 && n != 1) return 0;
+        size *= m == 1 ? n : m;
+    }
+    return size < limit ? 0 : (Py_ssize_t)size;
+}

@@ -26,6 +26,9 @@ static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot, binary
     return PyErr_Occurred() ? NULL : ended(in_python(a, b, slot, call));
 }
 
+/* Whether a ufunc of two small arrays gives a large one that kernels can compute: it is recorded, like those of large arrays. */
+static int spreads(PyObject *x, PyObject *y) { return spread_over(x, y) && is_kept((PyArrayObject *)x) && is_kept((PyArrayObject *)y); }
+
 static PyObject *medium_operator(PyObject *a, PyObject *b, int slot);
 static int medium_in_place(PyObject *a, PyObject *b, int slot, int plain_slot);
 
@@ -37,6 +40,7 @@ static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlaceP
         PyObject *made = awake ? medium_operator(a, b, SLOT) : NULL;                             \
         if (made != NULL || (awake && PyErr_Occurred())) return made;                            \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
+        if (y != NULL && spreads(x, y)) Py_CLEAR(y);                                             \
         return y == NULL ? without(x, a, b, SLOT, CALL) : of_two(SLOT, CALL, x, y);              \
     }                                                                                            \
     SEEN_TWO(NAME, SLOT)
@@ -188,6 +192,7 @@ static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
     PyObject *made = awake ? medium_operator(a, b, slots[relation]) : NULL;
     if (made != NULL || (awake && PyErr_Occurred())) return made;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    if (y != NULL && spreads(x, y)) Py_CLEAR(y);
     if (y == NULL) {
         Py_XDECREF(x);
         PyObject *args[2] = {a, b}, *recorded = PyErr_Occurred() || end_trials(args, 2) < 0 ? NULL : eager_compare(a, b, slots[relation], relation);
@@ -250,7 +255,7 @@ static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize
         if (awake && ((result = medium_ufunc(args[0], args + 2, 2)) != NULL || PyErr_Occurred())) return result;
         given[0] = operand(args[2]);
         given[1] = given[0] == NULL ? NULL : operand(args[3]);
-        int fits = given[1] != NULL;
+        int fits = given[1] != NULL && !spreads(given[0], given[1]);
         if (fits) result = wrapped(PyObject_Vectorcall(args[0], given, 2, NULL));
         Py_XDECREF(given[0]);
         Py_XDECREF(given[1]);

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import policy
+from ..config import config
 from ..context.caches import Memo
 from ..context.call_sites import site_from, user_site
 from ..graph.geometry import Geometry, shape_text, strided
@@ -155,7 +156,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         arrays = arrays or operand.large
         now = now or operand.now
         operands.append(operand)
-    if not arrays:
+    if not (arrays or (len(operands) == 2 and spreads(*[each.geometry for each in operands]))):
         return NotImplemented
     try:
         loops = native_loops(ufunc, operands)
@@ -177,6 +178,16 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if len(nodes) == 1:
         return of_node(nodes[0])
     return tuple([of_node(node) for node in nodes])
+
+
+def spreads(a: Any, b: Any) -> bool:
+    """Whether two small arrays, or geometries, are broadcast to a large one, which is recorded: it may never be stored."""
+    if a is None or b is None or a.size * b.size < config.small:
+        return False
+    try:
+        return not is_small(np.broadcast_shapes(a.shape, b.shape))
+    except ValueError:
+        return False
 
 
 def _power_is_safe(operands: Sequence[Operand], loop: Loop) -> bool:
@@ -307,7 +318,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                 second = other._np
                 if second is None:
                     second = present(other)
-                if second is not None:
+                if second is not None and not spreads(small, second):
                     return of_small(ufunc(small, second))
         elif kind is Handle.array_type:
             mine = self._geometry
@@ -318,7 +329,7 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
                     if small is not None:
                         if second is None:
                             second = present(other)
-                        if second is not None:
+                        if second is not None and not spreads(small, second):
                             return of_small(ufunc(small, second))
             few = other._np is not None
             if few and self._cell.node.place is not None:
