@@ -429,7 +429,9 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Another size in place, filled up with zeros."""
+        writeable = self.flags.writeable
         shaping.become(self, selecting.resized(self, shape, refcheck))
+        self.setflags(writeable)
 
     # -- arithmetic
 

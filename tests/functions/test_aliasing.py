@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
+
+import atoll
+from atoll.config import config
 
 from .oracle import SMALL, arrays, check_line, lines
 
@@ -11,6 +15,7 @@ a[1] = 5
 a[:] = a[::-1]
 a[1:] = a[:-1]
 a += a.T.reshape(a.shape)
+a = a.copy(); a.flags.writeable = False; a.resize((2, 2)); r = a.flags.writeable
 a[a > 0] = 0
 a[a > 0] += 1
 a[a > 0] = a[a > 0] * 2
@@ -123,3 +128,32 @@ r = [1, 2, 3][int(a.argmax()) % 3]
 @pytest.mark.parametrize("line", lines(PROGRAMS))
 def test_programs(line: str, name: str, small: int) -> None:
     check_line(line, arrays[name], small=small, ulps=4)
+
+
+READ_ONLY = """
+a[0] = 1
+a += 1
+np.add(a, 1, out=a)
+np.cumsum(a, axis=0, out=a)
+a.sort()
+a.fill(3)
+a.put(0, 1)
+np.putmask(a, a > 1, 3)
+np.copyto(a, 1)
+a.byteswap(True)
+a.flat[0] = 1
+"""
+
+
+@pytest.mark.parametrize("small", SMALL)
+@pytest.mark.parametrize("line", lines(READ_ONLY))
+def test_writing_to_a_read_only_array_is_numpys_error(line, small):
+    said = []
+    with config(small=small):
+        for module in (numpy, atoll):
+            a = module.arange(12.0).reshape(3, 4)
+            a.flags.writeable = False
+            with pytest.raises(ValueError, match="read-only") as caught:
+                exec(line, {"np": module, "a": a})
+            said.append((str(caught.value), a.tolist()))
+    assert said[0] == said[1]

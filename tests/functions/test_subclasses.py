@@ -54,6 +54,14 @@ def test_views_of_a_subclass_alias():
     assert repr(a) == "Tagged([ 1., 10.,  3.,  4.])"
 
 
+def test_what_is_of_the_class_already_is_not_made_again():
+    a = Tagged(numpy.arange(6.0), "t")
+    assert atoll.asanyarray(a) is a
+    assert atoll.array(a, copy=None, subok=True) is a
+    assert atoll.asanyarray(a, dtype="f4").tag == "t"
+    assert atoll.array(a, subok=True) is not a
+
+
 def test_a_subclass_may_take_ufuncs_over():
     class Loud(atoll.ndarray):
         def __array_ufunc__(self, ufunc, method, *inputs, **options):

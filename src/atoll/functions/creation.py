@@ -163,8 +163,8 @@ def array(
         copy = None if copy is np._CopyMode.IF_NEEDED else bool(copy)
     if ndmax is not None:  # how deep NumPy looks into what it is given
         object = np.array(plain(object), dtype, ndmin=ndmin, ndmax=ndmax)
-    if subok and isinstance(object, Handle) and type(object) is not ndarray:
-        result = shaping.like(object, _asarray(object, dtype, order, copy))
+    if subok:
+        result = _in_class(object, dtype, order, copy)
     else:
         result = _asarray(object, dtype, order, copy if copy is None else bool(copy))
     if result.ndim < index(ndmin):
@@ -179,9 +179,16 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -
 
 @native
 def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -> Any:
-    result = _asarray(a, dtype, order, copy)
-    own = isinstance(a, Handle) and type(a) is not type(result)
-    return shaping.like(a, result) if own else result
+    return _in_class(a, dtype, order, copy)
+
+
+def _in_class(a: Any, dtype: Any, order: Any, copy: Any) -> Any:
+    """An array of the class that ``a`` has; the same one if it is one already."""
+    if not isinstance(a, Handle) or type(a) is ndarray:
+        return _asarray(a, dtype, order, copy if copy is None else bool(copy))
+    base = creation.in_base_class(a)
+    result = _asarray(base, dtype, order, copy)
+    return a if result is base else shaping.like(a, result)
 
 
 def _contiguous(name: str, order: str) -> None:

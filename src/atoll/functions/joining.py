@@ -34,6 +34,15 @@ from .public import array_of, collective, declare, is_large, names, native, publ
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
 
+def _fit(arrays: Sequence[Any], axis: int) -> bool:
+    """Whether arrays can be joined along ``axis``; NumPy says it before it looks at their dtypes."""
+    ndim = arrays[0].ndim
+    if not -ndim <= axis < ndim or any(a.ndim != ndim for a in arrays):
+        return False
+    axis %= ndim
+    return len({(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}) == 1
+
+
 def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     """The parts along ``axis``, recorded; ``None`` where NumPy has to do it."""
     first = arrays[0]
@@ -43,18 +52,11 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
         len(arrays) <= policy.limits.pieces
         and (free() or all(a.dtype == wanted for a in arrays))  # only a cast can break a rule
         and any(is_large(a) for a in arrays)
-        and ndim > 0
-        and -ndim <= axis < ndim
         and all(is_native(a.dtype) and not (is_large(a) and a._cell.pins) for a in arrays)
     )
     if not usable:
         return None
     axis %= ndim
-    rest = [n for k, n in enumerate(first.shape) if k != axis]
-    if any(
-        a.ndim != ndim or [n for k, n in enumerate(a.shape) if k != axis] != rest for a in arrays
-    ):
-        return None
     kind = np.result_type(*[a.dtype for a in arrays]) if dtype is None else np.dtype(dtype)
     total = sum(a.shape[axis] for a in arrays)
     shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
@@ -92,14 +94,16 @@ def concatenate(
         parts = [array_of(a) for a in arrays]
         on_ranks = any(place_of(part) is not None for part in parts)
         if on_ranks or out is None:
-            kind = None
-            if axis is None or casting != "same_kind" or not (dtype is out is None):
-                kind = _joined_dtype(arrays, parts, axis, out, dtype, casting)
-            if axis is None:
+            flat, kind = axis is None, None
+            if flat:
                 parts, axis = [part.ravel() for part in parts], 0
             if type(axis) is bool:
                 np.concatenate(([0],), axis=axis)  # NumPy's words
             axis = index(axis)
+            if not _fit(parts, axis):
+                return NotImplemented
+            if flat or casting != "same_kind" or not (dtype is out is None):
+                kind = _joined_dtype(arrays, parts, flat, out, dtype, casting)
             if on_ranks:
                 parts = _few_parts(parts, axis, kind)
             joined = _joined(parts, axis, kind)
@@ -109,14 +113,14 @@ def concatenate(
 
 
 def _joined_dtype(
-    arrays: Any, parts: list[Any], axis: Any, out: Any, dtype: Any, casting: Any
+    arrays: Any, parts: list[Any], flat: bool, out: Any, dtype: Any, casting: Any
 ) -> np.dtype[Any]:
     """The dtype of a join, or NumPy's error: which casts and arguments are allowed, it says of empty arrays.
 
     Python's numbers have no dtype of their own where all parts are one line.
     """
     samples = [
-        a if axis is None and type(a) in (int, float, complex) else np.empty(0, part.dtype)
+        a if flat and type(a) in (int, float, complex) else np.empty(0, part.dtype)
         for a, part in zip(arrays, parts)
     ]
     if out is not None and hasattr(out, "dtype"):

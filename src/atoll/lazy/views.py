@@ -445,14 +445,17 @@ class Handle(Front):
     def _array_to_write(self) -> np.ndarray[Any, Any]:
         """Memory for NumPy to write into at once; say :meth:`_written` afterwards.
 
-        For an array that lies on ranks it is a gathered copy, written to by every rank alike.
+        For an array that lies on ranks it is a gathered copy, written to by every rank alike. For a read-only array it
+        is a read-only copy, and NumPy raises its own error.
         """
         small = self._np
         if small is not None:
             return small
         cell = self._cell
         if not (cell.writeable and self._geometry.writeable):
-            raise ValueError("assignment destination is read-only")
+            refused = self._array().copy("K")
+            refused.flags.writeable = False
+            return refused
         value = cell.own()
         if cell.node.place is None:
             return view_of(value.array, self._geometry)
@@ -460,7 +463,7 @@ class Handle(Front):
 
     def _written(self, array: np.ndarray[Any, Any]) -> None:
         """What :meth:`_array_to_write` gave has been written to: keep this rank's share of it."""
-        if self._np is not None or self._cell.node.place is None:
+        if self._np is not None or self._cell.node.place is None or not array.flags.writeable:
             return
         cell = self._cell
         value, place = cell.own(), cell.node.place
