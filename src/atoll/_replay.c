@@ -9,7 +9,7 @@
 #include "_record.h"
 #include "_profile.h"
 
-static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *rules_name,
+static PyObject *zero, *minus_one, *empty, *run_name, *step_name, *site_name, *rules_name,
     *append_name, *filters_name, *kernels_name, *reused_name, *plans_name,
     *ran_name, *flagged_name, *marked_name, *team_name;
 
@@ -424,8 +424,15 @@ static PyObject *state_of(Run *run, PyObject *step) {
     return run->state;
 }
 
+/* The line that recorded what a step of NumPy's computes, borrowed: warnings name it. */
+static PyObject *line_of(Run *run, Step *step) {
+    if (step->kind != PYTHON || !step->count) return Py_None;
+    return field(run->nodes[PyLong_AsLong(PyList_GET_ITEM(run->trace->order, step->registers[0]))], NODE_SITE);
+}
+
 static int by_python(Run *run, Step *step) {
     PyObject *state = state_of(run, step->step);
+    if (state != NULL && PyObject_SetAttr(state, site_name, line_of(run, step)) < 0) return -1;
     PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, run_name, state);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
@@ -757,7 +764,7 @@ int install_replay(void) {
     struct {
         PyObject **name;
         const char *text;
-    } names[] = {{&run_name, "run"}, {&step_name, "step"},
+    } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&site_name, "site"},
                  {&rules_name, "rules"}, {&append_name, "append"}, {&filters_name, "filters"},
                  {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
                  {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&marked_name, "marked"},

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import io
 import subprocess
 import sys
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
 import numpy
@@ -189,11 +190,33 @@ def judged_evaluations():
         assert np.stats().plans_reused - before.plans_reused == 4
 
 
+def small_steps():
+    """Nor does a program with a step of NumPy's for few elements, but for the step. Its warnings name the line that recorded it."""
+    u, text = start(200) + 1.0, io.StringIO()
+
+    def turn():
+        means = u.mean(axis=1)
+        inverse = 1.0 / means
+        return float((inverse[:1] + u).sum())
+
+    warnings.simplefilter("always")
+    with np.config(small=1000), redirect_stderr(text):
+        for _ in range(300):
+            turn()
+        u[:] = 0.0
+        turn()
+        names = entered(turn, 5)
+    assert "_run" not in names
+    line = turn.__code__.co_firstlineno + 2
+    assert text.getvalue().count(f"{__file__}:{line}: RuntimeWarning: divide by zero") == 6
+    assert text.getvalue().count("Warning") == 6
+
+
 @pytest.mark.parametrize(
     "work",
     [
         steady_steps, steady_turns, steady_fields, steady_results, steady_masks, steady_threads,
-        judged_evaluations,
+        judged_evaluations, small_steps,
     ],
 )  # fmt: skip
 def test_what_is_known_does_not_enter_python(work):

@@ -33,7 +33,7 @@ from ..comm.pending import Pending
 from ..context import statistics
 from ..errors import PartitionInducedCycleError
 from ..exchange.messages import Allocator, Array, Message
-from ..graph.node import Value
+from ..graph.node import Site, Value
 
 
 class State:
@@ -49,6 +49,7 @@ class State:
         "registers",
         "reused",
         "scalars",
+        "site",
         "sites",
         "step",
     )
@@ -62,6 +63,8 @@ class State:
     ) -> None:
         self.registers = registers
         self.scalars = scalars
+        self.site: Site | None = None
+        """Where the native evaluation runs a step of NumPy's: the line that recorded it."""
         self.allocator: Allocator | None = None
         """Who gives memory for what arrives and stays; ``None``: the pool."""
         self.flags: list[tuple[int, Any]] = []

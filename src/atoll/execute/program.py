@@ -9,6 +9,7 @@ buffer can serve again within the same run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from .. import backend, policy
 from ..backend.base import Told
 from ..comm.communicator import Communicator
-from ..context import profiler, statistics
+from ..context import profiler, statistics, warn
 from ..context.call_sites import site_text
 from ..context.divergence import opened
 from ..context.threads import turn
@@ -201,6 +202,18 @@ class ByNumpy:
         value = backend.current().allocate(geometry)
         np.copyto(value.array, result, casting="unsafe")
         state.registers[self.register] = value
+
+    def told(self) -> tuple[Any, ...]:
+        """The step for the native evaluation, with the number of the node that it computes."""
+        return Told.PYTHON, self, (self.number,) if self.number >= 0 else ()
+
+
+def _running(frame: FrameType) -> Site | None:
+    """The line that recorded what NumPy computes in a step, where the native evaluation runs it."""
+    return frame.f_locals["state"].site if frame.f_code is ByNumpy.run.__code__ else None
+
+
+warn.register_sites(_running)
 
 
 class Computed(NamedTuple):

@@ -40,8 +40,6 @@ def teach(
     if program is None:
         native.fit(trace, alive, settings, None, 0, (), (), (), tuple(fit.passing), None)
         return
-    if any(getattr(step, "number", -1) >= 0 for step in program.steps):
-        return  # warnings of NumPy's name the line by Python's frames: see context.warn
     steps = tuple([told(step) for step in program.quick or ()])
     kept, passing = tuple(fit.kept), tuple(fit.passing)
     outputs = program.outputs
