@@ -155,6 +155,11 @@ static int may_take(PyObject *result, const Call *call) {
     return 1;
 }
 
+/* Whether a result is a tuple, or one with names, which is made of its items. */
+static int has_items(PyObject *result) {
+    return PyTuple_CheckExact(result) || (PyTuple_Check(result) && PyObject_HasAttrString((PyObject *)Py_TYPE(result), "_fields"));
+}
+
 /* What a function has returned, as arrays; steals the reference. */
 static PyObject *taken_from(PyObject *result, const Call *call) {
     PyTypeObject *type = Py_TYPE(result);
@@ -162,7 +167,7 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
     if (type == &PyArray_Type) {
         PyArrayObject *array = (PyArrayObject *)result;
         for (Py_ssize_t k = 0; k < n; k++) {
-            if (call->given[k] == result && Py_TYPE(call->args[k]) == array_type) {
+            if (call->given[k] == result) {
                 Py_DECREF(result);
                 return Py_NewRef(call->args[k]);
             }
@@ -171,15 +176,16 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
             return view_in(call->args[0], array);
         if (PyArray_SIZE(array) < limit) return handle_of(result);
         if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result, NULL);
-    } else if (type == &PyTuple_Type || type == &PyList_Type) {
+    } else if (type == &PyList_Type || has_items(result)) {
         Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
-        PyObject *items = type == &PyTuple_Type ? PyTuple_New(length) : PyList_New(length);
+        PyObject *items = type == &PyList_Type ? PyList_New(length) : PyTuple_New(length);
         for (Py_ssize_t k = 0; items != NULL && k < length; k++) {
             PyObject *item = taken_from(Py_NewRef(PySequence_Fast_GET_ITEM(result, k)), call);
             if (item == NULL) Py_CLEAR(items);
-            else if (type == &PyTuple_Type) PyTuple_SET_ITEM(items, k, item);
-            else PyList_SET_ITEM(items, k, item);
+            else if (type == &PyList_Type) PyList_SET_ITEM(items, k, item);
+            else PyTuple_SET_ITEM(items, k, item);
         }
+        if (items != NULL && PyTuple_Check(items) && type != &PyTuple_Type) Py_SETREF(items, PyObject_CallObject((PyObject *)type, items));
         Py_DECREF(result);
         return items;
     } else if (is_of(passed, result)) {
@@ -331,6 +337,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */
     int large = function->kind & LARGE && alone;
     Py_ssize_t owned = 0, drawn = 0;
+    PyObject *callee = function->direct;
     if (function->kind & DATA && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
@@ -349,6 +356,10 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
         } else if (is_of(passed, value)) {
             given[k] = Py_NewRef(value);
+        } else if (PyArray_CheckExact(value) && alone && k != target && function->kind & DATA && !(function->kind & VIEWS)) {
+            given[k] = Py_NewRef(value);
+            arrays |= FOREIGN;
+            callee = function->original;  /* whose words about arguments are known */
         } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
             given[k] = items_of(value, &arrays, 0);
         }
@@ -382,12 +393,12 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred()) {
             PyObject *memory = drawn >= limit || ((large || function->kind & INTEGERS) && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
-            result = PyObject_Vectorcall(function->direct, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+            result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
             memory_left(memory);
         }
         if (writes) end_writing((PyArrayObject *)given[target], was);
-        int again = arrays & SHOWN && !writes &&
-                    (result == NULL ? PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
+        int again = arrays & (SHOWN | FOREIGN) && !writes &&
+                    (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
         if (again) {  /* it would write into a short view, or shows it */
             PyErr_Clear();
             Py_XDECREF(result);

@@ -1,7 +1,7 @@
 /* Indexing, assignment and iteration: included by _front.c. */
 
 enum { MOST_LISTED = 64, DEEPEST = 4 };  /* numbers of a list that are looked at, and lists in lists */
-enum { PLAIN = 1, SHOWN = 2 };     /* what arrays are among arguments: that stay with NumPy, and short views */
+enum { PLAIN = 1, SHOWN = 2, FOREIGN = 4 };  /* what arrays are among arguments: that stay with NumPy, short views, and NumPy's own */
 
 /* A list or tuple for NumPy: itself, or another with arrays unwrapped; a new reference, or NULL. */
 static PyObject *items_of(PyObject *value, int *arrays, int depth) {

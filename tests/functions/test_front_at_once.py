@@ -1,5 +1,6 @@
 """What NumPy does at once with large arrays in memory, without a step of Python's: index arrays, folds, random numbers."""
 
+import re
 import sys
 
 import numpy
@@ -135,12 +136,43 @@ def test_python_computes_only_what_is_pending():
     ordered = np.sort(t)
     calls = (
         lambda: np.interp(x * 2, ordered, t), lambda: np.bincount((x * 2).astype(int)), lambda: np.digitize(x * 2, ordered),
+        lambda: np.bincount(ROWS), lambda: np.searchsorted(ROWS, x), lambda: np.linalg.svd(m), lambda: np.linalg.slogdet(m[:100]),
         lambda: (m * 2)[:, columns], lambda: (m * 2).__setitem__((slice(None), columns), 1.0),
     )  # fmt: skip
     for call in calls * 3:
         call()
     general = {"by_numpy", "get", "put", "at_once"}
     assert [set(_entered(call)) & general for call in calls] == [set()] * len(calls)
+
+
+def test_arrays_of_numpys_are_read_as_they_are():
+    line = numpy.arange(6.0)
+    for function in (
+        np.bincount,
+        np.sort,
+        np.ediff1d,
+        np.real_if_close,
+        np.linalg.pinv,
+        np.unique_counts,
+    ):
+        numpys = (
+            numpy.linalg.pinv if function is np.linalg.pinv else getattr(numpy, function.__name__)
+        )
+        for given in (line.astype(int), line.reshape(2, 3), line[::2]):
+            try:
+                expected = numpys(given)
+            except Exception as error:
+                with pytest.raises(type(error), match=re.escape(str(error))):
+                    function(given)
+                continue
+            found = function(given)
+            assert (found is given) == (expected is given)
+            assert type(found).__name__ == type(expected).__name__
+            for one, other in zip(found, expected, strict=True):
+                assert (numpy.asarray(one) == other).all()
+    found = np.linalg.svd(np.array(M))
+    assert isinstance(found, type(numpy.linalg.svd(M)))
+    assert all(type(part) is np.ndarray for part in found)
 
 
 @pytest.mark.parametrize("stream", ["PCG64", "MT19937"])
