@@ -1,20 +1,26 @@
 """Single functions on a million elements: which are slower than NumPy's, in one process.
 
     python benchmarks/functions.py [words...] [--n N] [--below R] [--rounds N] [--json] [--smoke]
+    python benchmarks/functions.py [words...] --calls 10,1000 [--above US] [--rounds N] [--json] [--smoke]
 
 Each line below is one expression over the arrays that :func:`arrays` makes. NumPy and atoll take
 turns; the best time of each counts, so that other work on the machine does not. The result is
 looked at in full and compared with NumPy's; a wrong one makes the command fail, a slow one never
 does. Words choose the expressions that contain one of them. ``--below`` prints only those that
 are less than so many times as fast as NumPy; ``--smoke`` runs everything once and tiny.
+
+``--calls`` measures what single calls cost on arrays of so many elements, and on rows and elements of a computed matrix: the
+processor's microseconds of a call of NumPy's, of atoll's, and the difference. ``--above`` prints only those that cost so much more.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import sys
 import time
+import timeit
 import warnings
 from typing import Any
 
@@ -403,6 +409,395 @@ np.union1d(u, u)
 np.intersect1d(c, c)
 """
 
+CALLS = """
+np.zeros(n)
+np.zeros((n, 2))
+np.ones(n)
+np.full(n, 2.5)
+np.empty(n)
+np.arange(n)
+np.arange(0.0, n)
+np.linspace(0.0, 1.0, n)
+np.zeros_like(x)
+np.ones_like(x)
+np.empty_like(x)
+np.eye(3)
+np.array([1.0, 2.0, 3.0])
+np.array(x)
+np.asarray(x)
+np.asarray(p)
+np.array(p)
+numpy.asarray(x)
+numpy.asarray(x + y)
+numpy.array(x)
+numpy.sum(x)
+numpy.sin(x)
+numpy.add(p, x)
+p + x
+x + y
+x - y
+x * y
+x / y
+x ** 2
+x ** 0.5
+x // y
+x % y
+x + 1.0
+2 * x
+2.0 * x
+1.0 / x
+1 - x
+f * x
+x * f
+i + i
+i * 2
+i // 3
+i % 3
+x + i
+-x
+abs(x)
+~m
+m & m
+m | m
+x > y
+x > 0.5
+x == y
+i == 3
+x.sum() > 0.5
+w += 1.0
+w -= y
+w *= 1.0
+w /= 1.0
+k += 1
+w[:] = x
+w[:] = 0.0
+np.sum(x)
+x.sum()
+x.mean()
+np.mean(x)
+x.std()
+np.std(x)
+x.min()
+x.max()
+np.max(x)
+np.min(x)
+np.amax(x)
+x.prod()
+a.sum(axis=0)
+a.sum(axis=1)
+a.sum(0)
+np.sum(a, axis=1)
+np.sum(a, axis=1, keepdims=True)
+a.mean(axis=0)
+a.max(axis=1)
+np.max(a, axis=0, keepdims=True)
+m.any()
+m.all()
+np.any(m)
+np.all(m)
+np.any(x > 2.0)
+x.argmax()
+np.argmax(x)
+np.argmin(x)
+a.argmax(axis=1)
+np.where(m, x, y)
+np.where(m, x, 0.0)
+np.where(x > 0.5, 1.0, 0.0)
+np.where(m)
+np.nonzero(m)
+np.flatnonzero(m)
+np.count_nonzero(m)
+np.clip(x, 0.2, 0.8)
+x.clip(0.2, 0.8)
+np.minimum(x, y)
+np.maximum(x, 0.0)
+np.maximum(0.0, x)
+np.dot(x, y)
+x.dot(y)
+x @ y
+a @ a.T
+a.T @ x2
+np.outer(t, t)
+np.inner(x, y)
+np.vdot(x, y)
+np.cross(t3, t3)
+np.einsum("i,i->", x, y)
+np.tensordot(x, y, 1)
+x.reshape(2, -1)
+np.reshape(x, (2, -1))
+a.ravel()
+np.ravel(a)
+a.flatten()
+a.T
+a.transpose()
+np.transpose(a)
+x.copy()
+np.copy(x)
+x.astype("f4")
+x.astype(int)
+x.astype(float)
+i.astype(float)
+x.shape
+x.size
+x.ndim
+x.dtype
+a.shape[0]
+len(x)
+x[3]
+x[-1]
+i[3]
+a[1, 1]
+a[1][1]
+x[1:-1]
+x[::2]
+a[1]
+a[:, 1]
+a[1, :]
+a[1:, :1]
+a[None]
+x[:, None]
+x[..., 0]
+x[m]
+x[j]
+x[[1, 2, 3]]
+a[j2, 0]
+a[j2]
+x[x > 0.5]
+w[3] = 1.0
+w[3] = x[3]
+w[3] += 1.0
+b[1] = 0.0
+b[1] = x2[:2]
+b[1, 1] = 2.0
+b[1, 1] += 2.0
+b[:, 1] = 3.0
+b[1] += 1.0
+w[1:-1] = x[1:-1]
+w[1:-1] += x[1:-1]
+w[m] = 0.0
+w[m] = x[m]
+w[j] = 0.0
+w[j] = x[j]
+w[j] += 1.0
+w[x > 2.0] = 0.0
+np.concatenate([x, y])
+np.concatenate((a, a), axis=1)
+np.stack([x, y])
+np.vstack([x, y])
+np.hstack([x, y])
+np.column_stack([x, y])
+np.append(x, 1.0)
+np.tile(t, 2)
+np.repeat(t, 2)
+np.roll(x, 1)
+np.flip(x)
+np.pad(t, 1)
+np.split(x, 2)
+np.expand_dims(x, 0)
+np.squeeze(x)
+np.sort(x)
+np.argsort(x)
+x.argsort()
+np.unique(i)
+np.searchsorted(x, 0.5)
+np.bincount(i)
+np.isin(i, [1, 3])
+np.cumsum(x)
+x.cumsum()
+np.cumprod(x)
+np.diff(x)
+np.gradient(x)
+np.trapezoid(x)
+np.interp(0.5, x, y)
+np.polyval([1.0, 2.0], x)
+np.median(x)
+np.percentile(x, 50)
+np.var(x)
+np.ptp(x)
+np.average(x)
+np.linalg.norm(x)
+np.linalg.norm(t3)
+np.linalg.solve(s, s3)
+np.linalg.inv(s)
+np.linalg.det(s)
+np.sin(x)
+np.exp(x)
+np.sqrt(x)
+np.log(x)
+np.abs(x)
+np.floor(x)
+np.power(x, 2)
+np.hypot(x, y)
+np.arctan2(x, y)
+np.isnan(x)
+np.isfinite(x)
+np.sign(x)
+np.round(x, 2)
+x.round(2)
+np.add(x, y)
+np.multiply(x, 2.0)
+np.add(x, y, out=w)
+np.add(x, y, w)
+np.multiply(x, 2.0, out=w)
+np.sin(x, out=w)
+np.clip(x, 0.2, 0.8, out=w)
+np.sum(a, axis=0, out=o)
+np.dot(a, o2, out=o3)
+np.add(x, y, where=m, out=w)
+np.copyto(w, x)
+np.add.reduce(x)
+np.add.accumulate(x)
+np.subtract.outer(t, t)
+np.add.at(w, j, 1.0)
+np.sum(x * y)
+np.sqrt(np.sum(x * y))
+np.sum((x - y) ** 2)
+np.sqrt(((x - y) ** 2).sum())
+np.exp(-x).sum()
+np.abs(x - y).max()
+x.sum() / n
+float(x[0])
+float(x.sum())
+x.item(0)
+x.tolist()
+o.tolist()
+float(x.max())
+np.isclose(f, 1.0)
+np.allclose(x, y)
+np.array_equal(x, y)
+np.isscalar(f)
+np.sin(0.5)
+np.sqrt(2.0)
+np.sqrt(f)
+np.exp(f)
+np.abs(-0.5)
+np.floor(0.5)
+np.maximum(1.0, 2.0)
+np.float64(0.5)
+np.int64(3)
+np.pi * 2
+np.array(0.5)
+np.min([1.0, 2.0])
+np.sum([1.0, 2.0])
+np.dot([1.0, 2.0], [3.0, 4.0])
+x.fill(0.5)
+x.all()
+for v in t: v
+for v in a: v
+list(t)
+sum(t)
+for v in zip(t, t): v
+for v, u in enumerate(t): u
+0.5 in t
+if x is None: pass
+isinstance(x, np.ndarray)
+str(x.dtype)
+r.random(n)
+r.random()
+r.normal(0.0, 1.0, n)
+r.normal()
+r.integers(0, 10, n)
+r.integers(0, 10)
+np.random.rand(n)
+np.random.random()
+np.random.randn(n)
+np.random.randint(0, 10)
+np.random.normal(size=n)
+r.choice(x)
+r.permutation(t)
+"""
+"""What programs call on arrays of ``n`` elements."""
+
+ROWS = """
+g[5]
+g[5, :]
+g[:, 7]
+g[5, 7]
+g[5][7]
+g[3:5]
+g[1:5, 1:5]
+g[5] = 1.0
+g[5] = row
+g[5, :] = row
+g[:, 7] = row
+g[5, 7] = 1.5
+g[5] += 1.0
+g[5] += row
+g[5] *= 1.0
+g[5, 7] += 1.0
+g[5, 7] = g[5, 6]
+g[1:5, 1:5] = 0.0
+g[5] = g[6]
+g[5] = 2.0 * g[6]
+g[5], g[6] = g[6].copy(), g[5].copy()
+g[[5, 6]] = g[[6, 5]]
+g[5] + g[6]
+g[5] * 2.0
+g[5] - row
+g[5] > 0.5
+-g[5]
+np.sin(g[5])
+np.exp(g[:, 7])
+np.abs(g[5])
+np.maximum(g[5], 0.0)
+np.sqrt(g[5])
+g[5].sum()
+g[5].mean()
+g[5].max()
+g[:, 7].sum()
+g[5].argmax()
+np.sum(g[5])
+np.sum(g[5] * g[6])
+np.dot(g[5], g[6])
+g[5] @ g[6]
+g[5, :10] @ g[:10, 7]
+np.linalg.norm(g[5])
+g[5].copy()
+g[5].any()
+np.any(g[5] > 2.0)
+np.argmax(g[5])
+np.where(g[5] > 0.5)
+np.where(g[5] > 0.5, g[5], 0.0)
+np.clip(g[5], 0.2, 0.8)
+np.cumsum(g[5])
+np.diff(g[5])
+np.sort(g[5])
+np.argsort(g[5])
+np.concatenate([g[5], g[6]])
+np.array(g[5])
+np.asarray(g[5])
+numpy.asarray(g[5])
+numpy.asarray(g)
+numpy.sum(g[5])
+float(g[5, 7])
+int(g[5, 7])
+g[5].tolist()
+g[5, 7].item()
+g.item(5, 7)
+g[5].reshape(20, -1)
+g[5].astype("f4")
+g[j]
+g[j, 7]
+g[j, j]
+g[5][j]
+g[5, 1:-1] - g[5, :-2]
+g[5, 1:-1] = g[4, 1:-1]
+g[5, 1:-1] = (g[4, 1:-1] + g[6, 1:-1]) / 2
+np.add(g[5], g[6], out=row)
+np.add(g[5], g[6], out=g[7])
+np.copyto(g[5], row)
+g.shape
+g.T
+g.ravel()
+g.reshape(-1)
+g[5].shape
+g.size
+len(g)
+for v in g[:10]: v
+for v in g[5, :10]: v
+"""
+"""What they call on parts of a computed matrix of 500 rows."""
+
 
 def arrays(n: int) -> dict[str, Any]:
     """What the expressions are about, by name."""
@@ -489,6 +884,77 @@ def measured(
     }
 
 
+def operands(np: Any, n: int, plain: dict[str, Any]) -> dict[str, Any]:
+    """What single calls are about, by name, as arrays of a module."""
+    names = {name: np.array(value) for name, value in plain.items()}
+    small = np.array([[4.0, 1.0, 2.0], [0.5, 3.0, 1.0], [1.0, 0.0, 5.0]])
+    matrix = np.array(numpy.arange(250_000.0).reshape(500, 500)) / 250_000.0 + 0.0
+    result = matrix * 1.0
+    float(result[0, 0])
+    more = {
+        "w": names["x"] + 1.0, "k": names["i"] + 1, "b": names["a"] + 1.0, "o": np.zeros(2), "o2": np.ones(2),
+        "o3": np.ones(n // 2), "x2": names["x"][: n // 2] + 0.0, "t3": np.array([1.0, 2.0, 3.0]), "s": small,
+        "s3": np.array([1.0, 2.0, 3.0]), "g": result, "row": np.array(numpy.arange(500.0)) + 0.0,
+        "r": np.random.default_rng(5),
+    }  # fmt: skip
+    return {
+        "np": np, "numpy": numpy, "n": n, "f": numpy.float64(1.5), "p": plain["y"], **names, **more
+    }  # fmt: skip
+
+
+def small_arrays(n: int) -> dict[str, Any]:
+    """What single calls are about, as NumPy's."""
+    random = numpy.random.default_rng(11)
+    x = random.random(n) + 0.1
+    few = min(n, 10)
+    return {
+        "x": x, "y": random.random(n) + 0.1, "i": random.integers(0, 10, n), "m": random.random(n) < 0.5,
+        "a": x.reshape(-1, 2), "j": random.integers(0, n, few), "j2": random.integers(0, n // 2, few), "t": x[:few],
+    }  # fmt: skip
+
+
+def cost_of(line: str, names: list[dict[str, Any]], rounds: int) -> list[float]:
+    """The processor's microseconds of a call with each of some names: the median of the rounds."""
+    assigned = "w, k = globals()['w'], globals()['k']"  # in place
+    timers = [timeit.Timer(line, assigned, time.process_time, each) for each in names]
+    number = 1
+    while max(timer.timeit(number) for timer in timers) < 2e-3 and rounds > 1:
+        number *= 4
+    taken = [[timer.timeit(number) / number for timer in timers] for _ in range(rounds)]
+    return [1e6 * statistics.median(each) for each in zip(*taken)]
+
+
+def calls(given: argparse.Namespace) -> int:
+    """Print what single calls cost."""
+    table = []
+    cases = [
+        (line, n) for n in map(int, given.calls.split(",")) for line in CALLS.strip().split("\n")
+    ]
+    cases += [(line, 0) for line in ROWS.strip().split("\n")]
+    made: dict[int, list[dict[str, Any]]] = {}
+    for line, n in cases:
+        if given.words and not any(word in line for word in given.words):
+            continue
+        if n not in made:
+            plain = small_arrays(n or 10)
+            made = {n: [operands(np, n or 10, plain) for np in (numpy, atoll)]}
+        numpys, atolls = cost_of(line, made[n], given.rounds)
+        table.append(
+            {"line": line, "n": n, "numpy": numpys, "atoll": atolls, "more": atolls - numpys}
+        )
+        if not given.json and atolls - numpys > given.above:
+            print(
+                f"{n or 'rows':>6} {numpys:9.3f} {atolls:9.3f} {atolls - numpys:+8.3f}  {line}",
+                flush=True,
+            )
+    if given.json:
+        print(json.dumps({"calls": table}))
+    else:
+        dear = sum(each["more"] > (0.1 if each["n"] else 0.2) for each in table)  # type: ignore[operator]
+        print(f"{len(table)} calls, {dear} cost more than 0.1 us (on rows 0.2 us) beyond NumPy's")
+    return 0
+
+
 def main() -> int:
     """Measure what the command line asks for; 1 where a result is wrong."""
     parser = argparse.ArgumentParser(
@@ -502,7 +968,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--calls", help="measure single calls on arrays of so many elements")
+    parser.add_argument("--above", type=float, default=-float("inf"), help="microseconds")
     given = parser.parse_args()
+    if given.calls:
+        warnings.simplefilter("ignore")
+        given.rounds = 1 if given.smoke else given.rounds
+        return calls(given)
     n, rounds = (10_000, 1) if given.smoke else (given.n, given.rounds)
     plain = arrays(n)
     theirs = {"np": numpy, "n": n, **plain}

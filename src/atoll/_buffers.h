@@ -1,32 +1,148 @@
 /* The buffer protocol of arrays: included by _front.c.
  *
- * Python decides what memory a consumer gets (lazy/showing.py), and answers with a memoryview of it. The array exports that
- * memoryview again under its own name, so `memoryview(a).obj` is `a`, as in NumPy. The memoryview is released with the export:
- * until then the memory stays where it is.
+ * `numpy.asarray(a)` asks for a buffer, too. Of an array in memory the front lends the memory of NumPy's array of it, under its own name, so
+ * `memoryview(a).obj` is `a`, as in NumPy. The memory stays where it is until the buffer is released: the buffer refers to NumPy's array,
+ * and a box is pinned. Python decides everything else (lazy/showing.py), and answers with a memoryview, which is lent in the same way.
  */
+typedef struct {
+    Py_buffer inner;
+    PyObject *box;                 /* what was pinned; else NULL */
+} Lent;
+
+/* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
+enum { ASKING = 256 };
+static struct { PyObject *code, *names; int instruction; } asking[ASKING];
+static PyObject *names_asked;      /* tells the names of a call by its code and instruction */
+static PyObject *number_asks;      /* tells whether a class of numbers asks */
+
+/* What the frame calls by these names, None if there is no such thing; a new reference; NULL for attributes of what is no module. */
+static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *first = PyTuple_GET_ITEM(names, 0), *value = NULL;
+    for (int is_global = code->co_flags & CO_OPTIMIZED ? 1 : 0; value == NULL && is_global < 2; is_global++) {
+        PyObject *scope = is_global ? PyFrame_GetGlobals(frame) : PyFrame_GetLocals(frame);
+        if (scope != NULL && PyDict_Check(scope)) value = Py_XNewRef(PyDict_GetItem(scope, first));
+        Py_XDECREF(scope);
+    }
+    Py_DECREF(code);
+    for (Py_ssize_t k = 1; value != NULL && k < PyTuple_GET_SIZE(names); k++) {
+        if (!PyModule_Check(value)) return Py_DECREF(value), NULL;
+        Py_SETREF(value, PyObject_GetAttr(value, PyTuple_GET_ITEM(names, k)));
+    }
+    if (value != NULL) return value;
+    PyErr_Clear();
+    return Py_NewRef(Py_None);
+}
+
+/* Whether one of NumPy's classes of numbers asks, which gets memory to write to. */
+static int asks_class_of_numbers(void) {
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (frame == NULL || names_asked == NULL) return 0;
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *names = NULL, *value = NULL;
+    int instruction = PyFrame_GetLasti(frame), place = ((size_t)code / 16 * 31 + instruction) % ASKING;
+    if (asking[place].code == code && asking[place].instruction == instruction) {
+        names = Py_NewRef(asking[place].names);
+    } else if ((names = PyObject_CallFunction(names_asked, "Oi", code, instruction)) != NULL) {
+        Py_XSETREF(asking[place].code, Py_NewRef(code));
+        Py_XSETREF(asking[place].names, Py_NewRef(names));
+        asking[place].instruction = instruction;
+    }
+    Py_DECREF(code);
+    int has_names = names != NULL && names != Py_None, has_none = has_names && !PyTuple_GET_SIZE(names);
+    if (has_names && !has_none) value = called_by(frame, names);
+    if (value == NULL && !has_none) value = PyObject_CallNoArgs(number_asks);
+    int is_class = value != NULL && PyType_Check(value) && PyType_IsSubtype((PyTypeObject *)value, &PyGenericArrType_Type);
+    int answer = is_class || value == Py_True;
+    Py_XDECREF(names);
+    Py_XDECREF(value);
+    PyErr_Clear();
+    return answer;
+}
+
+/* Add to the pins of a box; how many there are then. */
+static Py_ssize_t pinned_by(PyObject *box, Py_ssize_t more) {
+    Py_ssize_t pins = PyLong_AsSsize_t(field(box, PINS)) + more;
+    PyObject *number = PyLong_FromSsize_t(pins);
+    if (number != NULL) set_field(box, PINS, number);
+    Py_XDECREF(number);
+    return number == NULL ? -1 : pins;
+}
+
+/* Pin the box of a value in memory, where Cell.pin would not have to copy; whether that was done. */
+static int pin(Front *front) {
+    PyObject *value = value_of(front), *node = field(front->cell, NODE);
+    if (among_ranks() || !(Py_REFCNT(node) == 1 || field(value, PINNED) == Py_True) || pinned_by(front->cell, 1) < 0) return PyErr_Clear(), 0;
+    forget_what_is_known(value);
+    set_field(value, PINNED, Py_True);
+    return 1;
+}
+
+/* One export less; another thread that works with the value goes first. */
+static void unpin(PyObject *box) {
+    PyObject *node = field(box, NODE), *value = field(node, VALUE), *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    int is_last = PyLong_AsSsize_t(field(box, PINS)) == 1;
+    if (is_last && Py_REFCNT(node) > 1) {
+        Py_XDECREF(PyObject_CallMethod(box, "unpin", "i", 1));
+    } else if (pinned_by(box, -1) == 0 && value != Py_None) {
+        set_field(value, PINNED, Py_False);
+    }
+    PyErr_Restore(type, error, traceback);
+}
+
+/* NumPy's array of the memory of an array, if a buffer of it is for reading and says all of its dtype; a new reference. `box` is pinned. */
+static PyObject *to_lend(PyObject *self, int flags, PyObject **box) {
+    if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return PyErr_Clear(), NULL;
+    Front *front = (Front *)self;
+    PyObject *array = np_of(self) != NULL ? Py_NewRef(np_of(self)) : !on_ranks(front) ? in_memory(self) : NULL;
+    if (array == NULL) return NULL;
+    PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)array);
+    if (dtype->kind == 'V' || PyDataType_METADATA(dtype) != NULL || (np_of(self) == NULL && !pin(front))) Py_CLEAR(array);
+    else if (np_of(self) == NULL) *box = Py_NewRef(front->cell);
+    return array;
+}
 
 static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
-    Py_buffer *inner = PyMem_Malloc(sizeof *inner);
-    PyObject *number = PyLong_FromLong(flags);
-    PyObject *memory = inner == NULL || number == NULL ? NULL : call_two(general[BUFFER], self, number);
-    Py_XDECREF(number);
+    Lent *lent = PyMem_Calloc(1, sizeof *lent);
     view->obj = NULL;
-    if (memory == NULL || PyObject_GetBuffer(memory, inner, flags) < 0) {
-        if (inner == NULL) PyErr_NoMemory();
+    if (lent == NULL) return PyErr_NoMemory(), -1;
+    PyObject *memory = to_lend(self, flags, &lent->box), *number;
+    int is_numpys = memory != NULL;
+    int is_writeable = is_numpys && (lent->box == NULL ? PyArray_ISWRITEABLE((PyArrayObject *)memory) : may_show((Front *)self));
+    if (memory == NULL && (number = PyLong_FromLong(flags)) != NULL) {
+        memory = call_two(general[BUFFER], self, number);
+        Py_DECREF(number);
+    }
+    if (memory == NULL || PyObject_GetBuffer(memory, &lent->inner, flags) < 0) {
+        if (lent->box != NULL) unpin(lent->box);
+        Py_XDECREF(lent->box);
         Py_XDECREF(memory);
-        PyMem_Free(inner);
+        PyMem_Free(lent);
         return -1;
     }
     Py_DECREF(memory);
-    *view = *inner;
+    *view = lent->inner;
+    if (is_numpys) view->readonly = !(is_writeable && asks_class_of_numbers());
     view->obj = Py_NewRef(self);
-    view->internal = inner;
+    view->internal = lent;
     return 0;
 }
 
 static void release_buffer(PyObject *self, Py_buffer *view) {
-    PyBuffer_Release(view->internal);
-    PyMem_Free(view->internal);
+    Lent *lent = view->internal;
+    PyBuffer_Release(&lent->inner);
+    if (lent->box != NULL) unpin(lent->box);
+    Py_XDECREF(lent->box);
+    PyMem_Free(lent);
+}
+
+/* Ask by these functions which function asks for a buffer. */
+static PyObject *set_asking(PyObject *module, PyObject *args) {
+    PyObject *names, *asks;
+    if (!PyArg_ParseTuple(args, "OO", &names, &asks)) return NULL;
+    Py_XSETREF(names_asked, Py_NewRef(names));
+    Py_XSETREF(number_asks, Py_NewRef(asks));
+    Py_RETURN_NONE;
 }
 
 static PyBufferProcs buffers = {.bf_getbuffer = get_buffer, .bf_releasebuffer = release_buffer};

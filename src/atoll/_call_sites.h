@@ -134,9 +134,10 @@ static int adopt(PyObject *self) {
 /* The type of an operand: NUMBER for a number, NOTHING if it is neither that nor an array of this process. `size` grows to its
  * size. */
 static int type_of(PyObject *value, Py_ssize_t *size) {
-    if (Py_TYPE(value) != array_type) return is_of(scalars, value) ? NUMBER : NOTHING;
+    int is_ours = Py_TYPE(value) == array_type;
+    if (!is_ours && !is_numpys(value)) return is_of(scalars, value) ? NUMBER : NOTHING;
     Front *front = (Front *)value;
-    PyArrayObject *array = (PyArrayObject *)np_of(value);
+    PyArrayObject *array = (PyArrayObject *)(is_ours ? np_of(value) : value);
     if (array == NULL && front->value != NULL) array = (PyArrayObject *)front->shown;
     if (array != NULL) {
         if (PyArray_SIZE(array) > *size) *size = PyArray_SIZE(array);

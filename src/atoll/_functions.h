@@ -97,7 +97,7 @@ static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int
         return count && size < limit ? (Py_ssize_t)(size > 0 ? size : 0) : limit;
     }
     for (n = 1; count--;) {
-        PyObject *array = at_hand(args[count]);
+        PyObject *array = small_array(args[count]);
         Py_ssize_t size = array == NULL ? 0 : PyArray_SIZE((PyArrayObject *)array);
         Py_XDECREF(array);
         if (size) n *= size;
@@ -171,8 +171,9 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
                 Py_DECREF(result);
                 return Py_NewRef(call->args[k]);
             }
+            if (k && call->args[k] == result && !(call->kind & VIEWS)) return result;  /* NumPy's, as it was given: it was written to */
         }
-        if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && plain(call->args[0]) == NULL && shows(array, call->given[0]))
+        if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && Py_TYPE(call->args[0]) == array_type && plain(call->args[0]) == NULL && shows(array, call->given[0]))
             return view_in(call->args[0], array);
         if (PyArray_SIZE(array) < limit) return handle_of(result);
         if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result, NULL);
@@ -206,6 +207,13 @@ static Py_ssize_t target_of(Function *function, Py_ssize_t count, Py_ssize_t n, 
     for (Py_ssize_t k = count; k < n; k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k - count), "out") == 0) return k;
     return -1;
+}
+
+/* Whether a tuple of what is written to has an array of NumPy's. */
+static int holds_numpys(PyObject *target) {
+    Py_ssize_t k = PyTuple_CheckExact(target) ? PyTuple_GET_SIZE(target) : 0;
+    while (k > 0 && !PyArray_Check(PyTuple_GET_ITEM(target, k - 1))) k--;
+    return k > 0;
 }
 
 /* Whether several threads share a call with these arguments. */
@@ -360,6 +368,11 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             given[k] = Py_NewRef(value);
             arrays |= FOREIGN;
             callee = function->original;  /* whose words about arguments are known */
+        } else if (is_numpys(value)) {
+            given[k] = Py_NewRef(value);
+            arrays |= PLAIN;
+        } else if (k == target && holds_numpys(value)) {  /* which Python gives back */
+            given[k] = NULL;
         } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
             given[k] = items_of(value, &arrays, 0);
         }

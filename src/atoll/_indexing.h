@@ -14,9 +14,9 @@ static PyObject *items_of(PyObject *value, int *arrays, int depth) {
     int same = 1;
     for (k = 0; made != NULL && k < n; k++) {
         PyObject *item = PySequence_Fast_GET_ITEM(value, k), *given = NULL;
-        if (Py_TYPE(item) == array_type) {
-            given = at_hand(item);
-            *arrays |= given == NULL ? 0 : plain(item) != NULL ? PLAIN : SHOWN;
+        if (Py_TYPE(item) == array_type || is_numpys(item)) {
+            given = small_array(item);
+            *arrays |= given == NULL ? 0 : given == item || plain(item) != NULL ? PLAIN : SHOWN;
         } else if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
             given = items_of(item, arrays, depth + 1);
         } else if (is_of(passed, item)) {
@@ -50,7 +50,7 @@ static Py_ssize_t listed(PyObject *key) {
 /* What NumPy gets as the index: a new reference; NULL without an error where Python has to decide. */
 static PyObject *index_of(PyObject *key) {
     if (is_basic(key) || listed(key) > 0) return Py_NewRef(key);
-    PyObject *array = at_hand(key);
+    PyObject *array = small_array(key);
     if (array != NULL) return array;
     if (!PyTuple_CheckExact(key)) return NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(key), basic = 0;
@@ -59,7 +59,7 @@ static PyObject *index_of(PyObject *key) {
     PyObject *items = PyTuple_New(n);
     for (Py_ssize_t k = 0; items != NULL && k < n; k++) {
         PyObject *item = PyTuple_GET_ITEM(key, k);
-        item = k < basic || is_basic(item) || listed(item) > 0 ? Py_NewRef(item) : at_hand(item);
+        item = k < basic || is_basic(item) || listed(item) > 0 ? Py_NewRef(item) : small_array(item);
         if (item == NULL) {
             Py_DECREF(items);
             return NULL;
@@ -132,7 +132,7 @@ static int selected(PyArrayObject *array, PyObject *key, Selection *to) {
             Py_ssize_t length = listed(item);
             int alike = picked == length, used = 1;
             if (length < 0) {
-                PyArrayObject *index = (PyArrayObject *)at_hand(item);
+                PyArrayObject *index = (PyArrayObject *)small_array(item);
                 int mask = index != NULL && PyArray_ISBOOL(index);
                 int fits = index != NULL && PyArray_NDIM(index) && (mask || PyArray_ISINTEGER(index));
                 if (fits) {

@@ -147,10 +147,16 @@ static inline PyObject *at_hand(PyObject *self) {
     return in_memory(self);
 }
 
+/* Whether a value is a small array of NumPy's, which is as good as one of ours that stays with NumPy. */
+static inline int is_numpys(PyObject *value) { return PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) < limit; }
+
+/* The same of arrays of NumPy's, too. */
+static inline PyObject *small_array(PyObject *value) { return is_numpys(value) ? Py_NewRef(value) : at_hand(value); }
+
 /* What NumPy takes in place of an operand; a new reference, or NULL. */
 static inline PyObject *operand(PyObject *value) {
     if (Py_TYPE(value) == array_type) return at_hand(value);
-    return is_of(scalars, value) ? Py_NewRef(value) : NULL;
+    return is_of(scalars, value) || is_numpys(value) ? Py_NewRef(value) : NULL;
 }
 
 /* Whether views of an array may be shown: what may not be written to has geometries that say so. */
@@ -164,12 +170,18 @@ static inline int may_write(Front *front) {
     return may_show(front) && !on_ranks(front) && Py_REFCNT(field(front->cell, NODE)) == 1;
 }
 
-/* The memory of an array may be written to, from here to the end. */
-static int begin_writing(Front *front, PyArrayObject *memory) {
-    PyObject *value = field(field(front->cell, NODE), VALUE), *unknown = PyLong_FromLong(-1);
+/* The memory of a value may be written to: what was known of its elements holds no longer. */
+static void forget_what_is_known(PyObject *value) {
+    PyObject *unknown = PyLong_FromLong(-1);
     set_field(value, COUNT, unknown);
     Py_DECREF(unknown);
     set_field(value, TILES, Py_None);
+}
+
+/* The memory of an array may be written to, from here to the end. */
+static int begin_writing(Front *front, PyArrayObject *memory) {
+    PyObject *value = field(field(front->cell, NODE), VALUE);
+    forget_what_is_known(value);
     set_field(value, PROGRAM, Py_None);
     int was = PyArray_FLAGS(memory) & NPY_ARRAY_WRITEABLE;
     PyArray_ENABLEFLAGS(memory, NPY_ARRAY_WRITEABLE);

@@ -250,17 +250,19 @@ static PyObject *medium_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t
 /* What NumPy's ufuncs ask for arrays among their operands. */
 static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *result = NULL, *given[2];
-    if (count == 4 && keywords == NULL && Py_TYPE(args[0]) == &PyUFunc_Type &&
-        ((PyUFuncObject *)args[0])->nout == 1 && PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
-        if (awake && ((result = medium_ufunc(args[0], args + 2, 2)) != NULL || PyErr_Occurred())) return result;
+    Py_ssize_t inputs = count - 2;
+    PyUFuncObject *ufunc = (PyUFuncObject *)(count > 2 && Py_TYPE(args[0]) == &PyUFunc_Type ? args[0] : NULL);
+    if (ufunc != NULL && keywords == NULL && inputs == ufunc->nin && inputs <= 2 && ufunc->nout == 1 &&
+        PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
+        if (awake && ((result = medium_ufunc(args[0], args + 2, inputs)) != NULL || PyErr_Occurred())) return result;
         given[0] = operand(args[2]);
-        given[1] = given[0] == NULL ? NULL : operand(args[3]);
-        int fits = given[1] != NULL && !spreads(given[0], given[1]);
-        if (fits) result = wrapped(PyObject_Vectorcall(args[0], given, 2, NULL));
+        given[1] = given[0] == NULL || inputs == 1 ? NULL : operand(args[3]);
+        int fits = given[inputs - 1] != NULL && (inputs == 1 || !spreads(given[0], given[1]));
+        if (fits) result = wrapped(PyObject_Vectorcall(args[0], given, inputs, NULL));
         Py_XDECREF(given[0]);
         Py_XDECREF(given[1]);
         if (fits) return result;
-        result = PyErr_Occurred() || end_trials(args + 2, 2) < 0 ? NULL : eager_ufunc(args[0], args + 2, 2);
+        result = PyErr_Occurred() || end_trials(args + 2, inputs) < 0 ? NULL : eager_ufunc(args[0], args + 2, inputs);
         if (result != NULL || PyErr_Occurred()) return result;
     }
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);

@@ -8,7 +8,7 @@
  * has to decide. */
 static PyObject *memory_here(PyObject *value) {
     Py_ssize_t size = 0;
-    return Py_TYPE(value) != array_type || type_of(value, &size) == NOTHING ? NULL : memory_for(value);
+    return type_of(value, &size) < 0 ? NULL : memory_for(value);
 }
 
 static int is_mask(PyObject *value) {
@@ -46,7 +46,7 @@ static PyObject *picking(PyObject *self, PyObject *key) {
         PyObject *item = items[k], *value = NULL;
         if (is_basic(item) || listed(item) > 0) {
             value = Py_NewRef(item);
-        } else if (Py_TYPE(item) == array_type && (masks || plain(item) != NULL || !is_mask(item))) {
+        } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || plain(item) != NULL || !is_mask(item))) {
             value = memory_here(item);
             arrays += value != NULL && picks(value);
         }

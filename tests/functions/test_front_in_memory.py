@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import random
 import sys
@@ -31,6 +32,10 @@ STATEMENTS = """
     z.reshape(-1); z.copy().reshape(5, 8); x.reshape(20, 15); x.ravel(); np.transpose(z); np.flip(x); z.swapaxes(0, 1); np.split(x, 3)
     np.concatenate((x, y)); np.stack([x, y]); np.where(x > y, x, y); x.nonzero(); np.argsort(x); np.outer(x[:3], y[:3])
     x.fill(2.0); x.sort(); x.tolist(); x.item(3); float(x[3]); [float(e) for e in x]; [r[0] for r in z]; x.copy(); x.astype(int)
+    p + x; x - p; x *= p; x > p; numpy.maximum(x, p); numpy.sqrt(abs(x)); np.minimum(p, 0.5); np.sum(p); np.asarray(p); np.array(p)
+    x[:] = p; x[p > 0.5]; x[p > 0.9] = 0.0; a[i]; a[i, 2] = 1.0; np.where(p > 0.5, x, p); np.concatenate([p, x]); x.dot(p); p @ x
+    a[7] = p; a[:, 8] += p; np.add(p, p, out=x); np.add(x, x, out=q); np.copyto(x, p); np.add.at(x, i, p[:3])
+    numpy.asarray(x); numpy.asarray(a); numpy.array(a[5]); memoryview(y).obj[2]
 """
 STATEMENTS = [part.strip() for part in STATEMENTS.replace("\n", ";").split(";") if part.strip()]
 
@@ -41,7 +46,12 @@ def names_for(np):
     k = np.array([3, 1, 7])
     if np is atoll:
         atoll.sync()
-    return {"np": np, "numpy": numpy, "a": a, "k": k}
+    of_numpy = {
+        "p": numpy.arange(300.0) % 7 - 3,
+        "q": numpy.zeros(300),
+        "i": numpy.array([5, 0, 2]),
+    }
+    return {"np": np, "numpy": numpy, "a": a, "k": k, **of_numpy}
 
 
 def results(np, copied):
@@ -57,13 +67,16 @@ def results(np, copied):
     del kept
 
 
-def run(statement, names):
+@functools.cache
+def compiled(statement):
     try:
-        code = compile(statement, "<statement>", "eval")
+        return compile(statement, "<statement>", "eval")
     except SyntaxError:
-        exec(statement, names)
-        return None
-    return eval(code, names)
+        return compile(statement, "<statement>", "exec")
+
+
+def run(statement, names):
+    return eval(compiled(statement), names)
 
 
 def plain(value):

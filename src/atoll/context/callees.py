@@ -27,11 +27,26 @@ def callee_of_one() -> Any:
         frame = frame.f_back
     if frame is None:
         return None
-    code, instruction = frame.f_code, frame.f_lasti
+    return _value(frame, _known_names(frame.f_code, frame.f_lasti))
+
+
+def _known_names(code: CodeType, instruction: int) -> _Names:
     known = _names.get((id(code), instruction))
     if known is None or known[0] is not code:
         known = _names[id(code), instruction] = code, _names_called(code, instruction)
-    return _value(frame, known[1])
+    return known[1]
+
+
+def global_names(code: CodeType, instruction: int) -> _Names | None:
+    """The names of a call, which the native front looks up; ``None`` where the first one is local to a function."""
+    names = _known_names(code, instruction)
+    return None if names and _is_local(code, names[0]) else names
+
+
+def _is_local(code: CodeType, name: str) -> bool:
+    return bool(code.co_flags & CO_OPTIMIZED) and name in (
+        *code.co_varnames, *code.co_cellvars, *code.co_freevars,
+    )  # fmt: skip
 
 
 def _value(frame: FrameType, names: _Names) -> Any:
@@ -42,7 +57,7 @@ def _value(frame: FrameType, names: _Names) -> Any:
     code = frame.f_code
     if not code.co_flags & CO_OPTIMIZED:  # a module, whose names are a dictionary
         value = frame.f_locals.get(first)
-    elif first in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+    elif _is_local(code, first):
         value = _local(frame, first)
     else:
         value = None

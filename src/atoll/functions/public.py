@@ -52,6 +52,8 @@ KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
     "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
     "transpose", "vsplit",
 ), Kind.VIEWS) | dict.fromkeys(("fill_diagonal", "put", "put_along_axis"), Kind.LARGE | Kind.WRITES) | dict.fromkeys((
+    "copyto", "place", "putmask",
+), Kind.WRITES) | dict.fromkeys((
     "all", "any", "count_nonzero",
 ), Kind.EXACT | Kind.LINES) | dict.fromkeys(("argmax", "argmin"), Kind.EXACT | Kind.WHOLE | Kind.LINES) | dict.fromkeys((
     "mean", "prod", "std", "sum", "var",

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..context.call_sites import user_site
-from ..context.callees import callee_of_one
+from ..context.callees import callee_of_one, global_names
+from ..front import native
 from ..graph.node import Site
 from .spread import place_of
 from .views import Handle
@@ -58,10 +59,8 @@ def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
 
 
 def _read_only(array: Array, handle: Handle) -> Any:
-    if array.flags.writeable:
-        asking = callee_of_one()
-        if isinstance(asking, type) and issubclass(asking, np.generic):
-            return array
+    if array.flags.writeable and _asks_class_of_numbers():
+        return array
     if array is handle._np:
         array = array.view()
     array.flags.writeable = False
@@ -84,6 +83,16 @@ def buffer(handle: Handle, flags: int) -> memoryview:
         word = f"the format of a buffer has no word for the dtype {dtype}"
         raise BufferError(f"{word}; np.asarray(a) gives the NumPy array")
     return view
+
+
+def _asks_class_of_numbers() -> bool:
+    """Whether one of NumPy's classes of numbers asks, such as ``numpy.float64(a)``, whose result the program may write to."""
+    asking = callee_of_one()
+    return isinstance(asking, type) and issubclass(asking, np.generic)
+
+
+if native is not None:
+    native.asking(global_names, _asks_class_of_numbers)
 
 
 class _Asked(threading.local):
