@@ -1,7 +1,7 @@
 /* Functions of the namespace, and methods: included by _front.c. */
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
-       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072 };
+       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072, ALONE = 262144 };
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
  * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
@@ -11,8 +11,9 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
- * is WHOLE, too, only along rows. */
-enum { MOST = 16, SIZE_AT = 18 };  /* arguments of a call that is looked at */
+ * is WHOLE, too, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
+ * the generator itself. */
+enum { MOST = 16, SIZE_AT = 19 };  /* arguments of a call that is looked at */
 static Py_ssize_t exact = 0, truths = 0, row = 0; /* elements that are folded at once; truth values; elements of a row for that */
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
@@ -160,6 +161,15 @@ static int has_items(PyObject *result) {
     return PyTuple_CheckExact(result) || (PyTuple_Check(result) && PyObject_HasAttrString((PyObject *)Py_TYPE(result), "_fields"));
 }
 
+/* Whether a result consists of numbers and words; the items of a list are alike. */
+static int has_no_array(PyObject *result) {
+    int is_list = PyList_CheckExact(result);
+    if (!is_list && !PyTuple_CheckExact(result)) return is_of(passed, result);
+    Py_ssize_t k = is_list && PyList_GET_SIZE(result) ? 1 : PySequence_Fast_GET_SIZE(result);
+    while (k && has_no_array(PySequence_Fast_GET_ITEM(result, k - 1))) k--;
+    return !k;
+}
+
 /* What a function has returned, as arrays; steals the reference. */
 static PyObject *taken_from(PyObject *result, const Call *call) {
     PyTypeObject *type = Py_TYPE(result);
@@ -189,7 +199,7 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
         if (items != NULL && PyTuple_Check(items) && type != &PyTuple_Type) Py_SETREF(items, PyObject_CallObject((PyObject *)type, items));
         Py_DECREF(result);
         return items;
-    } else if (is_of(passed, result)) {
+    } else if (type == array_type || is_of(passed, result)) {
         return result;
     }
     PyObject *values = PyTuple_New(n);
@@ -274,9 +284,13 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     if (!count || among_ranks()) return NULL;
     for (Py_ssize_t k = 0; k < named; k++)
         if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "size")) wanted = args[count + k];
-    if (wanted != NULL && PyArray_IsScalar(wanted, Integer)) *size = PyNumber_AsSsize_t(wanted, NULL);
+    PyObject *array = wanted == NULL ? NULL : small_array(wanted);
+    if (array != NULL) *size = PyArray_SIZE((PyArrayObject *)array);
+    else if (wanted != NULL && PyArray_IsScalar(wanted, Integer)) *size = PyNumber_AsSsize_t(wanted, NULL);
     else *size = wanted == NULL || wanted == Py_None ? 1 : extent_of(wanted);
+    Py_XDECREF(array);
     if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
+    if (kind & ALONE) return Py_NewRef(args[0]);
     PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
     PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, drawer_name));
     Py_XDECREF(dict);
@@ -341,7 +355,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         PyObject *made = medium_function(self, args, count, n, target);
         if (made != NULL || PyErr_Occurred()) return made;
     }
-    int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED), was = 0;
+    int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED) && !(function->kind & ALONE && among_ranks()), was = 0;
     int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */
     int large = function->kind & LARGE && alone;
     Py_ssize_t owned = 0, drawn = 0;
@@ -388,7 +402,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     if (fits && function->kind & ~(ANY | LINES | INTEGERS) && made_by(function->kind, args, count, keywords != NULL) >= limit) fits = 0;
     if (fits && n == 2 && n == count && function->loops.operands == 2 && spreads(given[0], given[1])) fits = 0;
     PyObject *result;
-    if (drawn && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
+    if ((drawn || function->kind & ALONE) && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
     if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
         while (owned) Py_DECREF(given[--owned]);
         result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
@@ -398,6 +412,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {
         Call call = {args, given, n, function->kind, arrays};
+        int opens = function->kind & EXACT && arrays & SHOWN && PyArray_Check(given[0]) && !PyArray_ISWRITEABLE((PyArrayObject *)given[0]);
+        if (opens) PyArray_ENABLEFLAGS((PyArrayObject *)given[0], NPY_ARRAY_WRITEABLE);  /* else NumPy looks for positions in a copy */
         int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
         if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
         result = n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL, NULL) : NULL;
@@ -410,13 +426,15 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             memory_left(memory);
         }
         if (writes) end_writing((PyArrayObject *)given[target], was);
-        int again = arrays & (SHOWN | FOREIGN) && !writes &&
+        if (opens) PyArray_CLEARFLAGS((PyArrayObject *)given[0], NPY_ARRAY_WRITEABLE);
+        int is_done = result != NULL && !PyArray_CheckExact(result) && has_no_array(result);
+        int again = arrays & (SHOWN | FOREIGN) && !writes && !is_done &&
                     (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
         if (again) {  /* it would write into a short view, or shows it */
             PyErr_Clear();
             Py_XDECREF(result);
             result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
-        } else if (result != NULL) {
+        } else if (result != NULL && !is_done) {
             result = taken_from(result, &call);
         }
     }

@@ -480,7 +480,7 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
 static Py_ssize_t length(PyObject *self) {
     PyObject *array = np_of(self);
     if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
-    if (array == NULL && Py_TYPE(self) == array_type && ((Front *)self)->tried) array = field(((Front *)self)->geometry, SHADOW);
+    if (array == NULL && Py_TYPE(self) == array_type && ((Front *)self)->geometry != NULL) array = field(((Front *)self)->geometry, SHADOW);
     if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
     PyObject *number = ended(PyObject_CallOneArg(general[LEN], self));
     if (number == NULL) return -1;

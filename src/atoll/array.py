@@ -576,14 +576,14 @@ install(ndarray, flatiter)
 _KINDS = {
     Kind.ARRAYS: (
         "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
-        "conjugate", "copy", "diagonal", "flatten", "item", "mean", "nonzero", "prod",
-        "repeat", "round", "searchsorted", "std", "sum", "take", "tobytes", "tolist", "trace", "var",
+        "conjugate", "copy", "diagonal", "flatten", "mean", "nonzero", "prod",
+        "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var",
     ),
     Kind.EXACT: ("all", "any"),
     Kind.EXACT | Kind.WHOLE: ("argmax", "argmin"),
     Kind.INTEGERS: ("max", "min"),
     Kind.INTEGERS | Kind.WHOLE: ("cumprod", "cumsum"),
-    Kind.LARGE: ("dot",),
+    Kind.LARGE: ("dot", "item", "tobytes", "tolist"),
     Kind.VIEWS: ("ravel", "reshape", "squeeze", "swapaxes", "transpose"),
     Kind.WRITES: ("fill", "sort"),
 }  # fmt: skip

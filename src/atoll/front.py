@@ -64,9 +64,10 @@ class Kind(IntFlag):
     LINES = 32768
     DATA = 65536
     INTEGERS = 131072
+    ALONE = 262144
 
 
-PLACE = 18
+PLACE = 19
 """The bit from which on a kind has a place among arguments."""
 
 

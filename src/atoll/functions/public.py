@@ -178,7 +178,7 @@ def declare(
     look_like(original, call, name)
     kind = KINDS.get(name, Kind.ARRAYS)
     kind |= bare and not kind & _SIZED
-    at_once_natively = short or kind & _SIZED or name in front.FOLDS
+    at_once_natively = short or name in KINDS
     public = front.function(original, call, kind if at_once_natively else Kind.RECORDED)
     publish(name, public, "native", original)
     return public

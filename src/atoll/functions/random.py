@@ -193,14 +193,20 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
 
 
 _PLACES = {"permutation": 0, "choice": 1}
+_OLD = ("rand", "randn")
 
 
 def _drawn_natively(kind: type, name: str) -> int | None:
     """The kind of a method that the native front may call in a process by itself (see ``_front.c``); ``None`` for the others."""
     from ..lazy.drawing import BLOCK, SIZE_AT
 
+    if front.native is None:
+        return None
+    if kind is not np.random.Generator:
+        old = name in SIZE_AT or name in _OLD
+        return Kind.ANY | Kind.DRAWS | Kind.ALONE if old else None
     place = SIZE_AT.get(name, _PLACES.get(name))
-    if front.native is None or kind is not np.random.Generator or place is None:
+    if place is None:
         return None
     front.native.drawn(BLOCK)
     bounded = 0 if name in ("random", "uniform", "choice") else Kind.BOUNDED
@@ -290,7 +296,7 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
 
     def draw(*args: Any, **options: Any) -> Any:
         sampler, given, more = name, args, options
-        if name in ("rand", "randn") and args:
+        if name in _OLD and args:
             sampler = "random_sample" if name == "rand" else "standard_normal"
             given, more = (), {"size": args}
         from ..lazy import drawing
@@ -301,7 +307,7 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
         return by_numpy(public, args, options) if result is GENERAL else result
 
     look_like(public, draw, f"random.{name}")
-    return draw
+    return front.function(public, draw, Kind.ANY | Kind.ALONE)
 
 
 def _ordering_old(name: str) -> Callable[..., Any]:
@@ -320,7 +326,7 @@ def _ordering_old(name: str) -> Callable[..., Any]:
         return ordered(*args, **options)
 
     look_like(original, draw, f"random.{name}")
-    return draw
+    return draw if name in _IN_PLACE else front.function(original, draw, Kind.ANY | Kind.ALONE)
 
 
 def _own() -> dict[str, Any]:
@@ -332,7 +338,7 @@ def _own() -> dict[str, Any]:
     classes = _Random()
     old = np.random.mtrand._rand
     functions = {
-        name: _drawing_old(old, name) for name in ("random", *SIZE_AT, "rand", "randn")
+        name: _drawing_old(old, name) for name in ("random", *SIZE_AT, *_OLD)
         if hasattr(old, name) and hasattr(np.random, name)
     }  # fmt: skip
     return {
