@@ -399,37 +399,51 @@ static int put_at_hand(PyObject *self, PyObject *key, PyObject *value) {
     return status < 0 ? -1 : 1;
 }
 
-/* NumPy's result for at most four arguments; NULL without an error where a value comes later. */
-static PyObject *computed(PyObject *function, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+/* Whether NumPy may write into an array, however large it is. */
+static int may_write_at_once(PyObject *array) {
+    return Py_TYPE(array) == array_type && (np_of(array) != NULL || (value_of((Front *)array) != NULL && may_write((Front *)array)));
+}
+
+/* NumPy's result for at most four arguments, written into the `target` among them unless that is -1; NULL without an error where a value
+ * comes later. */
+static PyObject *computed(PyObject *function, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t target) {
     PyObject *given[5] = {NULL, NULL, NULL, NULL, NULL}, *result = NULL;
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), k = 0;
     for (; k < n; k++)
-        if ((given[k + 1] = memory_for(args[k])) == NULL) break;
+        if (k != target && (given[k + 1] = memory_for(args[k])) == NULL) break;
+    if (k == n && target >= 0 && (!may_write_at_once(args[target]) || (given[target + 1] = memory_for(args[target])) == NULL)) k = 0;
     if (k == n) {
+        Front *into = target >= 0 && np_of(args[target]) == NULL ? (Front *)args[target] : NULL;
+        int was = into == NULL ? 0 : begin_writing(into, (PyArrayObject *)given[target + 1]);
         PyObject *memory = memory_entered();
         result = PyObject_Vectorcall(function, given + 1, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
         memory_left(memory);
+        if (into != NULL) end_writing((PyArrayObject *)given[target + 1], was);
+        if (target >= 0 && result == given[target + 1]) Py_SETREF(result, Py_NewRef(args[target]));
     }
     for (k = 1; k <= n; k++) Py_XDECREF(given[k]);
     return result;
 }
 
 /* A function of large arrays in memory that is entered at this call site; of arrays at hand views and copies anywhere.
- * `sized` is the size of what a function makes, where it is not that of its arguments. */
-static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t sized) {
+ * `sized` is the size of what a function makes, where it is not that of its arguments; `target` is what a ufunc writes into, or -1. */
+static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t sized, Py_ssize_t target) {
     PyObject *operation = operations == NULL ? NULL : PyDict_GetItemWithError(operations, original);
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), size = sized, k = 0;
     if (operation == NULL || count < 1 || n > 4) return NULL;
     int views = operation == Py_False, own = is_named(operation, 'f'), types[2] = {NOTHING, NOTHING};
-    if (n > count && (!own || n > count + 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "dtype"))) return NULL;
+    int inputs = Py_TYPE(original) == &PyUFunc_Type ? ((PyUFuncObject *)original)->nin : is_named(operation, 'w') ? 3 : 2;
+    if (target >= 0 && !may_write_at_once(args[target])) return NULL;
+    if (target < 0 && n > count && (!own || n > count + 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "dtype"))) return NULL;
     if (!views && !entered) return NULL;
     if (views && (Py_TYPE(args[0]) != array_type || !((Front *)args[0])->large)) return NULL;
     for (; k < n; k++) {
+        if (k >= inputs && k != target && Py_TYPE(args[k]) == array_type) return NULL;  /* which is written to */
         int type = k && views ? NOTHING : type_of(args[k], &size);
         if (type == NOTHING && !(is_of(passed, args[k]) || (!k && own && PyTuple_CheckExact(args[k])) ||
                                  (k && views && PyTuple_CheckExact(args[k]))))
             return NULL;
-        if (k < 2 && !own) types[k] = type;
+        if (k < 2 && k != target && !own) types[k] = type;
     }
     if (!views) {
         if (is_named(operation, 'w')) types[1] = NOTHING;
@@ -442,7 +456,7 @@ static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_
         if (n == 2) spread_out(args[0], args[1], &size);
         if (is_below(size) || !is_left(operation, types[0], types[1], size)) return NULL;
     }
-    return kept(computed(original, args, count, keywords), views ? args[0] : NULL);
+    return kept(computed(original, args, count, keywords, target), views ? args[0] : NULL);
 }
 
 /* `number * array` of a number of NumPy's: what it asks the array for. */
@@ -454,7 +468,7 @@ static PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t 
         if ((types[k] = type_of(args[k], &size)) == NOTHING) return NULL;
     if (count == 2) spread_out(args[0], args[1], &size);
     if (is_below(size) || !is_left(ufunc, types[0], types[1], size)) return NULL;
-    return kept(computed(ufunc, args, count, NULL), NULL);
+    return kept(computed(ufunc, args, count, NULL, -1), NULL);
 }
 
 static PyObject *fresh(PyObject *module, PyObject *nothing) { return PyLong_FromSsize_t(fresh_blocks); }

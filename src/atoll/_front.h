@@ -63,6 +63,7 @@ PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject
 PyObject *record_attribute(PyObject *getter, PyObject *array);
 PyObject *record_view(PyObject *array, PyObject *key);
 int record_store(PyObject *array, PyObject *key, PyObject *value);
+int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count);
 int record_in_place(PyObject *known, PyObject *array, PyObject *other);
 PyObject *record_any_view(PyObject *array, PyObject *key);
 void remember_view(PyObject *array, PyObject *key, PyObject *view);

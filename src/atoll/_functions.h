@@ -11,7 +11,7 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
- * is WHOLE, too, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
+ * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
  * the generator itself. */
 enum { MOST = 16, SIZE_AT = 19 };  /* arguments of a call that is looked at */
 static Py_ssize_t exact = 0, truths = 0, row = 0; /* elements that are folded at once; truth values; elements of a row for that */
@@ -219,6 +219,13 @@ static Py_ssize_t target_of(Function *function, Py_ssize_t count, Py_ssize_t n, 
     return -1;
 }
 
+/* Whether a ufunc gets all operands and, behind them, what its only result is written into. */
+static int is_into(Function *function, Py_ssize_t n, Py_ssize_t target) {
+    if (target < 0 || Py_TYPE(function->original) != &PyUFunc_Type) return 0;
+    PyUFuncObject *ufunc = (PyUFuncObject *)function->original;
+    return ufunc->nout == 1 && target == ufunc->nin && n == target + 1;
+}
+
 /* Whether a tuple of what is written to has an array of NumPy's. */
 static int holds_numpys(PyObject *target) {
     Py_ssize_t k = PyTuple_CheckExact(target) ? PyTuple_GET_SIZE(target) : 0;
@@ -272,7 +279,7 @@ static PyObject *integers_of(Function *function, PyObject *const *args, Py_ssize
     PyArrayObject *array = (PyArrayObject *)to_fold(args[0]);
     int axes = array == NULL ? 0 : PyArray_NDIM(array);
     int fits = axes && PyArray_ISINTEGER(array) && PyArray_DIM(array, axes - 1) >= row;
-    if (fits && function->kind & WHOLE) fits = PyArray_ITEMSIZE(array) == sizeof(npy_long) && is_along_rows(args, n, keywords, axes);
+    if (fits && (function->kind & (WHOLE | EXACT)) == WHOLE) fits = PyArray_ITEMSIZE(array) == sizeof(npy_long) && is_along_rows(args, n, keywords, axes);
     if (!fits) Py_CLEAR(array);
     return (PyObject *)array;
 }
@@ -405,9 +412,13 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     if ((drawn || function->kind & ALONE) && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
     if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
         while (owned) Py_DECREF(given[--owned]);
+        int writes = is_into(function, n, target) && Py_TYPE(args[target]) == array_type;
         result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
-                                                      size_made(function->kind, args, count));
-        if (result == NULL && !PyErr_Occurred() && adopted_all(args, n))
+                                                      size_made(function->kind, args, count), writes ? target : -1);
+        int may_record = result == NULL && !PyErr_Occurred() && adopted_all(args, n);
+        if (may_record && writes)
+            result = function->way == 0 && record_into(function->known, args[target], args, target) > 0 ? Py_NewRef(args[target]) : NULL;
+        else if (may_record)
             result = record_function(self, function->way, function->known, function->python, args, count, keywords);
         if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {

@@ -904,15 +904,15 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     return done;
 }
 
-/* Whether `array += other` was recorded; -1 with an error. */
-int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
+/* Whether an operation whose result goes into an array was recorded; -1 with an error. */
+int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count) {
     if (!recording || !in_world_of_process() || !is_large(array) || !may_write(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
     if (!whole && (!is_region(region) || is_short(region))) return 0;
-    PyObject *args[2] = {array, other}, *result = record_call(known, args, 2);
+    PyObject *result = record_call(known, args, count);
     if (result == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (is_large(result)) {
+    if (is_large(result) && field(((Front *)result)->geometry, FORM_DTYPE) == field(region, FORM_DTYPE)) {
         if (!whole) {
             done = write_array(box, region, result);
         } else if (((Front *)result)->geometry == region && is_free(box)) {
@@ -924,6 +924,12 @@ int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
     }
     Py_XDECREF(result);
     return done;
+}
+
+/* The same for `array += other`. */
+int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
+    PyObject *args[2] = {array, other};
+    return record_into(known, array, args, 2);
 }
 
 /* ---- the module */

@@ -581,7 +581,7 @@ _KINDS = {
     ),
     Kind.EXACT: ("all", "any"),
     Kind.EXACT | Kind.WHOLE: ("argmax", "argmin"),
-    Kind.INTEGERS: ("max", "min"),
+    Kind.EXACT | Kind.WHOLE | Kind.INTEGERS: ("max", "min"),
     Kind.INTEGERS | Kind.WHOLE: ("cumprod", "cumsum"),
     Kind.LARGE: ("dot", "item", "tobytes", "tolist"),
     Kind.VIEWS: ("ravel", "reshape", "squeeze", "swapaxes", "transpose"),

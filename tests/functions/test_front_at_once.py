@@ -211,6 +211,47 @@ def test_longer_lines_of_other_numbers_have_streams_of_their_own():
     assert (numpy.asarray(native_way) == numpy.asarray(python_way)).all()
 
 
+OUTPUTS = {
+    "by place": lambda n, x, y, w: n.add(x, y, w),
+    "by name": lambda n, x, y, w: n.multiply(x, y, out=w),
+    "by name, of one": lambda n, x, y, w: n.sqrt(x, out=w),
+    "of a number": lambda n, x, y, w: n.subtract(x, 2.0, out=w),
+    "of itself": lambda n, x, y, w: n.add(w, y, out=w),
+    "in a tuple": lambda n, x, y, w: n.add(x, y, out=(w,)),
+    "of a function": lambda n, x, y, w: n.clip(x, 0.2, 0.8, out=w),
+    "a product": lambda n, x, y, w: n.outer(x[:200], y[:200], w.reshape(200, -1)).base,
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+@pytest.mark.parametrize("part", [slice(None), slice(1, -1)], ids=["whole", "part"])
+def test_outputs_are_written_to_and_nothing_else(name, part):
+    """In a loop, too, whose operations are timed both ways, and computed by NumPy from then on."""
+    call, size = OUTPUTS[name], N if name == "a product" else len(X[part])
+    expected = numpy.ones(N)
+    call(numpy, X[part][:size], Y[part][:size], expected if name == "a product" else expected[part])
+    x, y = np.array(X), np.array(Y)
+    for turn in range(250):
+        w = x * 0.0 + 1.0
+        copy, base = w.copy(), w if name == "a product" else w[part]
+        result = call(np, x[part][:size], y[part][:size], base)
+        assert result is base
+        assert (float(copy[5]), float(w[5])) == (1.0, expected[5])
+        if turn % 50 == 0:
+            assert (numpy.asarray(w) == expected).all()
+
+
+@pytest.mark.parametrize("call", [np.modf, np.frexp])
+def test_one_of_two_outputs(call):
+    x = np.array(X)
+    for _ in range(150):
+        w = x * 0.0
+        copy = w.copy()
+        first, _second = call(x, w)
+        assert first is w
+        assert (float(copy[5]), float(w[5])) == (0.0, float(getattr(numpy, call.__name__)(X[5])[0]))
+
+
 def test_calls_are_shared_by_threads_where_numpy_is_called_at_once(monkeypatch):
     calls = []
     together = shared_calls._together

@@ -57,7 +57,7 @@ KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
     "all", "any", "count_nonzero",
 ), Kind.EXACT | Kind.LINES) | dict.fromkeys(("argmax", "argmin"), Kind.EXACT | Kind.WHOLE | Kind.LINES) | dict.fromkeys((
     "mean", "prod", "std", "sum", "var",
-), Kind.LINES) | dict.fromkeys(("amax", "amin", "max", "min"), Kind.INTEGERS | Kind.LINES) | dict.fromkeys((
+), Kind.LINES) | dict.fromkeys(("amax", "amin", "max", "min"), Kind.EXACT | Kind.WHOLE | Kind.INTEGERS | Kind.LINES) | dict.fromkeys((
     "cumprod", "cumsum",
 ), Kind.INTEGERS | Kind.WHOLE)  # fmt: skip
 """What the size of a result follows from, and what a function does with its first argument; see ``_front.c``."""
