@@ -6,14 +6,17 @@
  */
 typedef struct {
     Py_buffer inner;
-    PyObject *box;                 /* what was pinned; else NULL */
+    PyObject *box;                 /* what was pinned, and by how many pins; else NULL */
+    Py_ssize_t pins;
 } Lent;
+static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a rank takes by itself: lazy.views has the same number */
 
 /* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
 enum { ASKING = 256 };
 static struct { PyObject *code, *names; int instruction; } asking[ASKING];
 static PyObject *names_asked;      /* tells the names of a call by its code and instruction */
 static PyObject *number_asks;      /* tells whether a class of numbers asks */
+static PyObject *settles;          /* computes a value that is asked for */
 
 /* What the frame calls by these names, None if there is no such thing; a new reference; NULL for attributes of what is no module. */
 static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
@@ -68,37 +71,44 @@ static Py_ssize_t pinned_by(PyObject *box, Py_ssize_t more) {
     return number == NULL ? -1 : pins;
 }
 
-/* Pin the box of a value in memory, where Cell.pin would not have to copy; whether that was done. */
-static int pin(Front *front) {
+/* Pin the box of a value in memory, where Cell.pin would not have to copy; by how many pins, 0 where that was not done. */
+static Py_ssize_t pin(Front *front) {
     PyObject *value = value_of(front), *node = field(front->cell, NODE);
-    if (among_ranks() || !(Py_REFCNT(node) == 1 || field(value, PINNED) == Py_True) || pinned_by(front->cell, 1) < 0) return PyErr_Clear(), 0;
+    Py_ssize_t pins = among_ranks() ? pinned_alone : 1;
+    if (!(Py_REFCNT(node) == 1 || field(value, PINNED) == Py_True) || pinned_by(front->cell, pins) < 0) return PyErr_Clear(), 0;
     forget_what_is_known(value);
     set_field(value, PINNED, Py_True);
-    return 1;
+    return pins;
 }
 
 /* One export less; another thread that works with the value goes first. */
-static void unpin(PyObject *box) {
+static void unpin(PyObject *box, Py_ssize_t pins) {
     PyObject *node = field(box, NODE), *value = field(node, VALUE), *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    int is_last = PyLong_AsSsize_t(field(box, PINS)) == 1;
+    int is_last = PyLong_AsSsize_t(field(box, PINS)) == pins;
     if (is_last && Py_REFCNT(node) > 1) {
-        Py_XDECREF(PyObject_CallMethod(box, "unpin", "i", 1));
-    } else if (pinned_by(box, -1) == 0 && value != Py_None) {
+        Py_XDECREF(PyObject_CallMethod(box, "unpin", "n", pins));
+    } else if (pinned_by(box, -pins) == 0 && value != Py_None) {
         set_field(value, PINNED, Py_False);
     }
     PyErr_Restore(type, error, traceback);
 }
 
-/* NumPy's array of the memory of an array, if a buffer of it is for reading and says all of its dtype; a new reference. `box` is pinned. */
-static PyObject *to_lend(PyObject *self, int flags, PyObject **box) {
+/* NumPy's array of the memory of an array, if a buffer of it is for reading and says all of its dtype; a new reference.
+ * A pending value is computed. */
+static PyObject *to_lend(PyObject *self, int flags, Lent *lent) {
     if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return PyErr_Clear(), NULL;
     Front *front = (Front *)self;
+    if (np_of(self) == NULL && settles != NULL && front->cell != NULL && field(field(front->cell, NODE), VALUE) == Py_None && !among_ranks()) {
+        PyObject *done = PyObject_CallOneArg(settles, self);
+        if (done == NULL) return NULL;
+        Py_DECREF(done);
+    }
     PyObject *array = np_of(self) != NULL ? Py_NewRef(np_of(self)) : !on_ranks(front) ? in_memory(self) : NULL;
     if (array == NULL) return NULL;
     PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)array);
-    if (dtype->kind == 'V' || PyDataType_METADATA(dtype) != NULL || (np_of(self) == NULL && !pin(front))) Py_CLEAR(array);
-    else if (np_of(self) == NULL) *box = Py_NewRef(front->cell);
+    if (dtype->kind == 'V' || PyDataType_METADATA(dtype) != NULL || (np_of(self) == NULL && !(lent->pins = pin(front)))) Py_CLEAR(array);
+    else if (lent->pins) lent->box = Py_NewRef(front->cell);
     return array;
 }
 
@@ -106,15 +116,15 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     Lent *lent = PyMem_Calloc(1, sizeof *lent);
     view->obj = NULL;
     if (lent == NULL) return PyErr_NoMemory(), -1;
-    PyObject *memory = to_lend(self, flags, &lent->box), *number;
+    PyObject *memory = to_lend(self, flags, lent), *number;
     int is_numpys = memory != NULL;
     int is_writeable = is_numpys && (lent->box == NULL ? PyArray_ISWRITEABLE((PyArrayObject *)memory) : may_show((Front *)self));
-    if (memory == NULL && (number = PyLong_FromLong(flags)) != NULL) {
+    if (memory == NULL && !PyErr_Occurred() && (number = PyLong_FromLong(flags)) != NULL) {
         memory = call_two(general[BUFFER], self, number);
         Py_DECREF(number);
     }
     if (memory == NULL || PyObject_GetBuffer(memory, &lent->inner, flags) < 0) {
-        if (lent->box != NULL) unpin(lent->box);
+        if (lent->box != NULL) unpin(lent->box, lent->pins);
         Py_XDECREF(lent->box);
         Py_XDECREF(memory);
         PyMem_Free(lent);
@@ -131,15 +141,16 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
 static void release_buffer(PyObject *self, Py_buffer *view) {
     Lent *lent = view->internal;
     PyBuffer_Release(&lent->inner);
-    if (lent->box != NULL) unpin(lent->box);
+    if (lent->box != NULL) unpin(lent->box, lent->pins);
     Py_XDECREF(lent->box);
     PyMem_Free(lent);
 }
 
-/* Ask by these functions which function asks for a buffer. */
+/* Ask by these functions which function asks for a buffer, and compute what it asks for. */
 static PyObject *set_asking(PyObject *module, PyObject *args) {
-    PyObject *names, *asks;
-    if (!PyArg_ParseTuple(args, "OO", &names, &asks)) return NULL;
+    PyObject *names, *asks, *settling;
+    if (!PyArg_ParseTuple(args, "OOO", &names, &asks, &settling)) return NULL;
+    Py_XSETREF(settles, Py_NewRef(settling));
     Py_XSETREF(names_asked, Py_NewRef(names));
     Py_XSETREF(number_asks, Py_NewRef(asks));
     Py_RETURN_NONE;

@@ -524,7 +524,7 @@ static PyMethodDef methods[] = {
     {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
     {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},
     {"folded", set_folded, METH_VARARGS, "NumPy folds up to so many elements, or truth values, of arrays in memory at once, where that gives the same bits."},
-    {"asking", set_asking, METH_VARARGS, "Ask by these functions which function asks for a buffer."},
+    {"asking", set_asking, METH_VARARGS, "Ask by these functions which function asks for a buffer, and compute what it asks for."},
     {"drawn", set_drawn, METH_O, "Up to so many random numbers are those of NumPy's stream."},
     {"enter_site", enter_site, METH_VARARGS, "Let NumPy compute at this call site."},
     {"leave_sites", leave_sites, METH_NOARGS, "Let NumPy compute at no call site."},

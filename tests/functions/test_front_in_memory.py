@@ -35,7 +35,7 @@ STATEMENTS = """
     p + x; x - p; x *= p; x > p; numpy.maximum(x, p); numpy.sqrt(abs(x)); np.minimum(p, 0.5); np.sum(p); np.asarray(p); np.array(p)
     x[:] = p; x[p > 0.5]; x[p > 0.9] = 0.0; a[i]; a[i, 2] = 1.0; np.where(p > 0.5, x, p); np.concatenate([p, x]); x.dot(p); p @ x
     a[7] = p; a[:, 8] += p; np.add(p, p, out=x); np.add(x, x, out=q); np.copyto(x, p); np.add.at(x, i, p[:3])
-    numpy.asarray(x); numpy.asarray(a); numpy.array(a[5]); memoryview(y).obj[2]
+    numpy.asarray(x); numpy.asarray(a); numpy.array(a[5])
 """
 STATEMENTS = [part.strip() for part in STATEMENTS.replace("\n", ";").split(";") if part.strip()]
 

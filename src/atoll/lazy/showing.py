@@ -14,7 +14,8 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,8 @@ def _read_only(array: Array, handle: Handle) -> Any:
 
 def buffer(handle: Handle, flags: int) -> memoryview:
     """What ``__buffer__`` answers, and the native front: only who asks for a writable buffer gets one."""
-    try:
+    with _remembered(handle, user_site()):
         array: Any = in_one_place(handle) if flags & _WRITABLE else memory(handle)
-    except BufferError:
-        raise
-    except BaseException as error:
-        _asked.failed = handle, user_site(), error
-        raise
     view = memoryview(array if flags & _WRITABLE else _read_only(array, handle))
     dtype = array.dtype
     plain = dtype.kind != "V" and dtype.metadata is None
@@ -91,8 +87,13 @@ def _asks_class_of_numbers() -> bool:
     return isinstance(asking, type) and issubclass(asking, np.generic)
 
 
+def _settle(handle: Handle) -> None:
+    with _remembered(handle, user_site()):
+        handle._cell.settle()
+
+
 if native is not None:
-    native.asking(global_names, _asks_class_of_numbers)
+    native.asking(global_names, _asks_class_of_numbers, _settle)
 
 
 class _Asked(threading.local):
@@ -105,6 +106,18 @@ class _Asked(threading.local):
 
 
 _asked = _Asked()
+
+
+@contextmanager
+def _remembered(handle: Handle, site: Site | None) -> Iterator[None]:
+    """Remember the error of an evaluation that NumPy asks for, and will forget."""
+    try:
+        yield
+    except BufferError:
+        raise
+    except BaseException as error:
+        _asked.failed = handle, site, error
+        raise
 
 
 def _raise_again(handle: Handle) -> None:
