@@ -185,6 +185,14 @@ def test_functions_are_measured_and_right() -> None:
     assert not [one for one in found if one["wrong"]]
 
 
+def test_single_calls_are_measured() -> None:
+    found = found_by("functions.py", "sum", "w +=", "--calls", "10,1000")["calls"]
+    assert {("np.sum(x)", 10), ("w += 1.0", 1000), ("g[5].sum()", 0)} <= {
+        (one["line"], one["n"]) for one in found
+    }
+    assert all(one["numpy"] > 0 and one["atoll"] > 0 for one in found)
+
+
 def test_reductions_are_measured_beside_bare_reading() -> None:
     found = found_by("roofline.py", "sum-0", "argmax-1-T")
     assert [one["program"] for one in found] == ["sum-0", "argmax-1-T"]
