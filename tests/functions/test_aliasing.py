@@ -157,3 +157,26 @@ def test_writing_to_a_read_only_array_is_numpys_error(line, small):
                 exec(line, {"np": module, "a": a})
             said.append((str(caught.value), a.tolist()))
     assert said[0] == said[1]
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
+def test_loops_over_elements_go_on_and_see_what_is_assigned():
+    found = []
+    for module in (numpy, atoll):
+        a = module.arange(12.0).reshape(3, 4)
+        f, seen = a.flat, []
+        seen += [next(f), f.index, next(f)]
+        for k, value in enumerate(f):
+            seen.append(value)
+            if k == 2:
+                a += 1
+            if k == 5:
+                break
+        seen += [f.index, *f, *f, f[2], next(f)]
+        line = a.reshape(-1) * 2
+        for value in line:
+            seen.append(value)
+            line[3:5] = value
+        found.append([float(value) for value in seen])
+    assert found[0] == found[1]
