@@ -177,7 +177,7 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
     if (type == &PyArray_Type) {
         PyArrayObject *array = (PyArrayObject *)result;
         for (Py_ssize_t k = 0; k < n; k++) {
-            if (call->given[k] == result) {
+            if (call->given[k] == result && (Py_TYPE(call->args[k]) == array_type || call->kind & DATA)) {
                 Py_DECREF(result);
                 return Py_NewRef(call->args[k]);
             }

@@ -497,6 +497,8 @@ typedef struct {
 
 static PyTypeObject IteratorType;
 
+static int reads_only = 0;         /* whether who asks for a buffer writes nothing into it */
+
 /* NumPy iterates over the elements of a large array of one axis, in its memory; rows are ours. */
 static PyObject *iterator_of(PyObject *self) {
     PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
@@ -517,7 +519,10 @@ static PyObject *iterator_of(PyObject *self) {
         int fields = kind == NULL || PyDataType_HASFIELDS((PyArray_Descr *)kind);
         Py_XDECREF(kind);
         if (kind == NULL) return NULL;
-        PyObject *elements = fields ? NULL : PyObject_CallOneArg((PyObject *)flat_type, self);
+        PyObject *elements = NULL;
+        reads_only++;
+        if (!fields) elements = on_ranks((Front *)self) ? PyObject_CallOneArg((PyObject *)flat_type, self) : PyArray_FROM_O(self);
+        reads_only--;
         PyObject *iterator = elements == NULL ? NULL : PyObject_GetIter(elements);
         Py_XDECREF(elements);
         if (!fields) return iterator;

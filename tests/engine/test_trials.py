@@ -12,6 +12,7 @@ from atoll import policy
 from atoll.config import config
 from atoll.front import native
 from atoll.lazy import trials
+from atoll.lazy.evaluate import _programs
 from atoll.lazy.profiles import alone
 
 pytestmark = pytest.mark.skipif(native is None, reason="NumPy is called by the native front")
@@ -38,8 +39,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch):
-    alone.sites.clear()
-    native.leave_sites()
+    _programs.forget()
     gc.collect()  # as long as a world of several ranks is there, NumPy is called by the runtime alone
     trials.Loop.tried = None
     clock = Clock()
