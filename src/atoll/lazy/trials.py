@@ -5,6 +5,7 @@ several threads. Which is more cannot be known beforehand, so both ways are trie
 operations are evaluated together. One of these call sites, its *anchor*, counts the turns of the loop (``_trials.c``). Some turns are
 timed while the operations are recorded, some while the native front lets NumPy compute them, in alternation, so that a program whose
 slices change has slices of about the same size in both; what counts is the time of a turn as a whole, for each element that the anchor handles.
+Turns in which something is planned, compiled or taken from the system are timed again, some times.
 Then the loop goes the quicker way, and is tried again, each time a while later, so that a program whose phases change adapts, and trials
 take a small part of its time. One loop is tried at a time: what the others do is the same on both ways.
 
