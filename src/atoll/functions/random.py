@@ -272,9 +272,9 @@ class _Random:
                 return seed
             if seed is None:
                 seed = _shared_entropy()
-            made = generator(np.random.default_rng(_plain(seed)).bit_generator)
-            _numpy_generator(made)  # now, so that the native front has it at the first draw
-            return made
+            seeded = generator(np.random.default_rng(_plain(seed)).bit_generator)
+            _numpy_generator(seeded)  # now, so that the native front has it at the first draw
+            return seeded
 
         self.default_rng = default_rng
         look_like(np.random.default_rng, default_rng, "random.default_rng")
