@@ -82,3 +82,13 @@ def test_indices_are_read_back(key):
         assert expected.size == 0
     else:
         assert eval(f"array{text}").tolist() == expected.tolist()
+
+
+def test_a_view_with_symbolic_integers_has_no_words_of_its_own():
+    from atoll.plan.shapes import Shape
+
+    real = dense((4, 5), np.dtype(float))
+    base = Shape(real, 0, (4, 5), (40, 8), 0, real.dtype, None)
+    view = Shape(real, 1, (2, 5), (40, 8), 40, real.dtype, base)
+    assert view_text(base) == ""
+    assert view_text(view) == "[...]"

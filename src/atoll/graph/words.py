@@ -58,9 +58,14 @@ def key_text(parts: list[str]) -> str:
 
 
 def view_text(view: Geometry) -> str:
-    """How a view is taken of its base, such as ``[1:-1, ::2]`` or ``.T``; nothing for all of it."""
+    """How a view is taken of its base, such as ``[1:-1, ::2]`` or ``.T``; nothing for all of it.
+
+    A view with symbolic integers, as templates have them, has no such words.
+    """
     if view.is_base:
         return ""
+    if not isinstance(view, Geometry):
+        return "[...]"
     axes = view.axes
     if axes is None:
         return _without_axes(view)
