@@ -132,7 +132,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     }
     Py_DECREF(memory);
     *view = lent->inner;
-    if (is_numpys) view->readonly = !(is_writeable && !reads_only && asks_class_of_numbers());
+    if (is_numpys) view->readonly = !(is_writeable && reads_only != PyThread_get_thread_ident() && asks_class_of_numbers());
     view->obj = Py_NewRef(self);
     view->internal = lent;
     return 0;

@@ -497,7 +497,7 @@ typedef struct {
 
 static PyTypeObject IteratorType;
 
-static int reads_only = 0;         /* whether who asks for a buffer writes nothing into it */
+static unsigned long reads_only = 0; /* the thread that asks for a buffer now and writes nothing into it; 0 where none does */
 
 /* NumPy iterates over the elements of a large array of one axis, in its memory; rows are ours. */
 static PyObject *iterator_of(PyObject *self) {
@@ -520,9 +520,9 @@ static PyObject *iterator_of(PyObject *self) {
         Py_XDECREF(kind);
         if (kind == NULL) return NULL;
         PyObject *elements = NULL;
-        reads_only++;
+        reads_only = PyThread_get_thread_ident();
         if (!fields) elements = on_ranks((Front *)self) ? PyObject_CallOneArg((PyObject *)flat_type, self) : PyArray_FROM_O(self);
-        reads_only--;
+        reads_only = 0;
         PyObject *iterator = elements == NULL ? NULL : PyObject_GetIter(elements);
         Py_XDECREF(elements);
         if (!fields) return iterator;
