@@ -180,6 +180,7 @@ PyObject *behind(PyObject *module, PyObject *args) {
         Py_DECREF(operands);
         if (status < 0) Py_CLEAR(found);
     }
+    if (stack == NULL) Py_CLEAR(found);
     Py_XDECREF(stack);
     return found;
 }
