@@ -15,6 +15,7 @@ VARIABLE = "ATOLL_WITHOUT"
 
 FACILITIES = {
     "abstract": "sockets under names that are no files; else files in a folder of this user",
+    "acl": "access control lists of files; else their mode alone is kept",
     "affinity": "which cores a process may use; else all of the machine",
     "credentials": "who is at the other end of a local connection; else the file of the socket, which only this user can open",
     "fallocate": "room for a file in advance; else writing finds out",

@@ -16,6 +16,7 @@ from ..comm.in_step import agree, bcast_object
 from ..comm.world import World
 from ..context import log
 from ..errors import AtollError, CommunicationError, FileFormatError
+from .replacement import create, create_folder, keep_permissions, name_beside, name_in, take_name
 
 Result = TypeVar("Result")
 
@@ -86,8 +87,8 @@ class NewFile:
     """A file that all ranks write, each its own part, under another name beside its own.
 
     It takes its name when all ranks have written their parts; otherwise it is removed, and what had the name before
-    stays. A rank puts what may fail into ``with file.attempt():``, and goes on: the error is raised on all ranks at the
-    end. Collective to enter and to leave.
+    stays. A file that cannot be replaced (:mod:`.replacement`) is written in place. A rank puts what may fail into ``with
+    file.attempt():``, and goes on: the error is raised on all ranks at the end. Collective to enter and to leave.
     """
 
     def __init__(self, world: World, path: str, what: str, *, durable: bool = False) -> None:
@@ -100,24 +101,36 @@ class NewFile:
         """The name under which it is written."""
         self._durable = durable
         self._beside = ""
+        """On the first rank, the name of what has to be removed where the writing fails."""
 
     @property
     def is_first(self) -> bool:
         """Whether this rank writes what belongs to no rank."""
         return self.communicator.rank == 0
 
-    def _create(self) -> str:
-        return beside(self.path)
+    def _create(self, name: str) -> bool:
+        return create(name, self.path)
 
     def _open(self, name: str) -> None:
-        self.descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC)
+        mode = os.O_TRUNC if self.is_first else 0
+        self.descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC | mode)
 
     def __enter__(self) -> Self:
-        def create() -> str:
-            self._beside = self._create()
-            return self._beside
+        try:
+            self._enter()
+        except BaseException:
+            self._discard()
+            raise
+        return self
 
-        self.hidden = name = done(self.communicator, create, self.what)
+    def _enter(self) -> None:
+        def make() -> str:
+            self._beside = name_beside(self.path)
+            if not self._create(self._beside):
+                self._beside = ""
+            return self._beside or self.path
+
+        self.hidden = name = done(self.communicator, make, self.what)
         error: Exception | None = None
         try:
             self._open(name)
@@ -129,7 +142,6 @@ class NewFile:
         except OSError as raised:
             error = raised
         self._settle(error)
-        return self
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -152,9 +164,13 @@ class NewFile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error is not None:
+        try:
+            if error is None:
+                self._finish()
+        finally:
             self._discard()
-            return
+
+    def _finish(self) -> None:
         with self.attempt():
             self._close()
         self._settle(self.error)
@@ -168,23 +184,20 @@ class NewFile:
         os.close(descriptor)
 
     def _settle(self, error: Exception | None, facts: Any = None) -> Any:
-        if error is not None:
-            told_of(error, self.path)
+        if error is not None and self.hidden != self.path:
+            name_in(error, self.path)
         try:
             return settle(self.communicator, error, self.what, facts)
         except CommunicationError:
-            self._discard()
             raise
         except Exception:
             done(self.communicator, self._discard, self.what)
             raise
 
     def _appear(self) -> None:
-        try:
+        if self._beside:
             take_name(self._beside, self.path, durable=self._durable)
-        except Exception:
-            self._discard()
-            raise
+            self._beside = ""
 
     def _discard(self) -> None:
         with suppress(OSError):
@@ -207,7 +220,7 @@ class NewFolder(NewFile):
         super().__init__(world, path, what)
         self._proof = proof
 
-    def _create(self) -> str:
+    def _create(self, name: str) -> bool:
         if os.path.lexists(self.path):
             is_alike = os.path.exists(os.path.join(self.path, self._proof))
             if not os.path.isdir(self.path) or (os.listdir(self.path) and not is_alike):
@@ -216,13 +229,8 @@ class NewFolder(NewFile):
                     f"{self.what} replaces only a folder that is empty or has a {self._proof}",
                     self.path,
                 )
-        return self._name()
-
-    def _name(self) -> str:
-        folder, name = os.path.split(self.path)
-        hidden = os.path.join(folder, f".{os.urandom(6).hex()}.{name}")
-        os.mkdir(hidden)
-        return hidden
+        create_folder(name, self.path)
+        return True
 
     def _open(self, name: str) -> None:
         os.listdir(name)
@@ -231,19 +239,16 @@ class NewFolder(NewFile):
         pass
 
     def _appear(self) -> None:
-        try:
-            if os.path.lexists(
-                self.path
-            ):  # a folder that is not empty cannot be replaced by one call
-                old = self._name()
-                os.replace(self.path, os.path.join(old, "old"))
-                os.replace(self._beside, self.path)
-                shutil.rmtree(old)
-            else:
-                os.replace(self._beside, self.path)
-        except Exception:
-            self._discard()
-            raise
+        keep_permissions(self._beside, self.path)
+        if os.path.lexists(self.path):  # a folder that is not empty cannot be replaced by one call
+            old = name_beside(self.path)
+            os.mkdir(old, 0o700)
+            os.replace(self.path, os.path.join(old, "old"))
+            os.replace(self._beside, self.path)
+            shutil.rmtree(old)
+        else:
+            os.replace(self._beside, self.path)
+        self._beside = ""
 
     def _remove(self, name: str) -> None:
         shutil.rmtree(name)
@@ -261,30 +266,3 @@ def done(communicator: Communicator, action: Callable[[], Any], what: str) -> An
     if told is not None:
         raise told if error is None else error
     return result
-
-
-def told_of(error: BaseException, path: str) -> None:
-    """Let an error of the system say which file it is about, where it does not."""
-    if isinstance(error, OSError) and error.filename is None and not hasattr(error, "__notes__"):
-        error.add_note(f"while writing {path!r}; what had this name before has it still")
-
-
-def beside(path: str) -> str:
-    """A new empty file in the folder of ``path``, under a name that no other file has."""
-    folder, name = os.path.split(path)
-    hidden = os.path.join(folder, f".{os.urandom(6).hex()}{os.path.splitext(name)[1]}")
-    os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-    return hidden
-
-
-def take_name(hidden: str, path: str, *, durable: bool = False) -> None:
-    """Give a complete file its name, with the permissions of the file that it replaces."""
-    with suppress(FileNotFoundError):
-        os.chmod(hidden, os.stat(path).st_mode & 0o7777)
-    os.replace(hidden, path)
-    if durable:
-        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

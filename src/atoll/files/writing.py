@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import blake2b
 from typing import Any
 
@@ -22,8 +21,9 @@ from ..comm.world import World
 from ..lazy.fallback import Given, arrays_among, by_numpy
 from ..lazy.spread import in_step, world_of
 from ..lazy.views import any_deferred
+from .replacement import create, name_beside, name_in, take_name
 from .shown import shown
-from .together import beside, done, take_name, told_of
+from .together import done
 
 WHAT = "the writing of a file"
 
@@ -137,19 +137,27 @@ def _appearing(target: Any, write: Write) -> None:
     if not _is_new(target):  # an open file, a device, or what NumPy refuses
         return write(target)
     path = os.path.realpath(os.fsdecode(target))
+    hidden = name_beside(path)
     try:
-        hidden = beside(path)
-    except OSError:
-        return write(target)  # NumPy says what is wrong with the folder, or writes into the file
-    try:
+        if not _created(hidden, path):
+            return write(target)
         write(hidden)
         take_name(hidden, path)
     except BaseException as error:
-        with suppress(OSError):
+        try:
             os.unlink(hidden)
-        told_of(error, path)
+            name_in(error, path)
+        except OSError:
+            pass
         raise
     return None
+
+
+def _created(hidden: str, path: str) -> bool:
+    try:
+        return create(hidden, path)
+    except OSError:
+        return False  # NumPy says what is wrong with the file or its folder
 
 
 dump = writing(np.ndarray.dump, 1, "file")

@@ -1,0 +1,100 @@
+"""A new file or folder takes the place of an old one: written under a name beside it, then renamed.
+
+Meanwhile only this user can open what replaces something; in the end it has the mode, the owner and, on Linux, the
+access control list of what it replaces. Where a new file cannot stand for the old one, because that has further names
+(hard links), another owner that cannot be kept, or a folder in which no file can be made, the old file is written in place.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+from .. import system
+
+ACCESS_LIST = "system.posix_acl_access"
+
+
+def name_beside(path: str) -> str:
+    """A name in the folder of ``path`` that no other file has."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{os.urandom(6).hex()}{os.path.splitext(name)[1]}")
+
+
+def create(hidden: str, path: str) -> bool:
+    """Make the empty file that will replace ``path``; ``False``, and no file, where ``path`` has to be written in place."""
+    try:
+        old = os.stat(path)
+    except FileNotFoundError:
+        os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        return True
+    if not stat.S_ISREG(old.st_mode):
+        raise FileExistsError(errno.EEXIST, "only a plain file is replaced by a new one", path)
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    if old.st_nlink > 1:
+        return False
+    try:
+        os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        _keep_owner(hidden, old)
+    except PermissionError:
+        with suppress(FileNotFoundError):
+            os.unlink(hidden)
+        return False
+    return True
+
+
+def create_folder(hidden: str, path: str) -> None:
+    """Make the empty folder that will replace ``path``."""
+    try:
+        old = os.stat(path)
+    except FileNotFoundError:
+        os.mkdir(hidden)
+        return
+    os.mkdir(hidden, 0o700)
+    with suppress(PermissionError):
+        _keep_owner(hidden, old)
+
+
+def _keep_owner(name: str, old: os.stat_result) -> None:
+    new = os.stat(name)
+    if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
+        os.chown(name, old.st_uid, old.st_gid)
+
+
+def keep_permissions(name: str, path: str) -> None:
+    """Give a file or folder the mode and the access control list of ``path``, if there is such a thing."""
+    with suppress(FileNotFoundError):
+        mode, access = stat.S_IMODE(os.stat(path).st_mode), _access_list(path)
+        if access is not None:
+            os.setxattr(name, ACCESS_LIST, access)
+        elif _access_list(name) is not None:  # one that the folder gives to its new files
+            os.removexattr(name, ACCESS_LIST)
+        os.chmod(name, mode)
+
+
+def _access_list(path: str) -> bytes | None:
+    try:
+        return os.getxattr(path, ACCESS_LIST) if system.has("acl") else None
+    except OSError:  # it has none, or its file system has none
+        return None
+
+
+def take_name(hidden: str, path: str, *, durable: bool = False) -> None:
+    """Let a complete file take the name of the one that it replaces."""
+    keep_permissions(hidden, path)
+    os.replace(hidden, path)
+    if durable:
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def name_in(error: BaseException, path: str) -> None:
+    """Let an error of the system say which file it is about, where it does not."""
+    if isinstance(error, OSError) and error.filename is None and not hasattr(error, "__notes__"):
+        error.add_note(f"while writing {path!r}; what had this name before has it still")
