@@ -18,6 +18,7 @@ from types import ModuleType
 import numpy
 
 import atoll
+from atoll.functions.public import CREATED
 from numpys import Stub, names_defined, resolve, stub
 from rewriting import OURS, PREFIX, Place, Rewriter, mentions_arrays, overridden
 
@@ -53,11 +54,13 @@ CLASSES = {
 SEEDED = ("BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 """Subclasses of NumPy's that accept arrays of atoll's as seeds, and nothing else."""
 
-LAYOUTS = (
-    {"full", "_ConstructorEmpty"},
-    {"load", "fromfile", "loadtxt", "genfromtxt", "open_memmap"},
-)
-"""What takes ``layout=``: a layout for a new array, or a layout or the letters of one for an array that exists."""
+FILES = {
+    "numpy": ("load", "fromfile", "loadtxt", "genfromtxt"),
+    "numpy.lib.format": ("open_memmap",),
+}
+"""Functions that read files, which take ``layout=`` as those do that make arrays."""
+
+LAYOUT = "Layout | str | Sequence[Any] | None"
 
 
 class Writer:
@@ -74,6 +77,13 @@ class Writer:
             if alias.asname == alias.name
         }
         self.kept = self._numpys_own()
+        created = {f"numpy.{name}".rpartition(".") for name in CREATED}
+        named = {(module, name) for module, _, name in created}
+        named |= {(module, name) for module, names in FILES.items() for name in names}
+        self.laid_out = {resolve(*name) for name in named} | {
+            ("numpy._core.multiarray", "_ConstructorEmpty")
+        }
+        """The definitions of what takes ``layout=``."""
         self.wanted: dict[str, set[str]] = {}
         """By stub of NumPy's, the names whose definitions are rewritten."""
         self.written: dict[str, dict[str, list[ast.stmt]]] = {}
@@ -132,16 +142,8 @@ class Writer:
     def differs(self, place: Place) -> bool:
         """Whether a definition says something else for atoll than for NumPy."""
         return place not in self.kept and (
-            place in CLASSES
-            or mentions_arrays(place, self.kept)
-            or self.layout_of(place[1]) is not None
+            place in CLASSES or mentions_arrays(place, self.kept) or place in self.laid_out
         )
-
-    @staticmethod
-    def layout_of(name: str) -> str | None:
-        """The type of the argument ``layout=`` of a function, if it has one."""
-        types = "Layout | None", "Layout | str | Sequence[Any] | None"
-        return next((text for names, text in zip(LAYOUTS, types) if name in names), None)
 
     # -- copies of NumPy's stubs
 
@@ -194,9 +196,8 @@ class Writer:
         result: list[ast.stmt] = []
         for given in here.definitions[name]:
             statement = rewriter.statement(given)
-            layout = self.layout_of(name)
-            if layout is not None:
-                with_layout(statement, layout)
+            if place in self.laid_out:
+                with_layout(statement)
             result.append(statement)
             if (
                 isinstance(given, ast.AnnAssign)
@@ -216,7 +217,12 @@ class Writer:
         if parameters:
             base = ast.Subscript(ast.parse(f"np.{name}", mode="eval").body, parameters[0].slice)
         own = [s for s in self.own.body if isinstance(s, ast.ClassDef) and s.name == name]
-        body = [*(own[0].body if own else []), *overridden(here.name, bases, self.kept, self.need)]
+        members = overridden(here.name, bases, self.kept, self.need)
+        if here.name.startswith("numpy.random"):
+            for member in members:
+                if isinstance(member, ast.FunctionDef) and mentions_ours(member.returns):
+                    with_layout(member)
+        body = [*(own[0].body if own else []), *members]
         result = ast.ClassDef(name, [base], [], body, [])
         return ast.fix_missing_locations(result)
 
@@ -267,14 +273,19 @@ def names_used(statement: ast.stmt) -> set[str]:
     return names - setters
 
 
-def with_layout(statement: ast.stmt, text: str) -> None:
+def mentions_ours(node: ast.expr | None) -> bool:
+    """Whether a result is an array of atoll's."""
+    return node is not None and "atoll." in ast.unparse(node)
+
+
+def with_layout(statement: ast.stmt) -> None:
     """Add the argument ``layout=`` to a function, or to the calls of a protocol."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef) and node.name in (
             "__call__",
             getattr(statement, "name", ""),
         ):
-            annotation = ast.parse(text, mode="eval").body
+            annotation = ast.parse(LAYOUT, mode="eval").body
             node.args.kwonlyargs.append(ast.arg("layout", annotation))
             node.args.kw_defaults.append(ast.Constant(None))
 

@@ -3,7 +3,9 @@
 import atoll
 import atoll.random
 import atoll.typing
+from atoll.layout import Layout
 from collections.abc import Iterable
+from collections.abc import Sequence
 from numpy._typing import DTypeLike
 from numpy._typing import NDArray
 from numpy._typing import _SupportsArrayFunc
@@ -17,8 +19,8 @@ _Requirements: TypeAlias = Literal['C', 'C_CONTIGUOUS', 'CONTIGUOUS', 'F', 'F_CO
 _E: TypeAlias = Literal['E', 'ENSUREARRAY']
 _RequirementsWithE: TypeAlias = _Requirements | _E
 @overload
-def require(a: _ArrayT, dtype: None=None, requirements: _Requirements | Iterable[_Requirements] | None=None, *, like: _SupportsArrayFunc | None=None) -> _ArrayT: ...
+def require(a: _ArrayT, dtype: None=None, requirements: _Requirements | Iterable[_Requirements] | None=None, *, like: _SupportsArrayFunc | None=None, layout: Layout | str | Sequence[Any] | None=None) -> _ArrayT: ...
 @overload
-def require(a: object, dtype: DTypeLike | None=None, requirements: _E | Iterable[_RequirementsWithE] | None=None, *, like: _SupportsArrayFunc | None=None) -> atoll.typing.NDArray[Any]: ...
+def require(a: object, dtype: DTypeLike | None=None, requirements: _E | Iterable[_RequirementsWithE] | None=None, *, like: _SupportsArrayFunc | None=None, layout: Layout | str | Sequence[Any] | None=None) -> atoll.typing.NDArray[Any]: ...
 @overload
-def require(a: object, dtype: DTypeLike | None=None, requirements: _Requirements | Iterable[_Requirements] | None=None, *, like: _SupportsArrayFunc | None=None) -> atoll.typing.NDArray[Any]: ...
+def require(a: object, dtype: DTypeLike | None=None, requirements: _Requirements | Iterable[_Requirements] | None=None, *, like: _SupportsArrayFunc | None=None, layout: Layout | str | Sequence[Any] | None=None) -> atoll.typing.NDArray[Any]: ...

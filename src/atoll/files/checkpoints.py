@@ -22,7 +22,7 @@ from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .archive import Writer
 from .checksums import Sum, first_wrong, merged, share
-from .npy import Header, layout_for, path_for, read, read_header, same_header
+from .npy import Header, path_for, read, read_header, same_header
 from .npz import damaged
 from .shown import shown
 from .together import NewFile, done, opened
@@ -121,8 +121,7 @@ def restored(
     state = {}
     for name, part in facts["arrays"].items():
         header = _checked(world, source, name, part)
-        wanted = layout_for((layouts or {}).get(name), header.shape)
-        state[name] = read(world, source, header, wanted, "restore")
+        state[name] = read(world, source, header, (layouts or {}).get(name), "restore")
     try:
         state |= {name: decoded(value, generators) for name, value in facts["values"].items()}
         set_random_state(facts["numpy.random"])

@@ -26,7 +26,7 @@ from ..lazy.making import must_travel
 from ..lazy.sections import section_of
 from ..lazy.spread import in_step
 from .extents import boxes
-from .npy import arrived, empty_block, layout_for, path_for, place_for
+from .npy import arrived, empty_block, path_for, place_for
 from .together import everywhere, locally
 from .transport import fill
 
@@ -222,7 +222,7 @@ def load_stored(
             f"{what}: ranks see different files as {source}: {every}; the file must be on a file system that all ranks share"
         )
     shape, dtype, chunks, offset = every[0]
-    place = place_for(shape, dtype, layout_for(layout, shape))
+    place = place_for(shape, dtype, layout)
     block, inner, region = empty_block(shape, dtype, place)
 
     def fill_block() -> None:

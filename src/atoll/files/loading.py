@@ -8,10 +8,11 @@ import numpy as np
 
 from ..comm.world import current_world
 from ..errors import FileFormatError
+from ..lazy.distributed import laid_out
 from ..lazy.fallback import by_numpy
 from ..lazy.making import default_place
 from ..lazy.spread import in_step
-from .npy import LONGEST_HEADER, layout_for, mapped, path_of, read, read_header, same_header
+from .npy import LONGEST_HEADER, mapped, path_of, read, read_header, same_header
 from .npz import Archive
 from .shown import shown
 
@@ -38,12 +39,7 @@ def load(
     }  # fmt: skip
     world, path = current_world(), path_of(file)
     if path is None or allow_pickle or (world.size == 1 and layout is None):
-        if layout is not None:
-            raise ValueError(
-                "load: layout= needs the path of a .npy file, and no allow_pickle; "
-                f"the file is {file!r}, with allow_pickle={allow_pickle}"
-            )
-        return by_numpy(np.load, (file,), options)
+        return laid_out(by_numpy(np.load, (file,), options), layout)
     header, error = None, None
     try:
         with open(path, "rb") as stream:
@@ -61,7 +57,6 @@ def load(
         return by_numpy(np.load, (file,), options)
     in_step(world, "load", path, mmap_mode, repr(layout))
     header = same_header(world, path, header, error, "np.load")
-    wanted = layout_for(layout, header.shape)
     if mmap_mode is not None:
-        return mapped(world, path, header, mmap_mode, wanted)
-    return read(world, path, header, wanted)
+        return mapped(world, path, header, mmap_mode, layout)
+    return read(world, path, header, layout)

@@ -161,14 +161,7 @@ def path_for(what: str, file: Any, kind: str = "a path") -> str:
     return path
 
 
-def layout_for(layout: Any, shape: tuple[int, ...]) -> Layout | None:
-    """A layout that the program asks for, also as maps (``"bn"``) for a shape that it does not know yet."""
-    if layout is None or isinstance(layout, Layout):
-        return layout
-    return Layout(shape, layout)
-
-
-def place_for(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Layout | None) -> Place | None:
+def place_for(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Any) -> Place | None:
     """Where an array lies that is read from a file."""
     place = default_place(shape, layout)
     if place is not None:
@@ -223,9 +216,7 @@ def same_header(
     return header
 
 
-def read(
-    world: World, path: str, header: Header, layout: Layout | None, what: str = "np.load"
-) -> Any:
+def read(world: World, path: str, header: Header, layout: Any, what: str = "np.load") -> Any:
     """The array in a file, of which each rank reads its own part. Collective."""
     place = place_for(header.shape, header.dtype, layout)
     block, inner, region = empty_block(header.shape, header.dtype, place, header.fortran_order)
@@ -242,7 +233,7 @@ def read(
 
 
 def mapped(
-    world: World, path: str, header: Header, mode: str, layout: Layout | None, what: str = "np.load"
+    world: World, path: str, header: Header, mode: str, layout: Any, what: str = "np.load"
 ) -> Any:
     """The array in a file, of which each rank has its own part mapped into its memory. Collective."""
     place = place_for(header.shape, header.dtype, layout)
@@ -317,7 +308,6 @@ def open_memmap(
     in_step(world, "open_memmap", path, mode, repr(layout))
     what = "open_memmap"
     header = same_header(world, path, header, error, what)
-    wanted = layout_for(layout, header.shape)
     if "w" in mode:
         must_travel(header.dtype)
         head = header_bytes(header.shape, header.dtype, fortran_order)
@@ -328,4 +318,4 @@ def open_memmap(
                 if header.nbytes:  # a full disk is an error now, rather than a signal later
                     system.reserve(file.descriptor, len(head), header.nbytes)
         mode = "r+"
-    return mapped(world, path, header, mode, wanted, what)
+    return mapped(world, path, header, mode, layout, what)

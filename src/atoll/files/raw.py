@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World, current_world
+from ..lazy.distributed import laid_out
 from ..lazy.fallback import by_numpy
 from ..lazy.making import default_place
 from ..lazy.sections import section_of
 from ..lazy.spread import in_step
 from ..lazy.views import Handle
-from .npy import Header, layout_for, path_of, read, same_header
+from .npy import Header, path_of, read, same_header
 from .shown import shown
 from .together import NewFile
 from .transport import outgoing, write_at
@@ -57,11 +58,7 @@ def fromfile(
         plain["like"] = like
     alone = world.size == 1 and layout is None
     if alone or path is None or sep or like is not None or kind.hasobject or not kind.itemsize:
-        if layout is not None:
-            raise ValueError(
-                f"fromfile: layout= needs the path of a binary file, and a dtype of a fixed size; the file is {file!r}, the dtype {dtype}"
-            )
-        return by_numpy(np.fromfile, (file,), plain)
+        return laid_out(by_numpy(np.fromfile, (file,), plain), layout)
     header, error = None, None
     try:
         rest = max(os.stat(path).st_size - offset, 0) // kind.itemsize
@@ -73,4 +70,4 @@ def fromfile(
         return by_numpy(np.fromfile, (file,), plain)
     in_step(world, "fromfile", path, str(kind), count, offset, repr(layout))
     header = same_header(world, path, header, error, "np.fromfile")
-    return read(world, path, header, layout_for(layout, header.shape), "np.fromfile")
+    return read(world, path, header, layout, "np.fromfile")

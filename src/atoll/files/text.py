@@ -19,12 +19,13 @@ from ..collective.moving import even_part
 from ..comm.world import World, current_world
 from ..config import config
 from ..layout import BlockAxis, Layout
+from ..lazy.distributed import laid_out
 from ..lazy.fallback import by_numpy
 from ..lazy.sections import of_section, result_layout, section_of
 from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .archive import write_in_turn
-from .npy import layout_for, path_of
+from .npy import path_of
 from .shown import shown
 from .together import NewFile, done, everywhere, opened
 from .transport import outgoing
@@ -97,14 +98,12 @@ def loadtxt(
     if like is not None:
         more["like"] = like
     whole = max_rows is not None or quotechar is not None or like is not None
-    path = _divisible(fname, dtype, encoding, whole, layout, "loadtxt")
-    if path is None:
-        return by_numpy(np.loadtxt, (fname,), options | more)
+    path = _divisible(fname, dtype, encoding, whole, layout)
     parse = partial(np.loadtxt, **options)
-    rows = _rows(path, skiprows, parse, dtype, "np.loadtxt")
+    rows = None if path is None else _rows(path, skiprows, parse, dtype, "np.loadtxt")
     if rows is None:
-        return by_numpy(np.loadtxt, (fname,), options | more)
-    return _shaped(rows, ndmin, unpack, layout)
+        return laid_out(by_numpy(np.loadtxt, (fname,), options | more), layout)
+    return laid_out(_shaped(rows, ndmin, unpack), layout)
 
 
 @shown("reading")
@@ -122,20 +121,18 @@ def genfromtxt(
     changed = [options.get(name) for name in ("max_rows", "usemask", "like")]
     whole = bool(args or skip_footer or any(changed) or options.get("names") is True)
     whole = whole or dtype is None or not options.get("invalid_raise", True)
-    path = _divisible(fname, dtype, options.get("encoding"), whole, layout, "genfromtxt")
+    path = _divisible(fname, dtype, options.get("encoding"), whole, layout)
     if path is None:
         names = ("fname", "dtype", "comments", "delimiter", "skip_header", "skip_footer")
         values = (fname, dtype, comments, delimiter, skip_header, skip_footer, *args)
-        return by_numpy(
-            np.genfromtxt,
-            values if args else (fname,),
-            options if args else dict(zip(names[1:], values[1:], strict=True)) | options,
-        )
+        given = dict(zip(names[1:], values[1:], strict=True)) if not args else {}
+        read = by_numpy(np.genfromtxt, values if args else (fname,), given | options)
+        return laid_out(read, layout)
     kept = {name: value for name, value in options.items() if name not in ("unpack", "ndmin")}
     rows = _rows(path, skip_header, partial(np.genfromtxt, **given, **kept), dtype, "np.genfromtxt")
     if rows is None:
-        return by_numpy(np.genfromtxt, (fname,), given | more | options)
-    return _shaped(rows, options.get("ndmin", 0), bool(options.get("unpack")), layout)
+        return laid_out(by_numpy(np.genfromtxt, (fname,), given | more | options), layout)
+    return laid_out(_shaped(rows, options.get("ndmin", 0), bool(options.get("unpack"))), layout)
 
 
 _theirs, _ours = inspect.signature(np.genfromtxt), inspect.signature(genfromtxt)
@@ -144,19 +141,12 @@ genfromtxt.__dict__["__signature__"] = _theirs.replace(
 )
 
 
-def _divisible(
-    file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any, name: str
-) -> str | None:
+def _divisible(file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any) -> str | None:
     """The path of a file that ranks read together; ``None`` where NumPy reads it."""
     world, path = current_world(), path_of(file) if isinstance(file, str | os.PathLike) else None
     kind = np.dtype(dtype)
     fits = path is not None and not whole and not path.endswith(PACKED) and encoding in ENCODINGS
     if not fits or kind.hasobject or not kind.itemsize:
-        if layout is not None:
-            raise ValueError(
-                f"{name}: layout= needs the path of a text file that ranks can divide: not packed, without max_rows, quotes, "
-                "names or dtypes that come from the file, and with a dtype of a fixed size"
-            )
         return None
     if layout is None:
         if world.size == 1:
@@ -267,7 +257,7 @@ def _pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes
         yield place, rest
 
 
-def _shaped(section: Section, ndmin: int, unpack: bool, layout: Any) -> Any:
+def _shaped(section: Section, ndmin: int, unpack: bool) -> Any:
     """The array with the axes that NumPy gives it."""
     world = current_world()
     shape = section.shape
@@ -281,7 +271,4 @@ def _shaped(section: Section, ndmin: int, unpack: bool, layout: Any) -> Any:
         result = result.reshape(())
     if unpack and section.dtype.names is not None:
         return [result[name] for name in section.dtype.names]
-    if unpack:
-        result = result.T
-    wanted = layout_for(layout, result.shape)
-    return result if wanted is None else result.redistribute(wanted)
+    return result.T if unpack else result

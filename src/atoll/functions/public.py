@@ -9,6 +9,7 @@ to the same function. All of it is in :mod:`..lazy.registry`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from ..front import Kind
 from ..lazy import protocols
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
+from ..lazy.distributed import laid_out
 from ..lazy.fallback import by_numpy, has_class
 from ..lazy.flat import flatiter
 from ..lazy.registry import registry
@@ -76,6 +78,18 @@ _ON_DEVICE = frozenset({"zeros", "ones", "empty", "full", "zeros_like", "ones_li
     "arange", "asarray", "asanyarray", "astype", "linspace", "eye"})  # fmt: skip
 """Functions with an argument ``device``: the only device is the processor."""
 
+CREATED = frozenset({"arange", "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray",
+    "astype", "bartlett", "blackman", "copy", "diag", "diag_indices", "diagflat", "empty", "empty_like", "eye", "fft.fftfreq",
+    "fft.rfftfreq", "from_dlpack", "frombuffer", "fromfunction", "fromiter", "fromregex", "fromstring", "full", "full_like",
+    "geomspace", "hamming", "hanning", "identity", "indices", "kaiser", "linspace", "logspace", "mask_indices", "meshgrid",
+    "ones", "ones_like", "require", "tri", "tril", "tril_indices", "triu", "triu_indices", "vander", "zeros",
+    "zeros_like"})  # fmt: skip
+"""Functions that make arrays, and so take ``layout=``; those that read files take it by themselves."""
+
+_STATES = frozenset({"bytes", "default_rng", "get_bit_generator", "get_state", "seed", "set_bit_generator", "set_state",
+    "shuffle", "spawn"})  # fmt: skip
+"""What draws no array; everything else in ``atoll.random`` does."""
+
 _BY_CLASS = frozenset((
     "angle", "append", "astype", "average", "broadcast_arrays", "broadcast_to", "compress",
     "corrcoef", "count_nonzero", "cov", "diag", "diff", "dot", "ediff1d", "extract",
@@ -99,16 +113,53 @@ _JOINING = frozenset(("column_stack", "concatenate", "dstack", "hstack", "stack"
 """Functions whose first argument is a sequence of arrays, each of which may have a class of its own."""
 
 
+def creates(name: str) -> bool:
+    """Whether a function makes arrays, and so takes ``layout=``."""
+    module, _, word = name.rpartition(".")
+    return word not in _STATES if module == "random" else name in CREATED
+
+
 def look_like(original: Any, function: Any, name: str) -> None:
     """Give a function the name, the text and the signature of NumPy's, and a place in atoll's modules."""
     module, _, function.__name__ = f"atoll.{name}".rpartition(".")
     function.__module__, function.__qualname__ = module, function.__name__
     function.__doc__ = original.__doc__
     function.__wrapped__ = original
+    if creates(name):
+        show_layout(function, original)
+        return
     for text in ("__signature__", "__text_signature__"):
         shown = getattr(original, text, None)
         if shown is not None:
             setattr(function, text, shown)
+
+
+def show_layout(function: Any, original: Any) -> None:
+    """Let the signature of a function be that of NumPy's, with ``layout=``."""
+    text = getattr(original, "__text_signature__", None)
+    try:
+        if text is None:
+            signature = inspect.signature(original)
+        else:  # which ``inspect`` takes a millisecond to read
+            signature = inspect.signature(eval(f"(lambda {text.strip('()')}: 0)".replace("$", "")))
+    except ValueError:  # NumPy says nothing
+        return
+    names = [*signature.parameters.values()]
+    place = len(names) - (bool(names) and names[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    names.insert(place, inspect.Parameter("layout", inspect.Parameter.KEYWORD_ONLY, default=None))
+    function.__signature__ = signature.replace(parameters=names)
+
+
+def in_layout(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """Make an array with ``layout=``: where the function has it, and then where the program asks for it."""
+    layout = options.pop("layout")
+    made = function(*args, **options)
+    result = laid_out(made, layout)
+    if result is not made and options.get("copy") is False:
+        raise ValueError(
+            f"layout: the array lies as {made.layout!r}, so that layout={layout!r} takes a copy, which copy=False forbids: leave one out"
+        )
+    return result
 
 
 def _alike(function: Any, original: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -137,11 +188,15 @@ def declare(
     short = short and name not in EXPANDING
     asked, joins = name in _ASKED, name in _JOINING
     bare, on_device = name not in CREATING, name in _ON_DEVICE
+    lays, created = "layout" in (function.__kwdefaults__ or ()), creates(name)
 
     def call(*args: Any, **options: Any) -> Any:
         if "like" in options:
             return _alike(call, original, args, options)
-        if short:
+        laid = created and "layout" in options
+        if laid and (not lays or options["layout"] is None):
+            return in_layout(call, args, options)
+        if short and not laid:
             result = at_once(original, args, options, bare=bare)
             if result is not GENERAL:
                 return result
@@ -202,10 +257,13 @@ def numpy_function(
     """A function of NumPy's that is run on the data, or ``jointly`` by ranks (see :func:`by_numpy`)."""
     warning = f"numpy.{name}" if warns else ""
     bare = jointly is not None and name not in CREATING | EXPANDING
+    created = creates(name)
 
     def function(*args: Any, **options: Any) -> Any:
         if "like" in options:
             return _alike(function, original, args, options)
+        if created and "layout" in options:
+            return in_layout(function, args, options)
         return by_numpy(
             original,
             args,

@@ -28,7 +28,7 @@ from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .blocks import call
 from .namespaces import Namespace
-from .public import collective, is_large, look_like, publish
+from .public import collective, creates, in_layout, is_large, look_like, publish, show_layout
 
 _IN_PLACE = {"shuffle"}
 _SEEDED = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
@@ -162,11 +162,13 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
     public = original = getattr(kind, name)
     if public is np.random.RandomState.random:  # which would call our ``random_sample``
         original = np.random.RandomState.random_sample
-    writes = (1,) if name in _IN_PLACE else ()
+    writes, lays = (1,) if name in _IN_PLACE else (), creates(f"random.{name}")
     # An old generator keeps half of the normal numbers that it drew for itself: only these draw none.
     shared = name != "spawn" if kind is np.random.Generator else name in ("choice", "permutation")
 
     def draw(self: Any, *args: Any, **options: Any) -> Any:
+        if lays and "layout" in options:
+            return in_layout(draw, (self, *args), options)
         if name in _IN_PLACE and args and _is_sequence(args[0]):
             return original(self, *args, **options)
         from ..lazy import drawing
@@ -188,6 +190,8 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
 
     draw.__name__ = name
     draw.__doc__ = public.__doc__
+    if lays:
+        show_layout(draw, public)
     natively = _drawn_natively(kind, name)
     return draw if natively is None else front.function(original, draw, natively)
 
@@ -295,6 +299,8 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
     public = getattr(np.random, name)
 
     def draw(*args: Any, **options: Any) -> Any:
+        if "layout" in options:
+            return in_layout(draw, args, options)
         sampler, given, more = name, args, options
         if name in _OLD and args:
             sampler = "random_sample" if name == "rand" else "standard_normal"
@@ -323,6 +329,8 @@ def _ordering_old(name: str) -> Callable[..., Any]:
     def draw(*args: Any, **options: Any) -> Any:
         if name in _IN_PLACE and args and _is_sequence(args[0]):
             return original(*args, **options)
+        if "layout" in options and name not in _IN_PLACE:
+            return in_layout(draw, args, options)
         return ordered(*args, **options)
 
     look_like(original, draw, f"random.{name}")

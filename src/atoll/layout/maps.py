@@ -342,6 +342,10 @@ def _index_set(given: object, what: str) -> IndexSet:
     return listed(array.astype(np.int64))
 
 
+ONE_MAP = (
+    "it must be 'b' (blocks), 'c' (cyclic), 'n' or None (undistributed), or one of Block(...), Cyclic(...), "
+    "Unstructured(...), Undistributed(...)"
+)
 LETTERS: dict[str, Map] = {"b": Block(), "c": Cyclic(), "n": Undistributed()}
 
 
@@ -355,10 +359,7 @@ def as_map(given: object, axis: int) -> Map:
         return LETTERS[given]
     if isinstance(given, type) and issubclass(given, (Block, Cyclic, Undistributed)):
         return given()
-    raise LayoutError(
-        f"layout: the map of axis {axis} is {given!r}; it must be 'b', 'c', 'n', None, or one of "
-        "Block(...), Cyclic(...), Unstructured(...), Undistributed()"
-    )
+    raise LayoutError(f"layout: the map of axis {axis} is {given!r}; {ONE_MAP}")
 
 
 def described(axis: Axis) -> Map:
@@ -460,14 +461,16 @@ def read_maps(given: str | Map | Sequence[Any] | None, ndim: int) -> tuple[Map, 
         return (Block(),) * ndim
     if isinstance(given, Map):
         given = (given,)
+    example = "b" + "n" * (ndim - 1)
     if not isinstance(given, Iterable):
         raise LayoutError(
-            f"layout: maps are {given!r}; they must be a string such as 'bn', or a sequence with a map for each axis"
+            f"layout: {given!r} is no layout; give an atoll.Layout, a letter for each axis, such as {example!r}, or a sequence "
+            f"with a map for each; {ONE_MAP}"
         )
     chosen = tuple(as_map(item, axis) for axis, item in enumerate(given))
     if len(chosen) != ndim:
         raise LayoutError(
-            f"layout: {len(chosen)} maps {given!r} for an array of {ndim} axes; there must be one for each axis"
+            f"layout: {len(chosen)} maps {given!r} for an array of {ndim} axes; there must be one for each axis, such as {example!r}"
         )
     return chosen
 

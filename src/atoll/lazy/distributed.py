@@ -23,7 +23,7 @@ from ..ops.fingerprint import of_text
 from ..ops.placement import Place, placed_view
 from .creation import asarray
 from .dividing import stays_divided
-from .making import chosen, must_travel
+from .making import chosen, layout_for, must_travel
 from .sections import block_of_view, record
 from .views import Cell, Handle
 
@@ -185,18 +185,11 @@ class Distributed(Handle):
         exchange_halos(block, self.layout, self.world.communicator, axis, side)
         return self
 
-    def redistribute(self, layout: Layout) -> Any:
-        """Return a copy in another layout. Collective."""
-        shape = self._geometry.shape if self._np is None else self._np.shape
-        if not isinstance(layout, Layout):
-            raise TypeError(
-                f"redistribute: the layout must be an atoll.Layout, not {a_type(layout)}"
-            )
-        if layout.shape != shape:
-            raise ValueError(
-                f"redistribute: the layout is for shape {layout.shape}, but the array has shape {shape}; both must agree: atoll.Layout({shape})"
-            )
+    def redistribute(self, layout: Any) -> Any:
+        """Return a copy in another layout: a :class:`Layout`, or maps for the axes, such as ``"bn"``. Collective."""
         world = self.world
+        shape = self._geometry.shape if self._np is None else self._np.shape
+        layout = layout_for(layout, shape, world)
         must_travel(self._shape_of_view().dtype)
         if self._place() is not None:
             chosen(layout, world)
@@ -229,3 +222,18 @@ class Distributed(Handle):
 @remembered
 def _replicated(shape: tuple[int, ...], size: int) -> Layout:
     return Layout.replicated(shape, size)
+
+
+def laid_out(made: Any, layout: Any) -> Any:
+    """What a function has made, an array or several, in the layout that the program asks for, if any. Collective."""
+    if layout is None:
+        return made
+    if isinstance(made, tuple | list):
+        return type(made)([laid_out(m, layout) if isinstance(m, Handle) else m for m in made])
+    if not isinstance(made, Handle.array_type):
+        raise TypeError(
+            f"layout: the result is {a_type(made)}, which lies on every rank; only an atoll array has a layout: leave it out"
+        )
+    world = made.world
+    wanted = layout_for(layout, made.shape, world)
+    return made if made._place() == Place.of(wanted, world) else made.redistribute(wanted)

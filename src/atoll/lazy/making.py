@@ -11,7 +11,7 @@ from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
 from ..context.caches import Memo, remembered
-from ..errors import LayoutError, a_type
+from ..errors import LayoutError
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
 from ..graph.node import Node, new, source, view_of
@@ -83,26 +83,29 @@ def is_at_hand(size: int) -> bool:
     return size < config.small
 
 
+def layout_for(layout: Any, shape: tuple[int, ...], world: World) -> Layout:
+    """A layout that the program asks for: an :class:`atoll.Layout`, or the maps of one, such as ``"bn"``."""
+    if not isinstance(layout, Layout):
+        return Layout(shape, layout, size=world.size)
+    if layout.shape != shape:
+        raise LayoutError(
+            f"layout: it is for shape {layout.shape}, but the array has shape {shape}; both must agree: atoll.Layout({shape})"
+        )
+    if layout.processes != world.size:
+        raise LayoutError(
+            f"layout: it is for {layout.processes} ranks, but the world of the array has {world.size}; it must be made in that world"
+        )
+    return layout
+
+
 def default_place(
-    shape: tuple[int, ...], layout: Layout | None = None, *, among: bool = False
+    shape: tuple[int, ...], layout: Any = None, *, among: bool = False
 ) -> Place | None:
     """Where a new array of this shape lies: everywhere if it is modest, else in even blocks; in these also where it
     is made ``among`` arrays on ranks, unless it is small."""
     world = current_world()
     if layout is not None:
-        if not isinstance(layout, Layout):
-            raise TypeError(
-                f"layout: must be an atoll.Layout, not {a_type(layout)}; make it by atoll.Layout({shape})"
-            )
-        if layout.shape != shape:
-            raise LayoutError(
-                f"layout: it is for shape {layout.shape}, but the array has shape {shape}; both must agree: atoll.Layout({shape})"
-            )
-        if layout.processes != world.size:
-            raise LayoutError(
-                f"layout: it is for {layout.processes} ranks, but the current world has {world.size}; it must be made in the world of the array"
-            )
-        return chosen(layout, world)
+        return chosen(layout_for(layout, shape, world), world)
     if world.size == 1 or not shape or (is_small(shape) if among else is_modest(shape)):
         return None
     place = _usual.get((shape, world))
