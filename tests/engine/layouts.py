@@ -122,9 +122,8 @@ def moved(array: Any, number: int) -> Any:
 
 def bumped(array: Any) -> None:
     """Each rank writes into its own block."""
-    try:
-        block = array.local
-    except ValueError:  # its shape was set: no block lies as it does now
+    block = array.local
+    if not block.flags.writeable:  # its shape was set: no block lies as it does now
         block = array
     block += 1
 

@@ -125,9 +125,15 @@ class Distributed(Handle):
         value = cell.own()
         value.pinned = True
         cell.pins += 1
-        if geometry.is_base:
-            return value.array
-        return block_of_view(value.array, cell.node.place, geometry)
+        return value.array if geometry.is_base else self._part_of(value.array)
+
+    def _part_of(self, block: Array) -> Array:
+        """This rank's block of a view: over the memory of its base, or a copy for reading; that is collective."""
+        part = block_of_view(block, self._cell.node.place, self._geometry)
+        if part is None:
+            part = np.array(Cell(self._node()).settle().array)
+            part.flags.writeable = False  # what is written there would be lost
+        return part
 
     @property
     def local_padded(self) -> Array:
@@ -136,7 +142,10 @@ class Distributed(Handle):
 
     @property
     def local(self) -> Array:
-        """This rank's block as a NumPy array over the same memory, without communication padding."""
+        """This rank's block as a NumPy array over the same memory, without communication padding.
+
+        The block of a view that mixes axes, such as a reshape, is a read-only copy, for which all ranks ask together.
+        """
         block = self._block()
         layout = self.layout
         if not layout.is_padded:
@@ -163,7 +172,7 @@ class Distributed(Handle):
                 yield view_of(cell.settle().array, geometry)
             else:
                 value = cell.settle().array
-                block = value if geometry.is_base else block_of_view(value, place, geometry)
+                block = value if geometry.is_base else self._part_of(value)
                 layout = self.layout
                 yield block[layout.inside(self.world.rank)] if layout.is_padded else block
         finally:

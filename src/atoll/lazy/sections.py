@@ -188,24 +188,25 @@ def line_of(value: Any, world: World) -> Section:
     return reshaped(section, even_line(section.layout.size, world.size))
 
 
-def block_of_view(block: Array, place: Place, view: Geometry) -> Array:
-    """This rank's part of a view: over the memory of its block where NumPy can say it, else a copy for reading."""
+def block_of_view(block: Array, place: Place, view: Geometry) -> Array | None:
+    """This rank's part of a view: over the memory of its block where NumPy can say it, else a copy for reading.
+
+    ``None``, on all ranks, where elements of others belong to it: a view that mixes axes, such as a reshape.
+    """
     if is_permutation(view):
         order = [0] * view.ndim
         for k, (_, steps) in enumerate(view.axes or ()):
             order[steps[0][0]] = k
         return block.transpose(order)
+    shown = view if view.dtype == view.base.dtype else view.elements
+    choice = None if shown is None else choice_of(shown)
+    if shown is None or choice is None:
+        return None
     rank = place.world.rank
     if not view.size or place.layout.coordinates(rank) is None:
         return _nothing(place, view)
     layout = place.layout.unpadded()
     inner = block[place.layout.inside(rank)]
-    shown = view if view.dtype == view.base.dtype else view.elements
-    choice = None if shown is None else choice_of(shown)
-    if shown is None or choice is None:
-        raise ValueError(
-            "local: this view of a distributed array selects no block of it; copy the view first: a.copy().local"
-        )
     key, taken = choice
     part = layout.slicing(key).local(inner, rank)
     if part is None:
