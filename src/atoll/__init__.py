@@ -25,6 +25,7 @@ from .functions import late, names
 from .functions.foreign import from_distarray as from_distarray
 from .functions.foreign import from_local as from_local
 from .functions.foreign import from_partitioned as from_partitioned
+from .interchange.numba import register as register_with_numba
 from .layout import Block as Block
 from .layout import Cyclic as Cyclic
 from .layout import Layout as Layout
@@ -40,7 +41,8 @@ set_ranks_per_node(ranks_per_node)
 
 for public in (flatiter, Flags, config, world):
     guarded(public)
-del public
+register_with_numba(names["ndarray"])
+del public, register_with_numba
 guard(sys.modules[__name__])
 globals().update(names)  # NumPy's names; some would be hidden by rooms that are called the same
 

@@ -15,6 +15,14 @@ def _total(a):
 
 
 @numba.njit
+def _half_total(a):
+    s = 0 * a.sum()
+    for i in range(a.size):
+        s += a[i] / 2
+    return s
+
+
+@numba.njit
 def _doubled_in_place(a):
     for i in range(a.size):
         a[i] *= 2
@@ -46,6 +54,10 @@ def _laplace(g):
 
 def loops_over_arrays(np, x):
     return _total(x)
+
+
+def loops_that_read(np, x, g):
+    return _half_total(x), _half_total(x[1::2]), np.asarray(_laplace(g))
 
 
 def loops_over_numpys(np, x):
