@@ -12,6 +12,7 @@ import atoll as np
 from atoll import Block, Cyclic, Layout
 from atoll.errors import LayoutError
 from atoll.functions.public import CREATED
+from atoll.layout import region_key
 
 LIST = [3.0, 1.0, 2.0, 5.0, 4.0]
 MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0], [0.0, 1.0, 2.0]]
@@ -196,3 +197,38 @@ def test_signatures_show_layouts():
         assert told.default is None
     assert "layout" not in inspect.signature(rng.shuffle).parameters
     assert str(inspect.signature(np.fromfunction)).endswith("layout=None, **kwargs)")
+
+
+VIEWS = {
+    "rows of another shape": lambda a: a.reshape(4, 15),
+    "one line": lambda a: a.reshape(-1),
+    "more axes": lambda a: a.reshape(2, 3, 2, 5),
+    "a part of another shape": lambda a: a.reshape(15, 4)[1:, ::2],
+    "columns of another shape": lambda a: a.reshape(15, 4).T,
+    "a diagonal": lambda a: a.diagonal(1),
+    "every second row": lambda a: a[::2, None],
+    "nothing": lambda a: a[:0].reshape(5, 0),
+    "bytes": lambda a: a.view("u1"),
+}
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.parametrize("maps", ["bn", "nb", "cn", "bb"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_view_has_a_block_on_each_rank(name, maps, rank, size):
+    expected = numpy.arange(60.0).reshape(6, 10)
+    a = np.array(expected, layout=maps)
+    view, theirs = VIEWS[name](a), VIEWS[name](expected)
+    for number in range(2):
+        block, region = view.local, view.layout.region(rank)
+        assert block.shape == view.layout.local_shape(rank)
+        if view.layout.coordinates(rank) is not None:
+            assert (block == theirs[region_key(region)]).all()
+        with view.access() as same:
+            assert (same == block).all()
+        if block.flags.writeable:
+            block[...] = number
+            assert (numpy.asarray(view)[region_key(region)] == number).all()
+            theirs[...] = number
+        a[...] = expected[...] = expected + 1  # what a copy shows is what was there
+        a.redistribute("nn")

@@ -353,6 +353,8 @@ def choice_of(view: Geometry) -> tuple[tuple[Any, ...], list[int]] | None:
         if len(steps) > 1:
             return None
         axis, step = steps[0]
+        if axis in taken:  # a diagonal
+            return None
         stop = first + step * view.shape[axis]
         key.append(slice(first, None if stop < 0 else stop, step))
         taken.append(axis)
