@@ -153,8 +153,8 @@ def test_a_layout_is_taken_by_its_maps_alone(size):
 
 
 WRONG = {
-    "no layout": (lambda: np.ones((4, 3), layout=5), "5 is no layout; give an atoll.Layout, a letter for each axis, such as 'bn'"),
-    "a letter": (lambda: np.eye(4, layout="bx"), r"axis 1 is 'x'; it must be 'b' \(blocks\), 'c' \(cyclic\)"),
+    "no layout": (lambda: np.ones((4, 3), layout=5), "5 is no layout; it must be an atoll.Layout, a letter for each axis, such as 'bn'"),
+    "a letter": (lambda: np.eye(4, layout="bx"), r"axis 1 is 'x'; a map must be 'b' \(blocks\), 'c' \(cyclic\)"),
     "axes": (lambda: np.arange(4, layout="bn"), "2 maps 'bn' for an array of 1 axes; there must be one for each axis, such as 'b'"),
     "a shape": (lambda: np.arange(4, layout=Layout((5,))), r"it is for shape \(5,\), but the array has shape \(4,\)"),
     "ranks": (lambda: np.ones(4, layout=Layout((4,), size=7)), "it is for 7 ranks"),

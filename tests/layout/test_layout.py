@@ -517,7 +517,7 @@ def test_labels_are_held_but_are_no_dense_axis() -> None:
         (lambda: Layout((4,), [Unstructured([[0], [3]])], size=2), "axis 0 has no process for 2 of its 4 indices, the first is 1"),
         (lambda: Layout((3,), [Unstructured([[0, 1], [1, 2]], one_to_one=True)], size=2), "axis 0 has the index 1 on several processes"),
         (lambda: Layout((3,), [Unstructured([[0, 1], [1, 2]], one_to_one=3)], size=2), "one_to_one must be True or False"),
-        (lambda: Layout((3,), 5, size=2), "5 is no layout; give an atoll.Layout, a letter for each axis, such as 'b', or a sequence"),
+        (lambda: Layout((3,), 5, size=2), "5 is no layout; it must be an atoll.Layout, a letter for each axis, such as 'b', or a sequence"),
         (lambda: Layout((3,), size=2, grid=(np.array([1, 2]),)), "grid along axis 0 must be an integer"),
         (lambda: Layout((3,), "x", size=2), "the map of axis 0 is 'x'"),
         (lambda: Layout((3,), [7], size=2), "the map of axis 0 is 7"),

@@ -153,13 +153,13 @@ def show_layout(function: Any, original: Any) -> None:
 def in_layout(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """Make an array with ``layout=``: where the function has it, and then where the program asks for it."""
     layout = options.pop("layout")
-    made = function(*args, **options)
-    result = laid_out(made, layout)
-    if result is not made and options.get("copy") is False:
+    result = function(*args, **options)
+    moved = laid_out(result, layout)
+    if moved is not result and options.get("copy") is False:
         raise ValueError(
-            f"layout: the array lies as {made.layout!r}, so that layout={layout!r} takes a copy, which copy=False forbids: leave one out"
+            f"layout: the array lies as {result.layout!r}, so that layout={layout!r} takes a copy, which copy=False forbids: leave one out"
         )
-    return result
+    return moved
 
 
 def _alike(function: Any, original: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -66,7 +66,7 @@ def _fingerprint(layout: object) -> bytes:
 
 def _misfit(array: npt.NDArray[Any], layout: Layout, world: World) -> str:
     if not isinstance(layout, Layout):
-        return f"layout is a {type(layout).__name__}; it must be an atoll.Layout"
+        return f"layout is a {type(layout).__name__}; it must be an atoll.Layout, as blocks do not say the shape of the whole"
     if layout.processes != world.size:
         return f"the layout is for {layout.processes} ranks, the world has {world.size}"
     expected = layout.padded_shape(world.rank)

@@ -72,8 +72,8 @@ def _declare(array_type: type) -> None:
         value = cgutils.alloca_once(c.builder, c.context.get_value_type(kind), zfill=True)
         failed = cgutils.alloca_once_value(c.builder, cgutils.true_bit)
         with cgutils.if_likely(c.builder, cgutils.is_not_null(c.builder, shown)):
-            found = boxing.unbox_array(kind, shown, c)
-            c.builder.store(found.value, value)
-            c.builder.store(found.is_error, failed)
+            read = boxing.unbox_array(kind, shown, c)
+            c.builder.store(read.value, value)
+            c.builder.store(read.is_error, failed)
             c.pyapi.decref(shown)
         return NativeValue(c.builder.load(value), is_error=c.builder.load(failed))

@@ -343,7 +343,7 @@ def _index_set(given: object, what: str) -> IndexSet:
 
 
 ONE_MAP = (
-    "it must be 'b' (blocks), 'c' (cyclic), 'n' or None (undistributed), or one of Block(...), Cyclic(...), "
+    "a map must be 'b' (blocks), 'c' (cyclic), 'n' or None (undistributed), or one of Block(...), Cyclic(...), "
     "Unstructured(...), Undistributed(...)"
 )
 LETTERS: dict[str, Map] = {"b": Block(), "c": Cyclic(), "n": Undistributed()}
@@ -464,8 +464,8 @@ def read_maps(given: str | Map | Sequence[Any] | None, ndim: int) -> tuple[Map, 
     example = "b" + "n" * (ndim - 1)
     if not isinstance(given, Iterable):
         raise LayoutError(
-            f"layout: {given!r} is no layout; give an atoll.Layout, a letter for each axis, such as {example!r}, or a sequence "
-            f"with a map for each; {ONE_MAP}"
+            f"layout: {given!r} is no layout; it must be an atoll.Layout, a letter for each axis, such as {example!r}, or a "
+            f"sequence with a map for each; {ONE_MAP}"
         )
     chosen = tuple(as_map(item, axis) for axis, item in enumerate(given))
     if len(chosen) != ndim:

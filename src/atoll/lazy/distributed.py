@@ -233,16 +233,16 @@ def _replicated(shape: tuple[int, ...], size: int) -> Layout:
     return Layout.replicated(shape, size)
 
 
-def laid_out(made: Any, layout: Any) -> Any:
+def laid_out(result: Any, layout: Any) -> Any:
     """What a function has made, an array or several, in the layout that the program asks for, if any. Collective."""
     if layout is None:
-        return made
-    if isinstance(made, tuple | list):
-        return type(made)([laid_out(m, layout) if isinstance(m, Handle) else m for m in made])
-    if not isinstance(made, Handle.array_type):
+        return result
+    if isinstance(result, tuple | list):
+        return type(result)([laid_out(m, layout) if isinstance(m, Handle) else m for m in result])
+    if not isinstance(result, Handle.array_type):
         raise TypeError(
-            f"layout: the result is {a_type(made)}, which lies on every rank; only an atoll array has a layout: leave it out"
+            f"layout: the result is {a_type(result)}, which lies on every rank; only an atoll array has a layout: leave it out"
         )
-    world = made.world
-    wanted = layout_for(layout, made.shape, world)
-    return made if made._place() == Place.of(wanted, world) else made.redistribute(wanted)
+    world = result.world
+    wanted = layout_for(layout, result.shape, world)
+    return result if result._place() == chosen(wanted, world) else result.redistribute(wanted)
