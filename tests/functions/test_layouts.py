@@ -174,6 +174,8 @@ def test_wrong_layouts_show_how_maps_are_given(name):
 def test_what_has_no_layout(size):
     with pytest.raises(TypeError, match="the result is a float"):
         np.random.default_rng(1).random(layout="b")
+    with pytest.raises(TypeError, match="the result is a MaskedArray"):
+        np.asanyarray(numpy.ma.masked_array([1, 2], [0, 1]), layout="b")
     with pytest.raises(TypeError, match="layout"):
         np.sum([1, 2], layout="b")
     a = np.ones((4, 4), layout="bn")

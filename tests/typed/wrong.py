@@ -21,7 +21,7 @@ np.config(smal=3)  # error
 np.config.small = "many"  # error
 np.zeros((2, 3), lay=None)  # error
 np.zeros((2, 3), layout=3)  # error
-np.full(3, 0.0, layout="wrong")  # error
+np.full(3, 0.0, layout=1.5)  # error
 np.add(x)  # error
 x.nonsense  # error
 x.layoot  # error

@@ -239,9 +239,9 @@ def laid_out(result: Any, layout: Any) -> Any:
         return result
     if isinstance(result, tuple | list):
         return type(result)([laid_out(m, layout) if isinstance(m, Handle) else m for m in result])
-    if not isinstance(result, Handle.array_type):
+    if not issubclass(type(result), Handle):
         raise TypeError(
-            f"layout: the result is {a_type(result)}, which lies on every rank; only an atoll array has a layout: leave it out"
+            f"layout: the result is {a_type(result)}, which lies on every rank; only an atoll array has a layout: leave layout= out"
         )
     world = result.world
     wanted = layout_for(layout, result.shape, world)
