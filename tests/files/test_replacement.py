@@ -226,6 +226,13 @@ def test_pickles_that_run_out_of_memory_leave_no_file(tmp_path):
 
 
 @pytest.mark.ranks(1, 2)
+def test_a_missing_folder_is_named_with_the_file(size, tmp_path):
+    with pytest.raises(FileNotFoundError) as refused:
+        np.save(tmp_path / "nowhere" / "a.npy", _matrix(size))
+    assert refused.value.filename == str(tmp_path / "nowhere" / "a.npy")
+
+
+@pytest.mark.ranks(1, 2)
 def test_what_is_no_plain_file_is_not_replaced(rank, size, tmp_path):
     with open("/dev/null", "wb") as null:
         np.save(null, _matrix(size))

@@ -28,7 +28,7 @@ def create(hidden: str, path: str) -> bool:
     try:
         old = os.stat(path)
     except FileNotFoundError:
-        os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        _make(hidden, path, 0o666)
         return True
     if not stat.S_ISREG(old.st_mode):
         raise FileExistsError(errno.EEXIST, "only a plain file is replaced by a new one", path)
@@ -37,13 +37,21 @@ def create(hidden: str, path: str) -> bool:
     if old.st_nlink > 1:
         return False
     try:
-        os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        _make(hidden, path, 0o600)
         _keep_owner(hidden, old)
     except PermissionError:
         with suppress(FileNotFoundError):
             os.unlink(hidden)
         return False
     return True
+
+
+def _make(hidden: str, path: str, mode: int) -> None:
+    try:
+        os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    except OSError as error:
+        error.filename = path  # which the program knows
+        raise
 
 
 def create_folder(hidden: str, path: str) -> None:
