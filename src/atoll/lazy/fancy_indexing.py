@@ -210,7 +210,7 @@ def selected(chosen: Selection, *, dense: bool = False) -> Any:
             memory = (*range(lead), *[lead + k for k in rest])
     indices = operands(chosen.indices, chosen.shape)
     result = record("fancy indexing", (view, *indices), chosen.axes, order=memory)
-    return shaping.transpose(result, order) if first else result
+    return shaping.transpose(result, order) if first and result is not NotImplemented else result
 
 
 def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> bool:

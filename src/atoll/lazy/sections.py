@@ -68,9 +68,8 @@ def section_of(value: Any, world: World) -> Section:
 def record(
     name: str, operands: Sequence[Any], *params: Any, order: tuple[int, ...] | None = None
 ) -> Any:
-    """An array whose value is a collective operation; ``NotImplemented`` where its rule does not know these operands.
-
-    Some operand lies on several ranks. ``order`` is the order of memory that programs see; ``None``: C order.
+    """An array whose value is a collective operation; ``NotImplemented`` where its rule does not know these operands,
+    or every rank has all of them. ``order`` is the order of memory that programs see; ``None``: C order.
     """
     nodes, views, pinned = zip(*map(_operand, operands), strict=True)
     node = _node(name, nodes, views, params, order)
@@ -121,7 +120,9 @@ def _form(
 ) -> NodeForm | None:
     """What nodes of an operation on such operands have in common; ``config.results`` decides where the result lies."""
     op: Any = named(name)
-    world = next(operand.place.world for operand in operands if operand.place is not None)
+    world = next((operand.place.world for operand in operands if operand.place is not None), None)
+    if world is None:
+        return None
     if op.writes:
         geometry, place, _ = operands[0]
     else:
