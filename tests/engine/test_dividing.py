@@ -68,7 +68,7 @@ def fronts(np, a):
     front[0] = True
     found = []
     for _ in range(3):
-        front = (a[front] > 0.6).any(axis=0)
+        front = (a[front] > 0.95).any(axis=0)
         found.append(numpy.asarray(front))
     return found
 
@@ -164,6 +164,47 @@ def test_what_gains_by_being_divided_stays_so():
             masks(atoll, a)
         assert not a.layout.is_replicated
         assert not atoll.array(whole()).layout.is_replicated
+
+
+def laplace(u, turn):
+    old = u.copy()
+    u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+    assert float(((u - old) ** 2).sum()) >= 0
+
+
+def with_reductions(u, turn):
+    u[1:] = u[:-1]
+    assert float(u.min()) <= float(u.mean()) <= float(u.max())
+
+
+def with_rows(u, turn):
+    u[0] += u.sum(0)
+    u *= 0.5
+    atoll.sync()
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("step", [laplace, with_reductions, with_rows])
+@usually
+def test_loops_over_whole_arrays_stay_divided_however_little_they_compute(step):
+    u = atoll.array(whole())
+    for turn in range(4 * TURNS):
+        step(u, turn)
+    assert not u.layout.is_replicated
+
+
+@pytest.mark.ranks(2, 3)
+@usually
+def test_a_mask_on_ranks_selects_from_what_every_rank_has(size):
+    a, mask = atoll.array(whole()), numpy.arange(N) % 10 == 0
+    current_world().communicator.log.undivided.add((N, N))
+    divided = atoll.zeros(N, dtype=bool, layout=atoll.Layout((N,), size=size))
+    divided[...] = mask
+    for key, theirs in ((divided, mask), ((slice(None), divided), (slice(None), mask))):
+        numpy.testing.assert_array_equal(numpy.asarray(a[key]), whole()[theirs])
+        copy, expected = a.copy(), whole()
+        copy[key], expected[theirs] = 7, 7
+        numpy.testing.assert_array_equal(numpy.asarray(copy), expected)
 
 
 @pytest.mark.ranks(2, 3)

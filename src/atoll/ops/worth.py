@@ -6,6 +6,7 @@ Both are expected, not measured, and follow from operations, shapes and places: 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -30,9 +31,13 @@ MOVES = frozenset(
 
 def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float], ...]:
     """For each shape of which a trace has divided arrays: their bytes, and the nanoseconds that ``size`` ranks lose by dividing
-    them; less than none where they gain. Nothing, if some array is so large that no rank should have all of it."""
+    them; less than none where they gain. Nothing, if some array is so large that no rank should have all of it.
+
+    Loops over most elements of an array, such as a stencil or a reduction, never count as a loss. They are the work to share, and
+    their messages cost less than is expected here.
+    """
     shapes: dict[Shape, int] = {}
-    steps, work = 1, 0.0
+    steps, work, collective, computed = 1, 0.0, False, 0
     for node in order:
         on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
         if node.place is not None:
@@ -42,13 +47,21 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
         if not on_ranks:
             continue
         steps += node.op.is_collective
+        collective = collective or node.op.is_collective or node.op.name == "compress"
         work += _work(node)
+        computed = max([computed, *[each.geometry.size for each in _passed(node)]])
         for each in on_ranks:
             if each.geometry.size > policy.limits.undivided:
                 return ()
             shapes[each.geometry.shape] = max(shapes.get(each.geometry.shape, 0), _nbytes(each))
-    loss = steps * policy.limits.step - gain(work, size)
-    return tuple([(shape, nbytes, loss) for shape, nbytes in shapes.items()])
+    few = 0 if collective else computed * policy.limits.part
+    lost, gained = steps * policy.limits.step, gain(work, size)
+    return tuple(
+        [
+            (shape, nbytes, lost - gained if few <= prod(shape) else -gained)
+            for shape, nbytes in shapes.items()
+        ]
+    )
 
 
 def gain(nanoseconds: float, size: int) -> float:
@@ -60,15 +73,27 @@ def _nbytes(node: Node) -> int:
     return node.geometry.size * node.geometry.dtype.itemsize
 
 
+def _passed(node: Node) -> list[Node]:
+    """The nodes whose elements a node goes through."""
+    op = node.op
+    if op.is_view:
+        return []
+    if op.is_update or op.writes:
+        given = node.args[1:2] if op.is_update else node.args[1:]
+    else:
+        given = (node, *node.args)
+    return [each for each in given if type(each) is Node]
+
+
 def _work(node: Node) -> float:
     """The nanoseconds of one rank that are expected of a node, if one rank computes all of it."""
     op = node.op
     if op.is_view:
         return 0.0
+    sizes = [_nbytes(each) for each in _passed(node)]
     if op.is_update or op.writes:
-        given = [node.args[1]] if op.is_update else node.args[1:]
-        return policy.numpy_time(sum([_nbytes(arg) for arg in given if type(arg) is Node]))
-    nbytes = max([_nbytes(node), *[_nbytes(arg) for arg in node.args if type(arg) is Node]])
+        return policy.numpy_time(sum(sizes))
+    nbytes = max(sizes)
     plain = policy.numpy_time(nbytes)
     if op.name == "matmul":
         a: Geometry = node.params[2] or node.args[0].geometry
