@@ -239,18 +239,37 @@ def test_any_text_gives_a_value_or_a_named_error(text: str) -> None:
             assert getattr(from_environment({f"ATOLL_{name.upper()}": text}), name) is not None
 
 
-def test_a_bad_variable_is_told_when_atoll_is_imported() -> None:
-    environment = dict(os.environ, ATOLL_SMALL="few")
-    done = subprocess.run(
-        [sys.executable, "-c", "import atoll"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("ATOLL_SMALL", "few"),
+        ("ATOLL_THREADS", "zwei"),
+        ("ATOLL_BACKEND", ""),
+        ("ATOLL_MPI", "yes"),
+    ],
+)
+def test_a_malformed_variable_is_one_line(variable: str, text: str) -> None:
+    def run(code: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            env=dict(os.environ, **{variable: text}),
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+
+    done = run("print('before')\nimport atoll\nprint('after')")
+    assert done.returncode == 1
+    assert done.stdout == "before\n"
+    assert done.stderr.startswith(f"atoll: environment variable {variable}: ")
+    assert done.stderr.count("\n") == 1
+    caught = run(
+        "try: import atoll\nexcept ValueError as error: print(*error._render_traceback_())\n1 / 0"
     )
-    assert done.returncode != 0
-    assert "environment variable ATOLL_SMALL: small must be an integer >= 0" in done.stderr
+    assert caught.stdout.startswith(f"ConfigError: environment variable {variable}: ")
+    assert caught.stdout.count("\n") == 1
+    assert "ZeroDivisionError" in caught.stderr
 
 
 def test_public_name() -> None:

@@ -66,6 +66,9 @@ MARK = "ATOLL_RUN_MARK"
 Recorder = Callable[[dict[str, Any]], None]
 """Hands a record to ``atoll run``."""
 
+ONE_LINE = "_render_traceback_"
+"""The method by which an error tells IPython how to show it: those that have it are shown as one line."""
+
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -197,6 +200,8 @@ def traceback_text(error: BaseException) -> str:
     """The traceback as Python prints it, without the frames of the launcher."""
     import traceback
 
+    if hasattr(error, ONE_LINE):
+        return f"atoll: {error}\n"
     frames = own_frames_skipped(error.__traceback__)
     try:
         return "".join(traceback.format_exception(type(error), error, frames))
@@ -520,9 +525,28 @@ def one_line_for_problems() -> None:
     sys.excepthook = hook
 
 
+def show_in_one_line(problem: Exception) -> None:
+    """Let Python and IPython show an error that keeps atoll from being imported as one line."""
+    setattr(problem, ONE_LINE, lambda: [f"{type(problem).__name__}: {problem}"])
+    if sys.excepthook is not sys.__excepthook__:
+        return  # a rank reports it; another hook shows errors in its own way
+
+    def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
+        if error is problem:
+            write_error(f"atoll: {error}\n")
+        else:
+            sys.__excepthook__(kind, error, frames)
+
+    sys.excepthook = hook
+
+
 def warn_of_settings() -> None:
-    """Warn the importer of unknown settings in the environment: once, on ranks."""
-    from .config import warn_of_unknown
+    """Warn the importer of unknown settings in the environment: once, on ranks. A malformed one is an error of one line."""
+    try:
+        from .config import warn_of_unknown
+    except ValueError as problem:
+        show_in_one_line(problem)
+        raise
 
     launch = launcher.detect()
     if (launch is None or launch.rank == 0) and not is_own_command():
