@@ -51,6 +51,26 @@ def test_a_failure_of_all_is_said_once() -> None:
     assert outcome.errors.startswith("atoll: ranks 0-2 of 3 failed"), outcome
 
 
+def test_a_warning_of_several_ranks_is_printed_once() -> None:
+    code = (
+        "import atoll as np, warnings\n"
+        "warnings.warn('of all')\n"
+        "if np.world.rank == 1: warnings.warn('of one')\n"
+        "np.sqrt(np.full(2_000_000, -1.0)).sum()\n"
+        "warnings.simplefilter('always')\n"
+        "for k in range(2): warnings.warn('twice')\n"
+        "with warnings.catch_warnings(record=True) as found: warnings.warn('collected')\n"
+        "assert len(found) == 1\n"
+    )
+    outcome = atoll("run", "-n", "3", "-c", code)
+    assert outcome.code == 0, outcome
+    counts = [outcome.errors.count(text) for text in ("of all\n", "of one\n", "sqrt\n", "twice\n")]
+    assert counts == [1, 1, 1, 2], outcome
+    assert "collected" not in outcome.errors, outcome
+    every = atoll("run", "-n", "3", "--all-output", "-c", code)
+    assert every.errors.count("of all\n") == 3, every
+
+
 @pytest.mark.parametrize(
     ("end", "output"),
     [

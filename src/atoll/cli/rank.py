@@ -267,6 +267,24 @@ def prepare_streams(rank: int, all_output: bool) -> None:
     buffer_lines_in_c()
 
 
+def report_warnings(channel: Channel, shortened: Callable[[str], str]) -> None:
+    """Hand warnings that Python would print to ``atoll run``, which prints those of several ranks once."""
+    import warnings
+
+    python: Any = warnings
+    show = python._showwarnmsg_impl
+
+    def report(message: warnings.WarningMessage) -> None:
+        own = message.file is None and sys.stderr is sys.__stderr__ is not None
+        if not own or os.getpid() != channel.process:
+            show(message)
+            return
+        sys.stderr.flush()
+        channel.send({"kind": "warning", "text": shortened(python._formatwarnmsg(message))})
+
+    python._showwarnmsg_impl = report
+
+
 def buffer_lines_in_c() -> None:
     """The same for what is printed by C's ``printf``, where C can be reached."""
     import ctypes
@@ -395,6 +413,8 @@ def main() -> None:
         place = {"process": os.getpid(), "host": host_name()}
         record({"kind": "start", "local_size": launch.local_size, **place})
         launcher.listen(lambda sign: channel.send({"kind": "progress", "sign": sign.decode()}))
+        if not options["all_output"]:
+            report_warnings(channel, startup.shortened)
     atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last
     whereabouts.answer_requests(mark or whereabouts.job_of_parent(), launch.rank)
     launcher.claim()

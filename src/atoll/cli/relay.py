@@ -103,6 +103,10 @@ class Relay:
         self._ending = False
         """Whether an error or the end of a rank has set the deadline."""
         self._report_at = float("inf")
+        self._warnings: Counter[tuple[int, str]] = Counter()
+        """How often each rank has given a warning, by its text."""
+        self._warned: Counter[str] = Counter()
+        """How often each was printed."""
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Start the launcher, stay with it to its end, and return the exit code of the job."""
@@ -256,6 +260,8 @@ class Relay:
             if fields["kind"] == "where":
                 words = [fields[name] for name in ("rank", "steps", "words", "waits")]
                 remote_stacks.learn(*words)
+            elif fields["kind"] == "warning":
+                self._warn(fields["rank"], fields["text"])
             elif fields["kind"] != "sign":
                 self._verdict.record(fields)
         except (ValueError, KeyError):
@@ -269,6 +275,13 @@ class Relay:
         elif rank in self._verdict.starting:
             self._starting.setdefault(rank, time.monotonic())
         return b""
+
+    def _warn(self, rank: int, text: str) -> None:
+        """Print a warning of a rank, unless another one has given it as often."""
+        self._warnings[rank, text] += 1
+        if self._warnings[rank, text] > self._warned[text]:
+            self._warned[text] += 1
+            self._say(text)
 
     def _rank_writes(self, source: int) -> bool:
         """Pass on what a rank of this host has written; False at the end."""
