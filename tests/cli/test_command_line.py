@@ -20,7 +20,7 @@ from atoll.cli import Parser, main, run
         ("-n -1 there.py", "'-1'"),
         ("-n 2 absent.py", "absent.py"),
         ("-n 2 folder", "__main__.py"),
-        ("there.py", "-n N"),
+        ("--hosts a there.py", "-n N"),
         ("-n 2", "no program"),
         ("-n", "-n/-np: expected one argument"),
         ("-n 2 --threads 0 there.py", "--threads"),
@@ -97,6 +97,18 @@ def test_options_go_on_after_code_until_two_dashes() -> None:
     assert (found.ranks, found.all_output) == (2, True)
     assert found.program == ["-c", "print(1)", "--all-output", "-x"]
     assert request("-n 2 -c 1 word -x").program == ["-c", "1", "word", "-x"]
+
+
+def test_without_a_number_there_is_a_rank_for_each_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = launcher(
+        tmp_path, "HYDRA build details:\n    Version:                                 4.2.0"
+    )
+    for cores, words, ranks in ((8, "", 8), (8, "--threads 3", 2), (1, "--threads 4", 1)):
+        monkeypatch.setattr(run, "available_cores", lambda cores=cores: cores)
+        assert main(["run", *words.split(), "--mpiexec", path, "--print-command", "-c", "1"]) == 0
+        assert f"-n {ranks} " in capsys.readouterr().out
 
 
 def launcher(folder: Path, says: str) -> str:

@@ -21,16 +21,16 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 from .. import startup
-from ..config import config
+from ..config import available_cores, config
 from . import UsageError, given, positive, rank
 from .hosts import SIGNS, limit, unreachable
 from .mpiexec import Mpiexec, find
 from .relay import Relay
 
 USAGE = """\
-atoll run -n N [options] script.py [arguments...]
-       atoll run -n N [options] -m module [arguments...]
-       atoll run -n N [options] -c code [options] [--] [arguments...]"""
+atoll run [-n N] [options] script.py [arguments...]
+       atoll run [-n N] [options] -m module [arguments...]
+       atoll run [-n N] [options] -c code [options] [--] [arguments...]"""
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         dest="ranks",
         metavar="N",
         type=positive,
-        help="the number of ranks (required); 1 needs no MPI",
+        help="the number of ranks; by default the cores of this machine divided by --threads; 1 needs no MPI",
     )
     add(
         "--threads",
@@ -150,6 +150,8 @@ def request_of(asked: argparse.Namespace) -> Request:
 def start(request: Request) -> int:
     """Run a program; its exit code."""
     check(request)
+    if request.ranks is None:
+        request = replace(request, ranks=max(available_cores() // (request.threads or 1), 1))
     if request.threads is not None:
         for name in ("ATOLL_NUM_THREADS", *startup.THREAD_VARIABLES):
             os.environ[name] = str(request.threads)
@@ -160,8 +162,10 @@ def start(request: Request) -> int:
 
 def check(request: Request) -> None:
     """Refuse now what would fail on every rank later."""
-    if request.ranks is None:
-        raise UsageError("how many ranks? write -n N before the program, such as -n 2")
+    if request.ranks is None and (request.hosts or request.hostfile):
+        raise UsageError(
+            "how many ranks on these hosts? write -n N before the program, such as -n 8"
+        )
     kind = request.program[0]
     if kind not in ("-c", "-m"):
         if not os.path.exists(kind):
