@@ -21,6 +21,9 @@ import numpy as np
 
 from .native_sources import is_stale
 
+BUILD = "python hatch_build.py, or pip install --force-reinstall --no-deps . in a clone"
+"""How the native front is built."""
+
 native: Any = None
 if os.environ.get("ATOLL_FRONT", "") != "python":
     try:
@@ -31,14 +34,14 @@ if os.environ.get("ATOLL_FRONT", "") != "python":
         native = None
         warnings.warn(
             f"the native front was built but cannot be loaded, so small calls are slower: {problem}; build it anew "
-            "(python hatch_build.py in a clone, or pip install --force-reinstall atoll)",
+            f"({BUILD})",
             RuntimeWarning,
             stacklevel=2,
         )
     if native is not None and is_stale(native.__file__, getattr(native, "sources", "")):
         raise ImportError(
             f"{native.__file__} was built from other C sources than those beside it, so Python and C may disagree; build "
-            "it anew (python hatch_build.py in a clone, or pip install --force-reinstall atoll), or set ATOLL_FRONT=python"
+            f"it anew ({BUILD}), or set ATOLL_FRONT=python"
         )
 
 

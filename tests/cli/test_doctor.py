@@ -17,7 +17,18 @@ def test_the_facts_are_there() -> None:
     answer = json.loads(outcome.output)
     findings = {finding["name"]: finding for finding in answer["findings"]}
     assert list(findings) == (
-        ["python", "numpy", "compiler", "libmvec", "cores", "memory", "mpi", "ranks", "extras"]
+        [
+            "python",
+            "numpy",
+            "extension",
+            "compiler",
+            "libmvec",
+            "cores",
+            "memory",
+            "mpi",
+            "ranks",
+            "extras",
+        ]
     )
     broken = [name for name, finding in findings.items() if finding["state"] == "broken"]
     assert answer["broken"] == broken
@@ -41,10 +52,21 @@ def test_a_launcher_that_fails_is_broken(tmp_path: Path) -> None:
     assert "broken: ranks" in outcome.output
 
 
-def test_a_missing_compiler_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "cure"), [("", "install a C compiler"), ("python", "unset ATOLL_FRONT")]
+)
+def test_a_missing_extension_is_slow(name: str, cure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.front, "native", None)
+    monkeypatch.setenv("ATOLL_FRONT", name)
+    finding = doctor.check_extension()
+    assert finding.state == "slow"
+    assert cure in finding.text
+
+
+def test_a_missing_compiler_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "COMPILER", "raise ImportError('no llvmlite here')")
     finding = doctor.check_compiler()
-    assert finding.state == "note"
+    assert finding.state == "slow"
     assert "no llvmlite here" in finding.text
     assert "NumPy runs the loops" in finding.text
 

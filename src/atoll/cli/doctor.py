@@ -1,8 +1,8 @@
 """``atoll doctor``: checks the machine and the installation.
 
 Says what this machine has for atoll: Python, NumPy, the compiler, the processor, MPI and whether two ranks can talk, cores,
-threads, memory, optional packages. Each line begins with its state: ok; note, for something optional that is missing; or
-broken, which makes the exit code 1.
+threads, memory, optional packages. Each line begins with its state: ok; note, for something optional that is missing; slow, for what works
+and takes longer than it must; or broken, which makes the exit code 1.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main(asked: argparse.Namespace) -> int:
 
 def line(finding: Finding) -> str:
     """A finding for people."""
-    return f"{finding.state:<7} {finding.name:<9} {finding.text}"
+    return f"{finding.state:<7} {finding.name:<10} {finding.text}"
 
 
 def ask(
@@ -112,7 +112,7 @@ def check_python() -> Finding:
 
 
 def check_numpy() -> Finding:
-    """NumPy, its BLAS, and whether the native front was built."""
+    """NumPy and its BLAS."""
     import numpy
 
     facts: dict[str, object] = {"version": numpy.__version__}
@@ -121,11 +121,22 @@ def check_numpy() -> Finding:
         facts["blas"] = f"{blas['name']} {blas.get('version', '')}".strip()
     except (KeyError, TypeError, ImportError):
         facts["blas"] = "unknown"
-    facts["front"] = "Python" if front.native is None else "C"
-    text = f"{numpy.__version__}, BLAS: {facts['blas']}; small calls reach it from {facts['front']}"
+    text = f"{numpy.__version__}, BLAS: {facts['blas']}"
     if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (2, 1):
         return Finding("numpy", "broken", f"{text}; atoll needs 2.1: pip install -U numpy", facts)
     return Finding("numpy", "ok", text, facts)
+
+
+def check_extension() -> Finding:
+    """Whether small calls go through C."""
+    if front.native is not None:
+        return Finding("extension", "ok", "calls on small arrays go through C", {"front": "C"})
+    slow = "calls on small arrays go through Python, and take about five times as long as NumPy's"
+    if os.environ.get("ATOLL_FRONT") == "python":
+        cure = "unset ATOLL_FRONT"
+    else:
+        cure = f"install a C compiler (such as gcc), then build the extension: {front.BUILD}"
+    return Finding("extension", "slow", f"{slow}; {cure}", {"front": "Python"})
 
 
 def check_compiler() -> Finding:
@@ -134,7 +145,7 @@ def check_compiler() -> Finding:
         facts = ask([sys.executable, "-c", probes.COMPILER])
     except ProbeError as problem:
         text = f"NumPy runs the loops, on one thread, for llvmlite cannot: {problem}"
-        return Finding("compiler", "note", f"{text}; pip install -U llvmlite")
+        return Finding("compiler", "slow", f"{text}; pip install -U llvmlite")
     text = f"llvmlite {facts['version']} with LLVM {facts['llvm']}"
     if not facts["compiles"]:
         return Finding("compiler", "broken", f"{text} compiles wrong code", facts)
@@ -253,6 +264,7 @@ def check_extras() -> Finding:
 CHECKS: tuple[Callable[[], Finding], ...] = (
     check_python,
     check_numpy,
+    check_extension,
     check_compiler,
     check_libmvec,
     check_cores,
