@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from atoll.cli import Parser, main, run
+from atoll.cli import COMMANDS, Parser, completion, main, run
+from atoll.config import config
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,51 @@ def test_without_mpi_the_line_says_what_to_install(
 def test_an_unknown_command_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bogus"]) == 2
     assert "'bogus'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("d", "doctor"),
+        ("run --th", "--threads"),
+        ("run --host", "--hosts --hostfile"),
+        ("doctor -", "-h --help --json"),
+        ("run th", ""),
+    ],
+)
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes(words: str, found: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    script += f"COMP_WORDS=(atoll {words})\nCOMP_CWORD={len(words.split())}\n_atoll\necho ${{COMPREPLY[*]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=50)
+    assert (done.stdout, done.stderr) == (f"{found}\n", "")
+
+
+def test_each_shell_has_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    for shell in completion.SHELLS:
+        assert main(["completion", shell]) == 0
+        script = capsys.readouterr().out
+        assert all(command in script for command in COMMANDS)
+    assert main(["completion", "tcsh"]) == 2
+
+
+def test_the_kernels_are_listed_and_removed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cache = pytest.importorskip("atoll.backend.llvm.cache")
+    (tmp_path / "mine").write_text("")
+    tmp_path.chmod(0o700)
+    with config(kernel_cache=str(tmp_path)):
+        cache.store(cache.key_of("one"), b"code")
+        assert main(["cache"]) == 0
+        assert capsys.readouterr().out == f"{tmp_path}: 1 kernels, 0.0 MiB of at most 64\n"
+        assert main(["cache", "--clear"]) == 0
+        assert capsys.readouterr().out == f"{tmp_path}: 0 kernels, 0.0 MiB of at most 64\n"
+        assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+    with config(kernel_cache="off"):
+        assert main(["cache", "--clear"]) == 0
+        assert "switched off" in capsys.readouterr().out
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -194,6 +194,10 @@ class Backend(ABC):
         """Whether kernels shall find the positions that a node asks for, and not NumPy."""
         return True
 
+    def cache(self, clear: bool = False) -> str:
+        """Where compiled kernels are kept, or why they are not, for a person; ``clear`` removes them before."""
+        return f"the backend {self.name!r} compiles no kernels"
+
     @abstractmethod
     def threads(self, launch: Launch) -> int:
         """How many threads would run a launch now."""

@@ -20,6 +20,8 @@ COMMANDS = {
     "profile": "join and show what the ranks of a program have recorded",
     "machine": "measure this machine for atoll.model",
     "doctor": "say what this machine has, and what is wrong with it",
+    "cache": "say where compiled kernels are kept, and empty that folder",
+    "completion": "complete commands and options in a shell",
     "check-distarray": "check a library's arrays by the Distributed Array Protocol",
 }
 

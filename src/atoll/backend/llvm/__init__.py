@@ -15,7 +15,7 @@ from ...graph.op import Op
 from ...ops.table import code_of
 from ..base import Array, Backend, Launch
 from ..spec import KernelSpec
-from . import compress, scan
+from . import cache, compress, scan
 from .compile import is_compiled
 from .launch import CompiledStep, seeks, threads_of
 from .ufuncs import supported
@@ -35,6 +35,11 @@ class Llvm(Backend):
 
     def seeks(self, node: Node) -> bool:
         return seeks(node)
+
+    def cache(self, clear: bool = False) -> str:
+        if clear:
+            cache.clear()
+        return cache.describe()
 
     def threads(self, launch: Launch) -> int:
         return threads_of(launch)

@@ -152,11 +152,20 @@ def describe() -> str:
     try:
         with _folder(create=True) as folder:
             sizes = [_occupied(size) for _, size, _ in _files(folder)]
-        return f"{path()}: {len(sizes)} kernels, {sum(sizes) / 2**20:.1f} MiB"
+        held = f"{sum(sizes) / 2**20:.1f} MiB of at most {LARGEST >> 20}"
+        return f"{path()}: {len(sizes)} kernels, {held}"
     except _UnusableError as error:
         return f"no kernel cache: {error}"
     except OSError as error:
         return f"no kernel cache: {path()}: {error.strerror}"
+
+
+def clear() -> None:
+    """Remove all kernels."""
+    with suppress(OSError, _UnusableError), _folder(create=False) as folder:
+        for _, _, name in _files(folder):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
 
 
 def path() -> str | None:
