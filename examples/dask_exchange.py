@@ -24,7 +24,7 @@ def main() -> None:
         from distributed import Client, LocalCluster
     except ImportError as error:
         if np.world.rank == 0:
-            print(f"skipped: {error}; pip install 'atoll[dask]'")
+            print(f"skipped: {error}; pip install 'dask[array,dataframe,distributed]'")
         return
 
     cluster: Any = None

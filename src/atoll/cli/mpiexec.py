@@ -20,7 +20,7 @@ from ..errors import LaunchError
 
 OVERRIDE = "ATOLL_RUN_MPIEXEC"
 
-INSTALL = 'pip install "atoll[mpi]" brings both (or: pip install mpi4py mpich)'
+INSTALL = 'pip install mpi4py mpich brings both (in a clone of atoll also: pip install ".[mpi]")'
 
 FAMILIES = (
     ("Open MPI", r"Open ?MPI|Open ?RTE|PRRTE"),

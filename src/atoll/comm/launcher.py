@@ -54,7 +54,7 @@ class Launch:
     """What to do if MPI does not see the other processes."""
 
 
-INSTALL = 'install MPI for Python with the same MPI as the launcher: pip install "atoll[mpi]"'
+INSTALL = 'install MPI for Python with the same MPI as the launcher: pip install mpi4py mpich (in a clone of atoll also: pip install ".[mpi]")'
 _MISMATCH = (
     "mpi4py must use the MPI that the launcher belongs to: run `atoll run`, which finds it, "
     "or start the program by the mpiexec of mpi4py's MPI"

@@ -25,7 +25,7 @@ def _h5py() -> Any:
         import h5py
     except ImportError as error:
         raise ImportError(
-            "HDF5 files need h5py, which is not installed: pip install 'atoll[hdf5]'"
+            "HDF5 files need h5py, which is not installed: pip install h5py"
         ) from error
     return h5py
 

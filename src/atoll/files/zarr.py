@@ -17,7 +17,7 @@ def _zarr() -> Any:
         import zarr
     except ImportError as error:
         raise ImportError(
-            "Zarr stores need zarr 3, which is not installed: pip install 'atoll[zarr]'"
+            "Zarr stores need zarr 3, which is not installed: pip install 'zarr>=3'"
         ) from error
     return zarr
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import LaunchError
 
-INSTALL = 'pip install "atoll[notebook]"'
+INSTALL = 'pip install ipyparallel matplotlib (in a clone of atoll also: pip install ".[notebook]")'
 
 
 def load_ipython_extension(shell: Any) -> None:
