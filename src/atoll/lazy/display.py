@@ -1,6 +1,6 @@
-"""An array as notebooks show it: shape, dtype, bytes, and layout, without computing or exchanging anything.
+"""An array as notebooks show it: shape, dtype, bytes, and layout, and its elements where they are in this process's memory.
 
-Elements are shown where they are in this process's memory. A pending array stays pending, and of a distributed array
+In one process, a pending array of little work is computed. On ranks a pending array stays pending, and of a distributed array
 no element leaves its rank, so any rank may show it alone.
 """
 
@@ -29,6 +29,10 @@ _LONGEST = 200
 """How many characters of a dtype or a layout are shown."""
 
 
+_CHEAP = 1 << 23
+"""Elements that operations go through in a few milliseconds."""
+
+
 _SIDE = 220.0
 """The pixels of the longer side of a picture."""
 
@@ -44,9 +48,13 @@ class Shown:
         self.name = "atoll.ndarray" if kind is Handle.array_type else kind.__name__
         small = handle._np
         node = None if small is not None else handle._cell.node
+        self.world: World | None = known_world()
+        alone = self.world is None or self.world.size == 1
+        if node is not None and alone and not is_deferred(handle) and _pending(node)[1] <= _CHEAP:
+            handle._cell.settle()
+            node = handle._cell.node
         self.elements = node is None or (node.value is not None and node.place is None)
         """Whether this process has all elements in memory."""
-        self.world: World | None = known_world()
         self.layout: Layout | None = None
         if node is not None and node.place is not None:
             self.world, self.layout = handle.world, handle.layout
@@ -77,21 +85,25 @@ def _state(handle: Handle, node: Node) -> str:
         return "comes later, from another part of a dataflow graph"
     if node.value is not None:
         return "computed" if node.place is None else "computed; print(a) shows elements"
-    count = _pending(node) + (not handle._geometry.is_base)
+    count = _pending(node)[0] + (not handle._geometry.is_base)
     operations = "1 operation is" if count == 1 else f"{count} operations are"
     return f"pending: {operations} recorded"
 
 
-def _pending(root: Node) -> int:
-    """How many operations are recorded behind a value."""
+def _pending(root: Node) -> tuple[int, int]:
+    """How many operations are recorded behind a value, and how many elements they go through."""
     known = {root}
     stack = [root]
+    elements = 0
     while stack:
-        for arg in stack.pop().args:
-            if type(arg) is Node and arg.value is None and arg not in known:
+        node = stack.pop()
+        args = [arg for arg in node.args if type(arg) is Node]
+        elements += max([each.geometry.size for each in (node, *args)])
+        for arg in args:
+            if arg.value is None and arg not in known:
                 known.add(arg)
                 stack.append(arg)
-    return len(known)
+    return len(known), elements
 
 
 def _shortened(text: str) -> str:
