@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,10 @@ def test_settings_are_frozen_values(config: Config) -> None:
 
 
 def test_it_says_what_it_holds(config: Config) -> None:
-    assert "small=30000" in repr(config)
+    lines = repr(config).splitlines()
+    assert "small           30000" in lines
+    assert "cpu_features    'native'" in lines
+    assert len(lines) == len(fields(Settings))
     assert {"small", "threads", "settings"} <= set(dir(config))
 
 

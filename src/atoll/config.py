@@ -281,7 +281,13 @@ class Config:
         return [*_NAMES, "settings"]
 
     def __repr__(self) -> str:
-        return "atoll.config: " + ", ".join(f"{name}={getattr(self, name)!r}" for name in _NAMES)
+        return table({name: repr(getattr(self, name)) for name in _NAMES})
+
+
+def table(rows: Mapping[str, str]) -> str:
+    """Names and values, one to a line."""
+    width = max(map(len, rows))
+    return "\n".join([f"{name:{width}}  {value}" for name, value in rows.items()])
 
 
 config = Config()

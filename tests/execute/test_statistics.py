@@ -23,6 +23,10 @@ def test_counts_are_added_and_reset() -> None:
         atoll.reset_stats()
         assert atoll.stats() == statistics.Statistics()
     assert seen.messages == 1, "a snapshot does not change"
+    lines = str(seen).splitlines()
+    assert len(lines) == len(statistics.Statistics.__slots__)
+    assert lines[0].split() == ["created", "1"]
+    assert {len(line) for line in lines} == {len(lines[0])}
 
 
 def test_a_misspelt_count_is_refused() -> None:

@@ -18,13 +18,13 @@ from dataclasses import dataclass, fields
 from threading import RLock
 from typing import TypeVar
 
-from ..config import config
+from ..config import config, table
 from ..errors import AtollError
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
     """What this rank has done since the start, or since :func:`reset_stats`."""
 
@@ -60,6 +60,9 @@ class Statistics:
     """How often a full cache forgot what it held, all of it or the oldest; plans and kernels count by themselves."""
     planning_failures: int = 0
     """How often planning, cutting or choosing failed, which is a mistake in atoll: values were computed in a plainer way."""
+
+    def __repr__(self) -> str:
+        return table({name: f"{getattr(self, name):15,}" for name in self.__slots__})
 
 
 class Counters:
