@@ -181,6 +181,7 @@ def test_diverged_ranks_continue_in_a_new_world(notebook):
     assert "rank 0 of 2 failed: DivergenceError" in str(ran.error)
     assert re.search(r"rank 0 reached an evaluation at Cell In\[\d+\], line 3", ran.traceback)
     assert "rank 1 the end of the cell" in ran.traceback
+    assert ran.traceback.count("ranks have diverged: ") == 1
     assert "cannot be used any more" in ran.traceback
     ran = notebook.run("%%ranks\nprint(float(x.sum()))", CellError)
     assert "make it again" in ran.traceback

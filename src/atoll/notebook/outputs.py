@@ -149,6 +149,7 @@ CONSEQUENCES = ("DivergenceError", "KeyboardInterrupt", "WaitTimeoutError", "Ran
 
 OLD = "The array was made before the ranks diverged: make it again, or start new ranks by `%ranks restart`"
 _LONGEST = 100
+_DIVERGED = "ranks have diverged: "
 
 
 def failure(
@@ -164,8 +165,12 @@ def failure(
         return None
     heads: list[str] = []
     lines: list[str] = []
+    diverged = ""
     for ranks, text in grouped({r: "\n".join(o["lines"]) for r, o in causes.items()}, True):
-        heads.append(f"{rank_words(ranks, size)} failed: {_first_line(causes[ranks[0]]['text'])}")
+        said, _, verdict = causes[ranks[0]]["text"].partition(_DIVERGED)
+        if verdict:  # the same on all ranks
+            said, diverged = said.partition(":")[0], diverged or verdict
+        heads.append(f"{rank_words(ranks, size)} failed: {_first_line(said)}")
         if len(heads) <= _SHOWN:
             lines += [f"{rank_words(ranks, size)} failed:", text, ""]
     for ranks, words in grouped({r: _told(o) for r, o in failed.items() if r not in causes}, True):
@@ -176,6 +181,9 @@ def failure(
             lines.append(verdict)
     if any("which have diverged" in o["text"] for o in failed.values()):
         lines.append(OLD)
+    if diverged:
+        before, verdict, after = "\n".join(lines).partition(diverged)
+        lines = [before + verdict + after.replace(_DIVERGED + verdict, "see above")]
     error = CellError("; ".join(["interrupted"] * interrupted + heads))
     error.lines = (*lines, *([remark] if remark else []))
     return error
