@@ -92,6 +92,11 @@ def test_the_figures_of_the_readme_were_measured() -> None:
     for name, figure in figures:
         digits = len(figure.partition(".")[2])
         assert abs(measured[name] - float(figure)) <= 0.51 * 10**-digits, name
+    gains = [float(figure) for _, figure in figures if float(figure) > 2]
+    gain = f"run {min(gains):.0f} to {max(gains):.0f} times faster"
+    assert gain in text
+    assert gain in (DOCS / "index.md").read_text()
+    assert f"{atoll.config.everywhere:,} elements" in text
 
 
 def test_what_all_ranks_do_together() -> None:
