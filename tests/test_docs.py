@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import doctest
 import functools
+import importlib.util
 import io
 import json
 import re
@@ -279,6 +280,23 @@ def test_each_error_has_a_cure() -> None:
         "CellError",  # of a cell that shows what failed
         "FallbackWarning",  # which no public function issues
     }
+
+
+def test_each_of_our_own_names_has_an_example_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generated()
+    api, usage = importlib.import_module("api"), importlib.import_module("usage")
+    names = [name for section in api.SECTIONS.values() for name in section.split()]
+    assert list(usage.EXAMPLES) == [*names, *(f"ndarray.{name}" for name in api.METHODS.split())]
+    monkeypatch.chdir(tmp_path)
+    space = {"np": atoll, "numpy": numpy}
+    for name, code in usage.EXAMPLES.items():
+        package = usage.NEED_MORE.get(name, "atoll")
+        if package and importlib.util.find_spec(package.partition(".")[0]):
+            exec(code, space)
+        else:
+            compile(code, name, "exec")
 
 
 def test_every_name_of_ours_is_in_the_reference() -> None:

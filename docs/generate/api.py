@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 
+from usage import EXAMPLES
+
 import atoll
 from atoll import dataflow, errors, graph, layout
 
@@ -43,7 +45,13 @@ def _entry(name: str) -> str:
     if name in ("config", "world"):
         kind = "data"
     members = "   :members:\n" if name in ("World", "Layout") else ""
-    return f".. auto{kind}:: atoll.{name}\n{members}"
+    return f".. auto{kind}:: atoll.{name}\n{members}\n{_example(name)}"
+
+
+def _example(name: str) -> str:
+    """The example of a name, as a part of its entry."""
+    lines = "".join(f"      {line}\n" for line in EXAMPLES[name].splitlines())
+    return f"   .. code-block:: python\n\n{lines}"
 
 
 def page() -> str:
@@ -64,7 +72,7 @@ def page() -> str:
     for name in METHODS.split():
         member = inspect.getattr_static(atoll.ndarray, name)
         kind = "property" if isinstance(member, property) else "method"
-        lines.append(f".. auto{kind}:: atoll.ndarray.{name}\n")
+        lines.append(f".. auto{kind}:: atoll.ndarray.{name}\n\n{_example(f'ndarray.{name}')}")
     lines += ["```"]
     for title, (module, names) in MODULES.items():
         lines += ["", f"## {title}", "", "```{eval-rst}"]

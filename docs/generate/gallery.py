@@ -84,13 +84,19 @@ def unstructured_mesh(names: dict[str, Any], ax: Any) -> None:
     owner = names["owners"](places, 4)
     for point, near in enumerate(table):
         ends = places[near[near > point]]
-        ax.plot(*numpy.stack([numpy.broadcast_to(places[point], ends.shape), ends], 1).T, "#bbbbbb", lw=0.5)
+        ax.plot(
+            *numpy.stack([numpy.broadcast_to(places[point], ends.shape), ends], 1).T,
+            "#bbbbbb",
+            lw=0.5,
+        )
     ax.scatter(*places.T, s=4, c=owner, cmap="tab10", zorder=2)
     ax.set_axis_off()
 
 
 def ghosts(names: dict[str, Any], ax: Any) -> None:
-    _field(ax, names["smoothed"](numpy.random.default_rng(3).random((100, 100)), 10), cmap="viridis")
+    _field(
+        ax, names["smoothed"](numpy.random.default_rng(3).random((100, 100)), 10), cmap="viridis"
+    )
 
 
 def mandelbrot(names: dict[str, Any], ax: Any) -> None:
@@ -145,7 +151,11 @@ def dask_exchange(names: dict[str, Any], ax: Any) -> None:
 
 
 def transpose(names: dict[str, Any], ax: Any) -> None:
-    _blocks(ax, numpy.stack([_rows(12, 1)[:, 0], _rows(12, 1)[::-1, 0]]), "owners before, and of what arrives")
+    _blocks(
+        ax,
+        numpy.stack([_rows(12, 1)[:, 0], _rows(12, 1)[::-1, 0]]),
+        "owners before, and of what arrives",
+    )
 
 
 def matmul(names: dict[str, Any], ax: Any) -> None:
@@ -153,11 +163,17 @@ def matmul(names: dict[str, Any], ax: Any) -> None:
 
 
 def srumma(names: dict[str, Any], ax: Any) -> None:
-    _blocks(ax, (_tiles(8) + numpy.arange(8) // 2) % 4, "panels of a factor, in the order of their use")
+    _blocks(
+        ax, (_tiles(8) + numpy.arange(8) // 2) % 4, "panels of a factor, in the order of their use"
+    )
 
 
 def read_increment(names: dict[str, Any], ax: Any) -> None:
-    _blocks(ax, numpy.random.default_rng(2).integers(0, 4, (6, 8)), "48 tickets, by the rank that drew them")
+    _blocks(
+        ax,
+        numpy.random.default_rng(2).integers(0, 4, (6, 8)),
+        "48 tickets, by the rank that drew them",
+    )
 
 
 PICTURES: tuple[Drawing, ...] = (
