@@ -191,9 +191,29 @@ PyObject *number_of(PyObject *site) {
     return Py_XNewRef(sites[place].number);
 }
 
+/* ---- the bytes that pending work refers to: see graph.held */
+
+static double held = 0, most_held = Py_HUGE_VAL;
+static PyObject *window;           /* what the values have that are counted */
+
+static void count_value(PyObject *value) {
+    if (field(value, VALUE_WINDOW) == window) return;
+    PyArrayObject *array = (PyArrayObject *)field(value, VALUE_ARRAY), *owner = (PyArrayObject *)PyArray_BASE(array);
+    held += (double)PyArray_NBYTES(owner != NULL && PyArray_CheckExact(owner) ? owner : array);
+    replace(value, VALUE_WINDOW, Py_NewRef(window));
+}
+
+/* Let Python evaluate what keeps too many bytes alive; -1 with an error. */
+static int relieve(void) {
+    if (held <= most_held || learning) return 0;
+    PyObject *done = PyObject_CallNoArgs(objects[RELIEVE]);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
 /* A node of a form, none of whose operands lies on ranks: what graph.node.node_of makes. Steals `args` and `site`. */
 PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
-    PyObject *node = args == NULL || site == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    PyObject *node = args == NULL || site == NULL || relieve() < 0 ? NULL : new_of(&nodes, objects[NODE_TYPE]);
     if (node == NULL) {
         Py_XDECREF(args);
         Py_XDECREF(site);
@@ -212,7 +232,11 @@ PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
     PyObject *weight = Py_NewRef(one);
     for (Py_ssize_t k = 0; weight != NULL && k < PyTuple_GET_SIZE(args); k++) {
         PyObject *arg = PyTuple_GET_ITEM(args, k);
-        if (!is_node(arg) || field(arg, NODE_WEIGHT) == zero) continue;
+        if (!is_node(arg)) continue;
+        if (field(arg, NODE_WEIGHT) == zero) {
+            if (field(arg, NODE_VALUE) != Py_None) count_value(field(arg, NODE_VALUE));
+            continue;
+        }
         PyObject *sum = PyNumber_Add(weight, field(arg, NODE_WEIGHT));
         Py_DECREF(weight);
         weight = sum;
@@ -960,6 +984,7 @@ static PyObject *install(PyObject *module, PyObject *args) {
     } names[] = {{&held_name, "held"}, {&write_name, "write"}, {&index_name, "index"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return NULL;
+    window = Py_NewRef(objects[NODE_TYPE]);
     if ((unshared = Py_BuildValue("(s)", "shared")) == NULL) return NULL;
     ((PyTypeObject *)objects[NODE_TYPE])->tp_dealloc = end_of_node;
     ((PyTypeObject *)objects[BOX_TYPE])->tp_dealloc = end_of_box;
@@ -974,9 +999,24 @@ static PyObject *set_recording(PyObject *module, PyObject *wanted) {
     return before;
 }
 
-/* limits(light, near, pending, swept): those of the policy that hold now. */
+/* limits(light, near, pending, swept, held): those of the policy that hold now. */
 static PyObject *set_limits(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "dddd", &light, &near, &most_pending, &swept)) return NULL;
+    if (!PyArg_ParseTuple(args, "ddddd", &light, &near, &most_pending, &swept, &most_held)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *hold(PyObject *module, PyObject *value) {
+    count_value(value);
+    Py_RETURN_NONE;
+}
+
+static PyObject *holds_too_much(PyObject *module, PyObject *nothing) { return PyBool_FromLong(held > most_held && !learning); }
+
+/* hold_from(nbytes, window): count from here on, each value once in a window. */
+static PyObject *hold_from(PyObject *module, PyObject *args) {
+    PyObject *next;
+    if (!PyArg_ParseTuple(args, "dO", &held, &next)) return NULL;
+    if (next != Py_None) Py_SETREF(window, Py_NewRef(next));
     Py_RETURN_NONE;
 }
 
@@ -1014,6 +1054,9 @@ static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
 
 PyMethodDef record_methods[] = {
     {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
+    {"hold", hold, METH_O, "Count the memory of a value that pending work refers to."},
+    {"holds_too_much", holds_too_much, METH_NOARGS, "Whether pending work may keep too many bytes alive."},
+    {"hold_from", hold_from, METH_VARARGS, "Count so many bytes from here on, and each value once in a window."},
     {"weigh", weigh_node, METH_VARARGS, "How many operations are pending in a node and behind it."},
     {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
     {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},

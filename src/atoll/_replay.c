@@ -80,6 +80,7 @@ PyObject *new_value(PyObject *array, int pooled) {
     put(value, VALUE_COUNT, minus_one);
     put(value, VALUE_TILES, Py_None);
     put(value, VALUE_POOLED, pooled ? Py_True : Py_False);
+    put(value, VALUE_WINDOW, Py_None);
     return value;
 }
 

@@ -140,6 +140,11 @@ class Limits:
     counted: int = 1 << 29
     """A model runs collective operations on shares of up to so many bytes, to count their messages (by definition: memory of this process)."""
 
+    held: int = 1 << 26
+    """Pending work is evaluated where it keeps more bytes alive than these, beyond what the program refers to (``held``)."""
+    held_node: int = 1 << 12
+    """... which is looked at again after so many bytes more for each pending operation and each array (``held``)."""
+
     # nanoseconds: what is expected of calls before they are timed
     numpy_call: int = 500
     """A call of NumPy (``throughput``)."""

@@ -46,6 +46,7 @@ class Statistics:
     """Plans forgotten since there were too many."""
     plans_reused: int = 0
     """Evaluations whose plan was known."""
+    relieved: int = 0
     plans_moved: int = 0
     """Those among them whose slices had moved, so that extents and offsets were calculated anew."""
     bytes_moved: int = 0

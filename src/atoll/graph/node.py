@@ -38,6 +38,7 @@ import numpy as np
 from ..context.caches import Memo
 from ..context.call_sites import Site as Site
 from ..front import native
+from . import held
 from .geometry import Geometry, strided
 from .interned import Identity, identity_of
 from .op import SOURCE, Op
@@ -84,10 +85,11 @@ class Value:
 
     ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
     where that was asked for, else -1; ``tiles`` what every rank keeps in memory of an array on ranks. What writes
-    into the memory resets them. ``pooled`` says whether the memory is the pool's.
+    into the memory resets them. ``pooled`` says whether the memory is the pool's, ``window`` in which window of
+    :mod:`.held` it is counted.
     """
 
-    __slots__ = ("_address", "array", "count", "pinned", "pooled", "program", "tiles")
+    __slots__ = ("_address", "array", "count", "pinned", "pooled", "program", "tiles", "window")
 
     array: np.ndarray[Any, Any]
     pinned: bool
@@ -95,6 +97,7 @@ class Value:
     count: int
     tiles: Any
     pooled: bool
+    window: Any
     _address: int | None
 
     def __init__(
@@ -107,6 +110,7 @@ class Value:
         self.count = -1
         self.tiles = None
         self.pooled = False
+        self.window: Any = None
 
     @property
     def address(self) -> int:
@@ -194,6 +198,8 @@ class Node:
                     _lay(self)
                     return
                 weight += arg.weight
+                if arg.value is not None:
+                    held.count(arg.value)
         self.place = None if place is FOLLOWS else place
         self.weight = weight
 
@@ -260,6 +266,8 @@ def node_of(
 
     Where operands lie on ranks, ``entered`` says which node is recorded instead.
     """
+    if held.is_due():
+        held.relieve()
     node: Node = new(Node)
     node.op, node.geometry, node.params, node.name, node.code, node.mark = form
     node.args = args
@@ -272,7 +280,10 @@ def node_of(
             if arg.place is not None:
                 _lay(node)
                 return node if entered is None else entered(node)
-            weight += arg.weight
+            if arg.value is None:
+                weight += arg.weight
+            else:
+                held.count(arg.value)
     node.place = None
     node.weight = weight
     return node
@@ -399,6 +410,7 @@ def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:
     value.count = -1
     value.tiles = None
     value.pooled = False
+    value.window = None
     node: Node = new(Node)
     node.op, node.geometry, node.params, node.name = SOURCE, geometry, (), ""
     node.args = ()

@@ -138,7 +138,16 @@ class _Looks(threading.local):
     """What gives nodes values instead of computing them."""
 
 
+    computing = False
+    """Whether the thread computes values."""
+
+
 _looks = _Looks()
+
+
+def is_occupied() -> bool:
+    """Whether this thread computes values, or explains what it would compute."""
+    return _looks.computing or not (_looks.shown is None is _looks.counted)
 
 
 @contextmanager
@@ -305,6 +314,14 @@ def compute(pending: list[Node]) -> None:
     if _looks.counted is not None:
         _looks.counted(pending)
         return
+    before, _looks.computing = _looks.computing, True
+    try:
+        _compute(pending)
+    finally:
+        _looks.computing = before
+
+
+def _compute(pending: list[Node]) -> None:
     try:
         prepared = _prepared(pending)
     except Exception as error:

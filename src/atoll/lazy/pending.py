@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from sys import getrefcount
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from .. import policy
 from ..comm.in_step import is_same
-from ..comm.world import World
+from ..comm.world import World, current_world
 from ..context import statistics
 from ..context.call_sites import site_number
 from ..context.threads import turn
 from ..errors import MixedArraysError
+from ..graph import held
 from ..graph.cut import CutPoint, find_cut, live_at
-from ..graph.node import Node, source, weigh, weighed
+from ..graph.geometry import strided
+from ..graph.node import Node, in_order, source, weigh, weighed
 from ..ops.fingerprint import look_alike, of_text
-from .cells import pending_cells
-from .evaluate import evaluate, fingerprint_of
+from .cells import own_cells, pending_cells
+from .evaluate import evaluate, fingerprint_of, is_occupied
 from .profiles import Cut, call_sites_of
 
 if TYPE_CHECKING:
@@ -56,6 +61,119 @@ def bounded(node: Node) -> Node:
         elif weight < node.weight:
             return weighed(node, weight)
     return node
+
+
+class _Relief(threading.local):
+    """Whether this thread is evaluating what kept too many bytes alive."""
+
+    at_work = False
+
+
+_relief = _Relief()
+
+
+def relieve(most: float | None = None) -> bool:
+    """Evaluate the pending arrays of this thread that keep more than ``most`` bytes alive, beyond those that the program
+    refers to; whether there were such.
+
+    What the arrays themselves would take counts as referred to: the program has them.
+    """
+    if _relief.at_work or is_occupied():
+        return False
+    _relief.at_work = True
+    try:
+        with turn.lock:
+            cells = own_cells()
+            nodes, nbytes, count = _keepers(cells)
+            heavy = nbytes > (policy.limits.held if most is None else most)
+            nbytes = 0 if heavy else max(nbytes, 0)
+            held.begin(
+                nbytes - policy.limits.held_node * (count + len(cells)), object() if heavy else None
+            )
+            del cells
+            if heavy:
+                statistics.add("relieved")
+                evaluate(nodes, alone=True)
+            return heavy
+    finally:
+        _relief.at_work = False
+
+
+held.register_relief(relieve)
+
+
+def _keepers(cells: Sequence[Cell]) -> tuple[list[Node], int, int]:
+    """The pending values that keep memory alive, how many bytes beyond their own, and how many operations are pending.
+
+    Values that would take more than all that they keep alive are left out.
+    """
+    pending = [cell.node for cell in cells if cell.node.value is None and cell.node.weight >= 0]
+    nodes, nbytes = list(dict.fromkeys(pending)), 0
+    del pending
+    if current_world().size > 1:
+        nodes = [node for node in nodes if world_of(node) is None]
+    count, before = 0, 0
+    while len(nodes) != before:
+        before = len(nodes)
+        nodes, nbytes, more = _keeping(nodes)
+        count = max(count, more)
+    return nodes, nbytes - sum(map(_nbytes, nodes)), count
+
+
+def _keeping(nodes: list[Node]) -> tuple[list[Node], int, int]:
+    """Those of the pending values that keep memory alive and take less, how much that is, and how many operations are pending."""
+    order = in_order(nodes, _is_pending)
+    kept = _kept_by(order)
+    keepers = set(kept)
+    for node in order:
+        if any([type(arg) is Node and arg in keepers for arg in node.args]):
+            keepers.add(node)
+    nbytes = sum(kept.values())
+    return [node for node in nodes if node in keepers and _nbytes(node) <= nbytes], nbytes, len(order)
+
+
+def _is_pending(node: Node) -> bool:
+    return node.value is None
+
+
+def _nbytes(node: Node) -> int:
+    return node.geometry.size * node.geometry.dtype.itemsize
+
+
+def _kept_by(order: Sequence[Node]) -> dict[Node, int]:
+    """The bytes of the values that nothing but these operations refers to."""
+    uses: dict[Node, int] = {}
+    for node in order:
+        for arg in node.args:
+            if type(arg) is Node and arg.value is not None:
+                uses[arg] = uses.get(arg, 0) + 1
+    node = arg = None
+    kept = {}
+    for leaf in uses:
+        known = _references_to(leaf)
+        if (known[0] - uses[leaf], *known[1:]) in _UNKNOWN:
+            assert leaf.value is not None
+            kept[leaf] = held.owner_of(leaf.value).nbytes
+    return kept
+
+
+def _references_to(leaf: Node) -> tuple[int, ...]:
+    """How many references there are to a value in memory: to its node, itself, its array, and the array that has the memory."""
+    value = leaf.value
+    assert value is not None
+    array = value.array
+    owner = held.owner_of(value)
+    return getrefcount(leaf), getrefcount(value), getrefcount(array), getrefcount(owner)
+
+
+def _unknown(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
+    """The same of a value that nothing else refers to, in this version of Python."""
+    uses = {source(array, strided(array.shape, array.dtype, array.strides)): 0}
+    del array
+    return [_references_to(leaf) for leaf in uses][0]
+
+
+_UNKNOWN = frozenset({_unknown(np.empty(2)), _unknown(np.empty(2)[1:])})
 
 
 class _Counted(threading.local):

@@ -32,7 +32,7 @@ from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
 from .making import memory_geometry, of_node
 from .operators import POWERS
-from .pending import bounded, cut, too_heavy
+from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
 from .recipes import learn, recipes
 from .reductions import met_folds
@@ -43,7 +43,7 @@ from .views import Cell
 _SLOTS: tuple[tuple[type, str], ...] = (
     (Node, "op args geometry params name site value code mark place born weight"),
     (Cell, "node shared geometry pins pieces read_by_pieces sites writeable _first"),
-    (Value, "array _address pinned program count tiles pooled"),
+    (Value, "array _address pinned program count tiles pooled window"),
     (
         Geometry,
         "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous",
@@ -89,13 +89,13 @@ def install() -> None:
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
-        recipes, learn, memory_geometry, work_of, through,
+        recipes, learn, memory_geometry, work_of, through, relieve,
     )  # fmt: skip
     native.install_recorder(tuple(slots), objects)
     policy.watch(lambda limits: native.folded(limits.parallel, limits.truths, limits.sought_row))
     policy.watch(
         lambda limits: native.limits(
-            limits.light, limits.near, limits.pending, limits.swept / limits.pieces
+            limits.light, limits.near, limits.pending, limits.swept / limits.pieces, limits.held
         )
     )
     policy.watch(lambda limits: native.medium(limits.medium, limits.unexplored, apply))
