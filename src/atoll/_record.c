@@ -193,19 +193,34 @@ PyObject *number_of(PyObject *site) {
 
 /* ---- the bytes that pending work refers to: see graph.held */
 
-static double held = 0, most_held = Py_HUGE_VAL;
-static PyObject *window;           /* what the values have that are counted */
+static double held = 0, base = 0, slack = 0, most_held = Py_HUGE_VAL;
+
+static double bytes_of(PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)field(value, VALUE_ARRAY), *owner = (PyArrayObject *)PyArray_BASE(array);
+    return (double)PyArray_NBYTES(owner != NULL && PyArray_CheckExact(owner) ? owner : array);
+}
 
 static void count_value(PyObject *value) {
-    if (field(value, VALUE_WINDOW) == window) return;
-    PyArrayObject *array = (PyArrayObject *)field(value, VALUE_ARRAY), *owner = (PyArrayObject *)PyArray_BASE(array);
-    held += (double)PyArray_NBYTES(owner != NULL && PyArray_CheckExact(owner) ? owner : array);
-    replace(value, VALUE_WINDOW, Py_NewRef(window));
+    if (field(value, VALUE_COUNTED) != Py_False) return;
+    PyObject *nbytes = PyFloat_FromDouble(bytes_of(value));
+    if (nbytes == NULL) return PyErr_Clear();
+    held += PyFloat_AS_DOUBLE(nbytes);
+    replace(value, VALUE_COUNTED, nbytes);
 }
+
+/* A value has ended, which counts no longer. */
+void discount(PyObject *value) {
+    PyObject *nbytes = field(value, VALUE_COUNTED);
+    if (nbytes == NULL || nbytes == Py_False) return;
+    held -= PyFloat_AS_DOUBLE(nbytes);
+    if (held < base) base = held;
+}
+
+static int holds_too_much(void) { return held - base > most_held + slack && !learning; }
 
 /* Let Python evaluate what keeps too many bytes alive; -1 with an error. */
 static int relieve(void) {
-    if (held <= most_held || learning) return 0;
+    if (!holds_too_much()) return 0;
     PyObject *done = PyObject_CallNoArgs(objects[RELIEVE]);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
@@ -984,7 +999,6 @@ static PyObject *install(PyObject *module, PyObject *args) {
     } names[] = {{&held_name, "held"}, {&write_name, "write"}, {&index_name, "index"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return NULL;
-    window = Py_NewRef(objects[NODE_TYPE]);
     if ((unshared = Py_BuildValue("(s)", "shared")) == NULL) return NULL;
     ((PyTypeObject *)objects[NODE_TYPE])->tp_dealloc = end_of_node;
     ((PyTypeObject *)objects[BOX_TYPE])->tp_dealloc = end_of_box;
@@ -1010,13 +1024,13 @@ static PyObject *hold(PyObject *module, PyObject *value) {
     Py_RETURN_NONE;
 }
 
-static PyObject *holds_too_much(PyObject *module, PyObject *nothing) { return PyBool_FromLong(held > most_held && !learning); }
+static PyObject *is_due(PyObject *module, PyObject *nothing) { return PyBool_FromLong(holds_too_much()); }
 
-/* hold_from(nbytes, window): count from here on, each value once in a window. */
-static PyObject *hold_from(PyObject *module, PyObject *args) {
-    PyObject *next;
-    if (!PyArg_ParseTuple(args, "dO", &held, &next)) return NULL;
-    if (next != Py_None) Py_SETREF(window, Py_NewRef(next));
+/* begin(nbytes, slack): pending work keeps so many of the bytes alive that count, and may keep more by the slack. */
+static PyObject *begin(PyObject *module, PyObject *args) {
+    double nbytes;
+    if (!PyArg_ParseTuple(args, "dd", &nbytes, &slack)) return NULL;
+    base = held - nbytes;
     Py_RETURN_NONE;
 }
 
@@ -1055,8 +1069,8 @@ static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
 PyMethodDef record_methods[] = {
     {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
     {"hold", hold, METH_O, "Count the memory of a value that pending work refers to."},
-    {"holds_too_much", holds_too_much, METH_NOARGS, "Whether pending work may keep too many bytes alive."},
-    {"hold_from", hold_from, METH_VARARGS, "Count so many bytes from here on, and each value once in a window."},
+    {"holds_too_much", is_due, METH_NOARGS, "Whether pending work may keep too many bytes alive."},
+    {"holding", begin, METH_VARARGS, "Pending work keeps so many bytes alive, and may keep more by a slack."},
     {"weigh", weigh_node, METH_VARARGS, "How many operations are pending in a node and behind it."},
     {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
     {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},

@@ -53,6 +53,7 @@ static int may_wait(PyObject *value) {
 static void end_of_value(PyObject *value) {
     PyObject_GC_UnTrack(value);
     Py_TRASHCAN_BEGIN(value, end_of_value)
+    discount(value);
     if (may_wait(value)) {
         waiting[waits++] = field(value, VALUE_ARRAY);
         *slot(value, VALUE_ARRAY) = NULL;
@@ -80,7 +81,7 @@ PyObject *new_value(PyObject *array, int pooled) {
     put(value, VALUE_COUNT, minus_one);
     put(value, VALUE_TILES, Py_None);
     put(value, VALUE_POOLED, pooled ? Py_True : Py_False);
-    put(value, VALUE_WINDOW, Py_None);
+    put(value, VALUE_COUNTED, Py_False);
     return value;
 }
 

@@ -375,5 +375,5 @@ def allocate_array(geometry: Geometry, what: object = "") -> Value:
     value.count = -1
     value.tiles = None
     value.pooled = True
-    value.window = None
+    value.counted = False
     return value

@@ -94,6 +94,8 @@ class StepLog:
         """By structure, without extents: whether all ranks had a plan of it when they asked each other."""
         self.same: Any = None
         """By which ranks compare a number."""
+        self.stored = 0.0
+        """How many bytes of new arrays a rank has in the mean, since the ranks asked each other what pending work keeps alive."""
         self.as_laid_out = False
         """Whether uneven arrays keep their layout: the program has chosen one, or has their memory."""
         self.backend = ""

@@ -47,6 +47,7 @@ class Statistics:
     plans_reused: int = 0
     """Evaluations whose plan was known."""
     relieved: int = 0
+    """How often pending work was evaluated because it kept too much memory alive."""
     plans_moved: int = 0
     """Those among them whose slices had moved, so that extents and offsets were calculated anew."""
     bytes_moved: int = 0

@@ -17,8 +17,9 @@ from ..comm.in_step import agree
 from ..comm.world import World, current_world
 from ..context import statistics
 from ..errors import FileFormatError, LayoutError
+from ..graph import held
 from ..graph.geometry import dense, strided
-from ..graph.node import source
+from ..graph.node import nbytes_of, source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..lazy.creation import recorded
@@ -196,7 +197,9 @@ def arrived(block: Array, shape: tuple[int, ...], place: Place | None, turned: b
     if place.layout.cells > 1:
         statistics.add("distributed")
     order = tuple(reversed(range(len(shape)))) if turned and len(shape) > 1 else None
-    return recorded(source(block, dense(shape, block.dtype, order), place=place))
+    node = source(block, dense(shape, block.dtype, order), place=place)
+    held.stored(place.world, nbytes_of(node))
+    return recorded(node)
 
 
 def same_header(

@@ -1,8 +1,11 @@
-"""The bytes of the values that pending work refers to, counted as it is recorded.
+"""The bytes of the values that pending work refers to, or has referred to, counted as it is recorded.
 
-A value counts when it first becomes an operand in a *window*, which lasts until pending work was evaluated for its bytes. Above
-``policy.limits.held`` bytes :func:`relieve` finds out how many of them the program itself refers to no longer (``lazy.pending``).
-The native recorder counts alike, by the same numbers.
+A value counts from when it is first an operand until it ends. Where these bytes have grown by more than ``policy.limits.held``,
+:func:`relieve` finds out how many of them pending work alone keeps alive (``lazy.pending``). Without the native recorder nothing
+tells when a value ends: each then counts once in a *window*, which lasts until pending work was evaluated for its bytes.
+
+On ranks all must evaluate at the same operation, whatever each of them refers to. So what they store counts, in steps that all
+make; then they ask each other whether pending work keeps too many bytes alive.
 """
 
 from __future__ import annotations
@@ -22,37 +25,51 @@ def owner_of(value: Any) -> np.ndarray[Any, Any]:
     return array.base if type(array.base) is np.ndarray else array
 
 
-class _Count:
-    """The bytes of this window."""
+class _Window:
+    """The bytes of a window."""
 
     def __init__(self) -> None:
-        self.window: object = self
+        self.mark: object = object()
         self.nbytes = 0.0
 
     def count(self, value: Any) -> None:
-        if value.window is not self.window:
-            value.window = self.window
+        if value.counted is not self.mark:
+            value.counted = self.mark
             self.nbytes += owner_of(value).nbytes
 
     def is_due(self) -> bool:
         return self.nbytes > policy.limits.held
 
-    def begin(self, nbytes: float, window: object) -> None:
-        self.nbytes = nbytes
-        self.window = window or self.window
+    def begin(self, nbytes: float, slack: float) -> None:
+        self.nbytes = nbytes - slack
+        if not nbytes:
+            self.mark = object()
 
 
-_count = _Count()
-count: Callable[[Any], None] = _count.count if native is None else native.hold
-is_due: Callable[[], bool] = _count.is_due if native is None else native.holds_too_much
-begin: Callable[[float, object], None] = _count.begin if native is None else native.hold_from
-"""``begin(nbytes, window)`` counts so many bytes from here on, in a new window unless that is ``None``."""
+_window = _Window()
+count: Callable[[Any], None] = _window.count if native is None else native.hold
+is_due: Callable[[], bool] = _window.is_due if native is None else native.holds_too_much
+begin: Callable[[float, float], None] = _window.begin if native is None else native.holding
+"""``begin(nbytes, slack)``: pending work keeps so many bytes alive; it is looked at again where they are more by the slack."""
 
 _reliefs: list[Callable[[], object]] = []
+_joint_reliefs: list[Callable[[Any], object]] = []
+
+
 register_relief = _reliefs.append
+register_joint_relief = _joint_reliefs.append
 
 
 def relieve() -> None:
     """Evaluate pending work that keeps too many bytes alive."""
     for relief in _reliefs:
         relief()
+
+
+def stored(world: Any, nbytes: int) -> None:
+    """Count what all ranks have stored in this step; evaluate what keeps too many bytes alive. Collective."""
+    log = world.communicator.log
+    log.stored += nbytes
+    if log.stored > policy.limits.held:
+        for relief in _joint_reliefs:
+            relief(world)

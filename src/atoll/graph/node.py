@@ -85,11 +85,11 @@ class Value:
 
     ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
     where that was asked for, else -1; ``tiles`` what every rank keeps in memory of an array on ranks. What writes
-    into the memory resets them. ``pooled`` says whether the memory is the pool's, ``window`` in which window of
-    :mod:`.held` it is counted.
+    into the memory resets them. ``pooled`` says whether the memory is the pool's, ``counted`` whether it
+    is among the bytes that :mod:`.held` counts.
     """
 
-    __slots__ = ("_address", "array", "count", "pinned", "pooled", "program", "tiles", "window")
+    __slots__ = ("_address", "array", "count", "counted", "pinned", "pooled", "program", "tiles")
 
     array: np.ndarray[Any, Any]
     pinned: bool
@@ -97,7 +97,7 @@ class Value:
     count: int
     tiles: Any
     pooled: bool
-    window: Any
+    counted: Any
     _address: int | None
 
     def __init__(
@@ -110,7 +110,7 @@ class Value:
         self.count = -1
         self.tiles = None
         self.pooled = False
-        self.window: Any = None
+        self.counted: Any = False
 
     @property
     def address(self) -> int:
@@ -313,6 +313,12 @@ def _lay(node: Node) -> None:
         node.code = node.mark = None
 
 
+def nbytes_of(node: Node) -> int:
+    """The bytes of a value on a rank, in the mean."""
+    nbytes: int = node.geometry.size * node.geometry.dtype.itemsize
+    return nbytes if node.place is None else nbytes // node.place.world.size
+
+
 _MOST_COUNTED = 1 << 14
 
 
@@ -410,7 +416,7 @@ def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:
     value.count = -1
     value.tiles = None
     value.pooled = False
-    value.window = None
+    value.counted = False
     node: Node = new(Node)
     node.op, node.geometry, node.params, node.name = SOURCE, geometry, (), ""
     node.args = ()

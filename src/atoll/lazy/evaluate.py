@@ -36,9 +36,11 @@ from ..execute.parts import State
 from ..execute.program import Program
 from ..execute.replicated import compare_replicated
 from ..front import native
-from ..graph.node import Node, Site
+from ..graph import held
+from ..graph.node import Node, Site, nbytes_of
 from ..graph.pattern import Pattern, Patterns
 from ..ops.fingerprint import of_trace
+from ..ops.placement import Place
 from . import dividing, float_errors, unplanned
 from .planning import Lookup, extended, make_program, planned, sample_of
 from .profiles import alone as profiles
@@ -136,7 +138,6 @@ class _Looks(threading.local):
     """What is told of values that would be computed now; it ends the call by an error."""
     counted: Callable[[list[Node]], None] | None = None
     """What gives nodes values instead of computing them."""
-
 
     computing = False
     """Whether the thread computes values."""
@@ -316,12 +317,15 @@ def compute(pending: list[Node]) -> None:
         return
     before, _looks.computing = _looks.computing, True
     try:
-        _compute(pending)
+        places, nbytes = _compute(pending)
     finally:
         _looks.computing = before
+    if places:
+        held.stored(places[0].world, nbytes)
 
 
-def _compute(pending: list[Node]) -> None:
+def _compute(pending: list[Node]) -> tuple[list[Place], int]:
+    """Compute nodes; where what ranks have stored lies, and its bytes."""
     try:
         prepared = _prepared(pending)
     except Exception as error:
@@ -329,7 +333,7 @@ def _compute(pending: list[Node]) -> None:
         prepared = None
     if prepared is None:
         unplanned.compute(pending)
-        return
+        return [], 0
     run, judged = prepared
     program = run[0]
     del prepared
@@ -339,11 +343,15 @@ def _compute(pending: list[Node]) -> None:
             statistics.add("planning_failures")
             del run
             unplanned.compute(pending, agreed=True)
-            return
+            return [], 0
         dividing.priced(program.communicator.log, program.prices)
     _run(*run)
     if judged is not None:
         judged.ran(run[2], run[4])
+    if program.communicator is None:
+        return [], 0
+    nodes = [node for node in map(run[2].__getitem__, run[5]) if node.place is not None]
+    return [node.place for node in nodes], sum([nbytes_of(node) for node in nodes])
 
 
 _Prepared = tuple[

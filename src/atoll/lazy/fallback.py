@@ -11,6 +11,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
 from contextlib import ExitStack
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from .making import from_numpy, in_class, is_numpys, of_array, of_protocol, of_s
 from .shared_calls import shared
 from .small import GENERAL, PASSED, at_once
 from .spread import in_step, place_of, world_of
-from .views import Handle, any_deferred
+from .views import UNKNOWN, Handle, any_deferred
 
 Array = np.ndarray[Any, Any]
 
@@ -121,6 +122,8 @@ class Given:
             return result
         if result.base is None and result.flags.owndata:
             return from_numpy(result if type(result) is np.ndarray else result.view(np.ndarray))
+        if _has_new_memory(result):
+            return from_numpy(result)
         if any(np.may_share_memory(result, other) for other in self.others):
             return of_array(result)
         shared = False
@@ -139,6 +142,16 @@ class Given:
         if shared:
             copy.flags.writeable = False  # what is written into a copy would be lost
         return copy
+
+
+def _has_new_memory(result: Array) -> bool:
+    """Whether a large array is all of the memory of another one that nothing else refers to: one of another shape, say."""
+    base = result.base
+    if type(base) is not np.ndarray or result.size < config.small:
+        return False
+    del base
+    whole = result.base.flags.owndata and result.base.nbytes == result.nbytes
+    return whole and result.flags.writeable and getrefcount(result.base) == UNKNOWN
 
 
 def warn(name: str) -> None:

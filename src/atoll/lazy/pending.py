@@ -7,9 +7,10 @@ grows too heavy.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ..errors import MixedArraysError
 from ..graph import held
 from ..graph.cut import CutPoint, find_cut, live_at
 from ..graph.geometry import strided
-from ..graph.node import Node, in_order, source, weigh, weighed
+from ..graph.node import Node, in_order, nbytes_of, source, weigh, weighed
 from ..ops.fingerprint import look_alike, of_text
 from .cells import own_cells, pending_cells
 from .evaluate import evaluate, fingerprint_of, is_occupied
@@ -72,82 +73,90 @@ class _Relief(threading.local):
 _relief = _Relief()
 
 
+@contextmanager
+def relieving() -> Iterator[bool]:
+    """Whether pending work may be evaluated for its bytes here, which does not happen again inside."""
+    free = not (_relief.at_work or is_occupied())
+    before, _relief.at_work = _relief.at_work, True
+    try:
+        yield free
+    finally:
+        _relief.at_work = before
+
+
 def relieve(most: float | None = None) -> bool:
     """Evaluate the pending arrays of this thread that keep more than ``most`` bytes alive, beyond those that the program
-    refers to; whether there were such.
-
-    What the arrays themselves would take counts as referred to: the program has them.
-    """
-    if _relief.at_work or is_occupied():
-        return False
-    _relief.at_work = True
-    try:
-        with turn.lock:
-            cells = own_cells()
-            nodes, nbytes, count = _keepers(cells)
-            heavy = nbytes > (policy.limits.held if most is None else most)
-            nbytes = 0 if heavy else max(nbytes, 0)
-            held.begin(
-                nbytes - policy.limits.held_node * (count + len(cells)), object() if heavy else None
-            )
-            del cells
-            if heavy:
-                statistics.add("relieved")
-                evaluate(nodes, alone=True)
-            return heavy
-    finally:
-        _relief.at_work = False
+    refers to; whether there were such."""
+    with relieving() as free, turn.lock:
+        if not free:
+            return False
+        cells = own_cells()
+        nodes = [cell.node for cell in cells if _is_pending(cell.node) and cell.node.weight >= 0]
+        if current_world().size > 1:
+            nodes = [node for node in nodes if world_of(node) is None]
+        kept = kept_by(nodes)
+        heavy = kept.nbytes > (policy.limits.held if most is None else most)
+        slack = policy.limits.held_node * (kept.operations + len(cells))
+        held.begin(0 if heavy else max(kept.nbytes, 0), slack)
+        del cells, nodes
+        if heavy:
+            statistics.add("relieved")
+            evaluate(kept.nodes, alone=True)
+        return heavy
 
 
 held.register_relief(relieve)
 
 
-def _keepers(cells: Sequence[Cell]) -> tuple[list[Node], int, int]:
-    """The pending values that keep memory alive, how many bytes beyond their own, and how many operations are pending.
+class Kept(NamedTuple):
+    """What pending work keeps alive."""
 
-    Values that would take more than all that they keep alive are left out.
-    """
-    pending = [cell.node for cell in cells if cell.node.value is None and cell.node.weight >= 0]
-    nodes, nbytes = list(dict.fromkeys(pending)), 0
-    del pending
-    if current_world().size > 1:
-        nodes = [node for node in nodes if world_of(node) is None]
-    count, before = 0, 0
-    while len(nodes) != before:
-        before = len(nodes)
-        nodes, nbytes, more = _keeping(nodes)
-        count = max(count, more)
-    return nodes, nbytes - sum(map(_nbytes, nodes)), count
+    nodes: list[Node]
+    """The pending values that do, without those that would take more than all that is kept."""
+    nbytes: int
+    """The bytes that nothing else refers to, less those that the values would take: the program has these."""
+    operations: int
+    """How many operations are pending."""
+
+
+def kept_by(nodes: Iterable[Node]) -> Kept:
+    """What the pending values of arrays keep alive on this rank."""
+    keepers, nbytes = list(dict.fromkeys(nodes)), 0
+    operations, before = 0, 0
+    while len(keepers) != before:
+        before = len(keepers)
+        keepers, nbytes, count = _keeping(keepers)
+        operations = max(operations, count)
+    return Kept(keepers, nbytes - sum(map(nbytes_of, keepers)), operations)
 
 
 def _keeping(nodes: list[Node]) -> tuple[list[Node], int, int]:
     """Those of the pending values that keep memory alive and take less, how much that is, and how many operations are pending."""
     order = in_order(nodes, _is_pending)
-    kept = _kept_by(order)
+    kept = _bytes_by(order)
     keepers = set(kept)
     for node in order:
-        if any([type(arg) is Node and arg in keepers for arg in node.args]):
+        if any(type(arg) is Node and arg in keepers for arg in node.args):
             keepers.add(node)
     nbytes = sum(kept.values())
-    return [node for node in nodes if node in keepers and _nbytes(node) <= nbytes], nbytes, len(order)
+    return (
+        [node for node in nodes if node in keepers and nbytes_of(node) <= nbytes],
+        nbytes,
+        len(order),
+    )
 
 
 def _is_pending(node: Node) -> bool:
     return node.value is None
 
 
-def _nbytes(node: Node) -> int:
-    return node.geometry.size * node.geometry.dtype.itemsize
-
-
-def _kept_by(order: Sequence[Node]) -> dict[Node, int]:
+def _bytes_by(order: Sequence[Node]) -> dict[Node, int]:
     """The bytes of the values that nothing but these operations refers to."""
     uses: dict[Node, int] = {}
     for node in order:
         for arg in node.args:
             if type(arg) is Node and arg.value is not None:
                 uses[arg] = uses.get(arg, 0) + 1
-    node = arg = None
     kept = {}
     for leaf in uses:
         known = _references_to(leaf)
@@ -170,7 +179,10 @@ def _unknown(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
     """The same of a value that nothing else refers to, in this version of Python."""
     uses = {source(array, strided(array.shape, array.dtype, array.strides)): 0}
     del array
-    return [_references_to(leaf) for leaf in uses][0]
+    counts: tuple[int, ...] = ()
+    for leaf in uses:
+        counts = _references_to(leaf)
+    return counts
 
 
 _UNKNOWN = frozenset({_unknown(np.empty(2)), _unknown(np.empty(2)[1:])})

@@ -43,7 +43,7 @@ from .views import Cell
 _SLOTS: tuple[tuple[type, str], ...] = (
     (Node, "op args geometry params name site value code mark place born weight"),
     (Cell, "node shared geometry pins pieces read_by_pieces sites writeable _first"),
-    (Value, "array _address pinned program count tiles pooled window"),
+    (Value, "array _address pinned program count tiles pooled counted"),
     (
         Geometry,
         "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous",

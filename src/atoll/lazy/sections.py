@@ -24,10 +24,11 @@ from ..config import config
 from ..context import statistics
 from ..context.caches import remembered
 from ..context.call_sites import user_site
+from ..graph import held
 from ..graph.geometry import Geometry, choice_of, dense, strided
 from ..graph.interned import identity_of
 from ..graph.node import Form as NodeForm
-from ..graph.node import Node, mark_of, node_of, source
+from ..graph.node import Node, mark_of, nbytes_of, node_of, source
 from ..graph.op import named
 from ..layout import Layout
 from ..ops.elementwise import is_native
@@ -174,6 +175,7 @@ def of_section(section: Section, world: World) -> Any:
         node = source(np.ascontiguousarray(block), dense(layout.shape, block.dtype), place=place)
         if layout.cells > 1:
             statistics.add("distributed")
+        held.stored(world, nbytes_of(node))
     return of_view(Cell(node), node.geometry)
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import gc
 
+from .. import policy
 from ..comm.in_step import agree, is_same
 from ..comm.world import World, current_world
+from ..context import statistics
+from ..graph import held
 from ..graph.node import Node
 from ..ops.fingerprint import of_text
 from . import float_errors
 from .cells import pending_cells
 from .evaluate import evaluate, fingerprint_of
-from .pending import is_alone, world_of
+from .pending import is_alone, kept_by, relieving, world_of
 from .views import Cell
 
 
@@ -39,14 +42,9 @@ def sync() -> None:
 
 
 def settle_operations() -> None:
-    """Evaluate the pending operations of a process by itself, under the rules that hold for their errors. Arrays of one number
-    (``zeros``) raise none, and stay without memory."""
+    """Evaluate the pending operations of a process by itself, under the rules that hold for their errors."""
     current_world().communicator.log.settle()
-    alone = [
-        cell
-        for cell in pending_cells()
-        if is_alone(cell) and any(type(argument) is Node for argument in cell.node.args)
-    ]
+    alone = [cell for cell in pending_cells() if is_alone(cell) and _has_operands(cell.node)]
     evaluate([cell.node for cell in alone])
     for cell in alone:
         cell.sites = None
@@ -86,6 +84,29 @@ def _agreed(world: World) -> list[list[Cell]]:
 def _shared(world: World) -> list[Cell]:
     """What is pending and lies on the ranks of a world."""
     return [cell for cell in pending_cells() if not is_alone(cell) and world_of(cell.node) == world]
+
+
+def relieve_ranks(world: World) -> None:
+    """Evaluate what is pending on the ranks of a world, if it keeps too many bytes alive on one of them. Collective."""
+    communicator = world.communicator
+    with relieving() as free:
+        if not free or communicator.kind == "dry run":
+            return
+        communicator.log.stored = 0
+        heavy = kept_by([cell.node for cell in _shared(world)]).nbytes > policy.limits.held
+        if is_same(communicator, int(heavy), "pending memory") and not heavy:
+            return
+        statistics.add("relieved")
+        for cells in _agreed(world):
+            evaluate([cell.node for cell in cells if _has_operands(cell.node)])
+
+
+held.register_joint_relief(relieve_ranks)
+
+
+def _has_operands(node: Node) -> bool:
+    """Whether a node is made of others. Arrays of one number (``zeros``) are not, and stay without memory."""
+    return any(type(argument) is Node for argument in node.args)
 
 
 def _outlined(cells: list[Cell]) -> tuple[list[int], int, list[int]]:

@@ -41,7 +41,7 @@ LENT = 1 << 30
 ALONE = 1 << 40
 """In the pins of a cell: a rank has shown the memory of what every rank has, which the others may not have done."""
 _value = Value(np.empty(0))
-_UNKNOWN = sys.getrefcount(_value.array)
+UNKNOWN = sys.getrefcount(_value.array)
 """The references to an array that one value alone refers to, with those that counting takes in this version of Python."""
 
 
@@ -123,9 +123,9 @@ class Cell(Box):
         if self.pins & LENT:
             value = self.node.value
             assert value is not None
-            if sys.getrefcount(value.array) == _UNKNOWN and (
+            if sys.getrefcount(value.array) == UNKNOWN and (
                 type(value.array.base) is not np.ndarray
-                or sys.getrefcount(value.array.base) == _UNKNOWN
+                or sys.getrefcount(value.array.base) == UNKNOWN
             ):
                 self.pins -= LENT
                 value.pinned = self.pins > 0
