@@ -349,6 +349,25 @@ static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t targe
     return 0;
 }
 
+/* Whether a call may get to code of the program, which is not called twice: by a ufunc with loops over objects only, or by arrays of
+ * objects. */
+static int may_call_program(PyObject *callee, PyObject *const *given, Py_ssize_t n) {
+    if (PyCFunction_Check(callee) && PyCFunction_GET_SELF(callee) != NULL) callee = PyCFunction_GET_SELF(callee);
+    if (Py_TYPE(callee) == &PyUFunc_Type) {
+        PyUFuncObject *ufunc = (PyUFuncObject *)callee;
+        int k = 0;
+        while (k < ufunc->ntypes * ufunc->nargs && ufunc->types[k] == NPY_OBJECT) k++;
+        if (k == ufunc->ntypes * ufunc->nargs) return 1;
+    }
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (given[k] == NULL) continue;
+        if (PyArray_Check(given[k]) && PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)given[k]))) return 1;
+        if (!PyList_Check(given[k]) && !PyTuple_Check(given[k])) continue;
+        if (may_call_program(Py_None, PySequence_Fast_ITEMS(given[k]), PySequence_Fast_GET_SIZE(given[k]))) return 1;
+    }
+    return 0;
+}
+
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
@@ -410,6 +429,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     if (fits && n == 2 && n == count && function->loops.operands == 2 && spreads(given[0], given[1])) fits = 0;
     PyObject *result;
     if ((drawn || function->kind & ALONE) && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
+    if (fits && arrays & (SHOWN | FOREIGN) && may_call_program(callee, given, n)) fits = 0;
     if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
         while (owned) Py_DECREF(given[--owned]);
         int writes = is_into(function, n, target) && Py_TYPE(args[target]) == array_type;

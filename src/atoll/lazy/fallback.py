@@ -146,11 +146,11 @@ class Given:
 
 def _has_new_memory(result: Array) -> bool:
     """Whether a large array is all of the memory of another one that nothing else refers to: one of another shape, say."""
-    base = result.base
+    base: Any = result.base
     if type(base) is not np.ndarray or result.size < config.small:
         return False
+    whole = base.flags.owndata and base.nbytes == result.nbytes
     del base
-    whole = result.base.flags.owndata and result.base.nbytes == result.nbytes
     return whole and result.flags.writeable and getrefcount(result.base) == UNKNOWN
 
 

@@ -10,7 +10,7 @@ there go along. Whatever else is among the arguments
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import EllipsisType, NoneType
 from typing import Any
 
@@ -108,6 +108,8 @@ def _of_shown(
     """The result of a call that reads short views; ``GENERAL`` where it writes to them, or shows them."""
     if isinstance(getattr(function, "__self__", None), (*_drawing(), np.ndarray)):
         return GENERAL  # no call that changes something else may be made twice
+    if calls_program(function) or has_objects(plain) or has_objects(named.values()):
+        return GENERAL  # nor one that calls functions of the program
     try:
         result = function(*plain, **named)
     except ValueError:  # perhaps because they cannot be written to
@@ -119,6 +121,22 @@ def _of_shown(
         elif type(part) not in PASSED:
             return GENERAL
     return _taken(result, owners)
+
+
+def calls_program(function: Any) -> bool:
+    """Whether a ufunc, or a method of one, has loops over Python objects only, as those of ``frompyfunc``."""
+    owner = getattr(function, "__self__", function)
+    return isinstance(owner, np.ufunc) and all(set(types) <= {"O", "-", ">"} for types in owner.types)
+
+
+def has_objects(values: Iterable[Any]) -> bool:
+    """Whether there are arrays of Python objects among values, which functions of NumPy's may call."""
+    return any(
+        value.dtype.hasobject
+        if isinstance(value, ndarray)
+        else isinstance(value, (list, tuple)) and has_objects(value)
+        for value in values
+    )
 
 
 def _drawing() -> tuple[type, ...]:
