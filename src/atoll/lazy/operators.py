@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator as python_operator
 from collections.abc import Callable
+from importlib import import_module
 from operator import index
 from typing import Any, ClassVar
 
@@ -191,6 +192,9 @@ def _add_operators() -> None:
         setattr(Operators, f"__{name}__", _compared(name, binary(relation)[0]))
 
 
+_NO_LOOP: type[TypeError] = import_module("numpy._core._exceptions").UFuncTypeError
+
+
 def _compared(name: str, forward: Any) -> Any:
     """A comparison; NumPy's own operator answers where its ufunc has no loop."""
     operator = getattr(python_operator, name)
@@ -198,7 +202,9 @@ def _compared(name: str, forward: Any) -> Any:
     def compare(self: Any, other: Any) -> Any:
         try:
             return forward(self, other)
-        except TypeError:
+        except TypeError as error:
+            if not isinstance(error, _NO_LOOP):  # the program's own
+                raise
             return by_numpy(operator, (self, other), {})
 
     return compare

@@ -126,7 +126,9 @@ def _of_shown(
 def calls_program(function: Any) -> bool:
     """Whether a ufunc, or a method of one, has loops over Python objects only, as those of ``frompyfunc``."""
     owner = getattr(function, "__self__", function)
-    return isinstance(owner, np.ufunc) and all(set(types) <= {"O", "-", ">"} for types in owner.types)
+    return isinstance(owner, np.ufunc) and all(
+        set(types) <= {"O", "-", ">"} for types in owner.types
+    )
 
 
 def has_objects(values: Iterable[Any]) -> bool:
