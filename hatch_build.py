@@ -26,6 +26,7 @@ SOURCES = (
     "_cuts.c",
     "_recipes.c",
     "_trials.c",
+    "_interrupts.c",
     "_profile.c",
 )
 WISH = os.environ.get("ATOLL_BUILD_FRONT", "")

@@ -33,7 +33,7 @@ static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
         Py_SETREF(value, PyObject_GetAttr(value, PyTuple_GET_ITEM(names, k)));
     }
     if (value != NULL) return value;
-    PyErr_Clear();
+    drop_error();
     return Py_NewRef(Py_None);
 }
 
@@ -49,6 +49,8 @@ static int asks_class_of_numbers(void) {
         Py_XSETREF(asking[place].code, Py_NewRef(code));
         Py_XSETREF(asking[place].names, Py_NewRef(names));
         asking[place].instruction = instruction;
+    } else {
+        drop_error();
     }
     Py_DECREF(code);
     int has_names = names != NULL && names != Py_None, has_none = has_names && !PyTuple_GET_SIZE(names);
@@ -58,7 +60,7 @@ static int asks_class_of_numbers(void) {
     int answer = is_class || value == Py_True;
     Py_XDECREF(names);
     Py_XDECREF(value);
-    PyErr_Clear();
+    drop_error();
     return answer;
 }
 
@@ -87,7 +89,9 @@ static void unpin(PyObject *box, Py_ssize_t pins) {
     PyErr_Fetch(&type, &error, &traceback);
     int is_last = PyLong_AsSsize_t(field(box, PINS)) == pins;
     if (is_last && Py_REFCNT(node) > 1) {
-        Py_XDECREF(PyObject_CallMethod(box, "unpin", "n", pins));
+        PyObject *done = PyObject_CallMethod(box, "unpin", "n", pins);
+        if (done == NULL) postpone_error();
+        Py_XDECREF(done);
     } else if (pinned_by(box, -pins) == 0 && value != Py_None) {
         set_field(value, PINNED, Py_False);
     }
@@ -97,7 +101,7 @@ static void unpin(PyObject *box, Py_ssize_t pins) {
 /* NumPy's array of the memory of an array, if a buffer of it is for reading and says all of its dtype; a new reference.
  * A pending value is computed. */
 static PyObject *to_lend(PyObject *self, int flags, Lent *lent) {
-    if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return PyErr_Clear(), NULL;
+    if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return drop_error(), NULL;
     Front *front = (Front *)self;
     if (np_of(self) == NULL && settles != NULL && front->cell != NULL && field(field(front->cell, NODE), VALUE) == Py_None && !among_ranks()) {
         PyObject *done = PyObject_CallOneArg(settles, self);

@@ -449,7 +449,7 @@ static PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_
         if (is_named(operation, 'w')) types[1] = NOTHING;
         if (is_named(operation, 'c')) {    /* the dtype is the second argument */
             PyArray_Descr *dtype = NULL;
-            if (n != 2 || !PyArray_DescrConverter(args[1], &dtype)) return PyErr_Clear(), NULL;
+            if (n != 2 || !PyArray_DescrConverter(args[1], &dtype)) return drop_error(), NULL;
             types[1] = dtype->type_num;
             Py_DECREF(dtype);
         }

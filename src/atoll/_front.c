@@ -144,7 +144,7 @@ static void leave_with_error(void) {
         PyErr_NormalizeException(&type, &error, &traceback);
         PyException_SetTraceback(error, traceback);
         done = PyObject_CallFunctionObjArgs(shortening, error, caller == NULL ? Py_None : (PyObject *)caller, NULL);
-        if (done == NULL) PyErr_Clear();
+        if (done == NULL) drop_error();
         else Py_SETREF(traceback, PyException_GetTraceback(error));
         Py_XDECREF(done);
     }
@@ -549,12 +549,13 @@ PyMODINIT_FUNC PyInit__front(void) {
         Py_DECREF(name);
     }
     if (PyModule_AddFunctions(module, record_methods) < 0 || PyModule_AddFunctions(module, replay_methods) < 0 ||
-        PyModule_AddFunctions(module, trial_methods) < 0 || PyModule_AddFunctions(module, profile_methods) < 0)
+        PyModule_AddFunctions(module, trial_methods) < 0 || PyModule_AddFunctions(module, interrupt_methods) < 0 || PyModule_AddFunctions(module, profile_methods) < 0)
         return NULL;
     BoxType.tp_new = PyBaseObject_Type.tp_new;
     if (PyType_Ready(&BoxType) < 0 || PyModule_AddObjectRef(module, "Box", (PyObject *)&BoxType) < 0) return NULL;
     if (PyType_Ready(&FrontType) < 0 || PyType_Ready(&FunctionType) < 0 || PyType_Ready(&AttributeType) < 0 || PyType_Ready(&IteratorType) < 0 ||
         PyType_Ready(&LoopType) < 0 || PyModule_AddObjectRef(module, "Loop", (PyObject *)&LoopType) < 0 ||
+        PyType_Ready(&NoticeType) < 0 || PyModule_AddObjectRef(module, "Notice", (PyObject *)&NoticeType) < 0 ||
         PyType_Ready(&TracedType) < 0 || PyModule_AddObjectRef(module, "Traced", (PyObject *)&TracedType) < 0 ||
         PyModule_AddObjectRef(module, "Front", (PyObject *)&FrontType) < 0 ||
         PyModule_AddObjectRef(module, "Function", (PyObject *)&FunctionType) < 0 ||

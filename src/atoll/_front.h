@@ -68,7 +68,14 @@ int record_in_place(PyObject *known, PyObject *array, PyObject *other);
 PyObject *record_any_view(PyObject *array, PyObject *key);
 void remember_view(PyObject *array, PyObject *key, PyObject *view);
 extern PyTypeObject BoxType;
-extern PyMethodDef record_methods[], replay_methods[], trial_methods[];
+extern PyMethodDef record_methods[], replay_methods[], trial_methods[], interrupt_methods[];
+
+/* Exceptions from outside: see _interrupts.c. Whether the error that is set is one, or came of one; raise it soon instead of now; the
+ * same if it is one, and forget it if it is not. */
+int is_from_outside(void);
+void postpone_error(void);
+void drop_error(void);
+extern PyTypeObject NoticeType;
 
 /* Call sites whose operations are evaluated together, and traces of them: see _trials.c. */
 typedef struct {

@@ -241,7 +241,7 @@ static int is_shared(PyObject *const *given, Py_ssize_t n) {
     if (largest < divided_from || has_threads == NULL) return 0;
     PyObject *answer = PyObject_CallNoArgs(has_threads);
     int are_several = answer == NULL ? 1 : PyObject_IsTrue(answer);
-    if (answer == NULL) PyErr_Clear();
+    if (answer == NULL) drop_error();
     Py_XDECREF(answer);
     return are_several;
 }
@@ -460,7 +460,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (opens) PyArray_CLEARFLAGS((PyArrayObject *)given[0], NPY_ARRAY_WRITEABLE);
         int is_done = result != NULL && !PyArray_CheckExact(result) && has_no_array(result);
         int again = arrays & (SHOWN | FOREIGN) && !writes && !is_done &&
-                    (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) : !may_take(result, &call));
+                    (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) && !is_from_outside() : !may_take(result, &call));
         if (again) {  /* it would write into a short view, or shows it */
             PyErr_Clear();
             Py_XDECREF(result);

@@ -224,7 +224,7 @@ static PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms
         revealed--;
         Py_XDECREF(inputs);
         if (result == Py_NotImplemented) Py_CLEAR(result);
-        if (result == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) PyErr_Clear();  /* NumPy raises it, with its words */
+        if (result == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) drop_error();  /* NumPy raises it, with its words */
     }
     return as_tried(result);
 }

@@ -125,7 +125,7 @@ static PyObject *in_memory(PyObject *self) {
     if (front->geometry == NULL && front->shown == NULL) return NULL;
     PyObject *shown = shown_in(front, value);
     if (shown == NULL) {
-        PyErr_Clear();
+        drop_error();
         return NULL;
     }
     if (is_few(front, PyArray_SIZE((PyArrayObject *)shown))) {  /* a large one must not keep memory that is not needed any more */
@@ -241,7 +241,7 @@ static PyObject *geometry_get(PyObject *self, void *unused) {
 int has_geometry(PyObject *self) {
     if (((Front *)self)->geometry != NULL) return 1;
     PyObject *geometry = geometry_get(self, NULL);
-    if (geometry == NULL) PyErr_Clear();
+    if (geometry == NULL) drop_error();
     Py_XDECREF(geometry);
     return geometry != NULL;
 }

@@ -94,7 +94,7 @@ static int line_here(void) {
             } else {
                 PyObject *number = PyObject_CallOneArg(line_in, (PyObject *)frame);
                 line = number == NULL ? 0 : (int)PyLong_AsLong(number);
-                if (number == NULL) PyErr_Clear();
+                if (number == NULL) drop_error();
                 Py_XDECREF(number);
                 remember_line(code, line == FOREIGN ? FOREIGN : instruction, line);
             }
@@ -108,7 +108,7 @@ static int line_here(void) {
     if (line == FOREIGN) {         /* the program itself is an installed package */
         PyObject *number = PyObject_CallOneArg(line_in, Py_None);
         line = number == NULL ? 0 : (int)PyLong_AsLong(number);
-        if (number == NULL) PyErr_Clear();
+        if (number == NULL) drop_error();
         Py_XDECREF(number);
     }
     return line < 0 ? 0 : line;
@@ -131,7 +131,7 @@ static void note_event(int kind, int line, int name, int64_t start, int64_t leng
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         PyObject *done = PyObject_CallNoArgs(thin);
-        if (done == NULL) PyErr_Clear();
+        if (done == NULL) drop_error();
         Py_XDECREF(done);
         PyErr_Restore(type, value, trace);
         if (!profiling || header[COUNT] >= header[CAPACITY] || length < header[THRESHOLD]) return;
@@ -188,7 +188,7 @@ static int number_named(PyObject *name, Named *named) {
     PyObject *number = name == NULL ? NULL : PyObject_CallOneArg(number_of_name, name);
     named->number = number == NULL ? 0 : (int)PyLong_AsLong(number);
     named->session = session;
-    PyErr_Clear();
+    drop_error();
     Py_XDECREF(number);
     PyErr_Restore(type, value, trace);
     return named->number;

@@ -29,7 +29,7 @@ static int add(Arguments *to, char kind, PyObject *part) {
 static int add_argument(Arguments *to, PyObject *value, int depth) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == array_type) {
-        if (adopt_array(value) < 0) return PyErr_Clear(), 0;
+        if (adopt_array(value) < 0) return drop_error(), 0;
         if (!is_large(value)) return 0;
         PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = field(box, BOX_NODE);
         if (is_short(geometry) || !is_free(box) || field(node, NODE_PLACE) != Py_None || to->arrays == INPUTS) return 0;
@@ -137,9 +137,9 @@ PyObject *by_recipe(PyObject *function, PyObject *python, PyObject *const *args,
     if (key == NULL) return NULL;
     PyObject *recipe = Py_XNewRef(PyDict_GetItemWithError(objects[RECIPES], key));
     if (recipe == NULL && PyErr_Occurred()) {
-        PyErr_Clear();             /* an argument without a hash */
+        drop_error();             /* an argument without a hash */
     } else if (recipe == NULL) {
-        if (PyObject_SetItem(objects[RECIPES], key, Py_None) < 0) PyErr_Clear();
+        if (PyObject_SetItem(objects[RECIPES], key, Py_None) < 0) drop_error();
     } else if (recipe == Py_None) {
         result = learnt(key, python, args, count, keywords, &given);
     } else if (PyTuple_CheckExact(recipe)) {

@@ -322,7 +322,7 @@ int is_free(PyObject *box) {
     if (pins == zero) return 1;
     PyObject *held = PyObject_CallMethodNoArgs(box, held_name);
     int free = held == Py_False;
-    if (held == NULL) PyErr_Clear();
+    if (held == NULL) drop_error();
     Py_XDECREF(held);
     return free;
 }
@@ -439,7 +439,7 @@ int box_memory(PyObject *array) {
     if (!is_native((PyObject *)PyArray_DESCR((PyArrayObject *)front->np))) return 0;
     PyObject *node = source_of((PyArrayObject *)Py_NewRef(front->np)), *box = node == NULL ? NULL : new_box(node);
     if (box == NULL) {
-        PyErr_Clear();
+        drop_error();
         return 0;
     }
     Py_SETREF(front->np, Py_NewRef(Py_None));
@@ -464,7 +464,7 @@ static PyObject *operands_of(PyObject *const *args, PyObject *const *smalls, Py_
             operand = Py_NewRef(PyTuple_GET_ITEM(operands, 0));  /* `a * a` reads a view once */
         } else if (Py_TYPE(args[k]) != array_type) {
             operand = PyObject_CallOneArg(convert, args[k]);
-            if (operand == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) PyErr_Clear();
+            if (operand == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) drop_error();
         } else {
             operand = smalls[k] == NULL ? node_of(args[k]) : Py_NewRef(smalls[k]);
         }
@@ -912,7 +912,7 @@ static PyObject *region_of(PyObject *geometry, PyObject *key) {
     PyObject *region = items == NULL ? NULL : PyObject_CallMethodOneArg(geometry, index_name, items);
     Py_XDECREF(items);
     if (region == NULL) {
-        PyErr_Clear();  /* Python raises it, with its words */
+        drop_error();  /* Python raises it, with its words */
     } else if (PyTuple_GET_SIZE(field(region, FORM_SHAPE))) {
         keep(known, &wanted, region);
     } else {

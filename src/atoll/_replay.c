@@ -611,7 +611,7 @@ static void rescue(Run *run, PyObject *step) {
     PyObject *state = state_of(run, step), *list = nodes_of(run);
     PyObject *done = state == NULL || list == NULL ? NULL
         : PyObject_CallFunctionObjArgs(objects[RESCUED], run->fit->program, state, list, run->trace->order, error, NULL);
-    if (done == NULL) PyErr_Clear();
+    if (done == NULL) drop_error();
     Py_XDECREF(done);
     Py_XDECREF(list);
     PyErr_Restore(type, error, trace);

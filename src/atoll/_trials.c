@@ -69,18 +69,11 @@ PyTypeObject TracedType = {
     .tp_traverse = traverse_traced, .tp_clear = clear_traced, .tp_dealloc = end_of_traced,
     .tp_doc = "A kind of trace whose evaluations are counted."};
 
-/* Ask Python, which decides without errors. An interrupt comes back at the next opportunity. */
+/* Ask Python, which decides without errors of its own. */
 static void ask(PyObject *object, const char *method) {
     Py_INCREF(object);
     PyObject *done = PyObject_CallMethod(object, method, NULL);
-    if (done == NULL) {
-        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-            PyErr_SetInterrupt();
-            PyErr_Clear();
-        } else {
-            PyErr_WriteUnraisable(object);
-        }
-    }
+    if (done == NULL) postpone_error();
     Py_XDECREF(done);
     Py_DECREF(object);
 }

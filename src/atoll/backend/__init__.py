@@ -10,6 +10,7 @@ import warnings
 from importlib import import_module
 
 from ..config import config
+from ..context.interrupts import passed_on
 from ..context.threads import process_lock
 from .base import Backend
 
@@ -36,6 +37,7 @@ def _choose() -> Backend:
             try:
                 _chosen = named(name)
             except Exception as problem:
+                passed_on(problem)
                 if name == "numpy":
                     raise
                 warnings.warn(

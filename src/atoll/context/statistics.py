@@ -11,6 +11,7 @@ context) its own set, as for simulated ranks. Counting never communicates: every
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,8 +21,11 @@ from typing import TypeVar
 
 from ..config import config, table
 from ..errors import AtollError
+from .interrupts import passed_on
 
 T = TypeVar("T")
+_PACKAGES = {__name__.partition(".")[0], "numpy", "llvmlite", *sys.stdlib_module_names}
+"""Whose exceptions planning may raise by mistake: another thread may raise any other one here."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -147,9 +151,12 @@ def attempted(work: Callable[[], T]) -> T | None:
 def failed(error: Exception) -> None:
     """Count a failure of planning, after which values are computed in a plainer way; ``config.debug`` raises it.
 
-    Errors of the user's, of messages and of memory are no failures of planning: they are raised.
+    Errors of the user's, of messages and of memory are no failures of planning: they are raised. So is what comes from outside.
     """
-    if config.debug or isinstance(error, AtollError | MemoryError):
+    passed_on(error)
+    package = type(error).__module__.partition(".")[0]
+    known = package in _PACKAGES and not isinstance(error, AtollError | MemoryError | TimeoutError)
+    if config.debug or not known:
         raise error
     add("planning_failures")
     text = "planning failed, so values are computed in a plainer and slower way"
