@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from time import monotonic
 from typing import Any
-from weakref import finalize
 
 from . import policy, system
 from .errors import ConfigError
-from .front import entered, left
+from .front import at_end, entered, left
 
 _counted = [0, 0.0]
 """The number of cores, and when it was counted."""
@@ -201,7 +201,7 @@ def warn_of_unknown(environ: Mapping[str, str], stacklevel: int) -> None:
 def _in_force(settings: Settings) -> None:
     """Let the native front obey settings until nothing refers to them: others were assigned, or their context has ended."""
     entered(settings.small)
-    finalize(settings, left, settings.small).atexit = False
+    at_end(settings, partial(left, settings.small))
 
 
 class Config:

@@ -10,6 +10,8 @@ import os
 import sys
 import threading
 import warnings
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterable
 from enum import IntFlag
 from functools import wraps
@@ -197,6 +199,45 @@ def boundary(function: _Call) -> _Call:
     return public  # type: ignore[return-value]
 
 
+class _End(weakref.ref[Any]):
+    """Watches an object whose end leaves something to do."""
+
+    __slots__ = ("task",)
+    task: Callable[[], object]
+
+
+_ends: dict[int, _End] = {}
+_ended: deque[_End] = deque()
+
+
+def noticed(queue: deque[Any], work: Callable[[], object], often: int = 1) -> Callable[[Any], Any]:
+    """The callback of weak references that leaves them in a queue, and has ``work`` done soon after so many ends.
+
+    A callback runs no Python, which would lose the exception of a signal handler. The interpreter calls ``work`` for the native
+    front; without that, the next one that looks at the queue does it.
+    """
+    return queue.append if native is None else native.Notice(queue.append, work, often)
+
+
+def at_end(thing: Any, task: Callable[[], object]) -> None:
+    """Let a task be done soon after the end of an object; where it is interrupted, the rest of it is not done."""
+    end = _End(thing, _note_end)
+    end.task = task
+    _ends[id(end)] = end  # for references have the hash of what they refer to
+
+
+def finish_ends() -> None:
+    """Do what ended objects have left to do."""
+    while _ended:
+        try:
+            end = _ended.popleft()
+        except IndexError:  # another thread was quicker
+            return
+        _ends.pop(id(end), None)
+        end.task()
+
+
+_note_end = noticed(_ended, finish_ends)
 _smalls: list[int] = []
 _changing = threading.RLock()  # settings may end, with garbage, while others are noted
 

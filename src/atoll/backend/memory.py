@@ -9,8 +9,8 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
 * **Blocks** are aligned to 64 bytes when small, and to pages when large; the largest ask for
   huge pages, which makes the first touch several times cheaper.
 * **A buffer comes back** when the last array over it has died. That happens on any thread and
-  inside any garbage collection, so the finaliser only appends to a queue; the thread that holds the
-  lock, or takes it next, puts the block away. It never communicates. A few small ones may wait
+  inside any garbage collection, so its weak reference only goes to a queue (:func:`.front.noticed`); the interpreter
+  puts the block away soon after, or who asks for memory next. It never communicates. A few small ones may wait
   there: in a loop the next request mostly takes what has just come back, and nothing is put away. The native
   evaluation (``_replay.c``) keeps the arrays themselves, up to eight small ones, until :func:`end_waiting`.
 * **malloc**, by which NumPy makes results of its own, is told once to keep what ends as well.
@@ -42,9 +42,10 @@ from .. import system
 from ..config import Settings, config
 from ..context import statistics
 from ..context.caches import Memo
+from ..context.interrupts import passed_on
 from ..context.threads import process_lock
 from ..errors import OutOfMemoryError
-from ..front import native
+from ..front import native, noticed
 from ..graph.geometry import Geometry
 from ..graph.node import Value, new
 
@@ -90,8 +91,10 @@ class _Block:
             # Private, for a forked child must not share what it computes with its parent.
             self.memory = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             if capacity >= _HUGE and system.has("hugepages"):
-                with suppress(OSError):  # a kernel without them
+                try:
                     self.memory.madvise(mmap.MADV_HUGEPAGE)
+                except OSError as refused:  # by a kernel without them
+                    passed_on(refused)
         start: int = np.frombuffer(self.memory, np.uint8, 1).ctypes.data
         self.offset = -start % ALIGNMENT
         self.address = start + self.offset
@@ -100,30 +103,14 @@ class _Block:
 class _Lease(weakref.ref["npt.NDArray[Any]"]):
     """Watches the array that all arrays over a buffer lead back to; knows whose block it was."""
 
-    __slots__ = ("block", "nbytes", "pool")
+    __slots__ = ("block", "nbytes")
     block: _Block
     nbytes: int
-    pool: Pool
 
 
 _LARGE = 1 << 20
 _WAITING = 8
 """How many smaller buffers may wait to be put away, until one is asked for or others end."""
-
-
-def _lease_ended(lease: _Lease) -> None:
-    """The last array is gone. This may run anywhere, inside the pool's own work as well."""
-    pool = lease.pool
-    ended = pool._ended
-    ended.append(lease)
-    if lease.nbytes < _LARGE and len(ended) < _WAITING:
-        return
-    lock = pool._lock
-    while ended and pool._open and not pool._busy and lock.acquire(False):
-        try:
-            pool._put_away()
-        finally:
-            lock.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +138,10 @@ class Pool:
         """Whether the thread that has the lock is at work: a finaliser, or a signal handler, that interrupts it and
         needs memory gets fresh memory."""
         self._ended: deque[_Lease] = deque()
+        self._note_end = noticed(self._ended, self._end, _WAITING)
+        self._note_large_end = noticed(self._ended, self._end)
+        self._is_settled = True
+        """Whether the accounts are in order, which an interrupt may have left otherwise."""
         self._leases: dict[int, _Lease] = {}  # of the buffers in use, by address
         self._free: dict[int, list[_Block]] = {}  # by capacity; the last one was left last
         self._used = 0
@@ -170,44 +161,49 @@ class Pool:
         The array is one of bytes unless a shape is given. ``str(what)`` says in an error message for what, and
         at which of the user's lines, the memory was wanted; it is asked only then.
         """
-        capacity = _capacities.get(nbytes) or _capacities.only(nbytes, rounded(nbytes))
-        ended = self._ended
-        block = None
-        with self._lock:
-            interrupted, self._busy = self._busy, True
-            try:
-                if ended and not interrupted:
-                    latest, settings = ended.pop(), config.settings()
-                    keeps = capacity <= settings.cache_bytes
-                    if latest.nbytes == nbytes and self._used <= self.limit and keeps:
-                        block = latest.block  # one goes, one comes
-                    else:
-                        ended.append(latest)
-                    if ended:
-                        self._put_away()
-                if block is None:
-                    blocks = self._free.get(capacity)
-                    if blocks and self._used + nbytes <= self.limit and not interrupted:
-                        block = blocks.pop()
-                        self._cached -= capacity
-                        self._used += nbytes
-            finally:
-                self._busy = interrupted
-        if block is None:
-            block = self._fresh(nbytes, capacity, what)
-            statistics.counters().allocated("created", self._used)
-        else:
-            statistics.counters().allocated("reused", self._used)
-        owner: npt.NDArray[Any] = np.ndarray(
-            nbytes if shape is None else shape, dtype, block.memory, block.offset, strides
-        )
-        lease = _Lease(owner, _lease_ended)
-        lease.pool = self
-        lease.block = block
-        lease.nbytes = nbytes
-        address: int = block.address
-        self._leases[address] = lease
-        return owner, address
+        try:
+            capacity = _capacities.get(nbytes) or _capacities.only(nbytes, rounded(nbytes))
+            ended = self._ended
+            block = None
+            with self._lock:
+                interrupted, self._busy = self._busy, True
+                try:
+                    if not (self._is_settled or interrupted):
+                        self._settle()
+                    if ended and not interrupted:
+                        latest, settings = ended.pop(), config.settings()
+                        keeps = capacity <= settings.cache_bytes
+                        if latest.nbytes == nbytes and self._used <= self.limit and keeps:
+                            block = latest.block  # one goes, one comes
+                        else:
+                            ended.append(latest)
+                        if ended:
+                            self._put_away()
+                    if block is None:
+                        blocks = self._free.get(capacity)
+                        if blocks and self._used + nbytes <= self.limit and not interrupted:
+                            block = blocks.pop()
+                            self._cached -= capacity
+                            self._used += nbytes
+                finally:
+                    self._busy = interrupted
+            if block is None:
+                block = self._fresh(nbytes, capacity, what)
+                statistics.counters().allocated("created", self._used)
+            else:
+                statistics.counters().allocated("reused", self._used)
+            owner: npt.NDArray[Any] = np.ndarray(
+                nbytes if shape is None else shape, dtype, block.memory, block.offset, strides
+            )
+            lease = _Lease(owner, self._note_end if nbytes < _LARGE else self._note_large_end)
+            lease.block = block
+            lease.nbytes = nbytes
+            address: int = block.address
+            self._leases[address] = lease
+            return owner, address
+        except BaseException:
+            self._is_settled = False
+            raise
 
     def usage(self) -> Usage:
         """How much is in use and how much is kept, now."""
@@ -250,17 +246,43 @@ class Pool:
             self._used += nbytes
         try:
             return _Block(capacity)
-        except (MemoryError, OSError, OverflowError, ValueError):
+        except (MemoryError, OSError, OverflowError, ValueError) as refused:
             with self._lock:
                 self._used -= nbytes
+            passed_on(refused)
             return None
+
+    def _end(self) -> None:
+        """Put away what has ended, unless the lock is taken. This may run anywhere, inside the pool's own work as well."""
+        for is_taken in map(self._lock.acquire, (False,)):  # an interrupt cannot come in between
+            if is_taken:
+                try:
+                    if self._open and not self._busy:
+                        self._put_away()
+                finally:
+                    self._lock.release()
+
+    def _settle(self) -> None:
+        """Put the accounts in order after an interrupt: what it has lost goes back to the system. The lock is held."""
+        waiting = set(map(id, self._ended))
+        for address, lease in list(self._leases.items()):
+            if lease() is None and id(lease) not in waiting:
+                self._leases.pop(address, None)
+        self._used = sum([lease.nbytes for lease in list(self._leases.values())])
+        self._cached = sum([len(kept) * capacity for capacity, kept in self._free.items()])
+        self._is_settled = True
 
     def _put_away(self) -> None:
         """Keep the blocks of buffers that have ended, within the limits. The lock is held."""
         settings = config.settings()
         busy, self._busy = self._busy, True
         try:
+            if not (self._is_settled or busy):
+                self._settle()
             self._keep(settings)
+        except BaseException:
+            self._is_settled = False
+            raise
         finally:
             self._busy = busy
 
@@ -268,7 +290,7 @@ class Pool:
         while self._ended:
             lease = self._ended.popleft()
             block = lease.block
-            del self._leases[block.address]
+            self._leases.pop(block.address, None)
             self._used -= lease.nbytes
             self._cached += block.capacity
             self._clock += 1
@@ -333,16 +355,13 @@ pool = Pool()
 
 atexit.register(pool._close)
 if hasattr(os, "register_at_fork"):
-
-    def _hold() -> None:
-        process_lock.acquire()  # first, as evaluations do
-        pool._lock.acquire()
-
-    def _let_go() -> None:
-        pool._lock.release()
-        process_lock.release()
-
-    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
+    for _lock in (
+        pool._lock,
+        process_lock,
+    ):  # the last one is taken first, as by evaluations; no signal interrupts methods of C
+        os.register_at_fork(
+            before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+        )
 
 
 def _keep_what_ends() -> None:

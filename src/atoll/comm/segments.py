@@ -15,12 +15,14 @@ import mmap
 import os
 import secrets
 import tempfile
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .. import system
 from ..errors import CommunicationError
+from ..front import at_end
 from .communicator import Array
 
 HEADER = 4096
@@ -84,6 +86,7 @@ class Segment:
     def __init__(self, nbytes: int) -> None:
         self.nbytes = HEADER + nbytes
         self.path, self._file = named_memory(self.nbytes)
+        at_end(self, partial(os.close, self._file))
         self.bytes = _mapped(self._file, self.nbytes)
         self.token = secrets.token_bytes(16)
         self.bytes[_TOKEN : _TOKEN + 16] = np.frombuffer(self.token, np.uint8)
@@ -97,9 +100,6 @@ class Segment:
     def reserve(self, start: int, nbytes: int) -> None:
         """Let there be memory behind these bytes, or raise an error: a write would end this process."""
         system.reserve(self._file, start, nbytes)
-
-    def __del__(self) -> None:
-        os.close(self._file)
 
 
 def named_memory(nbytes: int) -> tuple[str, int]:

@@ -17,9 +17,9 @@ import os
 import sys
 import threading
 import warnings
-import weakref
 from collections.abc import Sequence
 from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -29,7 +29,7 @@ from ..config import config
 from ..context import log, profiler
 from ..context.profiler import Kind
 from ..errors import CommunicationError, LaunchError, WorldError, a_type
-from ..front import native
+from ..front import at_end, native
 from . import launcher
 from .communicator import Communicator
 from .in_step import allgather
@@ -54,7 +54,7 @@ class World:
         self._positions: dict[int, int] | None = None
         if self.size > 1 and native is not None:
             native.share(1, _current)
-            weakref.finalize(self, native.share, -1, _current).atexit = False
+            at_end(self, partial(native.share, -1, _current))
 
     @property
     def nodes(self) -> Nodes:

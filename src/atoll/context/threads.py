@@ -20,8 +20,9 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, ClassVar
+
+from ..front import finish_ends
 
 
 class _Turn(threading.local):
@@ -50,13 +51,18 @@ def leave(task: Callable[[], None]) -> None:
 
 
 def catch_up() -> None:
-    """Do the work that was left to the holder of the lock."""
-    while _left and turn.lock.acquire(False):
-        try:
-            with suppress(IndexError):  # another thread was quicker
-                _left.popleft()()
-        finally:
-            turn.lock.release()
+    """Do the work that was left to the holder of the lock, unless another thread holds it."""
+    finish_ends()
+    while _left:
+        for is_taken in map(turn.lock.acquire, (False,)):  # an interrupt cannot come in between
+            if not is_taken:
+                return
+            try:
+                task = _left.popleft() if _left else None
+                if task is not None:
+                    task()
+            finally:
+                turn.lock.release()
 
 
 class _Communicating:

@@ -18,6 +18,7 @@ import sys
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..comm.world import current_world
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
 from ..exchange.gathering import gather
-from ..front import Box, Front
+from ..front import Box, Front, at_end, finish_ends
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, new, source, view_of, weigh, weighed
 from ..graph.op import SOURCE
@@ -120,6 +121,7 @@ class Cell(Box):
 
         The program may refer to an array that it has made: the count of references tells when it does not any more.
         """
+        finish_ends()
         if self.pins & LENT:
             value = self.node.value
             assert value is not None
@@ -231,7 +233,7 @@ class Cell(Box):
         holder = exported
         while isinstance(holder.base, np.ndarray):
             holder = holder.base
-        weakref.finalize(holder, self.unpin, pins).atexit = False
+        at_end(holder, partial(self.unpin, pins))
         return exported
 
     def write(

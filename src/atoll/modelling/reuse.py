@@ -6,12 +6,13 @@ touched since, whatever machine it is: the distances belong to the program, and 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
+from functools import partial
 from math import inf, prod
 from typing import Any, NamedTuple
 
 from ..backend.memory import rounded
+from ..front import at_end
 
 LINE = 64
 """The bytes that a processor reads at a time."""
@@ -125,7 +126,7 @@ class Addresses:
             free.append(self._next)
             self._next += capacity
         self._of[address] = free.pop()
-        weakref.finalize(memory, self._ended, address, capacity).atexit = False
+        at_end(memory, partial(self._ended, address, capacity))
 
     def _ended(self, address: int, capacity: int) -> None:
         self._free[capacity].append(self._of.pop(address))
