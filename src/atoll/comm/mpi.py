@@ -18,7 +18,6 @@ import os
 import sys
 import time
 import traceback
-import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -27,6 +26,7 @@ import numpy as np
 from mpi4py import MPI
 
 from ..context import profiler
+from ..context.caches import Living
 from ..context.divergence import StepLog, settle_all
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError, WorldError, a_type
@@ -518,7 +518,7 @@ def _end_together(communicator: MpiCommunicator) -> None:
 
 # Forks ----------------------------------------------------------------------------------------
 
-_communicators: weakref.WeakSet[MpiCommunicator] = weakref.WeakSet()
+_communicators: Living[MpiCommunicator] = Living()
 
 
 def _refuse(self: Communicator, *args: Any, **options: Any) -> NoReturn:

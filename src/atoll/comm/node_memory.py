@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import system
 from ..config import config
+from ..context.caches import Living
 from .communicator import Array, Communicator
 from .in_step import agree, carried
 from .segments import named_memory, without_name
@@ -56,7 +57,7 @@ class _Piece:
         return reader
 
 
-_memories: weakref.WeakSet[NodeMemory] = weakref.WeakSet()
+_memories: Living[NodeMemory] = Living()
 
 
 def _keep_for_the_child() -> None:

@@ -1,4 +1,4 @@
-"""The two kinds of caches: :class:`Memo` forgets everything when it is full, :class:`Recent` its oldest entry.
+"""The two kinds of caches: :class:`Memo` forgets everything when it is full, :class:`Recent` its oldest entry; and :class:`Living` sets.
 
 A cache may forget anything at any time, on each rank at another time: what it holds must follow from its key alone. Looking up
 is :meth:`dict.get`. A limit of ``policy`` bounds each cache, and ``atoll.stats()`` counts what is forgotten.
@@ -6,10 +6,11 @@ is :meth:`dict.get`. A limit of ``policy`` bounds each cache, and ``atoll.stats(
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 from .. import policy
 from . import statistics
@@ -58,6 +59,28 @@ class Recent(OrderedDict[Key, Entry]):
             if self._ended is not None:
                 self._ended(old)
         super().__setitem__(key, entry)
+
+
+class Living(Generic[Key]):
+    """Objects by identity, as long as they live: a weak set without callbacks of Python's, which would lose interrupts."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, weakref.ref[Key]] = {}
+        self._living = 0
+
+    def add(self, thing: Key) -> None:
+        self._known[id(thing)] = weakref.ref(thing)
+        if len(self._known) > 2 * self._living + 64:
+            self._known = {id(living): weakref.ref(living) for living in self}
+            self._living = len(self._known)
+
+    def __contains__(self, thing: object) -> bool:
+        known = self._known.get(id(thing))
+        return known is not None and known() is thing
+
+    def __iter__(self) -> Iterator[Key]:
+        living = [known() for known in list(self._known.values())]
+        return iter([thing for thing in living if thing is not None])
 
 
 def remembered(function: Callable[Arguments, Entry]) -> Callable[Arguments, Entry]:

@@ -9,9 +9,8 @@ and holds the newest objects, so that a loop does not make them anew in each ite
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any, Generic, TypeVar
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from .. import policy
 
@@ -28,23 +27,33 @@ Thing = TypeVar("Thing")
 class Interned(Generic[Thing]):
     """A table of objects by keys; it keeps a limited number of otherwise unreferenced objects."""
 
-    __slots__ = ("_known", "_limit", "_lock", "_newest", "get")
-    get: Callable[[Any], Thing | None]
-    """The living object of a key."""
+    __slots__ = ("_known", "_limit", "_living", "_lock", "_newest")
 
     def __init__(self, limit: str) -> None:
         self._limit = limit
-        self._known: WeakValueDictionary[Any, Thing] = WeakValueDictionary()
+        self._known: dict[Any, ref[Thing]] = {}
+        self._living = 0
+        """How many there were when the dead were last dropped: references without callbacks, which would be Python's."""
         self._newest: list[Thing] = []
         self._lock = threading.RLock()
-        self.get = self._known.get
+
+    def get(self, key: object) -> Thing | None:
+        """The living object of a key."""
+        known = self._known.get(key)
+        return None if known is None else known()
 
     def only(self, key: object, new: Thing) -> Thing:
         """The object to use for a key: ``made``, or what another thread has put there meanwhile."""
         with self._lock:
             known = self.get(key)
             if known is None:
-                known = self._known[key] = new
+                known = new
+                self._known[key] = ref(new)
+                if len(self._known) > 2 * self._living + 64:
+                    self._known = {
+                        key: one for key, one in self._known.items() if one() is not None
+                    }
+                    self._living = len(self._known)
                 if len(self._newest) >= getattr(policy.limits, self._limit):
                     self._newest.clear()
                 self._newest.append(new)

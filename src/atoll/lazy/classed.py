@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -27,7 +26,8 @@ class Twin(np.ndarray[Any, Any]):
     """The base of all twins."""
 
 
-_twins: WeakKeyDictionary[type, type[Twin]] = WeakKeyDictionary()
+_TWIN = "_atoll_twin"
+"""The attribute of a user's class that has its twin."""
 
 
 def is_subclass(handle: Any) -> bool:
@@ -40,10 +40,11 @@ def is_subclass(handle: Any) -> bool:
 def twin_of(handle: Any, array: Array) -> Array:
     """The memory of an array of a user's class, as an array of its twin."""
     kind = type(handle)
-    twin = _twins.get(kind)
+    twin = vars(kind).get(_TWIN)
     if twin is None:
         names = {"__array_priority__": kind.__array_priority__, "__module__": kind.__module__}
-        twin = _twins[kind] = type(kind.__name__, (Twin,), names)
+        twin = type(kind.__name__, (Twin,), names)
+        setattr(kind, _TWIN, twin)
     return array.view(twin)
 
 

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
 from typing import Any
-from weakref import WeakSet
 
+from ..context.caches import Living
 from .registry import registry
 from .views import Handle
 
-_met: WeakSet[type] = WeakSet()
+_met: Living[type] = Living()
 
 
 def meet(kind: type) -> None:

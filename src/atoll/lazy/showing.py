@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from ..context.caches import Living
 from ..context.call_sites import user_site
 from ..context.callees import callee_of_one, global_names
 from ..front import native
@@ -189,16 +189,11 @@ def ctypes_of(handle: Handle) -> Any:
         owner = array
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        known = weakref.ref(owner, _forget)
-        _addressed[id(known)] = known
+        _addressed.add(owner)
     return array.ctypes
 
 
-def _forget(known: weakref.ref[Array]) -> None:
-    _addressed.pop(id(known), None)
-
-
-_addressed: dict[int, weakref.ref[Array]] = {}
+_addressed: Living[Array] = Living()
 """Memory of small arrays that has told its address: what is referred to weakly is never given to a box."""
 
 
