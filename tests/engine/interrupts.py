@@ -1,0 +1,526 @@
+"""Random programs that are interrupted at random moments: ``python -m tests.engine.interrupts 0:500 [word ...]``.
+
+A signal handler raises once in each program, at a moment that a word selects:
+
+* ``instants`` (the default): after an instruction at which Python handles signals, selected by number, in atoll or in what it calls;
+* ``timer``: when ``signal.setitimer`` says;
+* ``imports``: the same as ``instants`` while a forked child makes its first large array, so that llvmlite is imported;
+* ``memory``: no signal, but a limit of address space under which the program runs out of memory.
+
+The exception has to reach the program, once. Nothing may be printed as ignored, no failure of planning may be counted, and every array
+has its value before the interrupted line or after it, as in NumPy. Then the program goes on, to NumPy's values. A few programs run in
+every test run (``test_interrupts.py``).
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import gc
+import os
+import random
+import resource
+import signal
+import sys
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy
+
+import atoll
+
+SIGNAL = signal.SIGALRM
+
+
+class OfTheProgram(Exception):
+    """An exception class that atoll cannot know."""
+
+
+class WrongValue(ValueError):
+    """A subclass of a class that NumPy and atoll raise."""
+
+
+EXCEPTIONS: list[Callable[[], BaseException]] = [
+    KeyboardInterrupt, TimeoutError, OfTheProgram, WrongValue, lambda: ValueError("late"), lambda: KeyError("late"), SystemExit,
+]  # fmt: skip
+
+
+class Handler:
+    """A signal handler that raises an exception once it is armed, and counts."""
+
+    def __init__(self) -> None:
+        self.raised: BaseException | None = None
+        self.make: Callable[[], BaseException] | None = None
+
+    def arm(self, make: Callable[[], BaseException]) -> None:
+        self.raised, self.make = None, make
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        make, self.make = self.make, None
+        if make is not None:
+            self.raised = make()
+            raise self.raised
+
+
+class Foreign:
+    """An object that gives its elements by ``__array__``."""
+
+    def __init__(self, elements: Any) -> None:
+        self.elements = numpy.array(elements)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return numpy.array(self.elements, dtype)
+
+
+class Cycle:
+    """What only a garbage collection ends."""
+
+    def __init__(self, array: Any) -> None:
+        self.own, self.array = self, array
+
+
+LINES = """
+a = a + b * 2
+a = np.sqrt(np.abs(a)) + 1
+a += b
+a -= a.mean()
+a *= 0.5
+a[{i}:] = b[: n - {i}]
+a[{i}:] += b[{i}:]
+a[::2] = 3
+a[{i}] = 7.5
+a[mask] = 0
+a[mask] *= 2
+b = a[order]
+b = np.where(mask, a, b)
+b = a[::-1].copy()
+c = a[mask]
+c = np.sort(a)
+c = np.cumsum(b)
+c = np.concatenate([a, b])[{i}:]
+c = a.reshape(2, -1).sum(0)
+c = np.percentile(a, [10, 50])
+c = np.diff(a)
+c = np.outer(a[:30], b[:30])
+c = a[:400].reshape(20, 20) @ b[:400].reshape(20, 20)
+c = np.linalg.solve(np.eye(20) * 3 + a[:400].reshape(20, 20) * 0, b[:20])
+c = np.frompyfunc(count, 1, 1)(a[:20]).astype(float)
+c = np.vectorize(count)(b[:20])
+c = np.apply_along_axis(lambda row: row.sum(), 0, a.reshape(2, -1)[:, :50])
+c = np.add(a, foreign)
+c = np.asarray(foreign) + a
+c = np.fft.rfft(a[:1024]).real
+c = np.unique(order[:100] // 3)
+c = np.array([x * 2 for x in a[:50]])
+c = numpy_add(a, b)
+c = np.fromfunction(lambda i: i * 2.0, (n,)) + a
+c = np.einsum("i,i->i", a, b)
+c = np.histogram(b, 5)[0]
+s = float(a.sum())
+s = float((a * b).sum())
+s = float(a.max() - b.min())
+s = a[{i}] + 1
+s = str(a[:5])
+s = bool((a > -1e300).all())
+s = [float(x) for x in a[:40]]
+s = int(np.argmax(b))
+np.multiply(a, 0.25, out=b)
+np.add.at(a, order[:9], 1.0)
+np.copyto(b, a, where=mask)
+np.sync()
+a.sort()
+view = a[{i}:]
+view[:] = 4
+view += 1
+view = b
+watched = watch(b + 1)
+watched = None
+loop = Cycle(b * 3)
+loop = None
+collect()
+d = b + 1; d = None
+for _ in range(6): a = 0.5 * (a + b)
+for _ in range(6): a[1:-1] = (a[:-2] + a[2:]) / 2
+for _ in range(6): s = float((a * {i}).sum())
+for k in range(6): b[k + 1 :] = b[k + 1 :] - a[k] * 0.001
+""".strip().splitlines()
+AMENDED = {"for _ in range(6): a", "for k in"}
+"""Lines of which an exception may leave a part done, as it would in NumPy."""
+
+
+def draw(seed: int) -> tuple[list[str], dict[str, Any]]:
+    """The lines of a program, and the arrays and numbers that it begins with."""
+    dice = random.Random(seed)
+    n = dice.choice([1024, 6_000, 50_000, 200_000])
+    lines = [
+        dice.choice(LINES).format(i=dice.randrange(1, n // 2)) for _ in range(dice.randint(4, 12))
+    ]
+    elements = numpy.random.default_rng(seed)
+    start = {
+        "a": elements.integers(-40, 40, n) * 0.25,
+        "b": elements.random(n),
+        "mask": elements.random(n) > 0.6,
+        "order": elements.permutation(n),
+    }
+    return lines, {"n": n, **start}
+
+
+def environment(module: Any, start: dict[str, Any]) -> dict[str, Any]:
+    """The names of a program, in NumPy or in atoll."""
+    ended: list[Any] = []
+    given = {
+        name: module.array(what) if isinstance(what, numpy.ndarray) else what
+        for name, what in start.items()
+    }
+
+    def watch(array: Any) -> Any:
+        return weakref.ref(array, ended.append)
+
+    return {
+        "np": module if module is not numpy else ModuleOfNumpy,
+        "count": lambda x: x + 1,
+        "foreign": Foreign(start["b"]),
+        "numpy_add": lambda x, y: numpy.asarray(x) + numpy.asarray(y),
+        "watch": watch,
+        "Cycle": Cycle,
+        "collect": gc.collect,
+        "view": given["a"],
+        **given,
+    }
+
+
+class _ModuleOfNumpy:
+    sync = staticmethod(lambda: None)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(numpy, name)
+
+
+ModuleOfNumpy = _ModuleOfNumpy()
+SEEN = ("a", "b", "c", "s", "view")
+
+
+def values(names: dict[str, Any]) -> dict[str, Any]:
+    """The elements of a program's arrays now."""
+    return {name: numpy.array(names[name]) for name in SEEN if name in names}
+
+
+def is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(
+        one[name].dtype.kind == other[name].dtype.kind
+        and numpy.shape(one[name]) == numpy.shape(other[name])
+        and (
+            numpy.allclose(one[name], other[name], 1e-9, 1e-9, equal_nan=True)
+            if one[name].dtype.kind in "fciub"
+            else bool((one[name] == other[name]).all())
+        )
+        for name in one
+    )
+
+
+CHECKS = {"RESUME", "CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD", "CALL_KW", "SEND"}
+"""Instructions after which Python calls signal handlers."""
+
+
+class Instants:
+    """A trace function that raises a signal at the n-th moment at which Python would call its handler."""
+
+    def __init__(self, moment: int) -> None:
+        self.left = moment
+        self.place: str | None = None
+        self.codes: dict[CodeType, bytes] = {}
+
+    def trace(self, frame: FrameType, event: str, arg: object) -> Any:
+        name = frame.f_globals.get("__name__", "")
+        if (
+            name.partition(".")[0] == "tests"
+            or (name == __name__)
+            or name == "importlib._bootstrap"
+        ):
+            return None
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return None  # whose own callbacks lose interrupts
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        self.passed(frame)
+        code = self.codes.get(frame.f_code)
+        if code is None:
+            code = self.codes[frame.f_code] = frame.f_code.co_code
+        before = ""
+
+        def local(frame: FrameType, event: str, arg: object) -> Any:
+            nonlocal before
+            if event == "opcode":
+                if before in CHECKS:
+                    self.passed(frame)
+                before = dis.opname[code[frame.f_lasti]]
+            elif event == "exception":
+                before = ""
+            return local
+
+        return local
+
+    def passed(self, frame: FrameType) -> None:
+        self.left -= 1
+        if self.left == 0:
+            sys.settrace(None)
+            self.place = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
+            signal.raise_signal(SIGNAL)
+
+
+class Report:
+    """What programs came to."""
+
+    def __init__(self) -> None:
+        self.programs = self.raised = self.before = self.after = 0
+        self.wrong: list[str] = []
+
+
+@contextmanager
+def watched(handler: Handler, ignored: list[str]) -> Iterator[None]:
+    """With a signal handler, and with what Python prints as ignored noted."""
+    hook, former = sys.unraisablehook, signal.signal(SIGNAL, handler)
+
+    def ignore(what: Any) -> None:
+        ignored.append(f"ignored in {what.object!r}: {what.exc_type.__name__}: {what.exc_value}")
+
+    sys.unraisablehook = ignore
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        signal.signal(SIGNAL, former)
+
+
+def moments(start: dict[str, Any], codes: list[CodeType]) -> list[int]:
+    """At how many moments each line could be interrupted, as a forked child counts them."""
+
+    def count() -> str:
+        names, counts = environment(atoll, start), []
+        with atoll.errstate(all="ignore"):
+            for code in codes:
+                instants = Instants(-1)
+                sys.settrace(instants.trace)
+                exec(code, names)
+                sys.settrace(None)
+                counts.append(-1 - instants.left)
+        return repr(counts)
+
+    counts: list[int] = ast.literal_eval(in_child(count))
+    return [max(count, 1) for count in counts]
+
+
+def run(seed: int, way: str, report: Report) -> None:
+    """Run one program, with one exception."""
+    dice = random.Random(-seed - 1)
+    lines, start = draw(seed)
+    names, mirror = environment(atoll, start), environment(numpy, start)
+    codes = [compile(line, f"<line {k}: {line}>", "exec") for k, line in enumerate(lines)]
+    reference = [values(mirror)]
+    with numpy.errstate(all="ignore"):
+        for code in codes:
+            exec(code, mirror)
+            reference.append(values(mirror))
+    first, handler, ignored = dice.randrange(len(lines)), Handler(), list[str]()
+    most = moments(start, codes)[first] if way == "instants" else 1
+    instants = Instants(
+        dice.randint(1, most) if dice.random() < 0.5 else int(most ** dice.random())
+    )
+    make, failures = dice.choice(EXCEPTIONS), atoll.stats().planning_failures
+    found: list[str] = []
+    caught = 0
+    k = 0
+    with watched(handler, ignored), warnings.catch_warnings(), atoll.errstate(all="ignore"):
+        warnings.filterwarnings("error", "the backend")
+        while k < len(lines):
+            error: BaseException | None = None
+            try:
+                while k < len(lines):
+                    if k == first and handler.raised is None:
+                        begin(way, handler, make, instants, dice)
+                    exec(codes[k], names)
+                    k += 1
+                if way == "memory":
+                    limit(None)
+                sys.settrace(None)
+                handler.make = None
+            except BaseException as problem:
+                sys.settrace(None)
+                if way == "memory":
+                    limit(None)
+                error = problem
+                if way == "memory" and isinstance(problem, MemoryError):
+                    handler.raised, first = problem, len(lines)
+                if problem is not handler.raised:
+                    found.append(
+                        "another exception: " + "".join(traceback.format_exception(problem))
+                    )
+                    break
+                caught += 1
+                if caught > 1:
+                    break
+            if error is not None:
+                error.__traceback__ = error.__context__ = error.__cause__ = None
+                if lines[k].startswith("for ") and (
+                    k == len(lines) - 1 or not lines[k].startswith("for _ in range(6): s")
+                ):
+                    report.before += 1  # a part of it is done
+                    for code in codes[k:]:
+                        exec(code, names)
+                    break
+                now = values(names)
+                if is_same(now, reference[k]):
+                    report.before += 1
+                elif is_same(now, reference[k + 1]):
+                    report.after += 1
+                    k += 1
+                else:
+                    found.append(
+                        f"neither before nor after line {k}: {differing(now, reference[k], reference[k + 1])}"
+                    )
+                    break
+        else:
+            if not is_same(now := values(names), reference[-1]):
+                found.append(f"other values at the end: {differing(now, reference[-1])}")
+        names.clear()
+        gc.collect()
+    report.programs += 1
+    if handler.raised is not None:
+        report.raised += 1
+        if caught != 1:
+            found.append(f"raised once, and arrived {caught} times")
+    if atoll.stats().planning_failures != failures:
+        found.append("counted as a failure of planning")
+    for problem in found + ignored:
+        kind = type(handler.raised).__name__
+        report.wrong.append(
+            f"program {seed}, {kind} at {instants.place}, line {k} of {lines}: {problem}"
+        )
+
+
+def begin(way: str, handler: Handler, make: Any, instants: Instants, dice: random.Random) -> None:
+    """From here on an exception may come."""
+    if way == "memory":
+        limit(int(2 ** dice.uniform(10, 23)))
+        return
+    handler.arm(make)
+    if way == "timer":
+        signal.setitimer(signal.ITIMER_REAL, 10 ** dice.uniform(-5, -2.5))
+    else:
+        sys.settrace(instants.trace)
+
+
+def differing(now: dict[str, Any], *others: dict[str, Any]) -> str:
+    return "; ".join(
+        f"{name} {now.get(name)!r} instead of {' or '.join(repr(other.get(name)) for other in others)}"
+        for name in SEEN
+        if not all(
+            is_same({name: now.get(name)}, {name: other.get(name)})
+            if name in now and name in other
+            else name not in now and name not in other
+            for other in others
+        )
+    )
+
+
+def limit(more: int | None) -> None:
+    """Leave so many bytes of address space beyond what is in use; None lifts the limit."""
+    most = resource.RLIM_INFINITY
+    if more is not None:
+        with open("/proc/self/statm") as file:
+            most = int(file.read().split()[0]) * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))
+
+
+def in_child(work: Callable[[], str]) -> str:
+    """What a forked child says."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        text = "the child ended otherwise"
+        try:
+            signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 50)
+            text = work()
+        except BaseException as error:
+            text = "".join(traceback.format_exception(error))
+        finally:
+            os.write(writer, text.encode()[-60000:])
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return said if not status else f"{said}\nthe child ended with status {status}"
+
+
+def first_array(seed: int) -> str:
+    """Interrupt the first large array of a process, while what computes it is imported; nothing, or what went wrong."""
+    dice, handler, ignored = random.Random(seed), Handler(), list[str]()
+    make, instants = dice.choice(EXCEPTIONS), Instants(int(2 ** dice.uniform(0, 16)))
+    x = numpy.arange(60_000.0)
+    wrong = ""
+    with watched(handler, ignored), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        handler.arm(make)
+        try:
+            sys.settrace(instants.trace)
+            float((atoll.array(x) * 2 + 1).sum())
+        except BaseException as error:
+            sys.settrace(None)
+            if error is not handler.raised:
+                wrong = "".join(traceback.format_exception(error))
+            handler.raised = None
+            error.__traceback__ = None
+        sys.settrace(None)
+        handler.make = None
+        if handler.raised is not None:
+            wrong += "; the exception did not arrive"
+        try:
+            value = float((atoll.array(x) * 2 + 1).sum())
+            if value != (x * 2 + 1).sum():
+                wrong += f"; {value} afterwards"
+        except BaseException as error:
+            wrong += "; afterwards " + "".join(traceback.format_exception(error))
+    from atoll import backend
+
+    if backend._chosen is None or backend._chosen.name != "llvm":
+        wrong += f"; backend {backend._chosen}"
+    wrong = "; ".join([wrong, *ignored] if wrong else ignored)
+    place = "not reached" if instants.place is None else instants.place
+    return f"{place}\n" + (f"import {seed} at {place}: {wrong}" if wrong else "")
+
+
+def search(first: int, last: int, way: str) -> Report:
+    report = Report()
+    for seed in range(first, last):
+        if way == "imports":
+            place, _, wrong = in_child(lambda seed=seed: first_array(seed)).partition("\n")  # type: ignore[misc]
+            report.programs += 1
+            report.raised += place != "not reached"
+            if wrong:
+                report.wrong.append(wrong)
+        else:
+            run(seed, way, report)
+    return report
+
+
+def main(seeds: str, *words: str) -> int:
+    first, last = map(int, seeds.split(":"))
+    way = words[0] if words else "instants"
+    report = search(first, last, way)
+    for wrong in report.wrong:
+        print(wrong, flush=True)
+    print(
+        f"{report.programs} programs ({way}), {report.raised} exceptions, {report.before} lines undone, "
+        f"{report.after} lines done, {len(report.wrong)} wrong"
+    )
+    return int(bool(report.wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
