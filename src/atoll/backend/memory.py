@@ -30,7 +30,6 @@ import os
 import sys
 import weakref
 from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
@@ -42,7 +41,7 @@ from .. import system
 from ..config import Settings, config
 from ..context import statistics
 from ..context.caches import Memo
-from ..context.interrupts import passed_on
+from ..context.interrupts import passed_on, tolerated
 from ..context.threads import process_lock
 from ..errors import OutOfMemoryError
 from ..front import native, noticed
@@ -91,10 +90,8 @@ class _Block:
             # Private, for a forked child must not share what it computes with its parent.
             self.memory = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             if capacity >= _HUGE and system.has("hugepages"):
-                try:
+                with tolerated(OSError):  # a kernel without them
                     self.memory.madvise(mmap.MADV_HUGEPAGE)
-                except OSError as refused:  # by a kernel without them
-                    passed_on(refused)
         start: int = np.frombuffer(self.memory, np.uint8, 1).ctypes.data
         self.offset = -start % ALIGNMENT
         self.address = start + self.offset
@@ -338,12 +335,12 @@ def available_memory() -> int:
         return sys.maxsize
     if not system.has("proc"):
         return most
-    with suppress(OSError), open("/proc/meminfo") as file:
+    with tolerated(OSError), open("/proc/meminfo") as file:
         for line in file:
             if line.startswith("SwapTotal:"):
                 most += int(line.split()[1]) * 1024
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with suppress(OSError), open(name) as file:
+        with tolerated(OSError), open(name) as file:
             text = file.read().strip()
             if text.isdigit():
                 most = min(most, int(text))

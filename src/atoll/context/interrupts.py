@@ -24,7 +24,7 @@ def outside(error: BaseException) -> BaseException | None:
     found: BaseException | None = error
     while found is not None and id(found) not in seen:
         seen.add(id(found))
-        if not isinstance(found, Exception) or _left_a_handler(found.__traceback__):
+        if not isinstance(found, Exception | GeneratorExit) or _left_a_handler(found.__traceback__):
             return found
         found = found.__cause__ or found.__context__
         if found is not None and found.__traceback__ is not None:
@@ -41,6 +41,24 @@ def passed_on(error: BaseException) -> None:
     came = outside(error)
     if came is not None:
         raise came
+
+
+class tolerated:
+    """As :class:`contextlib.suppress`, but for what comes from outside: an alarm's TimeoutError is an OSError as well."""
+
+    __slots__ = ("_kinds",)
+
+    def __init__(self, *kinds: type[Exception]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if not isinstance(error, self._kinds):
+            return False
+        passed_on(error)
+        return True
 
 
 def _running() -> set[FrameType]:

@@ -19,6 +19,7 @@ from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder, Sou
 from importlib.util import spec_from_file_location
 from types import CodeType, ModuleType
 
+from .interrupts import passed_on
 from .node_store import Store
 
 
@@ -76,7 +77,8 @@ def _read(name: str, path: Sequence[str] | None) -> tuple[ModuleSpec | None, byt
     if type(spec.loader) is SourceFileLoader:
         try:
             code = spec.loader.get_code(name)
-        except Exception:
+        except Exception as problem:
+            passed_on(problem)
             return spec, b""  # the import reports the error
         if code is None:
             return spec, b""

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .. import system
+from .interrupts import passed_on
 
 if TYPE_CHECKING:
     import socket
@@ -200,8 +201,9 @@ class Store:
                     entry, news = marshal.loads(_received(connection, size))
                     self._news.update(news)
                     entry = None if word == _YOURS else entry
-            except OSError:
+            except OSError as problem:
                 connection.close()
+                passed_on(problem)
                 return None
             except BaseException:  # interrupted between a request and its reply
                 connection.close()

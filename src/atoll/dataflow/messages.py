@@ -20,6 +20,7 @@ import numpy as np
 from ..comm.in_step import agree
 from ..comm.world import world_of
 from ..context.call_sites import site_text
+from ..context.interrupts import passed_on
 from ..errors import CommunicationTagError
 from .records import DistributedGraphPart, DistributedGraphPartition
 
@@ -108,6 +109,7 @@ def tag_bytes(tag: Any) -> bytes:
     except CommunicationTagError:
         raise
     except Exception as error:
+        passed_on(error)
         raise CommunicationTagError(
             f"the tag {tag!r} cannot be pickled ({error}); use a tag of strings, numbers and tuples"
         ) from error

@@ -20,6 +20,7 @@ import numpy as np
 from ..comm.communicator import Communicator
 from ..comm.in_step import total
 from ..comm.world import world_of
+from ..context.interrupts import passed_on
 from ..errors import (
     CommunicationCycleError,
     DistributedPartitionVerificationError,
@@ -142,7 +143,8 @@ def raise_first(communicator: Communicator, fault: Exception | None) -> None:
     try:
         given = pickle.dumps((type(fault), str(fault))) if fault is not None else None
         pickle.loads(given or pickle.dumps(None))
-    except Exception:  # a class of the program that cannot be pickled
+    except Exception as problem:  # a class of the program that cannot be pickled
+        passed_on(problem)
         given = pickle.dumps((RankFailedError, f"{type(fault).__name__}: {fault}"))
     faults = communicator.allgather_object(given, "a fault in a dataflow graph")
     for rank, pickled in enumerate(faults):
@@ -155,7 +157,8 @@ def _made(kind: type[Exception], rank: int, text: str) -> Exception:
     """An error of a class, if that takes a text."""
     try:
         return kind(f"rank {rank}: {text}")
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         return RankFailedError(f"rank {rank}: {kind.__name__}: {text}")
 
 

@@ -10,13 +10,13 @@ import os
 import re
 import zipfile
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ..comm import launcher
 from ..comm.world import World, current_world
+from ..context.interrupts import passed_on, tolerated
 from ..errors import FileFormatError
 from ..lazy.spread import in_step
 from ..lazy.views import Handle
@@ -93,7 +93,7 @@ def _next_number(folder: str) -> int:
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
         if _LEFT_OVER.fullmatch(name):
-            with suppress(OSError):
+            with tolerated(OSError):
                 os.unlink(os.path.join(folder, name))
     return max(_numbers(folder), default=0) + 1
 
@@ -148,6 +148,7 @@ def _newest(path: str) -> tuple[str, Any]:
     except OSError:
         raise
     except Exception as error:
+        passed_on(error)
         raise _no_checkpoint(path, error) from error
 
 

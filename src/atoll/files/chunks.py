@@ -17,6 +17,7 @@ from .. import policy
 from ..collective import Section, redistributed
 from ..comm.world import World, current_world
 from ..context.caches import remembered
+from ..context.interrupts import passed_on
 from ..errors import FileFormatError
 from ..layout import BlockAxis, Layout, Range, Region
 from ..layout.bounds import balanced_bounds
@@ -236,6 +237,7 @@ def load_stored(
         except FileFormatError:
             raise
         except Exception as error:
+            passed_on(error)
             words = f"{source}[{name!r}] is damaged: {type(error).__name__}: {error}"
             raise FileFormatError(words) from error
 

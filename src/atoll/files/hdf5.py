@@ -11,6 +11,7 @@ import numpy as np
 
 from ..comm.in_step import alltoall_object, bcast_object
 from ..comm.world import World
+from ..context.interrupts import passed_on
 from ..errors import FileFormatError
 from .chunks import Stored, chunks_in, load_stored, named_sections, outgoing_boxes
 from .shown import shown
@@ -178,6 +179,7 @@ def _stored(h5py: Any, path: str, name: str) -> Iterator[Stored]:
     try:
         file = h5py.File(path, "r", locking=False)
     except OSError as error:
+        passed_on(error)
         raise FileFormatError(f"{path} is no valid HDF5 file: {error}") from error
     with file:
         dataset = file.get(name)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
 
 from .. import system
+from ..context.interrupts import passed_on, tolerated
 
 ACCESS_LIST = "system.posix_acl_access"
 
@@ -39,8 +39,9 @@ def create(hidden: str, path: str) -> bool:
     try:
         _make(hidden, path, 0o600)
         _keep_owner(hidden, old)
-    except PermissionError:
-        with suppress(FileNotFoundError):
+    except PermissionError as error:
+        passed_on(error)
+        with tolerated(FileNotFoundError):
             os.unlink(hidden)
         return False
     return True
@@ -62,7 +63,7 @@ def create_folder(hidden: str, path: str) -> None:
         os.mkdir(hidden)
         return
     os.mkdir(hidden, 0o700)
-    with suppress(PermissionError):
+    with tolerated(PermissionError):
         _keep_owner(hidden, old)
 
 
@@ -74,7 +75,7 @@ def _keep_owner(name: str, old: os.stat_result) -> None:
 
 def keep_permissions(name: str, path: str) -> None:
     """Give a file or folder the mode and the access control list of ``path``, if there is such a thing."""
-    with suppress(FileNotFoundError):
+    with tolerated(FileNotFoundError):
         mode, access = stat.S_IMODE(os.stat(path).st_mode), _access_list(path)
         if access is not None:
             os.setxattr(name, ACCESS_LIST, access)
@@ -86,7 +87,8 @@ def keep_permissions(name: str, path: str) -> None:
 def _access_list(path: str) -> bytes | None:
     try:
         return os.getxattr(path, ACCESS_LIST) if system.has("acl") else None
-    except OSError:  # it has none, or its file system has none
+    except OSError as error:  # it has none, or its file system has none
+        passed_on(error)
         return None
 
 

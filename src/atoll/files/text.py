@@ -18,6 +18,7 @@ from ..collective import Section, redistributed
 from ..collective.moving import even_part
 from ..comm.world import World, current_world
 from ..config import config
+from ..context.interrupts import passed_on
 from ..layout import BlockAxis, Layout
 from ..lazy.distributed import laid_out
 from ..lazy.fallback import by_numpy
@@ -153,7 +154,8 @@ def _divisible(file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any) -
             return None
         try:
             size = os.stat(path).st_size  # type: ignore[arg-type]
-        except OSError:
+        except OSError as problem:
+            passed_on(problem)
             return None  # with NumPy's error
         if size < SHORTEST * max(config.everywhere, 1):
             return None

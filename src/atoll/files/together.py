@@ -7,7 +7,7 @@ import os
 import pickle
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -15,6 +15,7 @@ from ..comm.communicator import Communicator
 from ..comm.in_step import agree, bcast_object
 from ..comm.world import World
 from ..context import log
+from ..context.interrupts import passed_on, tolerated
 from ..errors import AtollError, CommunicationError, FileFormatError
 from .replacement import create, create_folder, keep_permissions, name_beside, name_in, take_name
 
@@ -61,7 +62,8 @@ def _sendable(error: Exception | None) -> Exception | None:
     """An error as other ranks can raise it."""
     try:
         pickle.loads(pickle.dumps(error))
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         return AtollError(f"{type(error).__name__}: {error}")
     return error
 
@@ -200,12 +202,12 @@ class NewFile:
             self._beside = ""
 
     def _discard(self) -> None:
-        with suppress(OSError):
+        with tolerated(OSError):
             if self.descriptor >= 0:
                 os.close(self.descriptor)
         self.descriptor = -1
         if self._beside:
-            with suppress(OSError):
+            with tolerated(OSError):
                 self._remove(self._beside)
             self._beside = ""
 

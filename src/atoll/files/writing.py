@@ -18,6 +18,7 @@ import numpy as np
 
 from ..comm.in_step import is_same
 from ..comm.world import World
+from ..context.interrupts import passed_on, tolerated
 from ..lazy.fallback import Given, arrays_among, by_numpy
 from ..lazy.spread import in_step, world_of
 from ..lazy.views import any_deferred
@@ -144,11 +145,9 @@ def _appearing(target: Any, write: Write) -> None:
         write(hidden)
         take_name(hidden, path)
     except BaseException as error:
-        try:
+        with tolerated(OSError):
             os.unlink(hidden)
             name_in(error, path)
-        except OSError:
-            pass
         raise
     return None
 
@@ -156,7 +155,8 @@ def _appearing(target: Any, write: Write) -> None:
 def _created(hidden: str, path: str) -> bool:
     try:
         return create(hidden, path)
-    except OSError:
+    except OSError as problem:
+        passed_on(problem)
         return False  # NumPy says what is wrong with the file or its folder
 
 

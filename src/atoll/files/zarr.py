@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ..context.interrupts import passed_on
 from ..errors import FileFormatError
 from .chunks import Stored, load_stored, named_sections, outgoing_boxes
 from .shown import shown
@@ -75,6 +76,7 @@ def _stored(zarr: Any, path: str, name: str) -> Iterator[Stored]:
     try:
         array = zarr.open_array(store=path, path=name or None, mode="r")
     except Exception as error:
+        passed_on(error)
         raise FileFormatError(
             f"load_zarr: {path} has no valid Zarr array {name!r}: {type(error).__name__}: {error}"
         ) from error

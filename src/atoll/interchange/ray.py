@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from ..comm.world import World, world_of
 from ..config import config
+from ..context.interrupts import passed_on
 from ..errors import ClusterError, ProtocolError, a_type
 from ..layout import Layout
 from .clusters import (
@@ -91,6 +92,7 @@ def gather(handles: Any) -> Any:
             f"get: {len(refs)} partitions did not come within {config.wait_abort:g} s (wait_abort)"
         ) from error
     except Exception as error:
+        passed_on(error)
         raise ClusterError(f"get: {_summary(error)}") from error
     return data[0] if single else data
 
@@ -226,10 +228,12 @@ class Inquiry:
         try:
             answers: list[Any] = ray.get(answer)
         except Exception as error:
+            passed_on(error)
             for place in places:  # the task cannot know which one it is
                 try:
                     ray.get(self.waiting[place], timeout=5)
                 except Exception as own:
+                    passed_on(own)
                     raise ClusterError(f"{self.name}: position {place}: {_summary(own)}") from own
             raise ClusterError(f"{self.name}: {_summary(error)}") from error
         return answers
@@ -292,6 +296,7 @@ def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error", namespace=NAMESPACE)
     except Exception as error:
+        passed_on(error)
         raise ClusterError(
             f"{name}: there is no connection to Ray at {address}: {_summary(error)}"
         ) from error

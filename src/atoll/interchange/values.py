@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..context.interrupts import passed_on
+
 SHOWN = 200
 """How many characters of a value are shown."""
 SHOWN_BITS = 128
@@ -60,7 +62,8 @@ def kind_name(value: object) -> str:
         if kind.__module__ != "builtins":
             name = f"{kind.__module__}.{name}"
         return shortened(name)
-    except Exception:  # its metaclass refuses
+    except Exception as problem:  # its metaclass refuses
+        passed_on(problem)
         return "type without a name"
 
 
@@ -68,7 +71,8 @@ def said(error: BaseException) -> str:
     """An exception as text."""
     try:
         words = str(error)
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         words = "it has no text"
     return shortened(f"{kind_name(error)}: {words}")
 
@@ -79,7 +83,8 @@ def shown(value: object) -> str:
         return f"an integer of {value.bit_length()} bits"
     try:
         return shortened(repr(value))
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         return f"<{kind_name(value)} that has no repr>"
 
 
@@ -105,7 +110,8 @@ def is_a(value: object, *kinds: type) -> bool:
     """``isinstance``, also for objects whose ``__class__`` raises."""
     try:
         return isinstance(value, kinds)
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         return False
 
 
@@ -116,6 +122,7 @@ def integer(value: object) -> int:
     try:
         number = int(index(value))  # type: ignore[arg-type]
     except Exception as error:
+        passed_on(error)
         raise UnfitError(f"is {a_kind(value)} whose __index__ raised {said(error)}") from None
     if abs(number) > LARGEST:
         raise UnfitError(f"is {shown(number)}; it must fit 64 bits")
@@ -127,6 +134,7 @@ def items(value: Any, most: int) -> list[Any]:
     try:
         held = list(islice(iter(value), most + 1))
     except Exception as error:
+        passed_on(error)
         raise UnfitError(f"is {a_kind(value)} whose items cannot be read ({said(error)})") from None
     if len(held) > most:
         raise UnfitError(f"is {a_kind(value)} of more than {most} items")
@@ -143,6 +151,7 @@ def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
         except UnfitError:
             raise
         except Exception as error:
+            passed_on(error)
             raise UnfitError(
                 f"is {a_kind(value)} whose items cannot be read ({said(error)})"
             ) from None

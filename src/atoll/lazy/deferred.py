@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..context.call_sites import user_site
+from ..context.interrupts import passed_on
 from ..errors import DeferredValueError, a_type
 from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, Site, source
@@ -223,6 +224,7 @@ def _forms(call: Call, nodes: Sequence[Node]) -> list[tuple[tuple[int, ...], np.
         except DeferredValueError:
             raise
         except Exception as error:
+            passed_on(error)
             refusal = refusal or error
     if not forms:
         assert refusal is not None

@@ -19,6 +19,7 @@ from .. import policy
 from ..config import config
 from ..context.caches import Memo
 from ..context.call_sites import site_from, user_site
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, node_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
@@ -503,5 +504,6 @@ def _defers(value: Any) -> bool:
         return kind.__array_ufunc__ is None
     try:
         return float(value.__array_priority__) > 0
-    except Exception:  # NumPy, too, takes what is no number for the lowest
+    except Exception as problem:  # NumPy, too, takes what is no number for the lowest
+        passed_on(problem)
         return False

@@ -11,6 +11,7 @@ from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
 from ..context.caches import Memo, remembered
+from ..context.interrupts import passed_on
 from ..errors import LayoutError
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
@@ -160,7 +161,8 @@ def of_protocol(value: Any) -> Any:
         return value
     try:
         answer = getattr(kind.__array__, "__wrapped__", kind.__array__)(value)
-    except Exception:  # NumPy asks again, and raises it where it would
+    except Exception as problem:  # NumPy asks again, and raises it where it would
+        passed_on(problem)
         return value
     return answer if isinstance(answer, Handle) else value
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 
@@ -17,6 +16,7 @@ from ..comm.communicator import Communicator
 from ..comm.in_step import agree, alltoall_object
 from ..comm.world import current_world
 from ..context import profiler
+from ..context.interrupts import tolerated
 from ..context.profiler import Recording
 from ..lazy.syncing import sync
 from .profiles import Line, Profile, Rank
@@ -109,9 +109,9 @@ def _gathered(communicator: Communicator, record: Record) -> list[Record]:
 def remove(part: str) -> None:
     """Remove the record of a rank, and the folder if it was the last."""
     for name in (part, f"{part}.texts"):
-        with suppress(FileNotFoundError):
+        with tolerated(FileNotFoundError):
             os.remove(name)
-    with suppress(OSError):  # other ranks have theirs there, or there is none
+    with tolerated(OSError):  # other ranks have theirs there, or there is none
         os.rmdir(os.path.dirname(part))
 
 

@@ -24,13 +24,14 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
 from ..._version import __version__
 from ...config import config
 from ...context import node_store
+from ...context.interrupts import passed_on, tolerated
 
 if TYPE_CHECKING:
     import hashlib
@@ -88,7 +89,7 @@ def _sources() -> str:
 
 def _digest_of(folder: str) -> bytes:
     digest = _digest(16)
-    with suppress(OSError):
+    with tolerated(OSError):
         for name in sorted(os.listdir(folder)):
             if name.endswith(".py"):
                 with open(os.path.join(folder, name), "rb") as file:
@@ -128,7 +129,8 @@ def _load(key: str) -> bytes | None:
     try:
         with _folder(create=False) as folder:
             return _read(folder, key)
-    except (OSError, _UnusableError):
+    except (OSError, _UnusableError) as problem:
+        passed_on(problem)
         return None
 
 
@@ -143,7 +145,8 @@ def store(key: str, data: bytes) -> bool:
                 _written = 0
                 _evict(folder)
             return True
-    except (OSError, _UnusableError):
+    except (OSError, _UnusableError) as problem:
+        passed_on(problem)
         return False
 
 
@@ -229,7 +232,7 @@ def _read(folder: int, key: str) -> bytes | None:
             os.unlink(key, dir_fd=folder)
             return None
         if time.time() - status.st_mtime > _DAY:  # in use: the last to be evicted
-            with suppress(OSError):
+            with tolerated(OSError):
                 os.utime(descriptor)
         return data
     finally:
@@ -245,7 +248,7 @@ def _write(folder: int, key: str, data: bytes) -> None:
             file.write(_MAGIC + _checksum(key, data) + data)
         os.rename(temporary, key, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        with suppress(OSError):
+        with tolerated(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
 
@@ -260,7 +263,7 @@ def _files(folder: int) -> list[tuple[float, int, str]]:
     files = []
     with os.scandir(folder) as entries:
         for entry in filter(lambda entry: _NAME.fullmatch(entry.name), entries):
-            with suppress(OSError):
+            with tolerated(OSError):
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISREG(status.st_mode):
                     files.append((status.st_mtime, status.st_size, entry.name))
@@ -275,6 +278,6 @@ def _evict(folder: int) -> None:
     hour_ago = time.time() - 3600.0
     for used, size, name in files:
         if total > limit or (name.startswith(".") and used < hour_ago):
-            with suppress(OSError):
+            with tolerated(OSError):
                 os.unlink(name, dir_fd=folder)
             total -= _occupied(size)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ...comm.world import World
 from ...config import config
+from ...context.interrupts import passed_on
 from ...errors import ClusterError, a_type
 from ..clusters import Position, locally
 
@@ -71,6 +72,7 @@ def ask(client: Any, method: Callable[..., Any], *arguments: Any, **options: Any
             f"{what}: a partition was cancelled, or its only copy was lost with a worker"
         ) from error
     except Exception as error:
+        passed_on(error)
         raise ClusterError(
             f"{what}, cluster at {address_of(client)}: {type(error).__name__}: {error}"
         ) from error
@@ -167,6 +169,7 @@ def _open(link: Link, stack: ExitStack) -> Any:
             link.address, security=link.security, set_as_default=False, name="atoll"
         )
     except Exception as error:
+        passed_on(error)
         raise ClusterError(
             f"there is no connection to the scheduler at {link.address} ({type(error).__name__}: {error}); check that it runs there, and that this host reaches it"
         ) from error

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...comm.world import World, world_of
+from ...context.interrupts import passed_on
 from ...errors import ClusterError, ProtocolError, a_type
 from ..clusters import (
     BEAT,
@@ -155,6 +156,7 @@ class Arrival:
             kept = client.persist(collection)
             futures = distributed.futures_of(kept)
         except Exception as error:
+            passed_on(error)
             raise ClusterError(
                 f"{name}: the scheduler at {address_of(client)} did not take the collection "
                 f"({type(error).__name__}: {error})"
@@ -284,6 +286,7 @@ def _compute(handles: Any) -> Any:
     try:
         results = dask.compute(*[recipe.delayed for recipe in recipes], scheduler=scheduler)
     except Exception as error:
+        passed_on(error)
         raise ClusterError(f"from_dask: a task failed: {type(error).__name__}: {error}") from error
     return results[0] if single else results
 

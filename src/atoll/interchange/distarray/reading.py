@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...context.interrupts import passed_on
 from ..reports import Records
 from ..values import (
     LARGEST,
@@ -60,6 +61,7 @@ def read(source: object, rank: int, strict: bool) -> tuple[Section, npt.NDArray[
     except _Unreadable:
         pass
     except Exception as error:
+        passed_on(error)
         records.broken("T1", f"reading the object failed with {said(error)}", value=source)
     return section._replace(violations=tuple(records.violations), notes=tuple(records.notes)), block
 
@@ -95,6 +97,7 @@ def _description(source: object, records: Records) -> dict[Any, Any]:
         method = getattr(source, "__distarray__", None)
         description = source if method is None else method()
     except Exception as error:
+        passed_on(error)
         what = "" if _is_method(source) else ", which must be a method,"
         records.broken("T1", f"__distarray__(){what} raised {said(error)}", value=source)
         raise _Unreadable from None
@@ -128,7 +131,8 @@ def _is_method(source: object) -> bool:
     """Whether what stands for ``__distarray__`` can be called."""
     try:
         return callable(source.__distarray__)  # type: ignore[attr-defined]
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         return True
 
 
@@ -163,6 +167,7 @@ def _block(buffer: object, records: Records) -> npt.NDArray[Any] | None:
         if dtype.kind not in "mM" and not dtype.hasobject:
             memoryview(array.data)
     except Exception as error:
+        passed_on(error)
         kind = kind_name(buffer)
         records.broken("T3", f"memoryview of the {kind} raised {said(error)}", value=kind)
         return None
@@ -187,6 +192,7 @@ def _check_same_memory(source: object, block: npt.NDArray[Any], records: Records
     try:
         second = np.asarray(memoryview(source.__distarray__()["buffer"]))  # type: ignore[attr-defined]
     except Exception as error:
+        passed_on(error)
         records.broken("T5", f"a second __distarray__() gave no buffer: {said(error)}")
         return
     address, other = (each.__array_interface__["data"][0] for each in (block, second))
@@ -417,6 +423,7 @@ def _indices(fields: _Fields, extent: int) -> Indices:
         try:
             array = np.asarray(given if is_a(given, np.ndarray) else memoryview(given))
         except Exception as error:
+            passed_on(error)
             broken(f"indices is no buffer: {said(error)}", kind_name(given))
     if array.ndim != 1 or array.dtype.kind not in "iu":
         broken(

@@ -7,7 +7,6 @@ gives a read-only array, the other ways are tried too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import product
 from math import prod
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...context.interrupts import passed_on, tolerated
 from ..clusters import Position
 from ..values import a_kind, integer, is_a, items, kind_name, said, shown
 
@@ -65,7 +65,8 @@ def is_data(value: object) -> bool:
         memoryview(value).release()  # type: ignore[arg-type]
     except TypeError:
         return False
-    except Exception:  # it has a buffer, which cannot be had
+    except Exception as problem:  # it has a buffer, which cannot be had
+        passed_on(problem)
         return True
     return True
 
@@ -75,7 +76,8 @@ def _is_frame(value: object) -> bool:
         return hasattr(type(value), "to_numpy") and (
             hasattr(value, "dtypes") or hasattr(value, "dtype")
         )
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         return False
 
 
@@ -86,6 +88,7 @@ def as_array(value: Any) -> Array:
     except RefusedError:
         raise
     except Exception as error:
+        passed_on(error)
         raise RefusedError(
             "D1", f"the data is {a_kind(value)} that gives no array ({said(error)})"
         ) from error
@@ -115,12 +118,14 @@ def _converted(value: Any) -> Array:
     try:
         memory = np.from_dlpack(value)
     except Exception as error:
+        passed_on(error)
         try:
             return np.asarray(value)
-        except Exception:
+        except Exception as problem:
+            passed_on(problem)
             raise error from None
     if not memory.flags.writeable:
-        with suppress(Exception):
+        with tolerated(Exception):
             again = np.asarray(value)
             if again.flags.writeable and np.may_share_memory(again, memory):
                 return again
@@ -152,6 +157,7 @@ def _of_frame(value: Any) -> Array:
     try:
         return np.asarray(value.to_numpy())
     except Exception as error:
+        passed_on(error)
         raise RefusedError(
             "D1", f"to_numpy() of the {kind_name(value)} failed: {said(error)}"
         ) from error
@@ -163,7 +169,8 @@ def shares(value: Any, array: Array) -> bool:
         return True
     try:
         return np.may_share_memory(array, _converted(value))
-    except Exception:  # it gives its memory but once
+    except Exception as problem:  # it gives its memory but once
+        passed_on(problem)
         return False
 
 

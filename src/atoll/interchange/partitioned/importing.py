@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ...comm.in_step import alltoall_object
 from ...comm.world import World, world_of
+from ...context.interrupts import passed_on
 from ...errors import AtollError, BufferTypeError, ClusterError, ProtocolError
 from ...layout import Layout, Range
 from ..clusters import Extents, Position, Shape, batches, box, everywhere, starts_of
@@ -268,6 +269,7 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
     except AtollError:
         raise
     except Exception as error:
+        passed_on(error)
         raise ClusterError(f"get raised {said(error)}") from error
     try:
         every = [] if is_a(data, np.ndarray, Mapping, str, bytes) else items(data, len(handles))
@@ -286,5 +288,6 @@ def _single_results(get: Callable[[Any], Any], handles: list[Any], first: Except
         return [get(handle) for handle in handles]
     except AtollError:
         raise
-    except Exception:
+    except Exception as problem:
+        passed_on(problem)
         raise first from None

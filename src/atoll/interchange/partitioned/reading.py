@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from ...context.interrupts import passed_on
 from ..clusters import Extents, Position, Shape, box, extents_of, starts_of
 from ..reports import Records, Violation
 from ..values import (
@@ -127,6 +128,7 @@ class Reader(Records):
         except _StopReading:
             return None
         except Exception as error:  # the other ranks wait for this one's digest in any case
+            passed_on(error)
             message = f"the description cannot be read ({said(error)})"
             self.broken("P1", message, value=kind_name(source))
             return None
@@ -146,6 +148,7 @@ class Reader(Records):
                     given = given()
                     self.note("P1: __partitioned__ is a method, not a property; it was called")
             except Exception as error:
+                passed_on(error)
                 words = f"__partitioned__ raised {said(error)}"
                 if type(error) is AttributeError and not hasattr(type(source), "__partitioned__"):
                     words = f"{a_kind(source)} has no property __partitioned__"
@@ -330,6 +333,7 @@ class Reader(Records):
         try:
             pickle.dumps(given["get"])
         except Exception as error:
+            passed_on(error)
             message = f"get does not pickle ({kind_name(error)})"
             self.deviates("P13", message, "it is used where it is", value=given["get"])
 
@@ -372,6 +376,7 @@ class Reader(Records):
         except RefusedError as refused:
             self.broken(refused.rule, str(refused), position, data)
         except Exception as error:
+            passed_on(error)
             message = f"get of the {kind_name(data)} raised {said(error)}"
             self.broken("P12", message, position, data)
         return None
