@@ -27,12 +27,14 @@ import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy
 
 import atoll
+from atoll import policy
 
 SIGNAL = signal.SIGALRM
 
@@ -223,6 +225,11 @@ def is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     )
 
 
+def settings() -> dict[str, Any]:
+    """What an interrupted call has to leave as it was."""
+    return {"of": atoll.config.settings(), "limits": policy.limits, "rules": numpy.geterr()}
+
+
 CHECKS = {"RESUME", "CALL", "CALL_FUNCTION_EX", "JUMP_BACKWARD", "CALL_KW", "SEND"}
 """Instructions after which Python calls signal handlers."""
 
@@ -268,7 +275,10 @@ class Instants:
         self.left -= 1
         if self.left == 0:
             sys.settrace(None)
-            self.place = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
+            stack = traceback.extract_stack(frame)[-6:]
+            self.place = " < ".join(
+                f"{os.path.basename(f.filename)}:{f.lineno} {f.name}" for f in reversed(stack)
+            )
             signal.raise_signal(SIGNAL)
 
 
@@ -332,12 +342,13 @@ def run(seed: int, way: str, report: Report) -> None:
     )
     make, failures = dice.choice(EXCEPTIONS), atoll.stats().planning_failures
     found: list[str] = []
-    caught = 0
+    caught, error = 0, None
     k = 0
     with watched(handler, ignored), warnings.catch_warnings(), atoll.errstate(all="ignore"):
         warnings.filterwarnings("error", "the backend")
+        before = settings()
         while k < len(lines):
-            error: BaseException | None = None
+            error = None
             try:
                 while k < len(lines):
                     if k == first and handler.raised is None:
@@ -364,7 +375,12 @@ def run(seed: int, way: str, report: Report) -> None:
                 if caught > 1:
                     break
             if error is not None:
-                error.__traceback__ = error.__context__ = error.__cause__ = None
+                if dice.random() < 0.5:
+                    error.__traceback__ = error.__context__ = error.__cause__ = None
+                state = settings()
+                if state != before:
+                    found.append(f"settings are {state} instead of {before}")
+                    break
                 if lines[k].startswith("for ") and (
                     k == len(lines) - 1 or not lines[k].startswith("for _ in range(6): s")
                 ):
@@ -458,52 +474,67 @@ def in_child(work: Callable[[], str]) -> str:
     return said if not status else f"{said}\nthe child ended with status {status}"
 
 
-def first_array(seed: int) -> str:
-    """Interrupt the first large array of a process, while what computes it is imported; nothing, or what went wrong."""
+def first_values() -> list[float]:
+    """What a process computes by kernels for the first time, which imports what makes them."""
+    a = atoll.array(numpy.arange(200_000.0))
+    b = a * 2 + 1
+    b -= b.mean()
+    return [float(b.sum()), float(a[a > 5].sum())]
+
+
+def imports(seed: int, most: int) -> str:
+    """Interrupt the first large arrays of a process: where, and what was wrong."""
     dice, handler, ignored = random.Random(seed), Handler(), list[str]()
-    make, instants = dice.choice(EXCEPTIONS), Instants(int(2 ** dice.uniform(0, 16)))
-    x = numpy.arange(60_000.0)
-    wrong = ""
+    make, instants = dice.choice(EXCEPTIONS), Instants(dice.randint(1, most))
+    expected = [0.0, numpy.arange(6.0, 200_000.0).sum()]
+    wrong = []
     with watched(handler, ignored), warnings.catch_warnings():
         warnings.simplefilter("error")
         handler.arm(make)
         try:
             sys.settrace(instants.trace)
-            float((atoll.array(x) * 2 + 1).sum())
+            first_values()
+            sys.settrace(None)
+            if handler.raised is not None:
+                wrong.append("the exception did not arrive")
         except BaseException as error:
             sys.settrace(None)
             if error is not handler.raised:
-                wrong = "".join(traceback.format_exception(error))
-            handler.raised = None
-            error.__traceback__ = None
-        sys.settrace(None)
-        handler.make = None
-        if handler.raised is not None:
-            wrong += "; the exception did not arrive"
+                wrong.append("".join(traceback.format_exception(error)))
+        handler.make, raised = None, handler.raised
         try:
-            value = float((atoll.array(x) * 2 + 1).sum())
-            if value != (x * 2 + 1).sum():
-                wrong += f"; {value} afterwards"
+            if not numpy.allclose(found := first_values(), expected):
+                wrong.append(f"{found} afterwards")
         except BaseException as error:
-            wrong += "; afterwards " + "".join(traceback.format_exception(error))
+            wrong.append("afterwards " + "".join(traceback.format_exception(error)))
     from atoll import backend
 
-    if backend._chosen is None or backend._chosen.name != "llvm":
-        wrong += f"; backend {backend._chosen}"
-    wrong = "; ".join([wrong, *ignored] if wrong else ignored)
+    if backend.current().name != "llvm":
+        wrong.append("another backend")
     place = "not reached" if instants.place is None else instants.place
-    return f"{place}\n" + (f"import {seed} at {place}: {wrong}" if wrong else "")
+    if wrong or ignored:
+        wrong.insert(0, type(raised).__name__)
+    return f"{place}\n" + "; ".join(wrong + ignored)
+
+
+def count_imports() -> str:
+    instants = Instants(-1)
+    sys.settrace(instants.trace)
+    first_values()
+    sys.settrace(None)
+    return str(-1 - instants.left)
 
 
 def search(first: int, last: int, way: str) -> Report:
     report = Report()
+    most = int(in_child(count_imports)) if way == "imports" else 0
     for seed in range(first, last):
         if way == "imports":
-            place, _, wrong = in_child(lambda seed=seed: first_array(seed)).partition("\n")  # type: ignore[misc]
+            place, _, wrong = in_child(partial(imports, seed, most)).partition("\n")
             report.programs += 1
             report.raised += place != "not reached"
             if wrong:
-                report.wrong.append(wrong)
+                report.wrong.append(f"import {seed} at {place}: {wrong}")
         else:
             run(seed, way, report)
     return report

@@ -17,6 +17,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -227,8 +228,7 @@ def evaluate(roots: Sequence[Node], *, alone: bool = False) -> None:
             if recorded is None:
                 compute(pending)
             else:
-                with float_errors.under(recorded):
-                    compute(pending)
+                float_errors.under(recorded, partial(compute, pending))
     catch_up()
 
 

@@ -21,8 +21,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -140,19 +139,20 @@ def differing() -> Rules | None:
     return None if held == _current() else held
 
 
-@contextmanager
-def under(rules: Rules) -> Iterator[None]:
-    """Evaluate under the rules of the recording."""
-    token = None if _variable is None else _variable.set(rules.state)
-    now = warnings.filters if current_world().size == 1 else None
-    if now is not None:
-        warnings.filters = list(rules.filters)
-        warn.filters_changed()
+def under(rules: Rules, evaluate: Callable[[], None]) -> None:
+    """Evaluate under the rules of the recording. A context manager could be interrupted between its entry and the block."""
+    before, filters = state(), warnings.filters
+    is_alone = current_world().size == 1
     try:
-        yield
-    finally:
-        if now is not None:
-            warnings.filters = now
+        if _variable is not None:
+            _variable.set(rules.state)
+        if is_alone:
+            warnings.filters = list(rules.filters)
             warn.filters_changed()
-        if token is not None:
-            _variable.reset(token)
+        evaluate()
+    finally:
+        if is_alone:
+            warnings.filters = filters
+            warn.filters_changed()
+        if _variable is not None:
+            _variable.set(before)

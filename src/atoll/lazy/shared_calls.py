@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import policy
 from ..config import config
+from ..context.interrupts import passed_on
 from ..context.threads import turn
 from ..front import native
 
@@ -72,8 +73,10 @@ def _together(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     try:
         pool = _pool()
         futures = [pool.submit(copy_context().run, call) for call in calls[1:]]
-    except RuntimeError:  # the interpreter is shutting down, or there are no more threads
-        pass
+    except (
+        RuntimeError
+    ) as refused:  # the interpreter is shutting down, or there are no more threads
+        passed_on(refused)
     results = []
     try:
         results.append(calls[0]())

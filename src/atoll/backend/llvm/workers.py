@@ -47,6 +47,7 @@ import llvmlite.binding as llvm
 from ... import policy, system
 from ...comm import launcher
 from ...config import available_cores
+from ...context.interrupts import passed_on
 from ...context.threads import process_lock
 from . import cache, worker_loops
 
@@ -206,25 +207,30 @@ class NativeTeam:
         return self._launches_address, self._address, threads
 
     def _grow(self, threads: int) -> None:
-        if not self._lock.acquire(False):  # another thread holds it, or this thread in a finaliser
-            return
-        try:
-            while self._size < min(threads, self._limit):
-                thread = threading.Thread(
-                    target=self._worker,
-                    args=(self._address, self._size),
-                    name=f"atoll-worker-{self._size}",
-                    daemon=True,
-                )
-                try:
-                    thread.start()
-                except RuntimeError:  # the system refuses another thread: go on with these
-                    self._limit = self._size
-                    return
-                self._threads.append(thread)
-                self._resize(self._size + 1)
-        finally:
-            self._lock.release()
+        for is_taken in map(self._lock.acquire, (False,)):  # an interrupt cannot come in between
+            if not is_taken:  # another thread holds it, or this thread in a finaliser
+                return
+            try:
+                self._start(min(threads, self._limit))
+            finally:
+                self._lock.release()
+
+    def _start(self, size: int) -> None:
+        while self._size < size:
+            thread = threading.Thread(
+                target=self._worker,
+                args=(self._address, self._size),
+                name=f"atoll-worker-{self._size}",
+                daemon=True,
+            )
+            try:
+                thread.start()
+            except RuntimeError as refused:  # by the system: go on with these
+                passed_on(refused)
+                self._limit = self._size
+                return
+            self._threads.append(thread)
+            self._resize(self._size + 1)
 
     def stop(self) -> None:
         with self._lock:
@@ -311,12 +317,15 @@ class PortableTeam:
                 self._size = participants
             for _ in range(participants - 1):
                 futures.append(self._executor.submit(work))
-        except RuntimeError:  # the interpreter is shutting down, or threads are used up
+        except RuntimeError as refused:  # the interpreter is shutting down, or threads are used up
+            passed_on(refused)
             self._limit = max(1, len(futures))
-        work()
-        for future in futures:
-            if not future.cancel():
-                future.result()
+        try:
+            work()
+        finally:  # they use memory of the caller
+            for future in futures:
+                if not future.cancel():
+                    future.result()
 
     def stop(self) -> None:
         if self._executor is not None:
