@@ -331,7 +331,8 @@ def available_memory() -> int:
     """The bytes that this process can hope for: memory and swap, or the limit of its container."""
     try:
         most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
+    except (AttributeError, OSError, ValueError) as problem:
+        passed_on(problem)
         return sys.maxsize
     if not system.has("proc"):
         return most

@@ -18,6 +18,7 @@ import numpy as np
 from .. import system
 from ..config import config
 from ..context.caches import Living
+from ..context.interrupts import passed_on
 from .communicator import Array, Communicator
 from .in_step import agree, carried
 from .segments import named_memory, without_name
@@ -170,12 +171,14 @@ def _has(path: str, token: str) -> bool:
     """Whether this process can map the file, and it is the one that is meant."""
     try:
         file = os.open(path, os.O_RDWR)
-    except OSError:
+    except OSError as problem:
+        passed_on(problem)
         return False
     try:
         memory: Any = mmap.mmap(file, _PATH)
         return bool(memory[: len(token)] == token.encode())
-    except (OSError, ValueError):
+    except (OSError, ValueError) as problem:
+        passed_on(problem)
         return False
     finally:
         os.close(file)

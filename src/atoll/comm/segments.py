@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import system
+from ..context.interrupts import passed_on
 from ..errors import CommunicationError
 from ..front import at_end
 from .communicator import Array
@@ -62,7 +63,8 @@ class Mutexes:
             )
             library.pthread_mutexattr_setrobust(attributes, 1)
             self.attributes = attributes
-        except (OSError, AttributeError):  # no C library with threads
+        except (OSError, AttributeError) as problem:  # no C library with threads
+            passed_on(problem)
             return
         for function in (self.attempt, self.unlock):
             function.argtypes = [ctypes.c_void_p]
@@ -127,11 +129,13 @@ def opened(path: str, nbytes: int, token: bytes) -> Array | None:
     """The segment of another rank, or ``None`` if this process cannot map it."""
     try:
         file = os.open(path, os.O_RDWR)
-    except OSError:
+    except OSError as problem:
+        passed_on(problem)
         return None
     try:
         memory = _mapped(file, nbytes)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as problem:
+        passed_on(problem)
         return None
     finally:
         os.close(file)

@@ -9,6 +9,7 @@ import numpy as np
 from .. import policy
 from ..collective import even_line, store
 from ..collective.section import empty
+from ..context.interrupts import passed_on
 from ..exchange.trees import added
 from ..lazy import shaping
 from ..lazy.creation import asarray
@@ -193,7 +194,8 @@ def histogram2d(
 ) -> Any:
     try:
         many = len(bins)
-    except TypeError:  # a number
+    except TypeError as problem:  # a number
+        passed_on(problem)
         many = 1
     if many not in (1, 2):
         bins = [asarray(bins)._array()] * 2

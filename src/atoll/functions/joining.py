@@ -17,6 +17,7 @@ from .. import policy
 from ..array import ndarray
 from ..context.caches import Memo
 from ..context.call_sites import user_site
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shaping
@@ -330,7 +331,8 @@ def tile(A: Any, reps: Any) -> Any:
     reps = plain(reps)
     try:
         counts = tuple([index(r) for r in (reps if np.iterable(reps) else (reps,))])
-    except TypeError:
+    except TypeError as problem:
+        passed_on(problem)
         counts = (0,)  # NumPy has to say
     if not is_large(A) or A.size == 0 or 0 in counts:
         return NotImplemented

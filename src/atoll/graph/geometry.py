@@ -21,6 +21,7 @@ import numpy as np
 
 from .. import policy
 from ..context.caches import Memo
+from ..context.interrupts import passed_on
 from ..errors import OutOfMemoryError
 from .interned import Identity, Interned, identity_of
 from .reserved import ADDRESS, BUFFER, RESERVED
@@ -227,7 +228,8 @@ class Geometry:
             return view
         try:
             return self.derived(("reshape", shape), lambda s: np.reshape(s, shape, copy=False))
-        except ValueError:
+        except ValueError as problem:
+            passed_on(problem)
             if _reshape_is_legal(self.size, shape):
                 return None
             raise ValueError(

@@ -21,6 +21,7 @@ from typing import Any
 
 from .. import policy
 from ..context.caches import Memo
+from ..context.interrupts import passed_on
 from .node import Node
 
 Match = tuple[list[Node], list[Any], tuple[bool, ...], list[Any]]
@@ -130,7 +131,11 @@ class Pattern:
             for reader, slot, known in self._crossings:
                 if nodes[reader].args[slot] is not nodes[known]:
                     return None
-        except (AttributeError, IndexError):  # a number, or a leaf, stands where a node was
+        except (
+            AttributeError,
+            IndexError,
+        ) as problem:  # a number, or a leaf, stands where a node was
+            passed_on(problem)
             return None
         return nodes if len(set(nodes)) == len(nodes) else None
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..context.interrupts import passed_on
 from .bounds import evenly
 from .hierarchical import NodeOrder
 from .index_set import Computed, Indices
@@ -251,7 +252,8 @@ class Seats:
             for digit in self.copied:
                 values = digit.values
                 copy = copy * len(values) + values.index(number // digit.weight % digit.base)
-        except ValueError:
+        except ValueError as problem:
+            passed_on(problem)
             return None
         return place, copy
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..context.interrupts import passed_on
 from ..ops.elementwise import is_native
 from ..ops.ufuncs import is_known
 from . import shaping
@@ -120,7 +121,8 @@ def _fits(out: Any, result: Any) -> bool:
         return False
     try:
         return bool(np.broadcast_shapes(result.shape, out.shape) == out.shape)
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         return False
 
 

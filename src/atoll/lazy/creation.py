@@ -12,6 +12,7 @@ import numpy as np
 from .. import backend
 from ..config import config
 from ..context.call_sites import user_site
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, source
 from ..graph.op import SOURCE
@@ -43,10 +44,12 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     extents: tuple[int, ...]
     try:
         extents = (index(shape),)
-    except TypeError:
+    except TypeError as problem:
+        passed_on(problem)
         try:
             extents = tuple([index(n) for n in shape])
-        except TypeError:
+        except TypeError as problem:
+            passed_on(problem)
             extents = np.empty(shape).shape
     if isinstance(shape, bool) or (
         isinstance(shape, (tuple, list)) and any(isinstance(n, bool) for n in shape)

@@ -100,7 +100,8 @@ def operand_of(value: Any) -> Operand | None:
     if kind is list or kind is tuple:
         try:
             array = np.array(plain(value))
-        except ValueError:
+        except ValueError as problem:
+            passed_on(problem)
             return None
         if not is_native(array.dtype) or array.ndim == 0:
             return None
@@ -164,7 +165,8 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         if loops is None or (ufunc is np.power and not _power_is_safe(operands, loops[0])):
             return NotImplemented
         nodes = recorded(ufunc, operands, loops, user_site())
-    except (TypeError, OverflowError):
+    except (TypeError, OverflowError) as problem:
+        passed_on(problem)
         return NotImplemented  # NumPy raises it, or knows better
     if len(nodes) == 1:
         _remember(ufunc, operands, nodes[0])
@@ -187,7 +189,8 @@ def spreads(a: Any, b: Any) -> bool:
         return False
     try:
         return not is_small(np.broadcast_shapes(a.shape, b.shape))
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         return False
 
 
@@ -362,7 +365,8 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             ):
                 try:
                     number = met.convert(other)
-                except OverflowError:
+                except OverflowError as problem:
+                    passed_on(problem)
                     return general(ufunc, self, other)
                 if self._cell.pins and self._cell.held():
                     return general(ufunc, self, other)
@@ -384,7 +388,8 @@ def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, A
             ):
                 try:
                     number = met.convert(other)
-                except OverflowError:
+                except OverflowError as problem:
+                    passed_on(problem)
                     return general(ufunc, other, self)
                 if self._cell.pins and self._cell.held():
                     return general(ufunc, other, self)

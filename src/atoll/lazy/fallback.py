@@ -21,6 +21,7 @@ from ..comm.world import current_world
 from ..config import config
 from ..context.caches import remembered
 from ..context.call_sites import user_frame
+from ..context.interrupts import passed_on
 from ..context.warn import come_first
 from ..errors import FallbackWarning, OutOfMemoryError
 from .classed import class_giver, in_class_of, is_subclass, twin_of
@@ -192,7 +193,8 @@ def _place_of_out(function: Callable[..., Any]) -> int:
             names = inspect.signature(candidate).parameters  # type: ignore[arg-type]
             if names["out"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
                 return list(names).index("out")
-        except (KeyError, TypeError, ValueError):  # no signature, or no out
+        except (KeyError, TypeError, ValueError) as problem:  # no signature, or no out
+            passed_on(problem)
             continue
     return -1
 

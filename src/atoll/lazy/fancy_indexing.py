@@ -20,6 +20,7 @@ from ..collective.indexing import check_range
 from ..collective.steps import is_readable
 from ..comm.world import World
 from ..config import config
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, choice_of, kept_order, shape_text, strided
 from ..graph.node import source
 from ..ops.elementwise import FAST_SCALARS, is_native
@@ -141,7 +142,8 @@ def _selection(handle: Any, key: Any, world: World) -> Selection | None:
     )
     try:
         shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         return None
     return Selection(view, tuple(axes), arrays, shape, axes[0] if together else 0)
 
@@ -245,7 +247,8 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
         value = value[(0,) * extra]
     try:
         fits = np.broadcast_shapes(value.shape, shape) == shape
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         fits = False
     if not fits:
         raise ValueError(
@@ -310,7 +313,8 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
         return False  # with NumPy's warning
     try:
         wide = shaping.broadcast_to(asarray(value), region.shape)
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         return False
     in_step(place.world, "an assignment", region, value)
     record_write("write across ranks", of_view(cell, cell.geometry), (wide,), region)

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import policy
 from ..context.call_sites import site_from, user_site
+from ..context.interrupts import passed_on
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, node_of, view_of
@@ -105,7 +106,8 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
         return False
     try:
         value = other._node() if met.convert is None else met.convert(other)
-    except OverflowError:
+    except OverflowError as problem:
+        passed_on(problem)
         return False
     site = site_from(sys._getframe(2))
     node = node_of(met.form, (cell.node, value), site, entered)

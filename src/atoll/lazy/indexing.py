@@ -13,6 +13,7 @@ from .. import policy
 from ..comm.in_step import bcast
 from ..config import config
 from ..context.call_sites import site_from, user_site
+from ..context.interrupts import passed_on
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import new, view_of
@@ -224,7 +225,8 @@ def _there(handle: Handle, key: Any) -> Any:
         return None
     try:
         picked = arrays[0].size if len(arrays) == 1 else np.broadcast(*arrays).size
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         return None
     for length in shape[axis:]:
         count *= length

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..context.interrupts import passed_on
 from ..front import leave_with
 from ..ops.elementwise import FAST_SCALARS
 from .calling import call, takes_over
@@ -202,9 +203,8 @@ def _compared(name: str, forward: Any) -> Any:
     def compare(self: Any, other: Any) -> Any:
         try:
             return forward(self, other)
-        except TypeError as error:
-            if not isinstance(error, _NO_LOOP):  # the program's own
-                raise
+        except _NO_LOOP as problem:  # another TypeError is the program's own
+            passed_on(problem)
             return by_numpy(operator, (self, other), {})
 
     return compare

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..context.interrupts import passed_on
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import asarray
@@ -43,7 +44,8 @@ def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
         return False
     try:
         np.broadcast_shapes(a[:-2], b[:-2])
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         return False
     return True
 
@@ -80,7 +82,8 @@ def _axes(axes: Any, a: Any, b: Any) -> tuple[tuple[int, ...], tuple[int, ...]] 
     try:
         left = tuple(normal(first, a.ndim, allow_duplicate=True))
         right = tuple(normal(second, b.ndim, allow_duplicate=True))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError) as problem:
+        passed_on(problem)
         return None
     fits = len(left) == len(right) and all(a.shape[j] == b.shape[k] for j, k in zip(left, right))
     return (

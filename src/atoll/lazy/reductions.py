@@ -19,6 +19,7 @@ import numpy as np
 from .. import policy
 from ..context.caches import Memo, remembered
 from ..context.call_sites import user_site
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry
 from ..graph.node import Form, Node, mark_of, node_of
 from ..layout import Layout
@@ -61,7 +62,8 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
             return None
         try:
             axis = tuple([index(number) for number in given])  # 1.0 is equal to 1, and no axis
-        except TypeError:
+        except TypeError as problem:
+            passed_on(problem)
             return None
     return _axes(axis, ndim)
 
@@ -72,7 +74,8 @@ def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | No
         return tuple(range(ndim))
     try:
         return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, ndim)))
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         return None
 
 
@@ -93,7 +96,8 @@ def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dty
     try:
         resolve: Any = ufunc.resolve_dtypes
         inner: np.dtype[Any] = resolve((None, operand, None), reduction=True)[2]
-    except TypeError:
+    except TypeError as problem:
+        passed_on(problem)
         return None
     return inner
 
@@ -108,7 +112,8 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
         try:
             if np.broadcast_shapes(mask.geometry.shape, own.shape) != own.shape:
                 return None
-        except ValueError:
+        except ValueError as problem:
+            passed_on(problem)
             return None
     chosen_by(where, handle)
     node = handle._node()
@@ -193,7 +198,8 @@ def reduce(
             return NotImplemented  # a sum of our own begins with 0.0
         try:
             identity = result_dtype.type(initial)
-        except (OverflowError, ValueError, TypeError):
+        except (OverflowError, ValueError, TypeError) as problem:
+            passed_on(problem)
             return NotImplemented
     keepdims = bool(keepdims) if keepdims is not NOTHING else False
     if where is True or where is NOTHING:

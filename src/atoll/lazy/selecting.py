@@ -10,6 +10,7 @@ import numpy as np
 
 from ..context.caches import Memo
 from ..context.call_sites import user_site
+from ..context.interrupts import passed_on
 from ..graph.node import Node
 from ..ops.elementwise import FAST_SCALARS, is_native, result_geometry
 from ..ops.table import WHERE
@@ -58,7 +59,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
                 args.append(wanted.type(bool(number) if wanted == _BOOL else number))
             else:
                 args.append(cast(operand.node, wanted) if wanted == _BOOL else operand.node)
-    except (OverflowError, TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError) as problem:
+        passed_on(problem)
         return NotImplemented  # NumPy raises it
     if not is_native(dtype):
         return NotImplemented

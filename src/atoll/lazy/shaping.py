@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..context.call_sites import user_site
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, copied_order, dense, kept_order
 from ..graph.node import Node, source
 from ..ops.elementwise import result_geometry
@@ -151,7 +152,8 @@ def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
         return shape
     try:
         extents = (index(shape),)
-    except TypeError:
+    except TypeError as problem:
+        passed_on(problem)
         extents = tuple([index(n) for n in shape])
         if any(isinstance(n, (bool, np.bool_)) for n in shape) or extents.count(-1) > 1:
             np.empty(1).reshape(shape)  # NumPy's words
@@ -192,7 +194,8 @@ def _reshaped(geometry: Geometry, shape: tuple[int, ...], order: str) -> Geometr
         return geometry.derived(
             ("reshape", shape, order), lambda s: np.reshape(s, shape, order="F", copy=False)
         )
-    except ValueError:
+    except ValueError as problem:
+        passed_on(problem)
         geometry.reshaped(shape)  # raises where no copy would help
         return None
 

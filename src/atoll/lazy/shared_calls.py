@@ -43,7 +43,8 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
         return counted.by(function, args, options)
     try:
         cut = _CUTS.get(function)
-    except TypeError:  # a function that has no hash
+    except TypeError as problem:  # a function that has no hash
+        passed_on(problem)
         cut = None
     if cut is not None and not turn.simulated:
         largest = max([a.size for a in args if type(a) is np.ndarray], default=0)

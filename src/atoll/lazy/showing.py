@@ -23,6 +23,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..context.caches import Living
 from ..context.call_sites import user_site
 from ..context.callees import callee_of_one, global_names
+from ..context.interrupts import passed_on
 from ..front import native
 from ..graph.node import Site
 from .spread import place_of
@@ -157,7 +158,8 @@ def interface(handle: Handle) -> dict[str, Any]:
     array = shown(handle, None, None)
     try:
         told = np.dtype(array.dtype.str if array.dtype.names is None else array.dtype.descr)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError) as problem:
+        passed_on(problem)
         told = None
     if told is None or not _is_exactly(told, array.dtype):
         word = f"__array_interface__ has no word for the dtype {array.dtype}"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..context.interrupts import passed_on
 from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
@@ -112,7 +113,8 @@ def _of_shown(
         return GENERAL  # nor one that calls functions of the program
     try:
         result = function(*plain, **named)
-    except ValueError:  # perhaps because they cannot be written to
+    except ValueError as problem:  # perhaps because they cannot be written to
+        passed_on(problem)
         return GENERAL
     for part in result if isinstance(result, (tuple, list)) else (result,):
         if isinstance(part, ndarray):

@@ -14,6 +14,7 @@ from .. import backend
 from ..collective import Section, positions_under
 from ..comm.world import World
 from ..config import config
+from ..context.interrupts import passed_on
 from ..ops.elementwise import is_native
 from . import shaping
 from .creation import arange, asarray
@@ -253,7 +254,8 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *values: Any) -> Any:
         return NotImplemented
     try:
         kind = ufunc(np.empty(1, a.dtype), np.empty(1, given.dtype)).dtype
-    except TypeError:
+    except TypeError as problem:
+        passed_on(problem)
         return NotImplemented
     fits = np.can_cast(given.dtype, a.dtype, "same_kind") and kind.kind == a.dtype.kind
     if not fits:  # NumPy knows about mixed dtypes

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..context.caches import Memo
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense, kept_order, shape_text
 from ..graph.interned import identity_of
 from ..graph.node import Form, Node, mark_of
@@ -82,7 +83,8 @@ def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     if shape is None:
         try:
             shape = np.broadcast_shapes(*shapes)
-        except ValueError:
+        except ValueError as problem:
+            passed_on(problem)
             text = " ".join(map(shape_text, shapes))
             raise ValueError(
                 f"operands could not be broadcast together with shapes {text} "

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
+from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node, Site
 from ..graph.op import named
@@ -101,7 +102,8 @@ class Fold(_Folding):
         """The order cannot be seen in the result."""
         try:
             ufunc.reduce(np.ones((1, 1), np.int8), (0, 1))
-        except ValueError:
+        except ValueError as problem:
+            passed_on(problem)
             self.takes_axes = False
         else:
             self.takes_axes = True

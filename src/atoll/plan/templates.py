@@ -27,6 +27,7 @@ from operator import itemgetter
 from typing import Any
 
 from .. import policy
+from ..context.interrupts import passed_on
 from ..exchange.shares import SymbolicPlace
 from ..execute.program import Program
 from ..graph.geometry import Geometry
@@ -273,7 +274,8 @@ class Template:
         given: list[Any] = [*self._integers(sample), *[sample.places[k] for k in self._homes.leads]]
         try:
             results = self._function(given)
-        except ZeroDivisionError:  # a stride that planning divides by has become zero
+        except ZeroDivisionError as problem:  # a stride that planning divides by has become zero
+            passed_on(problem)
             return None
         if results is None:
             return None

@@ -11,6 +11,7 @@ import llvmlite.binding as llvm
 
 from ... import system
 from ...config import config
+from ...context.interrupts import passed_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +129,13 @@ def _load() -> str:
     for name in ("libm.so.6", "libmvec.so.1") if system.has("libmvec") else ():
         try:
             llvm.load_library_permanently(name)
-        except RuntimeError:
+        except RuntimeError as problem:
+            passed_on(problem)
             continue
     try:
         version = ctypes.CDLL(None).gnu_get_libc_version
-    except (AttributeError, OSError):
+    except (AttributeError, OSError) as problem:
+        passed_on(problem)
         return sys.platform
     version.restype = ctypes.c_char_p
     return "glibc " + str(version().decode())

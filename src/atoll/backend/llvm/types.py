@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from ...context.interrupts import passed_on
+
 KIND = {
     "b1": "b",
     "i1": "i", "i2": "i", "i4": "i", "i8": "i",
@@ -74,12 +76,14 @@ def literal(dtype: str, number: int | float) -> str:
 def _half(value: float) -> str:
     try:
         return struct.pack(">e", value).hex().upper()
-    except OverflowError:
+    except OverflowError as problem:
+        passed_on(problem)
         return "7C00" if value > 0 else "FC00"
 
 
 def _single(value: float) -> float:
     try:
         return float(struct.unpack(">f", struct.pack(">f", value))[0])
-    except OverflowError:
+    except OverflowError as problem:
+        passed_on(problem)
         return float("inf") if value > 0 else -float("inf")

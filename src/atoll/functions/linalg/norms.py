@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...context.interrupts import passed_on
 from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.spread import place_of
@@ -48,7 +49,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     try:
         axes = tuple(range(x.ndim)) if axis is None else axis
         axes = np.lib.array_utils.normalize_axis_tuple(axes, x.ndim)
-    except TypeError:
+    except TypeError as problem:
+        passed_on(problem)
         return NotImplemented
     if len(axes) == 1 and ord != "fro":
         return _lengths(x, ord, axes[0], keepdims)

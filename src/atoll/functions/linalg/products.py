@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...context.interrupts import passed_on
 from ...lazy.creation import asarray
 from ...lazy.registry import registry
 from ..blocks import arrays_of, call, into
@@ -20,7 +21,8 @@ def matrix_power(a: Any, n: Any) -> Any:
     a = asarray(a)
     try:
         n = index(n)
-    except TypeError:
+    except TypeError as problem:
+        passed_on(problem)
         return NotImplemented
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not n:
         return NotImplemented
