@@ -77,7 +77,8 @@ static Py_ssize_t pinned_by(PyObject *box, Py_ssize_t more) {
 static Py_ssize_t pin(Front *front) {
     PyObject *value = value_of(front), *node = field(front->cell, NODE);
     Py_ssize_t pins = among_ranks() ? pinned_alone : 1;
-    if (!(Py_REFCNT(node) == 1 || field(value, PINNED) == Py_True) || pinned_by(front->cell, pins) < 0) return PyErr_Clear(), 0;
+    int is_pinned = field(value, PINNED) == Py_True && PyLong_AsSsize_t(field(front->cell, PINS)) != 0;
+    if (!(Py_REFCNT(node) == 1 || is_pinned) || pinned_by(front->cell, pins) < 0) return PyErr_Clear(), 0;
     forget_what_is_known(value);
     set_field(value, PINNED, Py_True);
     return pins;

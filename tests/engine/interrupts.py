@@ -253,11 +253,10 @@ class Instants:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             return None  # whose own callbacks lose interrupts
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        self.passed(frame)
         code = self.codes.get(frame.f_code)
         if code is None:
             code = self.codes[frame.f_code] = frame.f_code.co_code
-        before = ""
+        before = "RESUME"
 
         def local(frame: FrameType, event: str, arg: object) -> Any:
             nonlocal before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy
 import pytest
 
@@ -180,3 +182,21 @@ def test_loops_over_elements_go_on_and_see_what_is_assigned():
             line[3:5] = value
         found.append([float(value) for value in seen])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("write", ["sort", "partition", "fill", "buffer"])
+def test_a_copy_of_what_numpy_has_computed_is_not_written_to(write):
+    """Where errors of floats are raised, NumPy computes at the call, and the array takes over its result, pinned by another cell."""
+    elements = numpy.random.default_rng(1).random(50_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        a = atoll.array(elements)
+        a *= 0.5
+        b = a[::-1].copy()
+        if write == "buffer":
+            memory = memoryview(a)
+            a[:] = 3
+            del memory
+        else:
+            getattr(a, write)(*{"sort": (), "partition": (100,), "fill": (3,)}[write])
+        assert numpy.array_equal(numpy.array(b), elements[::-1] * 0.5)

@@ -141,7 +141,8 @@ class Cell(Box):
         """The value in memory that no other node shares, so that it may be written to. The lock is held."""
         value = self.settle()
         tiles = value.tiles
-        if not value.pinned and not self.is_unshared():
+        # a value may have been pinned by the cell that it came from
+        if not (value.pinned and self.pins) and not self.is_unshared():
             node = self.node
             self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
             assert self.node.value is not None
