@@ -38,7 +38,7 @@ def _choose() -> Backend:
                 _chosen = named(name)
             except Exception as problem:
                 passed_on(problem)
-                if name == "numpy":
+                if name == "numpy" or isinstance(problem, MemoryError):
                     raise
                 warnings.warn(
                     f"the backend {name!r} cannot be loaded ({type(problem).__name__}: {problem}), so NumPy "

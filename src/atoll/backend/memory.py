@@ -301,11 +301,15 @@ class Pool:
 
     def _shrink(self, nbytes: int) -> None:
         """Destroy what was left longest ago, until at most ``nbytes`` are kept. The lock is held."""
-        while self._cached > nbytes:
-            kept = [blocks for blocks in self._free.values() if blocks]
-            if not kept:  # what was interrupted has yet to put it there
-                return
-            self._destroy_oldest(min(kept, key=lambda blocks: blocks[0].left))
+        try:
+            while self._cached > nbytes:
+                kept = [blocks for blocks in self._free.values() if blocks]
+                if not kept:  # what was interrupted has yet to put it there
+                    return
+                self._destroy_oldest(min(kept, key=lambda blocks: blocks[0].left))
+        except BaseException:
+            self._is_settled = False
+            raise
 
     def _destroy_oldest(self, blocks: list[_Block]) -> None:
         block = blocks.pop(0)
