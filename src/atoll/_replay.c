@@ -396,6 +396,7 @@ typedef struct {
     Fit *fit;
     Trace *trace;
     PyObject **nodes, *registers, *state;
+    PyObject *done;                /* the latest step whose kernels have run, borrowed */
     long kernels, reused;
 } Run;
 
@@ -497,6 +498,7 @@ static int kernels(Run *run, Step *step) {
     }
     if (released != NULL) PyEval_RestoreThread(released);
     run->kernels += count;
+    run->done = step->step;
     if (!flags) return 0;
     PyObject *state = state_of(run, step->step);
     PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, flagged_name, state);
@@ -617,6 +619,19 @@ static void rescue(Run *run, PyObject *step) {
     PyErr_Restore(type, error, trace);
 }
 
+/* Whether kernels of a run have run, 2 if those of this step, which an interrupt has then left. */
+static int has_run(Run *run, PyObject *step) {
+    PyObject *done = run->state == NULL ? Py_None : field(run->state, STATE_DONE);
+    if (run->done != step && done != step) return run->done != NULL || done != Py_None;
+    PyObject *type, *error, *trace;
+    PyErr_Fetch(&type, &error, &trace);
+    PyObject *state = state_of(run, step), *noted = state == NULL ? NULL : PyObject_CallMethodOneArg(step, flagged_name, state);
+    if (noted == NULL) drop_error();
+    Py_XDECREF(noted);
+    PyErr_Restore(type, error, trace);
+    return 2;
+}
+
 static int run_program(Run *run) {
     Fit *fit = run->fit;
     PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace);
@@ -626,8 +641,20 @@ static int run_program(Run *run) {
         PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? field(run->nodes[run->trace->leaf[k]], NODE_VALUE) : Py_None));
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
     Step *step = fit->step;
-    for (int k = 0; !status && k < fit->steps; k++, step++)
-        if ((status = profiling ? seen_step(run, step) : run_step(run, step)) < 0) rescue(run, step->step);
+    PyObject *late[3] = {NULL, NULL, NULL};  /* an interrupt, which is raised when all is done */
+    for (int k = 0; !status && k < fit->steps; k++, step++) {
+        status = profiling ? seen_step(run, step) : run_step(run, step);
+        if (status == 0) continue;
+        int done = is_from_outside() ? has_run(run, step->step) : 0;
+        if (!done) {
+            rescue(run, step->step);
+        } else {                   /* kernels may have written over a part of what they read */
+            for (int n = 0; n < 3; n++) Py_CLEAR(late[n]);
+            PyErr_Fetch(&late[0], &late[1], &late[2]);
+            status = 0;
+            if (done < 2) k--, step--;
+        }
+    }
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
     count_run(run);
     PyObject *flags = run->state == NULL ? NULL : field(run->state, STATE_FLAGS);
@@ -644,6 +671,16 @@ static int run_program(Run *run) {
         status = done == NULL ? -1 : 0;
         Py_XDECREF(done);
         Py_DECREF(list);
+    }
+    if (late[0] != NULL && status < 0) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyErr_Restore(late[0], late[1], late[2]);
+        postpone_error();
+        PyErr_Restore(type, value, trace);
+    } else if (late[0] != NULL) {
+        PyErr_Restore(late[0], late[1], late[2]);
+        status = -1;
     }
     Py_XDECREF(run->registers);
     Py_XDECREF(run->state);

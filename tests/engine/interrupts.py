@@ -149,7 +149,7 @@ collect()
 d = b + 1; d = None
 for _ in range(6): a = 0.5 * (a + b)
 for _ in range(6): a[1:-1] = (a[:-2] + a[2:]) / 2
-for _ in range(6): s = float((a * {i}).sum())
+for _ in range(6): s = float(np.abs(a * {i}).sum())
 for k in range(6): b[k + 1 :] = b[k + 1 :] - a[k] * 0.001
 """.strip().splitlines()
 AMENDED = {"for _ in range(6): a", "for k in"}

@@ -73,6 +73,8 @@ class Run(Protocol):
     kernels: int
     flags: list[tuple[int, Any]]
     """Floating-point flags that came up, and the :class:`KernelStep` that raised them."""
+    done: Any
+    """The latest step whose kernels have run, or run whatever comes: noted right before they are called, where no signal is handled."""
 
 
 class Told(IntEnum):

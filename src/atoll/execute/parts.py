@@ -41,6 +41,7 @@ class State:
 
     __slots__ = (
         "allocator",
+        "done",
         "extremes",
         "flags",
         "kernels",
@@ -67,6 +68,8 @@ class State:
         """Where the native evaluation runs a step of NumPy's: the line that recorded it."""
         self.allocator: Allocator | None = None
         """Who gives memory for what arrives and stays; ``None``: the pool."""
+        self.done: Any = None
+        """The latest step whose kernels have run: what an interrupt after that finds done."""
         self.flags: list[tuple[int, Any]] = []
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0

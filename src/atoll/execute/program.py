@@ -20,6 +20,7 @@ from ..comm.communicator import Communicator
 from ..context import profiler, statistics, warn
 from ..context.call_sites import site_text
 from ..context.divergence import opened
+from ..context.interrupts import outside
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, Value
@@ -338,17 +339,39 @@ class Program:
             with turn.lock:
                 self.running = True
                 steps = self.quick or self._steps()
-                if profiler.now.recording is None:
-                    for step in steps:
-                        state.step = step
-                        step.run(state)
-                else:
-                    observed.run(steps, state, getattr(state, "sites", {}))
+                try:
+                    if profiler.now.recording is None:
+                        for step in steps:
+                            state.step = step
+                            step.run(state)
+                    else:
+                        observed.run(steps, state, getattr(state, "sites", {}))
+                    state.done = self
+                except BaseException as error:
+                    if state.done is not None and self.communicator is None and outside(error):
+                        self._finish(steps, state)
+                    raise
         finally:
             self.running = False
             statistics.counters().ran(state.kernels, state.reused, state.messages, state.moved)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
+
+    def _finish(self, steps: Sequence[Step], state: State) -> None:
+        """Do what an interrupt has left undone: kernels may have written over a part of what they read."""
+        place = steps.index(state.step)
+        while place < len(steps):
+            state.step = step = steps[place]
+            try:
+                if state.done is step:
+                    step.flagged(state)
+                else:
+                    step.run(state)
+                place += 1
+            except BaseException as error:
+                if not outside(error):
+                    raise
+        state.done = self
 
     def _steps(self) -> Sequence[Step]:
         """What runs at first: what comes but once is not worth joining."""
@@ -366,8 +389,10 @@ class Program:
         failed = getattr(state, "step", None)
         if failed is None:
             return []
-        failed = getattr(failed, "steps", (failed,))[0]
-        before = set(map(id, self.steps[: self.steps.index(failed)]))
+        complete = self.steps.index(getattr(failed, "steps", (failed,))[0])
+        if state.done is self:
+            complete = len(self.steps)
+        before = set(map(id, self.steps[:complete]))
         values = []
         for step, number, register in self.stored:
             value = state.registers[register]

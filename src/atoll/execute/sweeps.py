@@ -215,8 +215,16 @@ class Sweep:
                     self._written[operand.register] = root, before or operand.written
 
     def run(self, state: State) -> None:
-        """Allocate, compute, release."""
+        """Allocate, compute, release; after an interrupt, go on from there."""
         run = self._run
+        if state.done is self._together is not None:
+            self._together.flagged(state)
+            self._release(state)
+            return
+        if state.done in run.kernels:
+            state.done.flagged(state)
+            self._one_by_one(run.kernels[run.kernels.index(state.done) + 1 :], state)
+            return
         if self._threads != config.threads:
             self._threads = config.threads
             order = ordered(self._launches, self._threads)
@@ -226,11 +234,18 @@ class Sweep:
         for share in run.shared:
             share.run(state)
         if any(first.meets(second) for first, second in combinations(self._spans(state), 2)):
-            for kernel in run.kernels:
-                kernel.run(state)
+            self._one_by_one(run.kernels, state)
         else:
             self._together.run(state)
-        for release in run.released:
+            self._release(state)
+
+    def _one_by_one(self, kernels: Sequence[Any], state: State) -> None:
+        for kernel in kernels:
+            kernel.run(state)
+        self._release(state)
+
+    def _release(self, state: State) -> None:
+        for release in self._run.released:
             release.run(state)
 
     def _spans(self, state: State) -> list[_Span]:

@@ -502,12 +502,12 @@ def _run(
         state.sites = sites_of(program, [nodes[place] for place in order])
     try:
         results, flags = program.run(state)
+        for place, value in zip(kept, results, strict=True):
+            value.program = program
+            nodes[place].settle(value)
     except BaseException as error:
         rescued(program, state, nodes, order, error)
         raise
-    for place, value in zip(kept, results, strict=True):
-        value.program = program
-        nodes[place].settle(value)
     if flags:
         flags_reported(program, flags, nodes, order)
 

@@ -54,7 +54,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (Settings, "small fusion cache_bytes"),
     (Pattern, "native"),
     (Program, "running"),
-    (State, "flags"),
+    (State, "flags done"),
     (statistics.Counters, "_values"),
     (CallSite, "computed_again cut"),
 )

@@ -19,7 +19,7 @@ from .compile import compile_kernel, worked
 from .kernel import Kernel, Layout
 from .types import SETTLED
 from .ufuncs import can_flag
-from .workers import parallel_for, team
+from .workers import team
 
 
 class CompiledStep(KernelStep):
@@ -116,15 +116,19 @@ class CompiledStep(KernelStep):
         if self.draft is not None:
             self._worked(self.draft)
         if self.work < policy.limits.parallel or self.chunks == 1:
+            state.done = self
             self.alone(self.pointer, 0, self.chunks)
         else:
-            parallel_for(self.address, self.pointer, self.chunks, config.threads)
+            team().run(self.address, self.pointer, self.chunks, config.threads, state, self)
         state.kernels += 1
-        flags = block[0]
-        if flags:
-            block[0] = 0
-            if flags != SETTLED:
-                state.flags.append((flags, self))
+        if block[0]:
+            self.flagged(state)
+
+    def flagged(self, state: Run) -> None:
+        """Note the flags that the kernel has raised."""
+        flags, self.block[0] = self.block[0], 0
+        if flags and flags != SETTLED:
+            state.flags.append((flags, self))
 
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
         layout, block = self.kernel.layout, self.block
@@ -243,7 +247,9 @@ class KernelSteps:
         numbers = state.scalars
         for view, place, number in self._numbers:
             view[place] = numbers[number]
-        flags = team().launches(self._pointer, self._start, config.threads if self.shared else 1)
+        flags = team().launches(
+            self._pointer, self._start, config.threads if self.shared else 1, state, self
+        )
         state.kernels += len(self.steps)
         if flags:
             self.flagged(state)
@@ -251,11 +257,7 @@ class KernelSteps:
     def flagged(self, state: Run) -> None:
         """Note which of the kernels have raised flags."""
         for step in self.steps:
-            raised = step.block[0]
-            if raised:
-                step.block[0] = 0
-                if raised != SETTLED:
-                    state.flags.append((raised, step))
+            step.flagged(state)
 
     def team(self) -> tuple[int, int, int]:
         """What the native evaluation calls where threads may take part: the function, the team, and how many threads."""

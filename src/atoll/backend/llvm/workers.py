@@ -61,11 +61,13 @@ _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
 class Team(Protocol):
     """Threads that share loops."""
 
-    def run(self, function: int, argument: int, count: int, threads: int) -> None:
-        """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``."""
+    def run(
+        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
+    ) -> None:
+        """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``; note that in ``state`` as done."""
 
-    def launches(self, table: int, registers: int, threads: int) -> int:
-        """Run the kernels of a table; see :mod:`.waiting`. Not for a team that is no compiled one."""
+    def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
+        """Run the kernels of a table, and note that in ``state`` as done. Not for a team that is no compiled one."""
 
     def shared(self, threads: int) -> tuple[int, int, int]:
         """The addresses of :meth:`launches` and of what the threads share, and ``threads``, for who calls it in C."""
@@ -186,18 +188,22 @@ class NativeTeam:
         number = math.ceil(microseconds * self._pauses)
         ctypes.c_int64.from_address(self._address + worker_loops.SPIN).value = number
 
-    def run(self, function: int, argument: int, count: int, threads: int) -> None:
+    def run(
+        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
+    ) -> None:
         if threads > self._size < self._limit:
             self._grow(threads)
+        state.done = step
         self._share(self._address, function, argument, 0, count, threads)
 
     @property
     def compiled(self) -> bool:
         return True
 
-    def launches(self, table: int, registers: int, threads: int) -> int:
+    def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
         if threads > self._size < self._limit:
             self._grow(threads)
+        state.done = step
         flags: int = self._launches(self._address, table, registers, threads)
         return flags
 
@@ -274,7 +280,7 @@ class PortableTeam:
     def compiled(self) -> bool:
         return False
 
-    def launches(self, table: int, registers: int, threads: int) -> int:
+    def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
         raise NotImplementedError("there is no compiled loop on this system")
 
     def shared(self, threads: int) -> tuple[int, int, int]:
@@ -283,31 +289,41 @@ class PortableTeam:
     def spin(self, microseconds: float | None) -> None:
         """Nothing spins here."""
 
-    def run(self, function: int, argument: int, count: int, threads: int) -> None:
+    def run(
+        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
+    ) -> None:
         kernel = _KERNEL(function)
         participants = min(threads, count, self._limit)
-        if participants < 2 or not self._busy.acquire(blocking=False):
-            if count > 0:
-                kernel(argument, 0, count)
-            return
-        try:
-            self._run(kernel, argument, count, participants)
-        finally:
-            self._busy.release()
+        if participants > 1:
+            for is_taken in map(
+                self._busy.acquire, (False,)
+            ):  # an interrupt cannot come in between
+                if is_taken:
+                    try:
+                        self._run(kernel, argument, count, participants, state, step)
+                    finally:
+                        self._busy.release()
+                    return
+        if count > 0:
+            state.done = step
+            kernel(argument, 0, count)
 
-    def _run(self, kernel: Any, argument: int, count: int, participants: int) -> None:
+    def _run(
+        self, kernel: Any, argument: int, count: int, participants: int, state: Any, step: Any
+    ) -> None:
         pieces = min(count, participants * policy.limits.bites)
-        bites = deque((count * k // pieces, count * (k + 1) // pieces) for k in range(pieces))
+        bites: deque[Any] = deque(
+            [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
+        )
+        bites.extend([None] * (participants + 1))  # the ends of all who take some
+        take = bites.popleft
 
         def work() -> None:
-            while bites:
-                try:
-                    low, high = bites.popleft()
-                except IndexError:  # another thread was faster
-                    return
+            for low, high in iter(take, None):  # an interrupt comes after the kernel, if at all
                 kernel(argument, low, high)
 
         futures = []
+        state.done = step  # as it is in the end
         try:
             if self._executor is None or self._size < participants:
                 self.stop()
@@ -320,9 +336,11 @@ class PortableTeam:
         except RuntimeError as refused:  # the interpreter is shutting down, or threads are used up
             passed_on(refused)
             self._limit = max(1, len(futures))
-        try:
-            work()
-        finally:  # they use memory of the caller
+        finally:  # whatever came: the threads use memory of the caller
+            try:
+                work()
+            finally:
+                work()  # what an interrupt has left
             for future in futures:
                 if not future.cancel():
                     future.result()
@@ -354,13 +372,19 @@ def team() -> Team:
     return _team or _start()
 
 
+class _Unnoted:
+    """The state of a run that nobody asks."""
+
+    done: Any
+
+
 def parallel_for(function_address: int, argument_address: int, count: int, threads: int) -> None:
     """Call the compiled ``void f(ptr argument, i64 low, i64 high)`` on ranges that make up ``range(count)``.
 
     At most ``threads`` threads take part, the calling one included. The interpreter lock is
     not held meanwhile. Returns when all is done.
     """
-    team().run(function_address, argument_address, count, threads)
+    team().run(function_address, argument_address, count, threads, _Unnoted, None)
 
 
 def set_spin(spin: bool | float | None) -> None:
