@@ -129,6 +129,10 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
         Py_DECREF(number);
     }
     if (memory == NULL || PyObject_GetBuffer(memory, &lent->inner, flags) < 0) {
+        if (is_from_outside()) {   /* NumPy would forget it */
+            postpone_error();
+            PyErr_SetString(PyExc_BufferError, "an interrupt has come while the buffer was asked for");
+        }
         if (lent->box != NULL) unpin(lent->box, lent->pins);
         Py_XDECREF(lent->box);
         Py_XDECREF(memory);

@@ -379,6 +379,8 @@ def run(seed: int, way: str, report: Report) -> None:
                     error.__traceback__ = error.__context__ = error.__cause__ = None
                 state = settings()
                 changed = [name for name, value in state.items() if value != before[name]]
+                if k == len(lines):
+                    break
                 if "linalg" in lines[k]:  # NumPy's own context manager may have been interrupted
                     numpy.seterr(all="ignore")
                 elif changed:

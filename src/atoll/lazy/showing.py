@@ -23,7 +23,7 @@ from numpy.lib.array_utils import byte_bounds
 from ..context.caches import Living
 from ..context.call_sites import user_site
 from ..context.callees import callee_of_one, global_names
-from ..context.interrupts import passed_on
+from ..context.interrupts import outside, passed_on
 from ..front import native
 from ..graph.node import Site
 from .spread import place_of
@@ -117,7 +117,8 @@ def _remembered(handle: Handle, site: Site | None) -> Iterator[None]:
     except BufferError:
         raise
     except BaseException as error:
-        _asked.failed = handle, site, error
+        if native is None or outside(error) is None:  # else the native front has it raised soon
+            _asked.failed = handle, site, error
         raise
 
 

@@ -58,11 +58,23 @@ _LONGEST_SPIN = 10_000.0
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
+class _Unnoted:
+    """The state of a run that nobody asks."""
+
+    done: Any
+
+
 class Team(Protocol):
     """Threads that share loops."""
 
     def run(
-        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
+        self,
+        function: int,
+        argument: int,
+        count: int,
+        threads: int,
+        state: Any = _Unnoted,
+        step: Any = None,
     ) -> None:
         """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``; note that in ``state`` as done."""
 
@@ -189,7 +201,13 @@ class NativeTeam:
         ctypes.c_int64.from_address(self._address + worker_loops.SPIN).value = number
 
     def run(
-        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
+        self,
+        function: int,
+        argument: int,
+        count: int,
+        threads: int,
+        state: Any = _Unnoted,
+        step: Any = None,
     ) -> None:
         if threads > self._size < self._limit:
             self._grow(threads)
@@ -290,7 +308,13 @@ class PortableTeam:
         """Nothing spins here."""
 
     def run(
-        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
+        self,
+        function: int,
+        argument: int,
+        count: int,
+        threads: int,
+        state: Any = _Unnoted,
+        step: Any = None,
     ) -> None:
         kernel = _KERNEL(function)
         participants = min(threads, count, self._limit)
@@ -372,19 +396,13 @@ def team() -> Team:
     return _team or _start()
 
 
-class _Unnoted:
-    """The state of a run that nobody asks."""
-
-    done: Any
-
-
 def parallel_for(function_address: int, argument_address: int, count: int, threads: int) -> None:
     """Call the compiled ``void f(ptr argument, i64 low, i64 high)`` on ranges that make up ``range(count)``.
 
     At most ``threads`` threads take part, the calling one included. The interpreter lock is
     not held meanwhile. Returns when all is done.
     """
-    team().run(function_address, argument_address, count, threads, _Unnoted, None)
+    team().run(function_address, argument_address, count, threads)
 
 
 def set_spin(spin: bool | float | None) -> None:
