@@ -170,6 +170,17 @@ static int has_no_array(PyObject *result) {
     return !k;
 }
 
+/* The array among arguments in place of which NumPy got this one, also in a tuple for `out`; borrowed, or NULL. */
+static PyObject *array_given(PyObject *array, PyObject *given, PyObject *argument, int kind) {
+    if (given == array) return Py_TYPE(argument) == array_type || kind & DATA ? argument : NULL;
+    if (!PyTuple_CheckExact(given) || !PyTuple_CheckExact(argument)) return NULL;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given); k++) {
+        PyObject *found = array_given(array, PyTuple_GET_ITEM(given, k), PyTuple_GET_ITEM(argument, k), kind);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
 /* What a function has returned, as arrays; steals the reference. */
 static PyObject *taken_from(PyObject *result, const Call *call) {
     PyTypeObject *type = Py_TYPE(result);
@@ -177,9 +188,10 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
     if (type == &PyArray_Type) {
         PyArrayObject *array = (PyArrayObject *)result;
         for (Py_ssize_t k = 0; k < n; k++) {
-            if (call->given[k] == result && (Py_TYPE(call->args[k]) == array_type || call->kind & DATA)) {
+            PyObject *argument = array_given(result, call->given[k], call->args[k], call->kind);
+            if (argument != NULL) {
                 Py_DECREF(result);
-                return Py_NewRef(call->args[k]);
+                return Py_NewRef(argument);
             }
             if (k && call->args[k] == result && !(call->kind & VIEWS)) return result;  /* NumPy's, as it was given: it was written to */
         }

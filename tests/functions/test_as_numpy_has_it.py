@@ -362,3 +362,35 @@ def test_numpy_takes_an_array_of_strings_of_any_length() -> None:
     masked = atoll.ma.array(words, mask=[1, 0, 0], dtype=words.dtype, fill_value="none")
     assert masked.filled().tolist() == ["none", "tall", ""]
     assert not hasattr(words, "__array_interface__")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda np, x, o: np.sqrt(x, out=(o,)),
+        lambda np, x, o: np.sqrt(x, out=(o,), where=x > 1, dtype=float),
+        lambda np, x, o: np.sqrt(3.0, out=(o,)),
+        lambda np, x, o: np.add(x, x, o),
+        lambda np, x, o: np.add(list(range(x.size)), x, out=(o,)),
+        lambda np, x, o: np.add.accumulate(x, out=(o,)),
+        lambda np, x, o: np.add.outer(x, 1.0, out=(o,)),
+        lambda np, x, o: np.add.reduce(x.reshape(-1, 1), axis=1, out=(o,)),
+        lambda np, x, o: np.add.reduceat(x, range(x.size), out=(o,)),
+        lambda np, x, o: np.matmul(x.reshape(-1, 1), np.ones(1), out=(o,)),
+        lambda np, x, o: np.divmod(x, 3, out=(o, None)),
+        lambda np, x, o: np.divmod(x, 3, None, o),
+        lambda np, x, o: np.divmod(x, 3, out=(o, np.empty_like(o)), where=x > 2),
+        lambda np, x, o: np.modf(x, out=(None, o)),
+        lambda np, x, o: np.modf(x, out=(o, o)),
+        lambda np, x, o: np.frexp(x, out=(o, None)),
+    ],
+)
+@pytest.mark.parametrize("size", [6, 40_000])
+def test_results_are_the_outputs_that_were_given(call: Callable[..., Any], size: int) -> None:
+    def outcome(np: Any) -> Any:
+        x, out = np.arange(float(size)), np.zeros(size)
+        result = call(np, x, out)
+        results = result if isinstance(result, tuple) else (result,)
+        return [each is out for each in results], out.tolist()
+
+    assert outcome(atoll) == outcome(numpy)
