@@ -381,7 +381,9 @@ def test_numpy_takes_an_array_of_strings_of_any_length() -> None:
         lambda np, x, o: np.divmod(x, 3, None, o),
         lambda np, x, o: np.divmod(x, 3, out=(o, np.empty_like(o)), where=x > 2),
         lambda np, x, o: np.modf(x, out=(None, o)),
-        lambda np, x, o: np.modf(x, out=(o, o)),
+        lambda np, x, o: np.modf(x + 0.25, out=(o, o)),
+        lambda np, x, o: np.divmod(x[1:], 2, out=(o[1:], o[:-1])),
+        lambda np, x, o: np.divmod(x[1:], 2, out=(o[:-1], o[1:])),
         lambda np, x, o: np.frexp(x, out=(o, None)),
     ],
 )

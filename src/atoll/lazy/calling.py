@@ -77,6 +77,8 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
         return result if result is NotImplemented else _of_class(inputs, result, ufunc)
     if len(outs) != ufunc.nout or not all(_can_take(o, ufunc) for o in outs):
         return NotImplemented
+    if len(outs) > 1 and outs[0] is not None and outs[1] is not None and shaping.is_view_of(*outs):
+        return NotImplemented  # NumPy writes all results of an element before those of the next
     try:
         result = apply(ufunc, inputs)
     except ValueError:
