@@ -128,8 +128,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
-        view = shaping.of_dtype(creation.in_base_class(self), dtype)
-        shaping.become(self, view)
+        shaping.set_dtype(self, dtype)
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -429,9 +428,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """Another size in place, filled up with zeros."""
-        writeable = self.flags.writeable
-        shaping.become(self, selecting.resized(self, shape, refcheck))
-        self.setflags(writeable)
+        selecting.resize(self, shape, refcheck)
 
     # -- arithmetic
 

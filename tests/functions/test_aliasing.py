@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import weakref
 
 import numpy
 import pytest
@@ -200,3 +201,58 @@ def test_a_copy_of_what_numpy_has_computed_is_not_written_to(write):
         else:
             getattr(a, write)(*{"sort": (), "partition": (100,), "fill": (3,)}[write])
         assert numpy.array_equal(numpy.array(b), elements[::-1] * 0.5)
+
+
+def _refused(call) -> str:
+    try:
+        call()
+    except ValueError as error:
+        return str(error)
+    return "done"
+
+
+def _resizes(np, size):
+    """What becomes of arrays that others know, when they are to have another size."""
+    outcomes = []
+    for user in (
+        lambda a: a[1:], lambda a: a.T, lambda a: a.data, numpy.asarray, weakref.ref, lambda a: a + 1,
+        lambda a: a.copy(), lambda a: a[a > 3], lambda a: np.negative(a, out=a) is a, lambda a: list(a[:3]),
+    ):  # fmt: skip
+        a = np.arange(float(size))
+        known = user(a)
+        outcomes.append((_refused(lambda: a.resize(size + 3)), a.shape))
+        outcomes.append((_refused(lambda: a.resize((2, a.size // 2))), a.shape))
+        del known
+        outcomes.append((_refused(lambda: a.resize(size + 4)), a.shape, a[-6:].tolist()))
+        known = a[1:]
+        outcomes.append((_refused(lambda: a.resize(size, refcheck=False)), a.shape))
+    base = np.arange(float(size))
+    for part in (base[1:], base[::2], base.reshape(2, -1).T, np.frombuffer(bytearray(16))):
+        outcomes.append(_refused(lambda: part.resize(size + 1)))
+        outcomes.append(_refused(lambda: part.resize((1, part.size))))
+    base.resize(2, size // 2, refcheck=False)
+    base[0, 1] = -1
+    outcomes.append(base.T.base is base)
+    for shape in ((3, 2), (3, size), (2, 1)):
+        columns = np.array(np.arange(float(size)).reshape(2, -1), order="F")
+        columns.resize(shape, refcheck=False)
+        outcomes.append((columns.tolist(), columns.strides, columns.base is None))
+    for change in (lambda a: setattr(a, "shape", (2, -1)), lambda a: setattr(a, "dtype", "i8")):
+        changed = np.zeros(size)
+        change(changed)
+        outcomes.append((changed.base is None, changed.flags.owndata, changed[:1].base is changed))
+    return outcomes
+
+
+@pytest.mark.parametrize("size", [8, 10_000, 100_000])
+def test_only_arrays_that_nobody_else_knows_get_another_size(size):
+    assert _resizes(atoll, size) == _resizes(numpy, size)
+
+
+def test_another_shape_of_the_same_size_stays_the_same_memory():
+    for size in (8, 100_000):
+        a = atoll.zeros(size)
+        part = a[1:]
+        a.resize(2, size // 2)
+        a[0, 1] = 7
+        assert part[0] == 7

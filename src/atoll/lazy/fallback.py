@@ -29,7 +29,7 @@ from .making import from_numpy, in_class, is_numpys, of_array, of_protocol, of_s
 from .shared_calls import shared
 from .small import GENERAL, PASSED, at_once
 from .spread import in_step, place_of, world_of
-from .views import UNKNOWN, Handle, any_deferred
+from .views import SOLE, Handle, any_deferred
 
 Array = np.ndarray[Any, Any]
 
@@ -152,7 +152,7 @@ def _has_new_memory(result: Array) -> bool:
         return False
     whole = base.flags.owndata and base.nbytes == result.nbytes
     del base
-    return whole and result.flags.writeable and getrefcount(result.base) == UNKNOWN
+    return whole and result.flags.writeable and getrefcount(result.base) == SOLE
 
 
 def warn(name: str) -> None:

@@ -47,7 +47,7 @@ class Flags:
         handle = self._handle
         if handle._np is not None:
             return bool(handle._np.flags.owndata)
-        return bool(handle._geometry.is_base and not handle._cell.held())
+        return shaping.base_of(handle) is None and not handle._cell.held()
 
     @property
     def behaved(self) -> bool:

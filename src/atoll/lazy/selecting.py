@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Sequence
 from math import prod
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -20,11 +23,10 @@ from .elementwise import Met, Operand, general, operand_of, register_together
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
-from .making import from_numpy
 from .pending import captured
 from .recording import cast, record
 from .spread import chosen_by, place_of
-from .views import Handle
+from .views import SOLE, Handle
 
 _BOOL = np.dtype(np.bool_)
 _CLIP: np.ufunc = np._core.umath.clip  # type: ignore[attr-defined]
@@ -152,25 +154,58 @@ def _dot_into(a: Any, b: Any, out: Any) -> Any:
     return into(out, dot(a, b, None), "no")
 
 
-def resized(handle: Any, shape: Any, refcheck: Any = True) -> Any:
-    """A copy of another size, cut off or filled up with zeros."""
+def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
+    """``a.resize(shape)``: cut off or filled up with zeros, in the order in which the elements lie in memory."""
     if type(refcheck) is not bool:
         np.empty(0).resize(0, refcheck=refcheck)  # NumPy's words
     if shape in ((None,), ()):
-        return handle
+        return
     if len(shape) == 1 and not isinstance(shape[0], int):
         shape = shape[0]
+    flags = handle.flags
+    if not flags.forc:
+        np.empty((2, 2))[:, 0].resize(4)
+    if np.min(shape, initial=0) < 0:
+        np.empty(0).resize(shape)
     wanted = creation.shape_of(shape)
-    if place_of(handle) is not None:
-        cut = creation.zeros((prod(wanted),), handle.dtype, "C")
-        n = min(handle.size, cut.shape[0])
-        cut[:n] = shaping.ravel(handle)[:n]
-        return shaping.copied(shaping.reshape(cut, wanted))
-    array = handle._array()
-    filled = np.zeros(wanted, array.dtype)
-    n = min(filled.size, array.size)
-    filled.reshape(-1)[:n] = array.reshape(-1)[:n]
-    return from_numpy(filled)
+    order = "F" if flags.fnc else "C"
+    if prod(wanted) == handle.size:
+        shaping.set_shape(handle, wanted, order)
+        return
+    if place_of(handle) is None:  # other ranks cannot know who refers to memory of this one
+        _check_owner(handle, refcheck)
+    writeable, n = flags.writeable, min(prod(wanted), handle.size)
+    cut = creation.zeros((prod(wanted),), handle.dtype, "C")
+    cut[:n] = shaping.ravel(handle, order)[:n]
+    shaping.become(handle, shaping.copied(shaping.reshape(cut, wanted, order), order))
+    handle.setflags(writeable)
+
+
+def _check_owner(handle: Any, refcheck: bool) -> None:
+    """Raise NumPy's error where other arrays, exports or weak references know the memory."""
+    own: Any = np.empty(2)
+    if handle._np is None:
+        cell = handle._cell
+        first = cell.first()
+        is_part = first is not None and first is not handle
+        del cell, first
+        is_seen = sys.getrefcount(handle._cell) > SOLE or handle._cell.held()
+        cell = handle._cell
+        own_ref = cell._first if sys.getrefcount(cell._first) == SOLE else None
+    else:
+        base = type(handle._np.base)
+        is_part = base not in (NoneType, np.ndarray) or (
+            base is np.ndarray and sys.getrefcount(handle._np.base) > SOLE
+        )
+        is_seen, own_ref = sys.getrefcount(handle._np) > SOLE, None
+    if is_part:
+        own[1:].resize(3)
+    if is_seen and refcheck:
+        seen: Any = own[1:]
+        own.resize(3)
+    if any(known is not own_ref for known in weakref.getweakrefs(handle)):
+        seen = weakref.ref(own)  # noqa: F841
+        own.resize(3)
 
 
 def _matmul(a: Any, b: Any, **options: Any) -> Any:

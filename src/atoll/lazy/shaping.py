@@ -7,6 +7,7 @@ same name as on a small array. Where NumPy would copy, a copy is recorded, and v
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Hashable
 from operator import index
 from typing import Any
@@ -24,7 +25,7 @@ from .evaluate import evaluate
 from .making import from_numpy, of_small, of_view, present
 from .making import in_class as in_class
 from .recording import record
-from .views import Cell, Handle
+from .views import SOLE, Cell, Handle
 
 Array = np.ndarray[Any, Any]
 
@@ -255,21 +256,42 @@ def _ravel_as_it_lies(handle: Handle) -> Any:
     return flatten(handle, "K")
 
 
-def set_shape(handle: Handle, shape: Any) -> None:
+def set_shape(handle: Handle, shape: Any, order: str = "C") -> None:
     """``a.shape = shape``."""
-    small = handle._np
-    if small is not None:
-        view = small.view()
-        view.shape = shape
-        handle._np = view
+    if handle._np is not None:
+        own = _changeable(handle)
+        if order == "C":
+            own.shape = shape
+        else:
+            own = own.reshape(shape, order=order)
+        handle._np = own
         return
-    reshaped = handle._geometry.reshaped(_shape_of(handle, shape))
+    reshaped = _reshaped(handle._geometry, _shape_of(handle, shape), order)
     if reshaped is None:
         raise AttributeError(
             "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the "
             "desired shape."
         )
+    handle._cell.viewed_from(handle)
     handle._geometry = reshaped
+
+
+def set_dtype(handle: Handle, dtype: Any) -> None:
+    """``a.dtype = dtype``."""
+    if handle._np is None:
+        handle._cell.viewed_from(handle)
+        handle._geometry = handle._geometry.derived(
+            ("view", np.dtype(dtype)), lambda s: s.view(dtype)
+        )
+        return
+    own = _changeable(handle)
+    own.dtype = dtype
+    handle._np = own
+
+
+def _changeable(handle: Handle) -> Any:
+    """The array of a small one, or a view of it where another array may be the same or show it."""
+    return handle._np if sys.getrefcount(handle._np) == SOLE else handle._np.view()  # type: ignore[union-attr]
 
 
 def strides_of(handle: Handle) -> tuple[int, ...]:
@@ -399,3 +421,5 @@ def become(handle: Handle, other: Handle) -> None:
     if other._np is None:
         handle._cell = other._cell
         handle._geometry = other._geometry
+    elif hasattr(handle, "_cell"):
+        del handle._cell  # which keeps memory

@@ -42,8 +42,8 @@ LENT = 1 << 30
 ALONE = 1 << 40
 """In the pins of a cell: a rank has shown the memory of what every rank has, which the others may not have done."""
 _value = Value(np.empty(0))
-UNKNOWN = sys.getrefcount(_value.array)
-"""The references to an array that one value alone refers to, with those that counting takes in this version of Python."""
+SOLE = sys.getrefcount(_value.array)
+"""The references to what one attribute alone refers to, with those that counting takes in this version of Python."""
 
 
 class Cell(Box):
@@ -125,9 +125,9 @@ class Cell(Box):
         if self.pins & LENT:
             value = self.node.value
             assert value is not None
-            if sys.getrefcount(value.array) == UNKNOWN and (
+            if sys.getrefcount(value.array) == SOLE and (
                 type(value.array.base) is not np.ndarray
-                or sys.getrefcount(value.array.base) == UNKNOWN
+                or sys.getrefcount(value.array.base) == SOLE
             ):
                 self.pins -= LENT
                 value.pinned = self.pins > 0
