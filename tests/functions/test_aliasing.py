@@ -203,9 +203,9 @@ def test_a_copy_of_what_numpy_has_computed_is_not_written_to(write):
         assert numpy.array_equal(numpy.array(b), elements[::-1] * 0.5)
 
 
-def _refused(call) -> str:
+def _refused(call, *shape, **options) -> str:
     try:
-        call()
+        call(*shape, **options)
     except ValueError as error:
         return str(error)
     return "done"
@@ -219,17 +219,17 @@ def _resizes(np, size):
         lambda a: a.copy(), lambda a: a[a > 3], lambda a: np.negative(a, out=a) is a, lambda a: list(a[:3]),
     ):  # fmt: skip
         a = np.arange(float(size))
-        known = user(a)
-        outcomes.append((_refused(lambda: a.resize(size + 3)), a.shape))
-        outcomes.append((_refused(lambda: a.resize((2, a.size // 2))), a.shape))
-        del known
-        outcomes.append((_refused(lambda: a.resize(size + 4)), a.shape, a[-6:].tolist()))
-        known = a[1:]
-        outcomes.append((_refused(lambda: a.resize(size, refcheck=False)), a.shape))
+        known = [user(a)]
+        outcomes.append((_refused(a.resize, size + 3), a.shape))
+        outcomes.append((_refused(a.resize, 2, a.size // 2), a.shape))
+        known.clear()
+        outcomes.append((_refused(a.resize, size + 4), a.shape, a[-6:].tolist()))
+        known = [a[1:]]
+        outcomes.append((_refused(a.resize, size, refcheck=False), a.shape))
     base = np.arange(float(size))
     for part in (base[1:], base[::2], base.reshape(2, -1).T, np.frombuffer(bytearray(16))):
-        outcomes.append(_refused(lambda: part.resize(size + 1)))
-        outcomes.append(_refused(lambda: part.resize((1, part.size))))
+        outcomes.append(_refused(part.resize, size + 1))
+        outcomes.append(_refused(part.resize, 1, part.size))
     base.resize(2, size // 2, refcheck=False)
     base[0, 1] = -1
     outcomes.append(base.T.base is base)
