@@ -86,6 +86,8 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         """Called on every new array of a subclass, with the array it comes from."""
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        if type(array) is type(self) is not ndarray:
+            return array
         result = creation.asarray(array)
         if return_scalar and type(self) is ndarray and not result.shape:
             return result[()]

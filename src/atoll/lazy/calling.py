@@ -6,15 +6,18 @@ NumPy itself runs the rest on the data, and raises its own errors.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..context.interrupts import passed_on
+from ..context.warn import come_first
 from ..ops.elementwise import is_native
 from ..ops.ufuncs import is_known
 from . import shaping
+from .creation import asarray
 from .elementwise import apply, assign, operand_of, together
 from .fallback import by_numpy
 from .flat import flatiter
@@ -54,16 +57,20 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
     if len(inputs) > nin:
         if "out" in options or len(inputs) > ufunc.nargs or any(i is ... for i in inputs[nin:]):
             return by_numpy(ufunc, inputs, options)
-        outs = inputs[nin:] + (None,) * (ufunc.nargs - len(inputs))
-        options = {**options, "out": outs if len(outs) > 1 else outs[0]}
+        options = {**options, "out": inputs[nin:] + (None,) * (ufunc.nargs - len(inputs))}
         inputs = inputs[:nin]
+    out = options.get("out")
+    outs: tuple[Any, ...] = (
+        out if type(out) is tuple else () if out is None or out is ... else (out,)
+    )
+    if out is None or (len(outs) == ufunc.nout and all(o is None for o in outs)):
+        outs, options = (), {name: value for name, value in options.items() if name != "out"}
+    result = NotImplemented
     if len(inputs) == nin and options.keys() <= {"out", "where"} and is_known(ufunc):
         result = _recorded(ufunc, inputs, options.get("out"), options.get("where", True))
-        if result is not NotImplemented:
-            return result
-    result = by_numpy(ufunc, inputs, options, jointly=together.get(ufunc))
-    out = options.get("out")
-    return _of_class(inputs, result, ufunc) if out is None or out is ... else result
+    if result is NotImplemented:
+        result = by_numpy(ufunc, inputs, options, jointly=together.get(ufunc))
+    return in_class_of_call(ufunc, inputs, outs, result, options.get("subok", True))
 
 
 def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) -> Any:
@@ -73,8 +80,7 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
     if all(o is None for o in outs):
         if where is not True:
             return NotImplemented
-        result = apply(ufunc, inputs)
-        return result if result is NotImplemented else _of_class(inputs, result, ufunc)
+        return apply(ufunc, inputs)
     if len(outs) != ufunc.nout or not all(_can_take(o, ufunc) for o in outs):
         return NotImplemented
     if len(outs) > 1 and outs[0] is not None and outs[1] is not None and shaping.is_view_of(*outs):
@@ -156,21 +162,40 @@ def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
     return out
 
 
-def _of_class(inputs: tuple[Any, ...], result: Any, ufunc: Any = None) -> Any:
-    """The result in the class of the operand with the highest priority."""
+def in_class_of_call(
+    ufunc: np.ufunc | None,
+    inputs: tuple[Any, ...],
+    outs: tuple[Any, ...],
+    result: Any,
+    subok: bool = True,
+) -> Any:
+    """What users' classes make of the results of a call: that of each output that was given, else that of the operand with the
+    highest priority."""
     base = Handle.array_type
     parent: Any = None
-    for value in inputs:
+    for value in inputs if subok else ():
         if type(value) is base or not isinstance(value, Handle):
             continue
         operand: Any = value
         if parent is None or operand.__array_priority__ > parent.__array_priority__:
             parent = operand
-    if parent is None:
+    if parent is None and not any(map(_wraps, outs)):
         return result
-    if isinstance(result, tuple):
-        return tuple([wrapped(parent, r, (ufunc, inputs, k)) for k, r in enumerate(result)])
-    return wrapped(parent, result, (ufunc, inputs, 0))
+    finished = []
+    for k, part in enumerate(result if isinstance(result, tuple) else (result,)):
+        out = outs[k] if outs else None
+        context = None if ufunc is None else (ufunc, inputs + outs, k)
+        if out is not None:
+            finished.append(_wrapped_by(out, out, context, False) if _wraps(out) else part)
+        else:
+            finished.append(part if parent is None else wrapped(parent, part, context))
+    return tuple(finished) if isinstance(result, tuple) else finished[0]
+
+
+def _wraps(out: Any) -> bool:
+    """Whether an output is of a class with an ``__array_wrap__`` of its own."""
+    own = getattr(type(out), "__array_wrap__", None)
+    return isinstance(out, Handle) and own is not Handle.array_type.__array_wrap__
 
 
 def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
@@ -178,11 +203,26 @@ def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
     number = isinstance(result, np.generic)
     if number:
         result = of_small(np.asarray(result))
-    if not isinstance(result, Handle):
-        return result
-    if context is not None and context[0] is None:
-        context = None
-    return parent.__array_wrap__(result, context, number)
+    return _wrapped_by(parent, result, context, number) if isinstance(result, Handle) else result
+
+
+def _wrapped_by(parent: Any, array: Any, context: Any, number: bool) -> Any:
+    """``__array_wrap__``, by the arguments of NumPy 2 or, with NumPy's warning, those that it had before."""
+    try:
+        return parent.__array_wrap__(array, context, number)
+    except TypeError as error:
+        for arguments in ((array, context), (array,)):
+            try:
+                result = parent.__array_wrap__(*arguments)
+            except TypeError:
+                continue
+            come_first()
+            warnings.warn(_DEPRECATED_WRAP, DeprecationWarning, stacklevel=2)
+            return result
+        raise error
+
+
+_DEPRECATED_WRAP = "__array_wrap__ must accept context and return_scalar arguments (positionally) in the future. (Deprecated NumPy 2.0)"
 
 
 methods: dict[str, Callable[..., Any]] = {}
@@ -205,7 +245,7 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
     if result is NotImplemented:
         result = by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
     own = result is None or _is_out(result, args, options)
-    return result if own else _of_class(args[:2], result)
+    return result if own else in_class_of_call(None, args[:2], (), result)
 
 
 def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -227,13 +267,22 @@ def folded(array: Any, result: Any, out: Any = None) -> Any:
         return result
     if kind is type(result) or not array.inherits:
         return result
-    own: Any = array
-    return own.__array_wrap__(result, None, out is None and not getattr(result, "ndim", 0))
+    return wrapped(array, result)
 
 
 def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    a, b = args
+    base = Handle.array_type
+    own_class = any(isinstance(value, Handle) and type(value) is not base for value in args)
+    a, b = [asarray(v) if own_class and type(v) is list else v for v in args]
     if not (isinstance(a, Handle) and isinstance(b, Handle)) or options:
         return NotImplemented
-    spread = shaping.reshape(a, a.shape + (1,) * b.ndim)  # type: ignore[attr-defined]
+    shape = a.shape + (1,) * b.ndim  # type: ignore[attr-defined]
+    spread = shaping.reshape(a, shape)
+    if spread.shape != shape:
+        raise TypeError(
+            f"{ufunc.__name__}.outer() called with ndarray-subclass of type '{type(a).__name__}' which modified its shape after a "
+            "reshape. `outer()` relies on reshaping the inputs and is for example not supported for the 'np.matrix' class "
+            "(the usage of matrix is generally discouraged). To work around this issue, please convert the inputs to numpy "
+            "arrays."
+        )
     return call(ufunc, (spread, b), {})

@@ -107,8 +107,14 @@ def _kept(giver: Any, part: Any, numbers: bool) -> Any:
     return in_class(type(giver), part, giver)
 
 
+def plain_of(handle: Any) -> Any:
+    """The same memory as an array of the base class."""
+    small = handle._np
+    return of_small(small) if small is not None else of_view(handle._cell, handle._geometry)
+
+
 def _plain(part: Any) -> Any:
     if not is_subclass(part):
         return part
-    bare = of_small(part._np) if part._np is not None else of_view(part._cell, part._geometry)
+    bare = plain_of(part)
     return bare if part.shape else bare[()]

@@ -13,7 +13,7 @@ import numpy as np
 from ..context.interrupts import passed_on
 from ..front import leave_with
 from ..ops.elementwise import FAST_SCALARS
-from .calling import call, takes_over
+from .calling import call, overrides, takes_over
 from .calling import method as method_called
 from .elementwise import binary, general, unary
 from .fallback import by_numpy
@@ -223,13 +223,12 @@ def ufunc_called(
             return result
     if not hasattr(ufunc, method):
         raise TypeError("__array_ufunc__ needs a ufunc and the name of one of its methods")
-    if takes_over(inputs, options):
+    out = options.get("out")
+    operands = (*inputs, *(out if type(out) is tuple else (out,)))
+    if takes_over(inputs, options) or any(map(overrides, operands)):
         return NotImplemented
     if not isinstance(ufunc, np.ufunc):  # of another library, such as those that Numba compiles
         return by_numpy(getattr(ufunc, method), inputs, options)
-    if "out" in options:
-        out = options["out"]
-        options["out"] = out if len(out) > 1 else out[0]
     if method == "__call__":
         return call(ufunc, inputs, options)
     if method == "reduce":

@@ -29,6 +29,7 @@ from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
 from .calling import assigned_to, folded, into, register_method
+from .classed import plain_of
 from .creation import asarray, recorded
 from .elementwise import binary, general, operand_of
 from .evaluate import evaluate
@@ -511,6 +512,9 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
     in_class = _position_in_class if name in ("argmin", "argmax") else _in_class_of
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
+        if type(self) is not Handle.array_type:
+            bare = call(plain_of(self), *args, **options)
+            return in_class(self, bare, (*args, *options.values()))
         small = self._np
         if small is None and not args and not options and self._geometry.short:
             small = present(self)
@@ -522,9 +526,7 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
             result = NotImplemented
         if result is NotImplemented:
             result = by_numpy(small_method, (self, *args), options)
-        if type(self) is Handle.array_type:
-            return result
-        return in_class(self, result, (*args, *options.values()))
+        return result
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = small_method.__doc__

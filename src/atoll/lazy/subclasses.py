@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import protocols, shaping
-from .calling import wrapped
+from .calling import in_class_of_call
 from .reductions import NOTHING
 from .showing import memory
 from .views import Handle
@@ -34,7 +34,7 @@ _UFUNCS = {
 }  # fmt: skip
 
 _FOLDS = {
-    "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all",
+    "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all", "clip": "_clip",
 }  # fmt: skip
 """NumPy's functions that its methods call."""
 
@@ -43,6 +43,7 @@ def prepare(kind: type, base: type) -> None:
     """Give a new subclass its own way of making results."""
     protocols.meet(kind)
     overridden = kind.__array_ufunc__ is not base.__array_ufunc__  # type: ignore[attr-defined]
+    wraps = kind.__array_wrap__ is not base.__array_wrap__  # type: ignore[attr-defined]
     for name in _VIEWING:
         if getattr(kind, name) is getattr(base, name):
             setattr(kind, name, _viewing(getattr(base, name)))
@@ -55,14 +56,14 @@ def prepare(kind: type, base: type) -> None:
                 continue
             if overridden:
                 setattr(kind, method, _asking(ufunc, prefix))
-            elif prefix != "i":
-                setattr(kind, method, _wrapping(inherited))
+            elif prefix != "i" or wraps:
+                setattr(kind, method, _wrapping(inherited, ufunc, prefix))
     for name in ("neg", "pos", "abs", "invert"):
         method = f"__{name}__"
         inherited = getattr(base, method)
         if getattr(kind, method) is inherited:
             ufunc = getattr(np, _UFUNCS.get(name, name))
-            setattr(kind, method, _asking(ufunc, "") if overridden else _wrapping(inherited))
+            setattr(kind, method, _asking(ufunc, "") if overridden else _wrapping(inherited, ufunc))
     if overridden:
         for name, inner in _FOLDS.items():
             if getattr(kind, name) is getattr(base, name):
@@ -80,15 +81,16 @@ def _viewing(inherited: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _wrapping(inherited: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapping(
+    inherited: Callable[..., Any], ufunc: np.ufunc, prefix: str = ""
+) -> Callable[..., Any]:
     @wraps(inherited)
     def call(self: Any, *args: Any) -> Any:
         result = inherited(self, *args)
-        if result is NotImplemented or type(result) is type(self):
+        if result is NotImplemented or (type(result) is type(self) and prefix != "i"):
             return result
-        if isinstance(result, tuple):
-            return tuple([wrapped(self, part) for part in result])
-        return wrapped(self, result)
+        inputs = (*args, self) if prefix == "r" else (self, *args)
+        return in_class_of_call(ufunc, inputs, (self,) if prefix == "i" else (), result)
 
     return call
 
