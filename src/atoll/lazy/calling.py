@@ -59,17 +59,18 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
             return by_numpy(ufunc, inputs, options)
         options = {**options, "out": inputs[nin:] + (None,) * (ufunc.nargs - len(inputs))}
         inputs = inputs[:nin]
-    out = options.get("out")
-    outs: tuple[Any, ...] = (
-        out if type(out) is tuple else () if out is None or out is ... else (out,)
-    )
-    if out is None or (len(outs) == ufunc.nout and all(o is None for o in outs)):
+    out = options.get("out", ...)
+    outs: tuple[Any, ...] = out if type(out) is tuple else () if out is ... else (out,)
+    if len(outs) == ufunc.nout and all(o is None for o in outs):
         outs, options = (), {name: value for name, value in options.items() if name != "out"}
     result = NotImplemented
-    if len(inputs) == nin and options.keys() <= {"out", "where"} and is_known(ufunc):
+    told = len(inputs) == nin and len(outs) in (0, ufunc.nout)
+    if told and options.keys() <= {"out", "where"} and is_known(ufunc):
         result = _recorded(ufunc, inputs, options.get("out"), options.get("where", True))
     if result is NotImplemented:
         result = by_numpy(ufunc, inputs, options, jointly=together.get(ufunc))
+    if any(map(overrides, (*inputs, *outs))):
+        return result
     return in_class_of_call(ufunc, inputs, outs, result, options.get("subok", True))
 
 
