@@ -303,7 +303,8 @@ static int set_part(PyObject *self, PyObject *value, void *offset) {
 }
 
 static PyMethodDef front_methods[] = {
-    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_FASTCALL | METH_KEYWORDS, "What NumPy's ufuncs ask for."},
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_FASTCALL | METH_KEYWORDS,
+     "__array_ufunc__($self, ufunc, method, /, *inputs, **kwargs)\n--\n\nWhat NumPy's ufuncs ask for."},
     {NULL}};
 static PyGetSetDef front_getset[] = {
     {"_np", get_part, set_part, "the NumPy array of a small array; else None", (void *)offsetof(Front, np)},

@@ -70,7 +70,8 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         strides: Any = None,
         order: Any = None,
     ) -> Any:
-        if buffer is None and strides is None and not offset:
+        sized = creation.dtype_of(dtype).itemsize > 0  # functions give strings a length
+        if sized and buffer is None and strides is None and not offset:
             array = creation.empty(shape, dtype, "C" if order is None else order)
         else:
             if isinstance(buffer, Handle):
@@ -184,7 +185,8 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return shape[0]
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + self.nbytes
+        own = self.nbytes if self.flags.owndata else 0
+        return object.__sizeof__(self) + 2 * np.dtype(np.intp).itemsize * self.ndim + own
 
     # -- looking
 
@@ -346,6 +348,8 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     @property
     def flat(self) -> flatiter:
         """The elements in C order."""
+        if self.ndim > 32:
+            _ = np.broadcast_to(False, self.shape).flat  # NumPy's words
         return flatiter(self)
 
     @flat.setter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy
 import pytest
 
 import atoll
+from atoll.front import native
 
 
 @pytest.fixture(autouse=True, params=[0, 30000])
@@ -394,5 +396,46 @@ def test_results_are_the_outputs_that_were_given(call: Callable[..., Any], size:
         result = call(np, x, out)
         results = result if isinstance(result, tuple) else (result,)
         return [each is out for each in results], out.tolist()
+
+    assert outcome(atoll) == outcome(numpy)
+
+
+DEPRECATED: list[Callable[..., Any]] = [
+    lambda np, x: np.row_stack([x, x])[1, :3].tolist(),
+    lambda np, x: np.chararray((2,)).shape,
+    lambda np, x: setattr(x, "strides", (8,)),
+    lambda np, x: np.cross(x.reshape(-1, 2), x.reshape(-1, 2)).shape,
+    lambda np, x: np.fft.fftn(x.reshape(2, -1), s=(2, 2)).shape,
+    lambda np, x: np.linalg.qr(x.reshape(-1, 2)[:4], "economic").shape,
+    lambda np, x: [a.flags.writeable for a in np.broadcast_arrays(x[None], np.ones((2, 1)))],
+    lambda np, x: np.broadcast_arrays(x[None], np.ones((2, 1)))[0].__setitem__((0, 0), 5),
+    lambda np, x: np.broadcast_arrays(x[None], np.ones((2, 1)))[0].__iadd__(1).shape,
+    lambda np, x: np.broadcast_arrays(x[None], np.ones((2, 1)))[0][1:].__setitem__(0, 5),
+    lambda np, x: np.broadcast_arrays(x[None], np.ones((2, 1)))[0].fill(1),
+    lambda np, x: np.add(1, 2, out=np.broadcast_arrays(x[None], np.ones((2, 1)))[0]).shape,
+    lambda np, x: str(np.broadcast_arrays(x[None], np.ones((2, 1)))[0].flags),
+    lambda np, x: [a.flags.writeable for a in np.broadcast_arrays(x, x)],
+    lambda np, x: np.meshgrid(x[:9], x, copy=False)[1].__setitem__((0, 0), 5),
+    lambda np, x: np.meshgrid(x[:9], x, copy=False, sparse=True)[0].__setitem__((0, 0), 5),
+    lambda np, x: np.broadcast_to(x, (2, x.size)).__setitem__((0, 0), 5),
+]
+
+
+@pytest.mark.skipif(native is None, reason="frames of Python between the program and NumPy")
+@pytest.mark.parametrize("call", DEPRECATED)
+@pytest.mark.parametrize("size", [8, 40_000])
+def test_what_is_deprecated_warns_at_the_line_of_the_program(
+    call: Callable[..., Any], size: int
+) -> None:
+    def outcome(np: Any) -> Any:
+        x = np.arange(float(size))
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            try:
+                result = call(np, x)
+            except ValueError as error:
+                result = str(error)
+        texts = [(w.category, str(w.message), w.filename, w.lineno) for w in warned]
+        return result, texts, numpy.asarray(x).ravel()[:3].tolist()
 
     assert outcome(atoll) == outcome(numpy)

@@ -15,7 +15,7 @@ from ..layout import Layout
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray as _asarray
 from ..lazy.elementwise import general
-from ..lazy.making import from_numpy, is_small, of_array, plain
+from ..lazy.making import from_numpy, in_base_class, is_small, of_array, plain
 from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
@@ -159,7 +159,7 @@ def array(
     ndmax: Any = None,
 ) -> Any:  # fmt: skip
     if type(copy) is not bool and isinstance(copy, (str, np._CopyMode)):
-        np.array((), copy=copy)  # type: ignore[arg-type]  # NumPy's words
+        np.array(np.empty(0), copy=copy)  # type: ignore[arg-type]  # NumPy's words
         copy = None if copy is np._CopyMode.IF_NEEDED else bool(copy)
     if ndmax is not None:  # how deep NumPy looks into what it is given
         object = np.array(plain(object), dtype, ndmin=ndmin, ndmax=ndmax)
@@ -186,7 +186,7 @@ def _in_class(a: Any, dtype: Any, order: Any, copy: Any) -> Any:
     """An array of the class that ``a`` has; the same one if it is one already."""
     if not isinstance(a, Handle) or type(a) is ndarray:
         return _asarray(a, dtype, order, copy if copy is None else bool(copy))
-    base = creation.in_base_class(a)
+    base = in_base_class(a)
     result = _asarray(base, dtype, order, copy)
     return a if result is base else shaping.like(a, result)
 

@@ -18,6 +18,7 @@ from ..array import ndarray
 from ..context.caches import Memo
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
+from ..context.warn import come_first
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shaping
@@ -202,7 +203,12 @@ def column_stack(tup: Any) -> Any:
 
 
 if hasattr(np, "row_stack"):
-    publish("row_stack", vstack, "native")
+
+    @native
+    def row_stack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
+        come_first()
+        np.row_stack([()])  # NumPy's words
+        return vstack(tup, dtype=dtype, casting=casting)
 
 
 @native

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from ..context.tracebacks import guarded
+from ..context.warn import come_first
 from ..lazy.registry import loading, registry
 from .public import numpy_function
 
@@ -33,6 +34,7 @@ _SPECIAL = ("__all__", "__doc__", "__name__", "__package__", "__spec__")
 
 def attribute(original: ModuleType, name: str, public: str) -> Any:
     """An attribute of a module of NumPy's; the error for one that it lacks, hints included, names our module."""
+    come_first()
     try:
         return getattr(original, name)
     except AttributeError as error:

@@ -124,10 +124,16 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     arrays = [array_of(a) for a in args]
     shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    views = []
-    for a in arrays:
-        views.append(a if a.shape == shape else shaping.broadcast_to(a, shape))
-    return tuple(views)
+    other = np.broadcast_to(False, shape)
+    key = "broadcast", "arrays", shape
+    return tuple(
+        [
+            a
+            if a.shape == shape
+            else shaping.view(a, key, lambda s: np.broadcast_arrays(s, other)[0])
+            for a in arrays
+        ]
+    )
 
 
 @native

@@ -30,6 +30,14 @@ _ENDLESS = 1 << 59
 """The length of an axis of which a slice says all that there is to say about it, in integers: a key made of
 these is not equal to that of ``1.0:5.0``, which is no slice, and for which there is NumPy's error."""
 _numbers = itertools.count()
+_WARNS = 1 << 31
+"""NumPy's flag of arrays that warn before they are written to."""
+
+
+def _writing(array: np.ndarray[Any, Any]) -> bool | None:
+    """Whether an array may be written to; ``None`` where NumPy warns first."""
+    flags = array.flags
+    return None if flags.num & _WARNS else flags.writeable
 
 
 def _address(array: np.ndarray[Any, Any]) -> int:
@@ -61,6 +69,7 @@ class Geometry:
         "size",
         "strides",
         "through",
+        "warns",
         "writeable",
     )
     base: Geometry
@@ -87,7 +96,9 @@ class Geometry:
         self.is_base = base is None
         """Whether this is all of its base, unchanged."""
         self.c_contiguous: bool = shadow.flags.c_contiguous
-        self.writeable: bool = shadow.flags.writeable
+        self.warns: bool = _writing(shadow) is None
+        """Whether it may be written to once its array has warned, as what ``broadcast_arrays`` makes."""
+        self.writeable: bool = not self.warns and shadow.flags.writeable
         self.overlapping: bool = base is not None and not self.c_contiguous and _overlaps(shadow)
         """Whether elements of this view may share memory with one another, as those of ``as_strided`` do."""
         self.number = next(_numbers)
@@ -131,7 +142,7 @@ class Geometry:
             shadow.shape,
             shadow.strides,
             shadow.dtype,
-            shadow.flags.writeable,
+            _writing(shadow),
             offset,
             -1 - dense if base is None else base.number,  # True would be the number of a base
         )
@@ -184,7 +195,8 @@ class Geometry:
             return self._remember((k,), self.shadow[k, ...])
         offset = self.offset + (k if k >= 0 else k + length) * self.strides[0]
         base = self.base
-        key = (self.shape[1:], self.strides[1:], self.dtype, self.writeable, offset, base.number)
+        writing = None if self.warns else self.writeable
+        key = (self.shape[1:], self.strides[1:], self.dtype, writing, offset, base.number)
         row = Geometry._table.get(key)
         if row is None:
             first = self._memo.get("row")
@@ -209,6 +221,7 @@ class Geometry:
         moved.base = self.base
         moved.is_base = False
         moved.c_contiguous = self.c_contiguous
+        moved.warns = self.warns
         moved.writeable = self.writeable
         moved.overlapping = self.overlapping
         moved.number = next(_numbers)
@@ -244,7 +257,7 @@ class Geometry:
         """The view of this base that lies ``offset`` bytes into it and has the form of ``array``."""
         start = self.address - ADDRESS + offset
         shadow = np.ndarray(array.shape, array.dtype, BUFFER, start, array.strides)
-        shadow.flags.writeable = writeable or array.flags.writeable
+        shadow.flags.writeable = writeable or bool(_writing(array))
         view = Geometry._intern(shadow, self)
         own = (self.shape, self.strides, self.dtype, self.writeable, self.offset)
         same = (view.shape, view.strides, view.dtype, view.writeable, view.offset)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .making import in_class, of_small, of_view
+from .making import in_base_class, in_class, of_small
 from .views import Handle
 
 Array = np.ndarray[Any, Any]
@@ -107,14 +107,8 @@ def _kept(giver: Any, part: Any, numbers: bool) -> Any:
     return in_class(type(giver), part, giver)
 
 
-def plain_of(handle: Any) -> Any:
-    """The same memory as an array of the base class."""
-    small = handle._np
-    return of_small(small) if small is not None else of_view(handle._cell, handle._geometry)
-
-
 def _plain(part: Any) -> Any:
     if not is_subclass(part):
         return part
-    bare = plain_of(part)
+    bare = in_base_class(part)
     return bare if part.shape else bare[()]

@@ -26,6 +26,7 @@ from .making import (
     default_place,
     distributed,
     from_numpy,
+    in_base_class,
     is_small,
     must_travel,
     of_array,
@@ -242,16 +243,6 @@ def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None 
     if array is not value and array.base is None and array.flags.owndata:
         return from_numpy(array)
     return of_array(array)
-
-
-def in_base_class(value: Any) -> Any:
-    """The same values without the user's subclass."""
-    handle = object.__new__(Handle.array_type)
-    handle._np = value._np
-    if handle._np is None:
-        handle._cell = value._cell
-        handle._geometry = value._geometry
-    return handle
 
 
 def _laid_out(handle: Any, order: Any) -> bool:

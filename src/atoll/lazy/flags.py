@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..context.warn import come_first
 from . import shaping
+from .views import broadcast
 
 _SHORT = {
     "C": "c_contiguous",
@@ -37,8 +39,11 @@ class Flags:
     def writeable(self) -> bool:
         """Whether elements may be assigned to."""
         handle = self._handle
+        come_first()
         if handle._np is not None:
             return bool(handle._np.flags.writeable)
+        if handle._geometry.warns:
+            return bool(broadcast().flags.writeable)
         return bool(handle._cell.writeable and handle._geometry.writeable)
 
     @property
@@ -77,7 +82,7 @@ class Flags:
             setattr(np.empty(1).flags, name, value)
         elif not value:
             handle._geometry = handle._geometry.derived("read-only", shaping.read_only)
-        elif not self.writeable:
+        elif not (handle._cell.writeable and handle._geometry.writeable):
             handle._geometry = shaping.writeable_again(handle)
 
     def __getitem__(self, key: str) -> Any:
@@ -97,6 +102,8 @@ class Flags:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
+        if self._handle._np is not None:
+            return repr(self._handle._np.flags)
         names = (
             "c_contiguous",
             "f_contiguous",
@@ -105,4 +112,9 @@ class Flags:
             "aligned",
             "writebackifcopy",
         )
-        return "".join(f"  {name.upper()} : {getattr(self, name)}\n" for name in names)
+        texts = dict.fromkeys(names[3:4], "True  (with WARN_ON_WRITE=True)")
+        if not self._handle._geometry.warns:
+            texts = {}
+        return "".join(
+            f"  {name.upper()} : {texts.get(name) or getattr(self, name)}\n" for name in names
+        )

@@ -121,7 +121,7 @@ class flatiter:
 
         if place_of(self.base) is None:
             return False
-        if not (self.base._cell.writeable and self.base._geometry.writeable):
+        if not self.base._may_be_written():
             raise ValueError("underlying array is read-only")
         if not self._is_usual(key):
             return False

@@ -385,7 +385,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
             value = plain(value)
         small[plain(key) if short is None else short] = value
         return
-    if not (handle._cell.writeable and handle._geometry.writeable):
+    if not handle._may_be_written():
         raise ValueError("assignment destination is read-only")
     if _put_there(handle, key, value):
         return

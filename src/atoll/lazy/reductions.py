@@ -29,14 +29,13 @@ from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
 from .calling import assigned_to, folded, into, register_method
-from .classed import plain_of
 from .creation import asarray, recorded
 from .elementwise import binary, general, operand_of
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
 from .float_errors import free
-from .making import of_node, of_small, plain, present
+from .making import in_base_class, of_node, of_small, plain, present
 from .recipes import tail
 from .recording import cast, read, record
 from .spread import chosen_by, place_of, world_of
@@ -513,7 +512,7 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         if type(self) is not Handle.array_type:
-            bare = call(plain_of(self), *args, **options)
+            bare = call(in_base_class(self), *args, **options)
             return in_class(self, bare, (*args, *options.values()))
         small = self._np
         if small is None and not args and not options and self._geometry.short:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
+from ..context.warn import come_first
 from ..graph.geometry import Geometry, copied_order, dense, kept_order
 from ..graph.node import Node, source
 from ..ops.elementwise import result_geometry
@@ -312,6 +313,8 @@ def set_strides(handle: Handle, strides: Any) -> None:
             f"strides: a part of an array that is distributed over ranks has no memory with strides {strides}; "
             "use atoll.array(a) for a copy that has"
         )
+
+    come_first()
 
     def strided(array: Array) -> Array:
         view = array.view()

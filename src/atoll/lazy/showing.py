@@ -61,7 +61,7 @@ def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
 
 
 def _read_only(array: Array, handle: Handle) -> Any:
-    if array.flags.writeable and _asks_class_of_numbers():
+    if _asks_class_of_numbers() and array.flags.writeable:
         return array
     if array is handle._np:
         array = array.view()

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import policy
 from ..context.interrupts import passed_on
+from ..context.warn import come_first
 from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value
@@ -59,6 +60,7 @@ def at_once(
     ``bare`` says that there need not be any. Short views of larger arrays are small, too, where their values are
     there and the function only ``reads``; what is seen through the result has to be done the general way.
     """
+    come_first()
     own = Handle.array_type
     plain: list[Any] = []
     arrays = shown = False

@@ -15,6 +15,7 @@ import numpy as np
 
 from . import protocols, shaping
 from .calling import in_class_of_call
+from .making import in_base_class
 from .reductions import NOTHING
 from .showing import memory
 from .views import Handle
@@ -86,8 +87,8 @@ def _wrapping(
 ) -> Callable[..., Any]:
     @wraps(inherited)
     def call(self: Any, *args: Any) -> Any:
-        result = inherited(self, *args)
-        if result is NotImplemented or (type(result) is type(self) and prefix != "i"):
+        result = inherited(self if prefix == "i" else in_base_class(self), *args)
+        if result is NotImplemented:
             return result
         inputs = (*args, self) if prefix == "r" else (self, *args)
         return in_class_of_call(ufunc, inputs, (self,) if prefix == "i" else (), result)

@@ -27,6 +27,7 @@ from .. import policy
 from ..comm.world import current_world
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
+from ..context.warn import come_first
 from ..exchange.gathering import gather
 from ..front import Box, Front, at_end, finish_ends
 from ..graph.geometry import Geometry, kept_order, strided
@@ -397,6 +398,11 @@ class _Pinned:
         self.cell.unpin(self.pins)
 
 
+def broadcast() -> np.ndarray[Any, Any]:
+    """An array that NumPy warns of when it is asked whether it may be written to, or is."""
+    return np.broadcast_arrays(np.empty(1), np.empty(2))[0]
+
+
 class Handle(Front):
     """What the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
 
@@ -455,7 +461,7 @@ class Handle(Front):
         if small is not None:
             return small
         cell = self._cell
-        if not (cell.writeable and self._geometry.writeable):
+        if not self._may_be_written():
             refused = self._array().copy("K")
             refused.flags.writeable = False
             return refused
@@ -463,6 +469,17 @@ class Handle(Front):
         if cell.node.place is None:
             return view_of(value.array, self._geometry)
         return view_of(gather(cell.node, for_writing=True), self._geometry)
+
+    def _may_be_written(self) -> bool:
+        """Whether elements may be assigned to; what ``broadcast_arrays`` has made warns before the first time."""
+        geometry = self._geometry
+        if geometry.warns:
+            come_first()
+            broadcast()[0] = 0  # NumPy's words
+            self._geometry = geometry = geometry.base.at(
+                geometry.shadow, geometry.offset, writeable=True
+            )
+        return self._cell.writeable and geometry.writeable
 
     def _written(self, array: np.ndarray[Any, Any]) -> None:
         """What :meth:`_array_to_write` gave has been written to: keep this rank's share of it."""
