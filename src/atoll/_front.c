@@ -278,14 +278,63 @@ static void dealloc(PyObject *self) {
     Py_TYPE(self)->tp_free(self);
 }
 
+/* Arrays that weak references and views alone know. In NumPy views refer to their base, so it lives as long as they do: such an
+ * array waits here for the end of its last view. */
+enum { LOOKED_AT = 16 };
+static PyObject *waiting = NULL;
+
+/* Whether other arrays show the memory of one that owns it. */
+static int has_views(Front *front) {
+    if (front->np != NULL && front->np != Py_None)
+        return Py_REFCNT(front->np) > 1 && PyArray_BASE((PyArrayObject *)front->np) == NULL;
+    return front->cell != NULL && front->geometry != NULL && field(front->geometry, IS_BASE) == Py_True && Py_REFCNT(front->cell) > 1;
+}
+
+/* Let an array wait that is about to end; whether it does. Its reference count is zero, or one within a finaliser. */
+static int waits(PyObject *self) {
+    Front *front = (Front *)self;
+    if (front->weak == NULL || !has_views(front)) return 0;
+    PyObject *first = front->cell != NULL && front->np == Py_None ? field(front->cell, FIRST) : NULL;
+    PyWeakReference *known = (PyWeakReference *)front->weak;
+    while (known != NULL && Py_REFCNT(known) <= ((PyObject *)known == first)) known = known->wr_next;
+    if (known == NULL || (waiting == NULL && (waiting = PyList_New(0)) == NULL)) return PyErr_Clear(), 0;
+    Py_ssize_t count = Py_REFCNT(self);
+    Py_SET_REFCNT(self, count + 1);
+    if (PyList_Append(waiting, self) < 0) PyErr_Clear();
+    Py_SET_REFCNT(self, Py_REFCNT(self) - 1);
+    return Py_REFCNT(self) > count;
+}
+
+/* Let those end whose last view has ended: some of them are looked at, when any array ends. */
+static void end_waiting(void) {
+    static Py_ssize_t place = 0;
+    for (int k = 0; waiting != NULL && k < LOOKED_AT; k++) {
+        Py_ssize_t last = PyList_GET_SIZE(waiting) - 1;
+        if (last < 0) return;
+        place = place <= 0 || place > last ? last : place - 1;
+        PyObject *array = PyList_GET_ITEM(waiting, place);
+        if (has_views((Front *)array)) continue;
+        PyList_SET_ITEM(waiting, place, PyList_GET_ITEM(waiting, last));
+        PyList_SET_ITEM(waiting, last, array);
+        if (PyList_SetSlice(waiting, last, last + 1, NULL) < 0) PyErr_Clear();
+    }
+}
+
+/* The same for subclasses of a program, which still have their attributes here; the collector of garbage calls it with more references. */
+static void finalize(PyObject *self) {
+    if (Py_TYPE(self) != array_type && Py_REFCNT(self) == 1) waits(self);
+}
+
 /* The same for the class of arrays, which adds nothing to Front: Python's own way through all bases takes three times as long.
  * An object of a class of Python's holds a reference to it. */
 static void dealloc_array(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
+    if (type == array_type && waits(self)) return;
     clear(self);
     if (type == array_type && spares < SPARE) spare[spares++] = self;
     else type->tp_free(self);
     Py_DECREF(type);
+    if (waiting != NULL) end_waiting();
 }
 
 static PyObject *get_part(PyObject *self, void *offset) {
@@ -324,7 +373,7 @@ static PyTypeObject FrontType = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "atoll._front.Front", .tp_basicsize = sizeof(Front), .tp_dealloc = dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_traverse = traverse,
-    .tp_weaklistoffset = offsetof(Front, weak),
+    .tp_weaklistoffset = offsetof(Front, weak), .tp_finalize = finalize,
     .tp_as_number = &number, .tp_as_buffer = &buffers, .tp_as_mapping = &mapping, .tp_iter = iterator_of, .tp_richcompare = compare,
     .tp_methods = front_methods, .tp_getset = front_getset,
     .tp_doc = "What arrays are to the native front."};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 import weakref
 
@@ -10,6 +11,7 @@ import pytest
 
 import atoll
 from atoll.config import config
+from atoll.front import native
 
 from .oracle import SMALL, arrays, check_line, lines
 
@@ -256,3 +258,63 @@ def test_another_shape_of_the_same_size_stays_the_same_memory():
         a.resize(2, size // 2)
         a[0, 1] = 7
         assert part[0] == 7
+
+
+VIEWING = [
+    lambda a: a[1:], lambda a: a.T, lambda a: a[1:][2:], lambda a: a.reshape(2, -1), lambda a: a.view("i8"),
+    lambda a: a.ravel(), numpy.asarray, lambda a: a.data, lambda a: a.ctypes.data_as(ctypes.c_void_p),
+]  # fmt: skip
+
+
+def _end_arrays():
+    """When arrays end, those end that have waited for their views."""
+    for _ in range(5):
+        atoll.ones(3)
+
+
+@pytest.mark.skipif(native is None, reason="views of the Python front do not hold their base")
+@pytest.mark.parametrize("size", [8, 10_000, 100_000])
+@pytest.mark.parametrize("view", VIEWING)
+def test_a_base_lives_as_long_as_its_views(view, size):
+    ended = []
+    a = atoll.arange(float(size))
+    known = weakref.ref(a)
+    weakref.finalize(a, ended.append, 1)
+    part = view(a)
+    del a
+    assert known() is not None
+    assert not ended
+    if isinstance(part, atoll.ndarray) and not isinstance(part, type(numpy.empty(0))):
+        assert part.base is known()
+    known()[3] = 99
+    again = known()
+    del part
+    assert again[3] == 99
+    assert known() is again
+    del again
+    _end_arrays()
+    assert known() is None
+    assert ended
+
+
+@pytest.mark.skipif(native is None, reason="views of the Python front do not hold their base")
+@pytest.mark.parametrize("size", [8, 100_000])
+def test_bases_end_with_the_last_of_many_views(size):
+    class Kept(atoll.ndarray):
+        pass
+
+    bases, parts = [], []
+    for k in range(50):
+        base = atoll.ones(size) * k
+        base = base.view(Kept) if k % 2 else base
+        bases.append(weakref.ref(base))
+        parts.append((base[1:], base[:2]))
+    del base
+    assert all(known() is not None for known in bases)
+    del parts[::2]
+    _end_arrays()
+    assert sum(known() is not None for known in bases) == 25
+    copies = [weakref.ref(part[0].copy()) for part in parts]
+    del parts[:]
+    _end_arrays()
+    assert not any(known() is not None for known in bases + copies)
