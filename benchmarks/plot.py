@@ -66,6 +66,8 @@ def write_plot(path: Path, table: list[dict[str, Any]]) -> None:
                 drawn.append(
                     f'<text x="{x + 8:.1f}" y="{y + 3}" font-size="9">{of[name]:.3g}</text>'
                 )
-            drawn.append(f'{shape} fill="{COLORS[name]}"><title>{title}</title></{shape[1:].split()[0]}>')
+            drawn.append(
+                f'{shape} fill="{COLORS[name]}"><title>{title}</title></{shape[1:].split()[0]}>'
+            )
     drawn.append("</svg>")
     path.write_text("\n".join(drawn) + "\n")

@@ -54,7 +54,7 @@ def _declare(array_type: type) -> None:
     from numba.core import boxing, cgutils, types
     from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
-    class Shown(types.Array):
+    class Shown(types.Array):  # type: ignore[misc]
         """NumPy's array in place of one of ours."""
 
     register_model(Shown)(models.ArrayModel)

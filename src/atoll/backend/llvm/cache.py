@@ -165,9 +165,9 @@ def describe() -> str:
 
 def clear() -> None:
     """Remove all kernels."""
-    with suppress(OSError, _UnusableError), _folder(create=False) as folder:
+    with tolerated(OSError, _UnusableError), _folder(create=False) as folder:
         for _, _, name in _files(folder):
-            with suppress(OSError):
+            with tolerated(OSError):
                 os.unlink(name, dir_fd=folder)
 
 
