@@ -125,7 +125,17 @@ CALLS = [
     "x.take([1, 0], 1)",
     "np.fliplr(x) * 2",
     "np.heaviside(x, 1)",
+    "np.angle(x)",
+    "np.angle(x, deg=True)",
+    "np.imag(x)",
+    "np.isreal(x)",
+    "np.iscomplex(x)",
 ]
+REPEATING = [
+    "x.astype('f4')", "x.astype('c8')", "np.copy(x)", "x + 1", "np.nan_to_num(x)", "np.gradient(x)[0]",
+    "np.concatenate([x, x])", "np.concatenate([x, x], 1)", "np.stack([x, x], -1)", "np.append(x, x, 0)", "np.sqrt(x)",
+]  # fmt: skip
+"""What is called on views that repeat elements: copies follow their strides, elementwise operations do not."""
 NUMBERS = numpy.arange(20.0).reshape(4, 5) * 3 % 7
 CUBE = numpy.arange(24.0).reshape(2, 3, 4) % 7
 
@@ -161,6 +171,17 @@ def facts(np, call, operand):
     order = sorted(range(len(long)), key=lambda k: -long[k])
     views = [bool(np.shares_memory(eval(how, {"np": np, "r": r}), r)) for how in VIEWS]
     return order, r.flags.c_contiguous, r.flags.f_contiguous, dict(zip(VIEWS, views, strict=True))
+
+
+@pytest.mark.parametrize("size", [20, 250])
+@pytest.mark.parametrize("call", REPEATING)
+def test_results_of_views_that_repeat_elements(call, size):
+    def strides(np):
+        row = np.arange(float(size)) + 1
+        views = np.broadcast_to(row, (size, size)), np.broadcast_to(row[:, None], (size, size)).T
+        return [eval(call, {"np": np, "x": x}).strides for x in views]
+
+    assert strides(atoll) == strides(numpy)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
-from ..lazy.shaping import in_order, order_of
+from ..lazy.shaping import copied_order_of, in_order
 from . import creation, joining, shaping
 from .blocks import call
 from .public import array_of, collective, is_large, names, native
@@ -37,7 +37,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         return NotImplemented
     if f.dtype.kind in "iu":
         f = f.astype(np.float64)
-    order = order_of(f)
+    order = copied_order_of(f)
     slopes = [in_order(_slope(f, k, _steps(s), edge_order), order) for k, s in zip(axes, spacings)]
     return slopes[0] if len(slopes) == 1 else tuple(slopes)
 

@@ -120,7 +120,8 @@ def sinc(x: Any) -> Any:
 def angle(z: Any, deg: bool = False) -> Any:
     if not is_large(z) or z.dtype.kind not in "fc":
         return NotImplemented
-    turned = general(np.arctan2, z.imag, z.real)
+    parts = (z.imag, z.real) if z.dtype.kind == "c" else (0, z)
+    turned = general(np.arctan2, *parts)
     return general(np.multiply, turned, 180 / np.pi) if deg else turned
 
 
@@ -144,7 +145,7 @@ def nan_to_num(
     if x.dtype.kind == "f":
         replaced = _numbers(x, *instead)
         if copy:
-            return replaced
+            return shaping.in_order(replaced, shaping.copied_order_of(x))
         x[...] = replaced
         return x
     if copy:

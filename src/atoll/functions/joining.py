@@ -62,7 +62,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     kind = np.result_type(*[a.dtype for a in arrays]) if dtype is None else np.dtype(dtype)
     total = sum(a.shape[axis] for a in arrays)
     shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
-    order = kept_order(shape, [a._shape_of_view() for a in arrays])
+    order = kept_order(shape, [a._shape_of_view() for a in arrays], repeats=True)
     place = None
     if any(place_of(a) is not None for a in arrays):
         place = distributed(default_place(shape, among=True))
@@ -324,7 +324,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return (
         shaping.copied(result, "K")
         if result is a
-        else shaping.in_order(result, shaping.order_of(a))
+        else shaping.in_order(result, shaping.copied_order_of(a))
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..context.interrupts import passed_on
+from ..lazy import creation
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy
 from ..lazy.making import plain
@@ -149,7 +150,11 @@ def isreal(x: Any) -> Any:
 
 @native
 def iscomplex(x: Any) -> Any:
-    return general(np.not_equal, x.imag, 0) if is_large(x) else NotImplemented
+    if not is_large(x):
+        return NotImplemented
+    if x.dtype.kind != "c":
+        return creation.zeros(x.shape, bool, "C")
+    return general(np.not_equal, x.imag, 0)
 
 
 @native

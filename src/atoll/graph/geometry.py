@@ -534,17 +534,20 @@ def _axis_reads(view: Geometry) -> AxisReads | None:
     return tuple(reads)
 
 
-def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[int, ...] | None:
+def kept_order(
+    shape: tuple[int, ...], operands: Sequence[Geometry], *, repeats: bool = False
+) -> tuple[int, ...] | None:
     """The memory order that NumPy gives the result of an elementwise operation (order 'K').
 
     ``None`` stands for C order. The axes are sorted as NumPy's iterator sorts them: by the
     sizes of the operands' strides, an axis moving outwards only past one whose strides are
-    smaller for the first operand that tells them apart.
+    smaller for the first operand that tells them apart. Where ``repeats``, as for what is joined, an axis that repeats
+    elements counts as the fastest.
     """
     full = [g for g in operands if g.ndim]
     if len(shape) < 2 or all(g.shape == shape and g.c_contiguous for g in full):
         return None
-    key = (shape, *[g.number for g in full])
+    key = (shape, repeats, *[g.number for g in full])
     known = _orders.get(key, False)
     if known is not False:
         return known  # type: ignore[return-value]
@@ -552,9 +555,7 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
     strides = []
     for g in full:
         lead = ndim - g.ndim
-        strides.append(
-            [0] * lead + [0 if g.shape[k] == 1 else abs(g.strides[k]) for k in range(g.ndim)]
-        )
+        strides.append([-1] * lead + [_step(g, k, repeats) for k in range(g.ndim)])
     order = list(range(ndim - 1, -1, -1))  # fastest first
     for i in range(1, ndim):
         axis = order[i]
@@ -563,7 +564,7 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
             other = order[j]
             ambiguous, swap = True, False
             for s in strides:
-                if s[axis] and s[other]:
+                if s[axis] >= 0 and s[other] >= 0:
                     if s[other] <= s[axis]:
                         swap = False
                     elif ambiguous:
@@ -580,6 +581,12 @@ def kept_order(shape: tuple[int, ...], operands: Sequence[Geometry]) -> tuple[in
     result = None if slow_first == tuple(range(ndim)) else slow_first
     _orders[key] = result
     return result
+
+
+def _step(view: Geometry, axis: int, repeats: bool) -> int:
+    """The bytes between elements along an axis; -1 for one that does not count."""
+    stride = abs(view.strides[axis])
+    return -1 if view.shape[axis] == 1 or not (stride or repeats) else stride
 
 
 _orders: Memo[Any, tuple[int, ...] | None] = Memo()

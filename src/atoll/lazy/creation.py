@@ -312,6 +312,8 @@ def astype(
     if not native or handle._cell.held() or not free():
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
     result = recorded(cast(handle._node(), target, user_site()))
-    if order != "K" and not _laid_out(result, order):
+    if order == "K":
+        return shaping.in_order(result, shaping.copied_order_of(handle))
+    if not _laid_out(result, order):
         return shaping.copied(result, order)
     return result

@@ -107,6 +107,11 @@ def order_of(handle: Any) -> tuple[int, ...] | None:
     return kept_order(handle.shape, (handle._shape_of_view(),))
 
 
+def copied_order_of(handle: Any) -> tuple[int, ...] | None:
+    """The same as NumPy keeps them in a copy."""
+    return copied_order(handle._shape_of_view())
+
+
 def turned_order(handle: Any) -> tuple[int, ...] | None:
     """The order that NumPy gives results that follow columns only where all of an operand does."""
     flags = handle._shape_of_view().shadow.flags
@@ -363,7 +368,8 @@ def imag(handle: Handle) -> Any:
     if handle._np is not None or handle._geometry.dtype.kind == "c":
         return view(handle, "imag", lambda s: s.imag)
     geometry = handle._geometry
-    node = Node(FILL, (geometry.dtype.type(0),), dense(geometry.shape, geometry.dtype))
+    form = dense(geometry.shape, geometry.dtype, turned_order(handle))
+    node = Node(FILL, (geometry.dtype.type(0),), form)
     return like(handle, view(of_view(Cell(node), node.geometry), "read-only", read_only))
 
 
