@@ -5,6 +5,7 @@ A signal handler raises once in each program, at a moment that a word selects:
 * ``instants`` (the default): after an instruction at which Python handles signals, selected by number, in atoll or in what it calls;
 * ``timer``: when ``signal.setitimer`` says;
 * ``imports``: the same as ``instants`` while a forked child makes its first large array, so that llvmlite is imported;
+* ``in_place``: by timer, in programs whose kernels write over memory that they read;
 * ``memory``: no signal, but a limit of address space under which the program runs out of memory.
 
 The exception has to reach the program, once. Nothing may be printed as ignored, no failure of planning may be counted, and every array
@@ -303,6 +304,7 @@ def watched(handler: Handler, ignored: list[str]) -> Iterator[None]:
     try:
         yield
     finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         sys.unraisablehook = hook
         signal.signal(SIGNAL, former)
 
@@ -532,6 +534,43 @@ def count_imports() -> str:
     return str(-1 - instants.left)
 
 
+IN_PLACE = [
+    "a += b\ns = bool((a > -1e300).all())",
+    "a[1:-1] = (a[:-2] + a[2:]) / 2\ns = float(a.sum())",
+    "a *= 2\na[5:] += b[5:]\ns = float(a.max())",
+]
+
+
+def in_place(seed: int, report: Report) -> None:
+    """Interrupt kernels that write over the memory that they read: nothing may be done twice, nor be left half done."""
+    dice, handler, ignored = random.Random(seed), Handler(), list[str]()
+    lines = IN_PLACE[seed % len(IN_PLACE)].splitlines()
+    elements = numpy.random.default_rng(1).random(200_000)
+    ours, mirror = ({"a": m.array(elements), "b": m.array(elements[::-1])} for m in (atoll, numpy))
+    states = [elements]
+    for line in lines:
+        exec(line, mirror)
+        states.append(mirror["a"].copy())
+    for _ in range(6):
+        float(abs(ours["a"] * 2).sum())
+    code = compile("\n".join(lines), "<in place>", "exec")
+    with watched(handler, ignored):
+        try:
+            begin("timer", handler, TimeoutError, Instants(-1), dice)
+            exec(code, ours)
+        except TimeoutError as error:
+            error.__traceback__ = None
+            report.before += 1
+        handler.make = None
+    found = numpy.array(ours["a"])
+    report.programs += 1
+    report.raised += handler.raised is not None
+    if not any(numpy.allclose(found, state) for state in states):
+        report.wrong.append(
+            f"program {seed} {lines}: neither of the values before and after a line"
+        )
+
+
 def search(first: int, last: int, way: str) -> Report:
     report = Report()
     most = int(in_child(count_imports)) if way == "imports" else 0
@@ -544,6 +583,8 @@ def search(first: int, last: int, way: str) -> Report:
             report.raised += place != "not reached"
             if wrong:
                 report.wrong.append(f"import {seed} at {place}: {wrong}")
+        elif way == "in_place":
+            in_place(seed, report)
         else:
             run(seed, way, report)
     return report
