@@ -287,6 +287,9 @@ class Communicator(ABC):
     counters: Any = None
     """The counters of ``atoll.tasks``, once there are any. Set by an upper layer."""
 
+    places: Any = None
+    """The processes of the ranks, once partitions were exported. Set by an upper layer."""
+
     comm: Any = None
     """The mpi4py communicator of the same ranks that the program may use, if there is one."""
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,7 +25,6 @@ MOST_PARTITIONS = 1 << 16
 """How many partitions a rank may have: it lists them."""
 
 _PROCESS = np.dtype([("process", np.int64), ("address", "S16")])
-_processes: WeakKeyDictionary[World, Any] = WeakKeyDictionary()
 
 
 class Tile(NamedTuple):
@@ -197,15 +195,15 @@ def get(handles: Any) -> Any:
 
 
 def _places_of(world: World) -> Places:
-    places = _processes.get(world)
+    communicator = world.communicator
+    places: Places | None = communicator.places
     if places is None:
         address, process = process_here()
         row = np.array([(process, address.encode())], _PROCESS)
-        communicator = world.communicator
         if communicator.kind == "dry run":
             rows = np.broadcast_to(row, world.size)
         else:
             rows = allgather(communicator, row.view(np.uint8), "the export of partitions")
             rows = rows.reshape(-1).view(_PROCESS)
-        places = _processes[world] = Places(rows)
+        places = communicator.places = Places(rows)
     return places
