@@ -59,7 +59,7 @@ _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
 
 
 class _Unnoted:
-    """The state of a run that nobody asks."""
+    """A run whose progress the caller does not ask for."""
 
     done: Any
 
