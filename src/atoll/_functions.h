@@ -380,6 +380,26 @@ static int may_call_program(PyObject *callee, PyObject *const *given, Py_ssize_t
     return 0;
 }
 
+/* Whether memory was given back after a MemoryError, so that the same call may find some. */
+static COLD int is_released(void) {
+    PyObject *type, *value, *trace, *done = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *module = PyImport_ImportModule("atoll.backend.memory");
+    if (module != NULL) done = PyObject_CallMethod(module, "release", NULL);
+    Py_XDECREF(module);
+    int released = done == Py_True;
+    Py_XDECREF(done);
+    PyErr_Clear();
+    if (!released) {
+        PyErr_Restore(type, value, trace);
+        return 0;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return 1;
+}
+
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
@@ -466,6 +486,9 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (result == NULL && !PyErr_Occurred()) {
             PyObject *memory = drawn >= limit || ((large || function->kind & INTEGERS) && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
             result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+            if (result == NULL && PyErr_ExceptionMatches(PyExc_MemoryError) && !writes && alone &&
+                !may_call_program(callee, given, n) && is_released())
+                result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
             memory_left(memory);
         }
         if (writes) end_writing((PyArrayObject *)given[target], was);

@@ -631,6 +631,7 @@ static int has_run(Run *run, PyObject *step) {
     PyErr_Restore(type, error, trace);
     return 2;
 }
+static int computing = 0;          /* programs that run now */
 
 static int run_program(Run *run) {
     Fit *fit = run->fit;
@@ -642,6 +643,7 @@ static int run_program(Run *run) {
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
     Step *step = fit->step;
     PyObject *late[3] = {NULL, NULL, NULL};  /* an interrupt, which is raised when all is done */
+    computing++;
     for (int k = 0; !status && k < fit->steps; k++, step++) {
         status = profiling ? seen_step(run, step) : run_step(run, step);
         if (status == 0) continue;
@@ -655,6 +657,7 @@ static int run_program(Run *run) {
             if (done < 2) k--, step--;
         }
     }
+    computing--;
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
     count_run(run);
     PyObject *flags = run->state == NULL ? NULL : field(run->state, STATE_FLAGS);
@@ -779,6 +782,10 @@ int replay(PyObject *const *roots, int count) {
     if (!done) {
         done = replay_locked(roots, count, settings);
         unlock();
+        if (done < 0 && PyErr_ExceptionMatches(PyExc_MemoryError)) {  /* Python finds memory for it, if there is some */
+            PyErr_Clear();
+            done = 0;
+        }
     }
     Py_DECREF(settings);
     if (PyObject_Size(objects[LEFT]) > 0) {
@@ -798,6 +805,8 @@ static PyObject *evaluate(PyObject *module, PyObject *list) {
     int done = replay(roots, count);
     return done < 0 ? NULL : PyBool_FromLong(done);
 }
+
+static PyObject *is_computing(PyObject *module, PyObject *nothing) { return PyBool_FromLong(computing); }
 
 int install_replay(void) {
     struct {
@@ -821,5 +830,6 @@ PyMethodDef replay_methods[] = {
     {"trace", make_trace, METH_VARARGS, "How traces of a pattern are recognised."},
     {"fit", add_fit, METH_VARARGS, "The program for such a trace."},
     {"evaluate", evaluate, METH_O, "Give a list of nodes their values, if such a trace was evaluated before; whether it was done."},
+    {"is_computing", is_computing, METH_NOARGS, "Whether a program runs now."},
     {"let_go", let_go, METH_NOARGS, "Give the memory that waits for the next values back to the pool."},
     {NULL}};

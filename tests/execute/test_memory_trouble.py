@@ -294,3 +294,24 @@ def test_arrays_that_outlive_the_interpreters_end_are_no_error() -> None:
         """
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_pending_work_is_evaluated_where_memory_lacks() -> None:
+    """Each term is kept alive by the sum alone: seven fit into memory."""
+    n = 50_000
+    with atoll.config(small=0, cache_bytes=0):
+        base = atoll.arange(float(n))
+        base.sum()
+        memory.end_waiting()
+        limit, memory.pool.limit = memory.pool.limit, memory.pool.usage().used + 7 * 8 * n
+        try:
+            total = atoll.zeros(n)
+            for k in range(20):
+                term = base * k
+                float(term[k])
+                atoll.sync() if k == 0 else term.any()
+                total = total + term
+                term[0] = k
+            assert float(total[3]) == 3.0 * 190
+        finally:
+            memory.pool.limit = limit

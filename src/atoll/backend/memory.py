@@ -17,7 +17,7 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
 * **Limits**: ``config.cache_bytes`` are kept, however many blocks of a size there are: a step of a program may leave
   dozens of arrays of one size. What was left longest ago is released first.
 * **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
-  the pool and collects cycles, and is tried once more. Then it is a MemoryError that says who
+  the pool and collects cycles, evaluates pending work that keeps memory alive, and is tried once more. Then it is a MemoryError that says who
   asked for how much; everything else stays usable.
 """
 
@@ -45,6 +45,7 @@ from ..context.interrupts import passed_on, tolerated
 from ..context.threads import process_lock
 from ..errors import OutOfMemoryError
 from ..front import native, noticed
+from ..graph import held
 from ..graph.geometry import Geometry
 from ..graph.node import Value, new
 
@@ -223,6 +224,7 @@ class Pool:
         block = self._try(nbytes, capacity)
         if block is None:
             gc.collect()
+            held.relieve(0)
             self.trim()
             block = self._try(nbytes, capacity)
         if block is None:
@@ -354,6 +356,27 @@ def available_memory() -> int:
 
 pool = Pool()
 """The pool of this process."""
+
+
+def release() -> bool:
+    """Give back what memory there is to give: what pending work keeps alive, and what is kept for reuse; whether there was some."""
+    relieved = held.relieve(0)
+    cached = pool.usage().cached
+    pool.trim()
+    return relieved or cached > 0
+
+
+def new_array(
+    shape: int | tuple[int, ...], dtype: np.dtype[Any], order: Any = "C"
+) -> npt.NDArray[Any]:
+    """``np.empty``, tried once more after memory was given back."""
+    try:
+        return np.empty(shape, dtype, order)
+    except MemoryError:
+        if not release():
+            raise
+    return np.empty(shape, dtype, order)
+
 
 atexit.register(pool._close)
 if hasattr(os, "register_at_fork"):

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from .. import system
+from ..backend.memory import new_array
 from ..collective import Section
 from ..comm.in_step import agree
 from ..comm.world import World, current_world
@@ -175,7 +176,7 @@ def empty_block(
 ) -> tuple[Array, Array, Any]:
     """New memory for this rank's block, and, as the file has them, its elements without padding and their region."""
     if place is None:
-        inner = block = np.empty(shape, dtype, "F" if turned else "C")
+        inner = block = new_array(shape, dtype, "F" if turned else "C")
         region = Layout.replicated(shape, current_world().size).region(0)
     else:
         rank, layout = place.world.rank, place.layout
@@ -184,7 +185,7 @@ def empty_block(
             block = np.zeros(layout.padded_shape(rank), dtype)
             inner = block[layout.inside(rank)]
         else:
-            inner = block = np.empty(layout.local_shape(rank), dtype)
+            inner = block = new_array(layout.local_shape(rank), dtype)
     return (block, inner.T, region[::-1]) if turned else (block, inner, region)
 
 

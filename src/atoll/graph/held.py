@@ -52,7 +52,7 @@ is_due: Callable[[], bool] = _window.is_due if native is None else native.holds_
 begin: Callable[[float, float], None] = _window.begin if native is None else native.holding
 """``begin(nbytes, slack)``: pending work keeps so many bytes alive; it is looked at again where they are more by the slack."""
 
-_reliefs: list[Callable[[], object]] = []
+_reliefs: list[Callable[[float | None], bool]] = []
 _joint_reliefs: list[Callable[[Any], object]] = []
 
 
@@ -60,10 +60,9 @@ register_relief = _reliefs.append
 register_joint_relief = _joint_reliefs.append
 
 
-def relieve() -> None:
-    """Evaluate pending work that keeps too many bytes alive."""
-    for relief in _reliefs:
-        relief()
+def relieve(most: float | None = None) -> bool:
+    """Evaluate pending work that keeps too many bytes alive, more than ``most``; whether there was any."""
+    return any(relief(most) for relief in _reliefs)
 
 
 def stored(world: Any, nbytes: int) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.memory import new_array
 from ..collective import Section
 from ..collective.moving import flat_indices, line_bounds
 from ..comm.world import current_world
@@ -214,7 +215,7 @@ def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
     for start, stop, first, last, chosen in pieces:
         values = span(start, stop)
         if block is None:
-            block = np.empty(ours, values.dtype)
+            block = new_array(ours, values.dtype)
         block[first:last] = values[chosen]
     if block is None:  # this rank has nothing, but a dtype
         block = span(0, 0)

@@ -33,6 +33,7 @@ from ..context.call_sites import site_number
 from ..context.divergence import StepLog, opened
 from ..context.profiler import Kind
 from ..context.threads import catch_up, turn
+from ..errors import OutOfMemoryError
 from ..execute.parts import State
 from ..execute.program import Program
 from ..execute.replicated import compare_replicated
@@ -149,6 +150,8 @@ _looks = _Looks()
 
 def is_occupied() -> bool:
     """Whether this thread computes values, or explains what it would compute."""
+    if native is not None and native.is_computing():
+        return True
     return _looks.computing or not (_looks.shown is None is _looks.counted)
 
 
@@ -200,8 +203,18 @@ def _asked(roots: Sequence[Node]) -> list[StepLog]:
 def evaluate(roots: Sequence[Node], *, alone: bool = False) -> None:
     """Give each root its value, and each assigned array that was met on the way.
 
-    Unless the roots shall be ``alone``, so do other arrays that share most of their work.
+    Unless the roots shall be ``alone``, so do other arrays that share most of their work. Where memory does not suffice, what
+    keeps memory alive is evaluated first.
     """
+    try:
+        _evaluate(roots, alone)
+    except OutOfMemoryError:
+        if current_world().size > 1 or not held.relieve(0):
+            raise
+        _evaluate(roots, alone)
+
+
+def _evaluate(roots: Sequence[Node], alone: bool) -> None:
     pending = []
     for node in roots:
         if node.value is None:

@@ -11,12 +11,13 @@ import inspect
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
 from contextlib import ExitStack
+from functools import partial
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
-from ..backend.memory import in_words
+from ..backend.memory import in_words, release
 from ..comm.world import current_world
 from ..config import config
 from ..context.caches import remembered
@@ -27,7 +28,7 @@ from ..errors import FallbackWarning, OutOfMemoryError
 from .classed import class_giver, in_class_of, is_subclass, twin_of
 from .making import from_numpy, in_class, is_numpys, of_array, of_protocol, of_small, of_view
 from .shared_calls import shared
-from .small import GENERAL, PASSED, at_once
+from .small import GENERAL, PASSED, at_once, calls_program, has_objects
 from .spread import in_step, place_of, world_of
 from .views import SOLE, Handle, any_deferred
 
@@ -217,6 +218,39 @@ def by_numpy(
     ``jointly`` is what ranks compute together in its place where an array lies on several of them; with ``alone`` it is
     computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy. ``bare`` is for :func:`at_once`.
     """
+    call = partial(_by_numpy, function, args, options, writes, name, jointly, alone, bare)
+    try:
+        return call()
+    except MemoryError:
+        if not (_may_repeat(function, args, options) and release()):
+            raise
+    return call()
+
+
+def _may_repeat(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a call that lacked memory may be made again: it has called no code of the program, and changed nothing."""
+    given = [*args, *options.values()]
+    plain = all(type(value) in PASSED or type(value) is Handle.array_type for value in given)
+    return (
+        plain
+        and current_world().size == 1
+        and not options.get("allow_pickle")
+        and not isinstance(getattr(function, "__self__", None), np.ndarray)
+        and not calls_program(function)
+        and not has_objects([value._np for value in given if isinstance(value, Handle)])
+    )
+
+
+def _by_numpy(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    writes: Collection[int | str],
+    name: str,
+    jointly: Callable[..., Any] | None,
+    alone: bool,
+    bare: bool,
+) -> Any:
     result = at_once(function, args, options, bare=bare, reads=not writes)
     if result is not GENERAL:
         return result
