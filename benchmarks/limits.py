@@ -167,6 +167,23 @@ def arrays(*shape: int) -> tuple[Any, Any]:
     return x, y
 
 
+def held() -> dict[str, float]:
+    """Milliseconds of a sum of twelve new arrays, by the bytes that pending work may keep alive."""
+    data = numpy.ones(1000 if SMOKE else 2_000_000)
+
+    def prepare() -> Callable[[], Any]:
+        def work() -> None:
+            total = np.zeros(len(data))
+            for _ in range(12):
+                total = total + np.asarray(data.copy())
+            total.sum()
+
+        return work
+
+    times = tried("held", (1 << 20, 1 << 24, 1 << 26, 1 << 28, 1 << 30), prepare)
+    return {name: time / 1000 for name, time in times.items()}
+
+
 def vectors() -> dict[str, float]:
     """A loop over memory in the second-level cache, by the elements of a vector."""
 
@@ -393,7 +410,7 @@ def message() -> dict[str, float]:
 
 
 MEASUREMENTS = (
-    plan, throughput, template, kernel, streams, parallel, chunk, sweeps, copy, truths, lists, message, vectors, scattered, tails, across,
+    plan, throughput, template, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
     folds, searches, scans, powers, masks, draft, blocks, long_axes, factors, ranks,
 )  # fmt: skip
 
