@@ -48,6 +48,26 @@ def test_lines(name, size):
             same(atoll.searchsorted(np.sort(a)[:9], ours), np.searchsorted(np.sort(a)[:9], a), 0)
 
 
+@pytest.mark.simulated(1, 3, 20)
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("dtype", ["f2", "f8", "D"])
+@pytest.mark.parametrize("shape", [(400,), (20, 30), (6, 5, 40)], ids=str)
+def test_stable_sorts_keep_zeros_and_nan_in_their_order(shape, dtype):
+    values = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan], dtype)
+    whole = np.random.default_rng(2).choice(values, shape)
+    a = atoll.array(whole)
+
+    def bits(array):
+        return np.ascontiguousarray(np.asarray(array)).view(np.uint8).tolist()
+
+    for axis in (*range(len(shape)), None):
+        for words in ({"kind": "stable"}, {"kind": "mergesort"}, {"stable": True}):
+            assert bits(atoll.sort(a, axis, **words)) == bits(np.sort(whole, axis, **words))
+            assert bits(atoll.argsort(a, axis, **words)) == bits(np.argsort(whole, axis, **words))
+    a.sort(kind="stable")
+    assert bits(a) == bits(np.sort(whole, kind="stable"))
+
+
 @pytest.mark.simulated(1, 4)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)

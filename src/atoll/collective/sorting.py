@@ -45,18 +45,17 @@ def _sorted_form(operand: Form, axis: int, function: Any) -> Form | None:
     return Form(dtype, small_or(layout))
 
 
-def _along(section: Section, axis: int, function: Any) -> Section:
+def _along(section: Section, axis: int, function: Any, kind: Any) -> Section:
     """NumPy's function along an axis that one rank has whole, or that can be made so."""
     layout = section.layout
     if not layout.axes[axis].is_undistributed:
         whole = whole_along(layout, axis)
         assert whole is not None
         section = redistributed(section, whole)
-    kind: Any = "stable" if function is np.argsort else None
     return section.with_block(function(section.block, axis=axis, kind=kind))
 
 
-def _sort_moves(operand: Form, axis: int) -> Moves:
+def _sort_moves(operand: Form, axis: int, *kind: Any) -> Moves:
     """What has to move to make an axis whole, and back; where elements of a line go, their values say."""
     layout = operand.layout
     if layout.ndim == 1:
@@ -72,10 +71,12 @@ def _line(section: Section) -> Section:
     return reshaped(section, even_line(section.layout.size, section.communicator.size))
 
 
-@collective("sort", lambda operand, axis: _sorted_form(operand, axis, np.sort), _sort_moves)
-def sort(section: Section, axis: int, *, target: Layout) -> Section:
-    """The elements in ascending order along an axis."""
-    return in_order(_line(section)) if len(section.shape) == 1 else _along(section, axis, np.sort)
+@collective("sort", lambda operand, axis, kind: _sorted_form(operand, axis, np.sort), _sort_moves)
+def sort(section: Section, axis: int, kind: Any, *, target: Layout) -> Section:
+    """The elements in ascending order along an axis; of a ``stable`` kind, -0.0 and 0.0 stay in their order."""
+    if len(section.shape) == 1:
+        return in_order(_line(section), kind)
+    return _along(section, axis, np.sort, kind)
 
 
 @collective("argsort", lambda operand, axis: _sorted_form(operand, axis, np.argsort), _sort_moves)
@@ -83,16 +84,16 @@ def argsort(section: Section, axis: int, *, target: Layout) -> Section:
     """Where the elements in ascending order come from, of equal ones the first place first."""
     if len(section.shape) == 1:
         return ordered(_line(section))[1]
-    return _along(section, axis, np.argsort)
+    return _along(section, axis, np.argsort, "stable")
 
 
-def in_order(line: Section) -> Section:
+def in_order(line: Section, kind: Any = None) -> Section:
     """The elements of a line in ascending order, NaN last, in even blocks. Collective."""
     own = empty(line.layout, line.dtype, line.communicator).block
     own[...] = line.block
-    own.sort()
-    (values,) = _arrived(line, own)
-    values.sort()
+    own.sort(kind=kind)
+    (values,) = _arrived(line, own, algorithm=kind)
+    values.sort(kind=kind)
     return _even(values, line)
 
 
@@ -113,7 +114,7 @@ def _even(block: Array, line: Section) -> Section:
     return Section(block, even_line(line.layout.size, communicator.size), communicator)
 
 
-def _arrived(line: Section, values: Array, *others: Array) -> list[Array]:
+def _arrived(line: Section, values: Array, *others: Array, algorithm: Any = None) -> list[Array]:
     """What this rank is to have of all ranks' elements, in the order of the ranks.
 
     ``values`` are this rank's in order, and ``others`` belong to them.
@@ -148,8 +149,8 @@ def _arrived(line: Section, values: Array, *others: Array) -> list[Array]:
     assert team is not None
     part = Section(values, even_line(heads[here + 1] - heads[here], team.size), team)
     if not rest:
-        values.sort()
-        return _arrived(part, values)
+        values.sort(kind=algorithm)
+        return _arrived(part, values, algorithm=algorithm)
     order = np.argsort(values, kind="stable")
     return _arrived(part, values[order], *[other[order] for other in rest])
 

@@ -33,7 +33,9 @@ Array = np.ndarray[Any, Any]
 
 @collective(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    return scans.sort(a, axis) if scans.by_value(kind, order, stable) else NotImplemented
+    if not scans.by_value(kind, order, stable):
+        return NotImplemented
+    return scans.sort(a, axis, stable=bool(stable) or str(kind)[:1].lower() in ("m", "s"))
 
 
 @collective(np.ndarray.sort, writes=(0,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,20 +112,23 @@ def by_value(kind: Any, order: Any, stable: Any) -> bool:
     return order is None
 
 
-def sort(handle: Any, axis: Any = -1, name: str = "sort") -> Any:
-    """A sorted copy, or ``NotImplemented``; it lies as the operand does, a line in even blocks.
-
-    ``name`` may be ``argsort``: then the places of the elements, of equal ones the first place first.
-    """
+def sort(handle: Any, axis: Any = -1, *, stable: bool = False) -> Any:
+    """A sorted copy, or ``NotImplemented``; it lies as the operand does, a line in even blocks."""
     if axis is None and isinstance(handle, Handle) and handle._np is None:
         handle, axis = shaping.ravel(handle), 0
     if _usable(handle, axis) is None:
         return NotImplemented
-    order = shaping.order_of(handle) if name == "sort" else None
-    return record(name, (handle,), axis % handle.ndim, order=order)
+    kind = "stable" if stable else None
+    return record("sort", (handle,), axis % handle.ndim, kind, order=shaping.order_of(handle))
 
 
-argsort = partial(sort, name="argsort")
+def argsort(handle: Any, axis: Any = -1) -> Any:
+    """The places of the elements in ascending order, of equal ones the first place first."""
+    if axis is None and isinstance(handle, Handle) and handle._np is None:
+        handle, axis = shaping.ravel(handle), 0
+    if _usable(handle, axis) is None:
+        return NotImplemented
+    return record("argsort", (handle,), axis % handle.ndim)
 
 
 def unique(handle: Any, *, index: bool, counts: bool) -> Any:
