@@ -135,6 +135,39 @@ def test_programs(line: str, name: str, small: int) -> None:
     check_line(line, arrays[name], small=small, ulps=4)
 
 
+INDICES = """
+np.nonzero(x)
+x.nonzero()
+np.where(x)
+np.nonzero(x.T)
+np.nonzero(x[::-1, ::2])
+np.nonzero(x.reshape(4, 5, -1))
+np.nonzero(x.reshape(-1))
+(np.argwhere(x), np.argwhere(x).T)
+np.unravel_index(np.flatnonzero(x), x.shape)
+np.unravel_index(np.arange(60).reshape(6, 10), (3, 4, 5))
+np.tril_indices(30) + np.triu_indices(30, 2)
+np.mask_indices(30, np.triu)
+"""
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("line", lines(INDICES))
+def test_index_arrays_are_copied_where_numpy_copies_them(line):
+    """NumPy's are columns of one array, so ``ascontiguousarray`` is a copy of each; the same memory would be written to."""
+    found = []
+    for module in (numpy, atoll):
+        x = module.array(numpy.random.default_rng(3).random((40, 30)) > 0.5)
+        parts = eval(line, {"np": module, "x": x})
+        found.append([])
+        for part in parts:
+            dense = module.ascontiguousarray(part)
+            dense[0] += 7
+            found[-1].append((part.flags.c_contiguous, dense is part, part.tolist()))
+    assert found[1] == found[0]
+
+
 READ_ONLY = """
 a[0] = 1
 a += 1

@@ -223,8 +223,8 @@ class Backend(ABC):
         """The flat positions at which a contiguous mask is true."""
 
     @abstractmethod
-    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
-        """An index array for each axis, from flat positions in C order."""
+    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> Array:
+        """A row of indices for each flat position in C order; there is more than one axis."""
 
     @abstractmethod
     def selected(self, data: Array, mask: Array) -> Any:

@@ -165,14 +165,18 @@ def diagflat(v: Any, k: int = 0) -> Any:
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     if is_small((n, n if m is None else m)):
         return NotImplemented
-    return names["nonzero"](tri(n, m, k, bool))
+    return _indices_under(tri(n, m, k, bool))
 
 
 @native
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     if is_small((n, n if m is None else m)):
         return NotImplemented
-    return names["nonzero"](names["logical_not"](tri(n, m, k - 1, bool)))
+    return _indices_under(names["logical_not"](tri(n, m, k - 1, bool)))
+
+
+def _indices_under(mask: Any) -> tuple[Any, ...]:
+    return tuple([index.copy() for index in names["nonzero"](mask)])
 
 
 def _of_matrix(arr: Any) -> tuple[int, ...]:

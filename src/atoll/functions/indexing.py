@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import selecting, taking
+from ..lazy import selecting, shaping, taking
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from .blocks import arrays_of, by_blocks, into, world_among
+from .blocks import arrays_of, by_blocks, call, into, world_among
 from .public import array_of, collective, declare, native
 
 
@@ -131,6 +131,10 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
     arrays, world = arrays_of(indices), world_among(indices)
     if arrays is None or world is None or isinstance(shape, Handle):
         return NotImplemented
-    return by_blocks(
+    parts = by_blocks(
         lambda part: tuple(np.unravel_index(part, shape, order)), arrays, world, agrees=True
     )
+    if len(parts) < 2:
+        return parts
+    rows = shaping.in_order(call("stack", parts, -1), None)
+    return tuple([rows[..., axis] for axis in range(len(parts))])

@@ -140,7 +140,10 @@ class Given:
             if memory is not None and result.size and cell.node.place is None:
                 offset = result.__array_interface__["data"][0] - memory.address
                 return of_view(cell, cell.geometry.at(result, offset))
-        copy = from_numpy(result.copy(order="K"))
+        array = result.copy(order="K")
+        if array.strides != result.strides and not shared and current_world().size == 1:
+            return of_array(result)  # such as every second number of something that NumPy has made
+        copy = from_numpy(array)
         if shared:
             copy.flags.writeable = False  # what is written into a copy would be lost
         return copy

@@ -40,19 +40,29 @@ def _positions(handle: Any) -> Array | None:
 
 
 def nonzero(handle: Any) -> Any:
-    """``handle.nonzero()``: an index array for each axis."""
+    """``handle.nonzero()``: an index array for each axis; of several, the columns of one array, as NumPy's are."""
     world = world_of([handle])
     if world is None:
         places = _positions(handle)
         if places is None:
             return NotImplemented
-        return tuple(map(from_numpy, backend.current().indices_of(places, handle.shape)))
+        if handle.ndim == 1:
+            return (from_numpy(places),)
+        return _columns(from_numpy(backend.current().indices_of(places, handle.shape)))
     in_step(world, "nonzero", handle)
     if not is_native(handle.dtype) or not handle.ndim:
         return NotImplemented
     where = positions_under(_truth(handle, world), config.results)
-    split = np.unravel_index(where.block, handle.shape)
-    return tuple([small_or_there(where.with_block(part.astype(np.intp)), world) for part in split])
+    if handle.ndim == 1:
+        return (small_or_there(where, world),)
+    rows = np.empty((where.block.size, handle.ndim), np.intp)
+    np.stack(np.unravel_index(where.block, handle.shape), axis=1, out=rows)
+    layout = where.layout.expanded((1,)).broadcast((where.layout.size, handle.ndim))
+    return _columns(small_or_there(Section(rows, layout, world.communicator), world))
+
+
+def _columns(rows: Any) -> tuple[Any, ...]:
+    return tuple([rows[:, axis] for axis in range(rows.shape[1])])
 
 
 def _truth(handle: Any, world: World) -> Section:

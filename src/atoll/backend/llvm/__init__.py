@@ -58,7 +58,7 @@ class Llvm(Backend):
     def true_positions(self, mask: Array) -> Array:
         return compress.true_positions(mask)
 
-    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
+    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> Array:
         return compress.indices_of(positions, shape)
 
     def selected(self, data: Array, mask: Array) -> Any:

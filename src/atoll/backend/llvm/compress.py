@@ -201,6 +201,10 @@ entry:
   %columns = load ptr, ptr %p3
   %p4 = getelementptr i64, ptr %block, i64 4
   %length = load i64, ptr %p4
+  %p5 = getelementptr i64, ptr %block, i64 5
+  %step = load i64, ptr %p5
+  %p6 = getelementptr i64, ptr %block, i64 6
+  %width = load i64, ptr %p6
   %real = sitofp i64 %length to double
   %inverse = fdiv double 1.0, %real
   %start = mul i64 %first, CHUNK
@@ -228,9 +232,11 @@ work:
   %row = add i64 %row1, %one
   %less = select i1 %above, i64 %length, i64 0
   %column = sub i64 %column1, %less
-  %rat = getelementptr i64, ptr %rows, i64 %i
+  %ri = mul i64 %i, %step
+  %rat = getelementptr i64, ptr %rows, i64 %ri
   store i64 %row, ptr %rat
-  %cat = getelementptr i64, ptr %columns, i64 %i
+  %ci = mul i64 %i, %width
+  %cat = getelementptr i64, ptr %columns, i64 %ci
   store i64 %column, ptr %cat
   %next = add i64 %i, 1
   br label %loop
@@ -314,17 +320,19 @@ def true_positions(mask: Array) -> Array:
     return positions.array
 
 
-def indices_of(positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
-    """An index array for each axis, from flat positions in C order."""
-    columns_of_axes: list[Array] = []
-    for length in reversed(shape[1:]):
-        form = dense(positions.shape, _POSITIONS)
-        rows, columns = (allocate_array(form, "positions").array for _ in range(2))
-        words = [_address(positions), positions.size, _address(rows), _address(columns), length]
-        _run(_function("split", policy.limits.chunk), words, positions.size)
-        columns_of_axes.append(columns)
+def indices_of(positions: Array, shape: tuple[int, ...]) -> Array:
+    """A row of indices for each flat position in C order; there is more than one axis."""
+    size, width = positions.size, len(shape)
+    indices: Array = allocate_array(dense((size, width), _POSITIONS), "positions").array
+    for axis in range(width - 1, 0, -1):
+        rows = indices[:, 0]
+        if axis > 1:
+            rows = allocate_array(dense(positions.shape, _POSITIONS), "positions").array
+        words = [_address(positions), size, _address(rows), _address(indices[:, axis]), shape[axis]]
+        words += [rows.strides[0] // rows.itemsize, width]
+        _run(_function("split", policy.limits.chunk), words, size)
         positions = rows
-    return (positions, *reversed(columns_of_axes))
+    return indices
 
 
 def can_select(data: Array, mask: Array) -> bool:

@@ -164,8 +164,8 @@ class Numpy(Backend):
     def true_positions(self, mask: Array) -> Array:
         return np.flatnonzero(mask)
 
-    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> tuple[Array, ...]:
-        return np.unravel_index(positions, shape)
+    def indices_of(self, positions: Array, shape: tuple[int, ...]) -> Array:
+        return np.stack(np.unravel_index(positions, shape), axis=-1)
 
     def selected(self, data: Array, mask: Array) -> Any:
         return data[mask]
