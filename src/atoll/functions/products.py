@@ -11,6 +11,7 @@ from ..lazy import selecting, shaping
 from ..lazy.calling import call as ufunc_call
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general, register_together
+from ..lazy.float_errors import free
 from ..lazy.making import is_small, plain
 from ..lazy.sections import line_of, small_or_there
 from ..lazy.small import GENERAL, at_once
@@ -36,7 +37,7 @@ def _flattened(value: Any) -> Any:
 @collective(np.vdot, alone=True)
 def vdot(a: Any, b: Any, /) -> Any:
     a, b = array_of(a), array_of(b)
-    if not (is_large(a) and is_large(b)):
+    if not (is_large(a) and is_large(b) and free()):
         return NotImplemented
     return selecting.dot((a.conj() if a.dtype.kind == "c" else a).ravel(), b.ravel(), None)
 

@@ -230,8 +230,9 @@ def value_for(target: Geometry, value: Any) -> tuple[Any, bool] | None:
         element[...] = number  # NumPy says which numbers are too large, and which wrap
         return element[()], False
     geometry = operand.geometry
-    if geometry.dtype != target.dtype and not np.can_cast(
-        geometry.dtype, target.dtype, "same_kind"
+    if geometry.dtype != target.dtype and not (
+        np.can_cast(geometry.dtype, target.dtype, "same_kind")
+        and (free() or operand.node.weight < 0)
     ):
         return None
     if target.ndim == 0 and geometry.ndim > 0:

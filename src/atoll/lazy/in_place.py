@@ -120,7 +120,7 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
 
 def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
     """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
-    if target._np is None and _may_write(target):
+    if target._np is None and _may_write(target) and (free() or any_deferred(target, other)):
         try:
             result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
         except ValueError:  # of two broken rules, NumPy names the cast
