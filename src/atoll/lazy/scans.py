@@ -74,11 +74,12 @@ def fold(
 
 
 def is_ordered(ufunc: np.ufunc, handle: Any) -> bool:
-    """Whether ranks can apply a ufunc element by element in order: an error of one rank's elements would be unknown to others."""
+    """Whether ranks can apply a ufunc element by element in order: an error of one rank's elements would be unknown to others,
+    as one of a user's function (``frompyfunc``) or of an integer power."""
     if not isinstance(handle, Handle) or ufunc.nin != 2 or ufunc.nout != 1 or ufunc.signature:
         return False
     dtype = handle._shape_of_view().dtype
-    fails = ufunc is np.power and dtype.kind in "iu"
+    fails = ufunc.types == ["OO->O"] or (ufunc is np.power and dtype.kind in "iu")
     return not fails and is_native(dtype) and world_of([handle]) is not None
 
 
