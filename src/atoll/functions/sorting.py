@@ -81,9 +81,11 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     side = "left" if right else "right"
     if bool((bins[1:] >= bins[:-1]).all()):
         return call("searchsorted", bins, x, side)
-    if not bool((bins[1:] <= bins[:-1]).all()):
-        raise ValueError("bins must be monotonically increasing or decreasing")
-    return bins.size - call("searchsorted", bins[::-1], x, side)
+    if bool((bins[1:] <= bins[:-1]).all()):
+        return bins.size - call("searchsorted", bins[::-1], x, side)
+    if bool((bins != bins).any()):
+        return NotImplemented  # the order of NaN is NumPy's own
+    raise ValueError("bins must be monotonically increasing or decreasing")
 
 
 @collective(np.interp)
