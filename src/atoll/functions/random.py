@@ -78,7 +78,7 @@ def _choice(
         draw = generator.integers if new else generator.randint
         places = draw(0, length, wanted)
     elif replace:
-        bounds = _cumulative(asarray(p), length)
+        bounds = _cumulative(generator, asarray(p), length)
         drawn = generator.random(wanted) if new else generator.random_sample(wanted)
         places = call("searchsorted", bounds, drawn, "right")
     elif p is None:
@@ -91,17 +91,22 @@ def _choice(
     return places if number else call("take", a, places, axis)
 
 
-def _cumulative(p: Any, length: int) -> Any:
-    """The bounds of shares that are as wide as the probabilities."""
+def _cumulative(generator: Any, p: Any, length: int) -> Any:
+    """The bounds of shares that are as wide as the probabilities; NumPy refuses others."""
     if p.shape != (length,):
         raise ValueError("a and p must have same size")
+    kind = p.dtype if p.dtype.kind == "f" else np.dtype(np.float64)
     if length <= policy.limits.known_order:
         p = asarray(np.asarray(p, np.float64))
-    if bool((p < 0).any()):
-        raise ValueError("Probabilities are not non-negative")
-    if abs(float(p.sum()) - 1.0) > 1e-8:
-        raise ValueError("Probabilities do not sum to 1")
-    bounds = call("cumsum", p.astype(np.float64))
+    p = p.astype(np.float64, copy=False)
+    wrong = np.nan
+    if bool(call("isfinite", p).all()):
+        wrong = -1.0 if bool((p < 0).any()) else float(p.sum())
+    if wrong != 1.0:  # NumPy knows how near to it is near enough, and raises its own error
+        new = isinstance(generator, np.random.Generator)
+        probe: Any = np.random.default_rng(0) if new else np.random.RandomState(0)
+        probe.choice(3, p=np.array([wrong, 0.0, 0.0], kind))
+    bounds = call("cumsum", p)
     return bounds / bounds[-1]
 
 
