@@ -88,6 +88,7 @@ class Worker:
             item = items.get(nodeid)
             if item is not None:
                 session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+                forget_warnings()
             self.link.send("done", self.distributed)
 
     @pytest.hookimpl(wrapper=True)
@@ -101,6 +102,15 @@ class Worker:
             "report",
             self._config.hook.pytest_report_to_serializable(config=self._config, report=report),
         )
+
+
+def forget_warnings() -> None:
+    """Drop what a test has left without a look; all ranks do."""
+    atoll = sys.modules.get("atoll")
+    if atoll is not None:
+        log = atoll.world.communicator.log
+        log.noted.clear()
+        log.unasked = log.raised = False
 
 
 def main(folder: Path) -> int:

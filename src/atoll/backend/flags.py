@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,11 +38,15 @@ _SELDOM = {"add", "subtract", "multiply"}
 
 
 def report(
-    bits: int, step: KernelStep, sites: Mapping[Site | None, Site | None] | None = None
+    bits: int,
+    step: KernelStep,
+    sites: Mapping[Site | None, Site | None] | None = None,
+    keep: Callable[[str, Site, int], None] | None = None,
 ) -> None:
     """Warn, raise, call or print as ``np.errstate`` says, once for each flag.
 
-    ``sites`` has the lines that recorded the trace, for each of those that its program was made for.
+    ``sites`` has the lines that recorded the trace, for each of those that its program was made for, in the order of the
+    trace. ``keep`` takes a warning instead, with its line and its place in the order of all.
     """
     modes: Any = np.geterr()
     able, spec, sites = step.raised_by(), step.launch.spec, sites or {}
@@ -57,13 +61,20 @@ def report(
             (recorded for recorded in step.launch.operations if recorded.name == name), None
         )
         site = None if operation is None else sites.get(operation.site, operation.site)
-        _tell(mode, bit, f"{words} encountered in {name.partition('.')[0]}", site)
+        message = f"{words} encountered in {name.partition('.')[0]}"
+        if keep is None or site is None or mode != "warn":
+            _tell(mode, bit, message, site)
+        else:
+            keep(message, site, 16 * list(sites.values()).index(site) + bit)
 
 
-def is_noticed(bits: int) -> bool:
+def is_noticed(flags: Sequence[tuple[int, Any]]) -> bool:
     """Whether ``np.errstate`` says that anything becomes of one of these flags."""
+    if not flags:
+        return False
     modes: Any = np.geterr()
-    return any(bits & bit and modes[kind] != "ignore" for bit, kind, _ in _KINDS)
+    asked = sum([bit for bit, kind, _ in _KINDS if modes[kind] != "ignore"])
+    return any(bits & asked for bits, _ in flags)
 
 
 def _tell(mode: str, bit: int, message: str, site: Site | None) -> None:

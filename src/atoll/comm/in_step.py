@@ -64,9 +64,9 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
         _ahead(communicator, log, what)
         every: Array = carried(communicator, lambda: communicator.allgather(mine, what))
         return every
-    row = _row(log, mine)
+    row = _row(log, mine, bool(log.noted))
     rows = carried(communicator, lambda: communicator.allgather(row, what))
-    _compare(communicator, log, rows)
+    _hear(communicator, log, rows)
     gathered = np.empty((communicator.size, *mine.shape), mine.dtype)
     _bytes(gathered.reshape(communicator.size, -1))[...] = rows[:, 8 : 8 + mine.nbytes]
     return gathered
@@ -107,17 +107,20 @@ class Gathering:
             strides = (values.strides[0], *self.given[-1].strides)
             self.found.append(as_strided(values, (len(values), *shape), strides))
 
-    def run(self, what: str) -> None:
-        """Gather every rank's values, verified by the last step of the log."""
+    def run(self, what: str, raised: bool = False) -> None:
+        """Gather every rank's values, verified by the last step of the log; ``raised``: whether this rank will have warnings."""
         communicator = self._communicator
-        mark = self._mark[0] = communicator.log.hash
+        log = communicator.log
+        mark = log.hash
+        self._mark[0] = mark ^ (raised or bool(log.noted))
         try:
             self._rows.gather(what)
         except CommunicationError as error:
             refused(communicator, error)
         marks = self._marks.tolist()
+        log.unasked = False
         if marks.count(mark) != len(marks):
-            _compare(communicator, communicator.log, self._rows.rows)
+            _hear(communicator, log, self._rows.rows)
 
 
 def is_same(communicator: Communicator, number: int, what: str) -> bool:
@@ -284,9 +287,9 @@ def _bytes(rows: Array) -> Array:
     return rows.view(np.uint8) if nbytes else np.empty((count, 0), np.uint8)
 
 
-def _row(log: StepLog, array: Array) -> Array:
+def _row(log: StepLog, array: Array, raised: bool = False) -> Array:
     row = np.empty(8 + array.nbytes, np.uint8)
-    row[:8] = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
+    row[:8] = np.frombuffer((log.hash ^ raised).to_bytes(8, sys.byteorder), np.uint8)
     row[8:] = _bytes(array.reshape(1, -1))[0]
     return row
 
@@ -314,6 +317,14 @@ def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
         return carry()
     except CommunicationError as error:
         refused(communicator, error)
+
+
+def _hear(communicator: Communicator, log: StepLog, rows: Array) -> None:
+    """Compare the hashes; a lowest bit that differs says that a rank has warnings, which all ranks hear."""
+    marks = rows[:, :8].copy().view(np.uint64)[:, 0] ^ np.uint64(log.hash)
+    if (marks > 1).any():
+        _compare(communicator, log, rows)
+    log.unasked, log.raised = False, log.raised or bool(marks.any())
 
 
 def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:

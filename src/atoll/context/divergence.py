@@ -102,6 +102,12 @@ class StepLog:
         """The name of the backend, which all ranks must have, since it may decide what is sent. Set by an upper layer."""
         self.lacks = ""
         """See :attr:`Record.lacks`."""
+        self.noted: dict[Any, None] = {}
+        """The warnings that this rank has met and the others may not know of. Set by an upper layer."""
+        self.unasked = False
+        """Whether ranks have computed since they told each other whether one of them has some."""
+        self.raised = False
+        """Whether one of them has, as all know."""
         self.windows = True
         """Whether windows exist: a dry run evaluates nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - MESSAGE_BITS)) - 1

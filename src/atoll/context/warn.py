@@ -13,7 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from .call_sites import Site, line_of
@@ -30,7 +30,7 @@ class _Heard(threading.local):
     """The last lookup, and whether atoll is issuing a warning."""
 
     text = ""
-    ours = False
+    package = ""
     busy = False
 
 
@@ -55,12 +55,12 @@ class _Text(_Pattern):
 
 
 class _Module(_Pattern):
-    """Stands for a pattern of modules: those of this package."""
+    """Stands for a pattern of modules: those of this package, and NumPy's."""
 
     def match(self, module: str) -> bool:
         package, point, _ = module.partition(".")
-        _heard.ours = package == _PACKAGE and bool(point)
-        return _heard.ours
+        _heard.package = package if point and package in (_PACKAGE, "numpy") else ""
+        return bool(_heard.package)
 
     def __reduce__(self) -> str:
         return "MODULE"
@@ -70,12 +70,12 @@ class _Retelling(type):
     """Has the warnings that were given again for the user's line for subclasses of its class."""
 
     def __subclasscheck__(cls, category: type) -> bool:
-        ours, _heard.ours = _heard.ours, False  # a copy of the filter asks without the module
-        if _heard.busy or not ours:
+        package, _heard.package = _heard.package, ""  # a copy of the filter asks without the module
+        if _heard.busy or not package:
             return False
         _heard.busy = True
         try:
-            return _retold(_heard.text, category)
+            return _retold(_heard.text, category, ours=package == _PACKAGE)
         finally:
             _heard.busy = False
 
@@ -86,12 +86,24 @@ class Retold(Warning, metaclass=_Retelling):
 
 TEXT, MODULE = _Text(), _Module()
 _FILTER: Any = ("ignore", TEXT, Retold, MODULE, 0)
+Line = tuple[str, int, str]
+"""A line of the program: file, number, module."""
+
+Keep = Callable[[str, type[Warning], Line], None]
+"""Takes a warning that is not to be given yet."""
+
 _site_of: list[Callable[[FrameType], Site | None]] = []
+_kept_by: list[Callable[[FrameType], Keep | None]] = []
 
 
 def register_sites(find: Callable[[FrameType], Site | None]) -> None:
     """Let ``find`` say, for a frame in which something recorded is computed, which line recorded it."""
     _site_of.append(find)
+
+
+def register_keeping(find: Callable[[FrameType], Keep | None]) -> None:
+    """Let ``find`` say, for a frame in which ranks compute together, what keeps the warnings of this rank."""
+    _kept_by.append(find)
 
 
 def come_first() -> None:
@@ -110,48 +122,57 @@ def is_collecting() -> bool:
     )
 
 
-def _retold(text: str, category: type[Warning]) -> bool:
+def _retold(text: str, category: type[Warning], *, ours: bool) -> bool:
+    """Give, or keep, a warning again for the line of the user's; one of NumPy's own lines only where it is kept."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and not frame.f_code.co_filename.startswith(ROOT):
         frame = frame.f_back
+    site: Site | None = None
+    keep: Keep | None = None
     while frame is not None and frame.f_code.co_filename.startswith(ROOT):
         for find in _site_of:
-            site = find(frame)
-            if site is not None:
-                warn_at(site, text, category)
-                return True
+            site = site or find(frame)
+        for kept_by in _kept_by:
+            keep = keep or kept_by(frame)
         frame = frame.f_back
-    if frame is None:
+    if (site is None and frame is None) or not (ours or keep):
         return False
-    _warn(text, category, frame.f_code, frame.f_lineno, frame.f_globals)
+    if site is not None:
+        line = line_at(site)
+    else:
+        assert frame is not None
+        line = frame.f_code.co_filename, frame.f_lineno, _name_in(frame.f_globals)
+    (keep or warn_in)(text, category, line)
     return True
 
 
 def warn_at(site: Site, text: str, category: type[Warning] = RuntimeWarning) -> None:
     """Give a warning for a call site: the line that NumPy would name, even in a package."""
+    warn_in(text, category, line_at(site))
+
+
+def line_at(site: Site) -> Line:
+    """The line of a call site."""
     code, instruction = site[0], site[1]
-    _warn(text, category, code, line_of(code, instruction), _globals_of(code))
+    file = code.co_filename
+    return file, line_of(code, instruction), _name_in(_globals_of(file))
 
 
-def _warn(
-    text: str, category: type[Warning], code: CodeType, line: int, names: dict[str, Any]
-) -> None:
-    warnings.warn_explicit(
-        text,
-        category,
-        code.co_filename,
-        line,
-        names.get("__name__") or "<unknown>",
-        names.setdefault("__warningregistry__", {}),
-    )
+def _name_in(names: dict[str, Any]) -> str:
+    return names.get("__name__") or "<unknown>"
+
+
+def warn_in(text: str, category: type[Warning], line: Line) -> None:
+    """Give a warning for a line."""
+    registry = _globals_of(line[0]).setdefault("__warningregistry__", {})
+    warnings.warn_explicit(text, category, *line, registry)
 
 
 _elsewhere: dict[str, dict[str, Any]] = {}
 
 
-def _globals_of(code: CodeType) -> dict[str, Any]:
-    """The names of the module that a piece of code belongs to."""
-    name = code.co_filename
+def _globals_of(name: str) -> dict[str, Any]:
+    """The names of the module whose code is in a file."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == name:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import backend
+from ..comm import common_warnings
 from ..comm.in_step import agree, all_have_plans
 from ..comm.world import World
 from ..context import statistics
@@ -35,16 +36,21 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
         what = "the gathering of an array"
         communicator.log.step(of_move(geometry.shape, layout), what)
         statistics.add("gathered", geometry.shadow.nbytes)
-        return whole_on_node(memory, layout, node.value.array, geometry, what)
-    whole = tuple([Range(0, n) for n in geometry.shape])
-    return _collected(node, geometry, whole, 0)
+        whole = whole_on_node(memory, layout, node.value.array, geometry, what)
+    else:
+        region = tuple([Range(0, n) for n in geometry.shape])
+        whole = _collected(node, geometry, region, 0)
+    common_warnings.ask(communicator)
+    return whole
 
 
 def gathered_box(node: Node, box: Box) -> np.ndarray[Any, Any]:
     """The elements of an evaluated node within a box, on each rank. Collective."""
     region = tuple([Range(low, high) for low, high in box])
     shape = tuple([high - low for low, high in box])
-    return _collected(node, dense(shape, node.geometry.dtype), region, hash(box))
+    elements = _collected(node, dense(shape, node.geometry.dtype), region, hash(box))
+    common_warnings.ask(node.place.world.communicator)
+    return elements
 
 
 def whole_value(node: Node) -> np.ndarray[Any, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import backend, policy
+from ..backend.flags import is_noticed
 from ..comm.communicator import Communicator
 from ..comm.in_step import Gathering
 from ..exchange.messages import Array
@@ -172,13 +173,19 @@ class AcrossRanks:
                 place[...] = join.given(state)
             else:
                 number[()] = join.given(state).item()
-        gathering.run("a reduction")
+        log = self.communicator.log
+        gathering.run("a reduction", is_noticed(state.flags))
+        before = len(log.noted)
         for join, _, rows, _ in self._rows:
             state.registers[join.register] = Value(join.joined(rows))
+        if len(log.noted) > before:  # on all ranks, if none has noted anything before
+            log.raised = True
 
     def _by_tree(self, given: Sequence[Array], state: State) -> None:
-        """Join the values of all by messages between neighbours in a tree."""
+        """Join the values of all by messages between neighbours in a tree; a last byte says whether some rank has a warning."""
         ends = np.cumsum([array.nbytes for array in given]).tolist()
+        communicator = self.communicator
+        log = communicator.log
 
         def split(data: Array) -> list[Array]:
             parts = [data[i:j] for i, j in pairwise([0, *ends])]
@@ -187,17 +194,19 @@ class AcrossRanks:
                 for part, array in zip(parts, given, strict=True)
             ]
 
-        def together(arrays: Sequence[Array]) -> Array:
+        def together(arrays: Sequence[Array], raised: bool) -> Array:
             rows = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in arrays]
-            return np.concatenate(rows)
+            return np.concatenate([*rows, np.array([raised], np.uint8)])
 
         def pairs(left: Array, right: Array) -> Array:
             both = zip(self.joins, split(left), split(right), strict=True)
-            return together([join.pair(ours, theirs) for join, ours, theirs in both])
+            joined = [join.pair(ours, theirs) for join, ours, theirs in both]
+            return together(joined, bool(left[-1] or right[-1] or log.noted))
 
-        communicator = self.communicator
         tree = branches(communicator.rank, communicator.size, int, communicator.nodes)
-        total = folded_by_tree(communicator, tree, together(given), pairs, "a reduction")
+        mine = together(given, bool(log.noted) or is_noticed(state.flags))
+        total = folded_by_tree(communicator, tree, mine, pairs, "a reduction")
+        log.unasked, log.raised = False, log.raised or bool(total[-1])
         for join, value in zip(self.joins, split(total), strict=True):
             state.registers[join.register] = Value(join.result(value.copy()))
 

@@ -254,6 +254,7 @@ class Program:
         "computes",
         "described",
         "description",
+        "divides",
         "exact",
         "fingerprint",
         "kept",
@@ -267,6 +268,7 @@ class Program:
         "steps",
         "stored",
         "structure",
+        "to_all",
     )
 
     def __init__(
@@ -309,6 +311,10 @@ class Program:
         """The scalars whose integers ranks compare: where a triangle begins, an order of elements starts."""
         self.computes: tuple[tuple[str, Any, Any], ...] = ()
         """What ranks that compute together compute: names, geometries and views of its nodes."""
+        self.to_all = False
+        """Whether all ranks get a value of what lies on them."""
+        self.divides = False
+        """Whether it computes a value that lies on the ranks and that nothing else in it reads."""
         self.prices: tuple[tuple[Shape, int, float], ...] = ()
         """What they lose by dividing the arrays that it is about."""
 
@@ -318,6 +324,14 @@ class Program:
         used = communicator.log.backend = backend.current().name
         self.fingerprint, self.structure = outline.of(order) ^ of_backend(used), outline.structure
         self.exact = outline.scalars
+        # not by what is kept: that depends on what is alive, which differs by rank
+        read = {id(arg) for node in order for arg in node.args}
+        self.divides = any(node.place is not None and id(node) not in read for node in order)
+        self.to_all = any(
+            node.place is None
+            and any(type(arg) is Node and arg.place is not None for arg in node.args)
+            for node in order
+        )
         self.prices = price_of(order, communicator.size)
 
     def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:

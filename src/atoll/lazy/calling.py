@@ -19,7 +19,7 @@ from ..ops.ufuncs import is_known
 from . import shaping
 from .creation import asarray
 from .elementwise import apply, assign, operand_of, together
-from .fallback import by_numpy
+from .fallback import by_numpy, computed_jointly
 from .flat import flatiter
 from .in_place import check_casts
 from .making import of_small, plain
@@ -242,7 +242,9 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
         if result is not NotImplemented:
             return result
     jointly = methods.get(name)
-    result = NotImplemented if jointly is None else jointly(ufunc, *args, **options)
+    result = (
+        NotImplemented if jointly is None else computed_jointly(jointly, (ufunc, *args), options)
+    )
     if result is NotImplemented:
         result = by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
     own = result is None or _is_out(result, args, options)

@@ -23,7 +23,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend, policy
-from ..comm import progress
+from ..comm import common_warnings, progress
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
 from ..config import Settings, config
@@ -507,10 +507,13 @@ def _run(
     ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending, in the order of
     a walk; ``kept`` to which of them the results belong; ``asked`` is the line of what is wanted.
     """
-    if program.communicator is not None and config.debug:
-        shown = [nodes[place] for place in leaves]
-        compare_replicated(program.communicator, state.scalars, shown)
-        del shown
+    if program.communicator is not None:
+        program.communicator.log.unasked = True
+        warn.come_first()
+        if config.debug:
+            shown = [nodes[place] for place in leaves]
+            compare_replicated(program.communicator, state.scalars, shown)
+            del shown
     if profiler.now.recording is not None:
         state.sites = sites_of(program, [nodes[place] for place in order])
     try:
@@ -523,6 +526,20 @@ def _run(
         raise
     if flags:
         flags_reported(program, flags, nodes, order)
+    if program.communicator is not None:
+        if program.to_all:
+            common_warnings.ask(program.communicator)
+        program.communicator.log.unasked |= program.divides
+
+
+def _keeping(frame: FrameType) -> warn.Keep | None:
+    """What keeps the warnings of NumPy in a program that ranks run together, in the frame that runs it."""
+    if frame.f_code is not _run.__code__ or frame.f_locals["program"].communicator is None:
+        return None
+    return partial(common_warnings.note, frame.f_locals["program"].communicator.log)
+
+
+warn.register_keeping(_keeping)
 
 
 def _recording(frame: FrameType) -> Site | None:

@@ -13,17 +13,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
 from contextlib import ExitStack
 from functools import partial
 from sys import getrefcount
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from ..backend.memory import in_words, release
+from ..comm import common_warnings
 from ..comm.world import current_world
 from ..config import config
 from ..context.caches import remembered
 from ..context.call_sites import user_frame
 from ..context.interrupts import passed_on
-from ..context.warn import come_first
+from ..context.warn import Keep, come_first, register_keeping
 from ..errors import FallbackWarning, OutOfMemoryError
 from .classed import class_giver, in_class_of, is_subclass, twin_of
 from .making import from_numpy, in_class, is_numpys, of_array, of_protocol, of_small, of_view
@@ -272,7 +274,7 @@ def _by_numpy(
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
     if jointly is not None and (on_ranks or alone) and not any(map(has_class, args)):
-        result = jointly(*args, **options)
+        result = computed_jointly(jointly, args, options)
         if result is not NotImplemented:
             giver = class_giver((*args, *options.values()))
             if giver is None:
@@ -301,6 +303,33 @@ def _by_numpy(
             result = shared(function, plain_args, plain_options)
         given.done()
     return given.take(result)
+
+
+def computed_jointly(
+    jointly: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> Any:
+    """What ranks compute together by ``jointly``; a warning of one of them is given by all. Collective."""
+    world = world_of(arrays_among((args, options.values())))
+    come_first()
+    if world is not None:
+        world.communicator.log.settle()  # which ranks may do at other times, and which asks
+        world.communicator.log.unasked = True
+    result = jointly(*args, **options)
+    if world is not None and result is not NotImplemented:
+        if place_of(result) is None:
+            common_warnings.ask(world.communicator)
+        else:
+            world.communicator.log.unasked = True
+    return result
+
+
+def _keeping(frame: FrameType) -> Keep | None:
+    """What keeps the warnings of NumPy in what ranks compute together, in the frame of :func:`computed_jointly`."""
+    world = frame.f_locals.get("world") if frame.f_code is computed_jointly.__code__ else None
+    return None if world is None else partial(common_warnings.note, world.communicator.log)
+
+
+register_keeping(_keeping)
 
 
 def _of_values(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:

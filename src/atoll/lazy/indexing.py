@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..comm import common_warnings
 from ..comm.in_step import bcast
 from ..config import config
 from ..context.call_sites import site_from, user_site
@@ -511,6 +512,7 @@ def element(handle: Handle, geometry: Geometry) -> Any:
         halo = place.layout.halo(owner)
         scalar[...] = value.array[tuple([i + a for i, (a, _) in zip(local, halo, strict=True)])]
     scalar = bcast(place.world.communicator, scalar, owner, "an element", which)
+    common_warnings.ask(place.world.communicator)
     scalar.flags.writeable = (
         False  # NumPy's structured scalars are views: what is written there would be lost
     )

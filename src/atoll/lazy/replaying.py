@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..backend.flags import report
+from ..comm.common_warnings import note
 from ..config import Settings
 from ..context import profiler, statistics
 from ..context.threads import turn
 from ..context.tracebacks import note_recording
+from ..context.warn import line_at
 from ..errors import OutOfMemoryError
 from ..execute import observed
 from ..execute.allocation import Wanted
@@ -53,8 +55,14 @@ def flags_reported(
 ) -> None:
     """Issue the warnings for floating-point flags that came up in a run."""
     sites = sites_of(program, [nodes[place] for place in order])
+    communicator = program.communicator
+
+    def keep(text: str, site: Site, number: int) -> None:
+        assert communicator is not None
+        note(communicator.log, text, RuntimeWarning, line_at(site), number)
+
     for bits, step in flags:
-        report(bits, step, sites)
+        report(bits, step, sites, None if communicator is None else keep)
 
 
 def work_of(step: Step, program: Program, nodes: list[Node], order: Sequence[int]) -> Any:

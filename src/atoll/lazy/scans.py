@@ -94,7 +94,7 @@ def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[An
     if not array.flags.c_contiguous:
         return NotImplemented
     result, flags = kernels.scanned(name, array, axis, kind)
-    return NotImplemented if is_noticed(flags) else from_numpy(result.array)
+    return NotImplemented if is_noticed([(flags, None)]) else from_numpy(result.array)
 
 
 def _usable(handle: Any, axis: Any) -> World | None:

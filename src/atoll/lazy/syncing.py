@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 
 from .. import policy
+from ..comm import common_warnings
 from ..comm.in_step import agree, is_same
 from ..comm.world import World, current_world
 from ..context import statistics
@@ -39,6 +40,7 @@ def sync() -> None:
             evaluate(list(dict.fromkeys([cell.node for cell in cells])))
             for cell in cells:
                 cell.sites = None
+        common_warnings.ask(here.communicator)
 
 
 def settle_operations() -> None:

@@ -1,0 +1,82 @@
+"""Warnings that one rank has met are given by all ranks, once.
+
+A floating-point flag comes up on the rank that has the element, and NumPy warns where it works on a block. If that rank
+gave the warning alone, a filter that turns it into an error would raise on that rank only, and ranks would diverge. So
+work that ranks share *notes* its warnings, and ranks exchange their notes before a value reaches the program. A note has
+the number of the step, so all ranks give the union in the same order.
+
+Whether some rank has notes travels with reductions and other small gathers: a bit of the hash in front of them
+(:meth:`.in_step.Gathering.run`). Where no such message comes before a look that needs all ranks, they ask each other.
+"""
+
+from __future__ import annotations
+
+import atexit
+import warnings
+from itertools import chain
+from typing import NamedTuple
+from weakref import WeakSet
+
+from ..context.divergence import StepLog
+from ..context.warn import Line, warn_in
+from .communicator import Communicator
+from .in_step import agree, is_same_here
+
+_WHAT = "warnings"
+_LIMIT = 1000
+"""Notes that a rank keeps between two exchanges; a loop without a look might note for ever."""
+
+_noting: WeakSet[StepLog] = WeakSet()
+
+
+class Note(NamedTuple):
+    """A warning, and its place in the order of all."""
+
+    step: int
+    order: int
+    line: Line
+    text: str
+    category: type[Warning]
+
+
+def note(log: StepLog, text: str, category: type[Warning], line: Line, order: int = 0) -> None:
+    """Keep a warning of a rank until the next exchange."""
+    if len(log.noted) < _LIMIT:
+        log.noted[Note(log.number, order, line, text, category)] = None
+        _noting.add(log)
+
+
+def ask(communicator: Communicator) -> None:
+    """Give the warnings of all ranks, on each. Collective, where all ranks get a value.
+
+    It costs a message where ranks have computed, and no message has said since whether one of them has warnings.
+    """
+    log = communicator.log
+    if log.unasked and not log.raised and communicator.kind != "dry run":
+        mine = communicator.rank + 1 if log.noted else 0
+        log.raised = not is_same_here(communicator, mine, _WHAT)
+    log.unasked = False
+    if log.raised:
+        log.raised = False
+        notes = set(chain.from_iterable(agree(communicator, _taken(log), _WHAT)))
+        for each in sorted(notes, key=lambda each: (*each[:-1], each.category.__name__)):
+            warn_in(each.text, each.category, each.line)
+
+
+def _taken(log: StepLog) -> list[Note]:
+    notes = list(log.noted)
+    log.noted.clear()
+    return notes
+
+
+def _give_own() -> None:
+    """Show what no look has asked for; at the end of the process, where no rank waits for others."""
+    for log in list(_noting):
+        for each in _taken(log):
+            try:
+                warn_in(each.text, each.category, each.line)
+            except Warning:  # nothing can catch it here
+                warnings.showwarning(each.text, each.category, *each.line[:2])
+
+
+atexit.register(_give_own)
