@@ -73,12 +73,15 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class Report:
-    """A rank's report of its end: the kind of end, the text, and the exit code."""
+    """A rank's report of its end: the kind of end, the text, and the exit code.
 
-    __slots__ = ("code", "kind", "text")
+    ``same`` is equal in the reports of other ranks that need not be printed, too.
+    """
 
-    def __init__(self, kind: str, text: str, code: int) -> None:
-        self.kind, self.text, self.code = kind, text, code
+    __slots__ = ("code", "kind", "same", "text")
+
+    def __init__(self, kind: str, text: str, code: int, same: str = "") -> None:
+        self.kind, self.text, self.code, self.same = kind, text, code, same
 
 
 class Ender:
@@ -117,7 +120,7 @@ class Ender:
                 )
                 text += shortened(traceback_text(error))
         kind = "consequence" if type(error).__name__ == "RankFailedError" else "exception"
-        self.end(Report(kind, text, 1))
+        self.end(Report(kind, text, 1, text and raised_by_all(error)))
 
     def failed_at_exit(self, error: BaseException) -> None:
         """End all ranks because of an error in atoll's own exit functions: no line of the program is in its traceback."""
@@ -163,7 +166,8 @@ class Ender:
         watch_over(EXIT_FUNCTIONS + 3 * PAUSE, report.code)
         flush()
         if self.record is not None:
-            self.record({"kind": report.kind, "code": report.code, "text": report.text})
+            fields = {name: getattr(report, name) for name in Report.__slots__}
+            self.record(fields)
         else:
             tell_terminal(self.rank, self.size, report)
         if not at_exit:  # an abort would skip what ``atexit`` holds
@@ -207,6 +211,18 @@ def traceback_text(error: BaseException) -> str:
         return "".join(traceback.format_exception(type(error), error, frames))
     except BaseException:  # it has attributes of its own making
         return f"{last_place(frames)}\n{type(error).__name__}: {in_words(error)}\n"
+
+
+def raised_by_all(error: BaseException) -> str:
+    """The words of an error that all ranks have agreed to raise, at whatever lines; else nothing."""
+    import traceback
+
+    notes = getattr(error, "__notes__", ())
+    if type(error).__name__ == "DivergenceError" or any(
+        str(note).startswith("raised on rank") for note in notes
+    ):
+        return "".join(traceback.format_exception_only(error))
+    return ""
 
 
 def own_frames_skipped(frames: TracebackType | None) -> TracebackType | None:
@@ -292,7 +308,7 @@ def ranks_with_the_same(rank: int, report: Report) -> list[int]:
     import hashlib
     import socket
 
-    same = "" if report.kind == "interrupt" else without_rank(report.text, rank)
+    same = report.same or ("" if report.kind == "interrupt" else without_rank(report.text, rank))
     job = os.environ.get("PMIX_NAMESPACE", "") + os.environ.get("SLURM_JOB_ID", "")
     content = f"{os.getuid()} {job} {os.getppid()} {report.kind} {report.code} {same}"
     name = "\0atoll-" + hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy
 import pytest
 
 from .commands import LIMIT, atoll, environment, finished, start_process
@@ -69,6 +70,47 @@ def test_a_warning_of_several_ranks_is_printed_once() -> None:
     assert "collected" not in outcome.errors, outcome
     every = atoll("run", "-n", "3", "--all-output", "-c", code)
     assert every.errors.count("of all\n") == 3, every
+
+
+MISSING = """
+import builtins, os
+import atoll as np
+
+path = {path!r}
+if np.world.rank == 1:
+    real = builtins.open
+
+    def absent(name, *args, **options):
+        if name == path:
+            raise FileNotFoundError(2, "No such file or directory", name)
+        return real(name, *args, **options)
+
+    builtins.open = absent
+np.load(path, layout="bn")
+"""
+
+PARTED = """
+import atoll as np
+a = np.ones(2_000_000)
+if np.world.rank == 0:
+    float(a.sum())
+float(a.max())
+"""
+
+
+def test_an_error_that_all_ranks_raise_is_said_once(tmp_path: Path) -> None:
+    data, script = tmp_path / "data.npy", tmp_path / "script.py"
+    numpy.save(data, numpy.ones((40, 30)))
+    for text, words in (
+        (MISSING.format(path=str(data)), [f"'{data}'", "raised on rank 1 of 2, in np.load"]),
+        (PARTED, ["script.py:5", "script.py:6"]),
+    ):
+        script.write_text(text)
+        outcome = atoll("run", "-n", "2", str(script), ATOLL_WAIT_CHECK="0.2")
+        assert outcome.code == 1, outcome
+        assert outcome.errors.count("Traceback") == 1, outcome
+        assert "ranks 0-1 of 2 failed" in outcome.errors, outcome
+        assert all(word in outcome.errors for word in words), outcome
 
 
 @pytest.mark.parametrize(

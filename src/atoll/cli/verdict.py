@@ -132,10 +132,10 @@ class Verdict:
                 self._lose([rank])
             self.ends.setdefault(rank, end)
         else:
-            self._report(kind, rank, fields["code"], fields["text"])
+            self._report(kind, rank, fields["code"], fields["text"], fields.get("same", ""))
 
-    def _report(self, kind: str, rank: int, code: int, text: str) -> None:
-        same = "" if kind == "interrupt" else startup.without_rank(text, rank)
+    def _report(self, kind: str, rank: int, code: int, text: str, same: str) -> None:
+        same = same or ("" if kind == "interrupt" else startup.without_rank(text, rank))
         group = self._groups.setdefault((kind, code, same), Group(kind, code, text))
         if kind != "interrupt" or not group.ranks:  # where the first one was is enough
             group.ranks.append(rank)

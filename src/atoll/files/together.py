@@ -27,17 +27,16 @@ def settle(
 ) -> Any:
     """The ``facts`` of all ranks, in their order; where a rank has an error, an error on every rank. Collective.
 
-    A rank raises its own error, and the others that of the first rank with one, which is named in a note.
+    A rank raises its own error, and the others that of the first rank with one; a note names these ranks.
     """
     reports = agree(communicator, (_sendable(error), facts), what)
     failed = [rank for rank, (told, _) in enumerate(reports) if told is not None]
     if not failed:
         return [given for _, given in reports]
-    if error is not None:
-        raise error
-    told = reports[failed[0]][0]
-    if communicator.size > 1:
-        told.add_note(f"raised on rank {failed[0]} of {communicator.size}, in {what}")
+    told = reports[failed[0]][0] if error is None else error
+    if len(failed) < communicator.size:
+        ranks = f"rank{'s' * (len(failed) > 1)} {', '.join(map(str, failed))}"
+        told.add_note(f"raised on {ranks} of {communicator.size}, in {what}")
     raise told
 
 
