@@ -507,7 +507,12 @@ OTHERS = {
 }
 """What is no node where something is assigned to an attribute of the same name as one of a node's."""
 
-WRITTEN_LATER = {"identify": {"code"}, "marked": {"mark"}, "settle": set(Node.__slots__)}
+WRITTEN_LATER = {
+    "identify": {"code"},
+    "marked": {"mark"},
+    "settle": set(Node.__slots__),
+    "renew": {"born"},
+}
 """The methods of a node that assign to it after it was made, and to which attributes."""
 
 
@@ -539,7 +544,7 @@ def changes_of_nodes(source: str, path: str) -> list[str]:
     return [f"{path}:{node.lineno} {ast.unparse(node)}" for node in walk(ast.parse(source), "")]  # type: ignore[attr-defined]
 
 
-MAKERS = {"__init__", "node_of", "_lay", "weighed", "settled", "_guarded"}
+MAKERS = {"__init__", "node_of", "_lay", "weighed", "settled", "source", "_guarded"}
 """The functions of ``graph/node.py`` that make nodes."""
 
 

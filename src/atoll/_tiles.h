@@ -134,7 +134,8 @@ static int is_itself(Front *front, PyArrayObject *region, PyObject *value, PyObj
 }
 
 /* Whether what every rank has was written into a short view of an array on ranks: 1, or 0 where Python has to do it; -1 with an error.
- * `home` has the context's world, the method of the log, the words of the step, the number of its kind, and the bounds of the share. */
+ * `home` has the context's world, the method of the log, the words of the step, the number of its kind, the bounds of the share, and
+ * what gives the fingerprint of elements, if ranks compare them. */
 static int write_on_ranks(Front *front, PyArrayObject *region, PyObject *given) {
     PyObject *node = field(front->cell, NODE), *value = field(node, VALUE), *whole = whole_tile(front, value), *world = NULL;
     if (whole == NULL || Py_REFCNT(node) != 1 || !PyArray_SIZE(region) || PyArray_TYPE(region) != PyArray_TYPE((PyArrayObject *)whole)) return 0;
@@ -159,7 +160,16 @@ static int write_on_ranks(Front *front, PyArrayObject *region, PyObject *given) 
     PyTuple_SET_ITEM(key, 0, Py_NewRef(PyTuple_GET_ITEM(home, 3)));
     PyTuple_SET_ITEM(key, 1, PyLong_FromSsize_t(PyArray_BYTES(region) - PyArray_BYTES((PyArrayObject *)whole)));
     for (int k = 0; k < n; k++) PyTuple_SET_ITEM(key, 2 + k, PyLong_FromSsize_t(PyArray_DIM(region, k)));
-    PyObject *number = PyLong_FromUnsignedLongLong((unsigned long long)PyObject_Hash(key));
+    unsigned long long mark = (unsigned long long)PyObject_Hash(key);
+    if (PyTuple_GET_ITEM(home, 5) != Py_None) {
+        PyArrayObject *elements = PyArray_GETCONTIGUOUS(region);
+        PyObject *digest = elements == NULL ? NULL : PyObject_CallOneArg(PyTuple_GET_ITEM(home, 5), (PyObject *)elements);
+        Py_XDECREF(elements);
+        if (digest == NULL) return Py_DECREF(key), -1;
+        mark ^= PyLong_AsUnsignedLongLong(digest);
+        Py_DECREF(digest);
+    }
+    PyObject *number = PyLong_FromUnsignedLongLong(mark);
     PyObject *done = number == NULL ? NULL : PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(home, 1), number, PyTuple_GET_ITEM(home, 2), NULL);
     Py_DECREF(key);
     Py_XDECREF(number);

@@ -103,6 +103,18 @@ def host() -> str:
     return name
 
 
+def arithmetic() -> str:
+    """What the last bits of numbers depend on: processes that have it in common compute equal numbers from equal ones."""
+    import numpy
+
+    core: Any = vars(numpy).get("_core")
+    features = core and core._multiarray_umath.__cpu_features__
+    threads = [os.environ.get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS", "MKL")]
+    name = "CS_GNU_LIBC_VERSION"
+    library = os.confstr(name) if name in os.confstr_names else os.uname().release
+    return repr((os.uname().machine, features, numpy.__version__, library, cores(), threads))
+
+
 def socket_name(name: str) -> str:
     """Where processes of this user on this host meet under ``name``: no file, or one in a folder of this user."""
     if has("abstract"):

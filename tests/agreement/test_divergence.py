@@ -142,18 +142,28 @@ def test_what_every_rank_may_do_alone() -> None:
     assert run(3, alone) == run(3, program)
 
 
-def scaled() -> float:
+def scaled(alike: bool, debug: bool) -> float:
     """Each rank multiplies by a number of its own."""
-    with np.config(small=0, debug=True):
+    np.world.communicator.log.exact = alike
+    with np.config(small=0, debug=debug):
         a = np.ones(32)
         own = 2.0 if np.world.rank < 2 else 3.0
         return float((a * own).sum())
 
 
-def test_the_debug_setting_compares_numbers() -> None:
-    assert run(2, scaled) == [64.0, 64.0]
+def test_numbers_that_enter_an_array_are_compared() -> None:
+    assert run(2, scaled, True, False) == [64.0, 64.0]
+    number = r"{}\.0 \(test_divergence\.py:\d+\)"
+    words = f"ank 0 computes .* {number.format(2)}.*; rank 2 computes .* {number.format(3)}"
+    with pytest.raises(DivergenceError, match=words):
+        run(3, scaled, True, False)
+
+
+def test_the_debug_setting_compares_numbers_of_unequal_machines() -> None:
+    assert run(2, scaled, False, True) == [64.0, 64.0]
     with pytest.raises(DivergenceError, match=r"rank 0 has the number .*2\.0.*, rank 2 has .*3\.0"):
-        run(3, scaled)
+        run(3, scaled, False, True)
+    assert run(3, scaled, False, False)[2] != 64.0
 
 
 @pytest.mark.parametrize("seed", range(6))

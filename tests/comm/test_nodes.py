@@ -48,11 +48,26 @@ def test_consecutive_ranks_need_no_list_however_many_there_are():
 
 
 def test_all_ranks_must_pretend_the_same_nodes():
-    marks = numpy.arange(4)
-    assert listed(nodes.agreed(marks, numpy.full(4, 3))) == [[0, 1, 2], [3]]
-    assert listed(nodes.agreed(marks, numpy.zeros(4, int))) == [[0], [1], [2], [3]]
+    marks, same = numpy.arange(4), numpy.zeros(4, int)
+    assert listed(nodes.agreed(marks, numpy.full(4, 3), same)) == [[0, 1, 2], [3]]
+    assert listed(nodes.agreed(marks, numpy.zeros(4, int), same)) == [[0], [1], [2], [3]]
     with pytest.raises(ConfigError, match=r"None on rank 0 and 2 on rank 3"):
-        nodes.agreed(marks, numpy.array([0, 0, 0, 2]))
+        nodes.agreed(marks, numpy.array([0, 0, 0, 2]), same)
+
+
+def test_unequal_machines_are_told_apart_in_groups_too():
+    marks, same = numpy.arange(4), numpy.zeros(4, int)
+    alike = nodes.agreed(marks, same, same)
+    assert alike.alike
+    assert alike.among([1, 2]).alike
+    unequal = nodes.agreed(marks, same, numpy.array([0, 0, 0, 1]))
+    assert not unequal.alike
+    assert not unequal.among([0, 1]).alike
+
+
+@pytest.mark.ranks(2, distributes=False)
+def test_ranks_of_one_machine_compute_alike():
+    assert np.world.communicator.log.exact
 
 
 def ring() -> tuple[int, int]:

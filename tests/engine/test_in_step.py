@@ -7,7 +7,7 @@ import atoll
 from atoll.context.divergence import MESSAGE_BITS, StepLog
 from atoll.errors import CommunicationError, DivergenceError
 from atoll.lazy.evaluate import look_up
-from atoll.ops.fingerprint import look_alike, of_trace
+from atoll.ops.fingerprint import look_alike, outlined
 
 
 def grid():
@@ -62,10 +62,15 @@ def test_fingerprints_are_equal_on_all_ranks(rank):
     b = (a[1:] - a[:-1]) * 2 + a.T[:-1]
     garbage = [atoll.ones((4, 4)) for _ in range(rank)]  # ranks number things differently
     found = look_up((b._node(),))
-    mark = of_trace(found.order, [b._node()])
+    mark = outlined(found.order, [b._node()], found.leaves).of(found.order)
     every = atoll.world.communicator.allgather_object(mark)
     assert every == [mark] * 2
     assert len(garbage) == rank
+
+
+def fingerprint(node):
+    found = look_up([node])
+    return outlined(found.order, [node], found.leaves).of(found.order)
 
 
 @pytest.mark.simulated(2)
@@ -90,7 +95,7 @@ def test_values_that_look_alike_are_told_from_others():
             nodes(a[1:] + b[1:], b[1:] + a[1:]),
         ):
             assert look_alike(alike)
-            marks = {of_trace(look_up([node]).order, [node]) for node in alike}
+            marks = {fingerprint(node) for node in alike}
             assert len(marks) < len(alike)
 
 

@@ -35,14 +35,18 @@ def duplicate(library: Any, comm: Any) -> Any:
 
 def nodes_of(library: Any, comm: Any) -> Nodes:
     """Which ranks of a communicator share a node. Collective."""
-    host = hashlib.blake2b(system.host().encode(), digest_size=8).digest()
-    mark = int.from_bytes(host, "little", signed=True)
-    mine = np.array([mark, config.ranks_per_node or 0], np.int64)
-    every = np.empty((comm.size, 2), np.int64)
+    marks = _mark(system.host()), config.ranks_per_node or 0, _mark(system.arithmetic())
+    mine = np.array(marks, np.int64)
+    every = np.empty((comm.size, 3), np.int64)
     byte = library.BYTE
     handle = comm.Iallgather((mine, mine.nbytes, byte), (every, mine.nbytes, byte))
     _all_take_part(library, comm, handle, "the exchange of the names of hosts")
-    return agreed(every[:, 0], every[:, 1])
+    return agreed(*every.T)
+
+
+def _mark(text: str) -> int:
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def _all_take_part(library: Any, comm: Any, handle: Any, what: str) -> None:

@@ -98,6 +98,7 @@ class MpiCommunicator(WaitsByMpi):
         self.tag_limit = self._beside_tag
         self._channels: dict[tuple[int, bool], Channel] = {}
         self.log = StepLog(self.rank, self.tag_limit, alone=self.size == 1)
+        self.log.exact = nodes.alike
         self.watch = DeadlockMonitor(self)
         self._mpi = own
         self._members: tuple[int, ...] | None = None

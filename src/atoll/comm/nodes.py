@@ -10,7 +10,7 @@ two numbers, however many ranks there are; otherwise it lists the node of each r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,8 @@ class Nodes:
     """Each node has so many consecutive ranks, the last one perhaps fewer; 0 if ``numbers`` lists the nodes."""
     numbers: Array | None = None
     """By rank, its node, where no rule says it."""
+    alike: bool = True
+    """Whether all ranks compute equal numbers from equal numbers."""
 
     @property
     def count(self) -> int:
@@ -90,7 +92,8 @@ class Nodes:
 
     def among(self, ranks: Sequence[int]) -> Nodes:
         """The nodes of a group of these ranks, in their order."""
-        return numbered(np.fromiter(map(self.of, ranks), np.int64, len(ranks)))
+        nodes = numbered(np.fromiter(map(self.of, ranks), np.int64, len(ranks)))
+        return replace(nodes, alike=self.alike)
 
 
 def consecutive(size: int, per_node: int) -> Nodes:
@@ -110,8 +113,10 @@ def numbered(marks: Array) -> Nodes:
     return Nodes(size, 0, numbers)
 
 
-def agreed(marks: Array, settings: Array) -> Nodes:
-    """The nodes of all ranks, of which each has told the mark of its host, and what ``config.ranks_per_node`` is, or 0."""
+def agreed(marks: Array, settings: Array, arithmetic: Array) -> Nodes:
+    """The nodes of all ranks, of which each has told the mark of its host, what ``config.ranks_per_node`` is, or 0, and
+    the mark of what its numbers depend on.
+    """
     first = int(settings[0])
     other = np.flatnonzero(settings != first)
     if other.size:
@@ -120,7 +125,8 @@ def agreed(marks: Array, settings: Array) -> Nodes:
             f"config.ranks_per_node is {first or None} on rank 0 and {int(settings[rank]) or None} on rank {rank}; "
             "it must be the same on all ranks: set ATOLL_RANKS_PER_NODE for all of them, or for none"
         )
-    return consecutive(len(marks), first) if first else numbered(marks)
+    nodes = consecutive(len(marks), first) if first else numbered(marks)
+    return replace(nodes, alike=bool((arithmetic == arithmetic[0]).all()))
 
 
 class Charges:

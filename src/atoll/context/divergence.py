@@ -4,6 +4,9 @@ Each event that all ranks must reach (a window, an element that is read, a colle
 mixes the fingerprint of the event, which is the same on all ranks that do the same, into a rolling hash, and records
 the number of the step and the call site. That costs about a microsecond and no message.
 
+The fingerprint covers the operations, the arrays, and the numbers that enter them. An array is known by its *birth*: a
+hash of the log when it was made, and its number among those made at that step.
+
 The hash accompanies other messages. Messages between two ranks carry some of its bits in their tag, so that messages of
 different plans never match. Small collectives carry all of it in front of their data, and a rank that receives another
 hash than its own does not use the data. A message that never matches makes a rank wait: after ``config.wait_check``
@@ -76,6 +79,10 @@ class StepLog:
         self.pulse = remote_stacks.pulse()
         """The memory in which other processes read that this rank makes steps."""
         self.hash = 0
+        self._births = 0
+        """How many arrays were made since the last step."""
+        self.exact = True
+        """Whether ranks compute equal numbers from equal numbers, and so compare the inexact ones, too."""
         self.gone = ""
         """How this rank has finished, if it has."""
         self.forked = False
@@ -123,7 +130,14 @@ class StepLog:
             self.window.close()
         self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK
+        self._births = 0
         self._steps.append((number, rolled, user_site(), what, more))
+
+    def birth(self) -> int:
+        """The birth of a new array on these ranks: the same on all, and no other array's."""
+        self.settle()  # which is a step, and some ranks may have made it
+        self._births += 1
+        return hash((self.hash, self._births))
 
     def _by_one_thread(self, what: str) -> None:
         """Refuse to communicate in a second thread: which of two came first might differ by rank."""
@@ -247,11 +261,11 @@ def difference(first: Record, second: Record) -> str:
                     f" Rank {first.rank} computes {more}; rank {second.rank} computes {other_more}."
                 )
             elif words == other_words:
-                told = " The operations there have the same names and shapes, but different arguments or layouts."
+                told = " The operations there have the same names and shapes, but different arrays, numbers, arguments or layouts."
             return (
                 f"ranks have diverged: at step {number}, rank {first.rank} reached "
                 f"{words}, rank {second.rank} {other_words}.{told} All ranks must reach operations on "
-                "distributed arrays in the same order, with the same shapes and layouts; is this "
+                "distributed arrays in the same order, with the same arrays, numbers, shapes and layouts; is this "
                 f"operation under a condition that differs by rank? {CURE}"
             )
     for lacking, here in ((first, second), (second, first)):

@@ -34,7 +34,7 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
     memory = None if for_writing else shared_memory(communicator, layout, geometry)
     if memory is not None:
         what = "the gathering of an array"
-        communicator.log.step(of_move(geometry.shape, layout), what)
+        communicator.log.step(of_move(geometry.shape, layout) ^ node.born & _BITS, what)
         statistics.add("gathered", geometry.shadow.nbytes)
         whole = whole_on_node(memory, layout, node.value.array, geometry, what)
     else:
@@ -84,7 +84,7 @@ def _collected(node: Node, geometry: Geometry, region: Region, which: int) -> np
     exchange = statistics.attempted(plan)
     what = "the gathering of an array"
     mark = of_move(node.geometry.shape, node.place.layout)
-    communicator.log.step(mark ^ which & _BITS, what)
+    communicator.log.step(mark ^ hash((which, node.born)) & _BITS, what)
     structure = what, node.geometry.ndim, node.place.is_boxes
     if not all_have_plans(communicator, structure, what, exchange is not None):
         array = backend.current().allocate(geometry).array

@@ -21,6 +21,7 @@ from numpy.exceptions import AxisError
 
 from ..comm.communicator import Communicator
 from ..context.caches import remembered
+from ..context.divergence import HASH_MASK
 from ..errors import LayoutError
 from ..graph.node import Value
 from ..layout import BlockAxis, HaloTransfer, Layout, halo_transfer
@@ -84,11 +85,12 @@ def exchange_halos(
     communicator: Communicator,
     axis: int | None = None,
     side: str | None = None,
+    born: int = 0,
 ) -> npt.NDArray[Any]:
     """Fill the communication padding of this rank's block, in place. Collective.
 
     ``padded`` is the block with its communication padding. All ranks of the layout call this. ``axis`` and ``side``
-    choose a part of the padding.
+    choose a part of the padding. ``born`` is the birth of the array.
     """
     axis, side = _checked(layout, axis, side)
     plan = _planned(layout, communicator.rank, axis, side)
@@ -97,7 +99,8 @@ def exchange_halos(
             f"exchange_halos: the block of shape {padded.shape} is read-only memory, so its padding cannot be filled; copy the array first"
         )
     part = "" if axis is None else f" of axis {axis}{', ' + side if side else ''}"
-    communicator.log.step(of_layout(layout) ^ zlib.crc32(part.encode()), WHAT + part)
+    mark = of_layout(layout) ^ zlib.crc32(part.encode()) ^ born & HASH_MASK
+    communicator.log.step(mark, WHAT + part)
     dtype = padded.dtype
     exchange = Exchange(
         communicator,

@@ -24,7 +24,7 @@ from ..context.interrupts import outside
 from ..context.threads import turn
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, Value
-from ..ops.fingerprint import EXACT, Outline, computed, of_backend
+from ..ops.fingerprint import Outline, computed, of_backend
 from ..ops.worth import Shape, price_of
 from . import observed
 from .parts import State, Step, joined
@@ -222,7 +222,9 @@ class Computed(NamedTuple):
 
     nodes: tuple[tuple[str, Any, Any], ...]
     asked: Site | None
-    numbers: tuple[int, ...] = ()
+    numbers: Sequence[Any] = ()
+    sites: Sequence[Site | None] = ()
+    """The lines that gave the numbers."""
 
     def __str__(self) -> str:
         last = self.nodes[-_LAST:]
@@ -231,8 +233,12 @@ class Computed(NamedTuple):
             for name, result, views in last
         ]
         where = f", recorded at {site_text(self.asked)}" if self.asked else ""
-        numbers = f" of {', '.join(map(str, self.numbers))}" if self.numbers else ""
+        numbers = f" of {', '.join(map(_number, self.numbers, self.sites))}" if self.numbers else ""
         return "; ".join(["..."] * (len(last) < len(self.nodes)) + words) + numbers + where
+
+
+def _number(number: Any, site: Site | None) -> str:
+    return f"{number} ({site_text(site)})" if site else str(number)
 
 
 def _elements(view: Any) -> str:
@@ -250,15 +256,16 @@ class Program:
     __slots__ = (
         "_empty",
         "_ran",
+        "births",
         "communicator",
         "computes",
         "described",
         "description",
         "divides",
-        "exact",
         "fingerprint",
         "kept",
         "leaves",
+        "outline",
         "outputs",
         "prices",
         "quick",
@@ -307,8 +314,10 @@ class Program:
         """The same on all ranks that run it together, by the same backend."""
         self.structure = 0
         """The fingerprint without extents: ranks ask each other once for each whether all have a plan."""
-        self.exact: Sequence[int] = ()
-        """The scalars whose integers ranks compare: where a triangle begins, an order of elements starts."""
+        self.outline: Outline | None = None
+        """What of leaves and scalars ranks compare when they run it together."""
+        self.births: Sequence[int] = ()
+        """For each output, its number among the nodes that ranks compare."""
         self.computes: tuple[tuple[str, Any, Any], ...] = ()
         """What ranks that compute together compute: names, geometries and views of its nodes."""
         self.to_all = False
@@ -323,7 +332,6 @@ class Program:
         self.communicator, self.computes = communicator, computed(order)
         used = communicator.log.backend = backend.current().name
         self.fingerprint, self.structure = outline.of(order) ^ of_backend(used), outline.structure
-        self.exact = outline.scalars
         # not by what is kept: that depends on what is alive, which differs by rank
         read = {id(arg) for node in order for arg in node.args}
         self.divides = any(node.place is not None and id(node) not in read for node in order)
@@ -332,15 +340,36 @@ class Program:
             and any(type(arg) is Node and arg.place is not None for arg in node.args)
             for node in order
         )
+        self.outline = outline
+        self.births = [outline.ordinals.get(k, -1) for k in self.kept]
         self.prices = price_of(order, communicator.size)
 
-    def announce(self, asked: Site | None, scalars: Sequence[Any]) -> None:
-        """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
-        if self.communicator is not None:
+    def announce(
+        self,
+        asked: Site | None,
+        scalars: Sequence[Any],
+        nodes: Sequence[Node],
+        leaves: Sequence[int],
+        order: Sequence[int],
+    ) -> None:
+        """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted.
+
+        ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending.
+        """
+        if self.communicator is not None and self.outline is not None:
+            log = self.communicator.log
             what = opened.look or "an evaluation"
-            numbers = tuple([int(scalars[k]) for k in self.exact if isinstance(scalars[k], EXACT)])
-            mark = self.fingerprint ^ hash(numbers) & _MASK if numbers else self.fingerprint
-            self.communicator.log.step(mark, what, Computed(self.computes, asked, numbers))
+            numbers = self.outline.numbers(scalars, log.exact)
+            mark = self.fingerprint ^ self.outline.given(nodes, leaves, numbers, log.exact)
+            sites = [nodes[order[k]].site for k in self.outline.takers] if log.exact else ()
+            log.step(mark, what, Computed(self.computes, asked, numbers, sites))
+
+    def settle(self, node: Node, value: Value, birth: int) -> None:
+        """Give a node a value that a run has computed, which is number ``birth`` among those that ranks compare."""
+        if self.communicator is None:
+            node.settle(value)
+        else:
+            node.settle(value, hash((self.communicator.log.hash, birth)))
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
         """The wanted values, and the flags that came up.

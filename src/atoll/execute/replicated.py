@@ -1,6 +1,6 @@
 """The debug setting: compares replicated scalars and arrays between ranks.
 
-What is communicated never depends on them, so no fingerprint holds them. Here ranks send a digest of
+Fingerprints hold scalars and small arrays, the inexact ones only where ranks compute alike. Here ranks send a digest of
 each before a step and compare, which costs a collective for each step.
 """
 

@@ -22,6 +22,7 @@ from ..array import ndarray
 from ..comm.in_step import agree
 from ..comm.windows import Window
 from ..comm.world import World, current_world
+from ..context.divergence import HASH_MASK
 from ..context.threads import turn
 from ..errors import LayoutError
 from ..graph.geometry import dense
@@ -76,6 +77,7 @@ class Placed:
             )
         stays = all(other[3] for other in every)
         if stays:
+            communicator.log.step(array._cell.node.born & HASH_MASK, WHAT)
             block = array._cell.settle().array
         else:
             section = section_of(array, self.world)

@@ -127,8 +127,8 @@ class Value:
 
 
 class Node:
-    """One operation; see the module's table. It never changes, but for the memory of its value: :meth:`settle` alone
-    gives it one, and the two names by which it is known, ``code`` and ``mark``, are worked out when they are asked for.
+    """One operation; see the module's table. It never changes, but for its value, which :meth:`settle` alone
+    gives it, the birth of that (:meth:`renew`), and the two names by which it is known, ``code`` and ``mark``, are worked out when they are asked for.
 
     ``weight`` counts the nodes below it that were pending when it was recorded (those that lie on ranks, if any
     does); :func:`weigh` counts them now. ``code`` is what identifies the operation in the key of a plan, operands and
@@ -161,7 +161,8 @@ class Node:
     mark: int | None
     place: Any
     born: int
-    """A number that grows from node to node; what was there from the start has none."""
+    """A number that grows from node to node; what was there from the start has none. Of an evaluated value on ranks, the
+    number by which these tell it from others, the same on all: see :meth:`.StepLog.birth`."""
     weight: float
     """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
 
@@ -239,14 +240,20 @@ class Node:
         self.mark = mark
         return mark
 
-    def settle(self, value: Value) -> None:
-        """Take the value that was computed, and let go of the operands."""
+    def settle(self, value: Value, born: int | None = None) -> None:
+        """Take the value that was computed, and let go of the operands; ``born`` is the birth of one on ranks."""
         self.value = value
+        if born is not None:
+            self.born = born
         self.args = ()
         self.params = ()
         self.op = SOURCE
         self.weight = 0
         self.mark = None
+
+    def renew(self, born: int) -> None:
+        """Note that the memory of a value on ranks is written to: it is no longer the value that its copies have."""
+        self.born = born
 
     def __repr__(self) -> str:
         return f"<{self.op.words(self)} {self.geometry.shape} {self.geometry.dtype}>"
@@ -400,10 +407,22 @@ def view_of(base: np.ndarray[Any, Any], view: Geometry) -> np.ndarray[Any, Any]:
 
 
 def source(
-    array: np.ndarray[Any, Any], geometry: Geometry, *, pinned: bool = False, place: Any = None
+    array: np.ndarray[Any, Any] | Value,
+    geometry: Geometry,
+    *,
+    pinned: bool = False,
+    place: Any = None,
+    born: int | None = None,
 ) -> Node:
-    """A node whose value is there already: all of it, or this rank's block where it has a place."""
-    return Node(SOURCE, (), geometry, place=place, value=Value(array, pinned=pinned))
+    """A node whose value is there already: all of it, or this rank's block where it has a place.
+
+    ``born`` is the birth of the value on ranks that it copies; ``None`` for a new one.
+    """
+    value = array if type(array) is Value else Value(array, pinned=pinned)  # type: ignore[arg-type]
+    node = Node(SOURCE, (), geometry, place=place, value=value)
+    if place is not None:
+        node.born = place.world.communicator.log.birth() if born is None else born
+    return node
 
 
 def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:

@@ -40,11 +40,11 @@ class Pattern:
         "_scalars",
         "_steps",
         "compiled",
-        "fingerprint",
         "known",
         "leaves",
         "native",
         "order",
+        "outline",
     )
 
     def __init__(
@@ -85,8 +85,8 @@ class Pattern:
         self.known: Memo[Any, Any] = Memo("fits")
         self.native: Any = None
         """What the native evaluation knows of it."""
-        self.fingerprint: int | None = None
-        """The number by which ranks compare such traces, once it was computed."""
+        self.outline: Any = None
+        """What ranks compare of such traces, once that was found out."""
 
     def taught(self, native: Any) -> tuple[Any, tuple[int, ...]] | None:
         """The pattern for the native evaluation, and how often each node is used in it; ``None`` if it is too large."""

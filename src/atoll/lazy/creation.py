@@ -15,7 +15,6 @@ from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, source
-from ..graph.op import SOURCE
 from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..ops.table import FILL, INDEX
@@ -166,7 +165,7 @@ def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
     if place is not None:
         lies = dense(place.layout.padded_shape(place.world.rank), dtype)
     value = backend.current().allocate(lies)
-    return recorded(Node(SOURCE, (), geometry, place=place, value=value))
+    return recorded(source(value, geometry, place=place))
 
 
 def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.dtype[Any]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from ..comm.world import World, current_world
 from ..context import statistics
 from ..context.caches import remembered
-from ..context.divergence import asking_for
+from ..context.divergence import HASH_MASK, asking_for
 from ..context.threads import turn
 from ..errors import a_type
 from ..exchange.halo import exchange_halos
@@ -35,7 +35,10 @@ def _show(cell: Cell, what: str) -> None:
     with asking_for(what):
         cell.settle()
         if cell.node.place is not None and not cell.pins:
-            cell.node.place.world.communicator.log.step(of_text("memory"), what)
+            log = cell.node.place.world.communicator.log
+            log.step(of_text("memory") ^ cell.node.born & HASH_MASK, what)
+            cell.own()
+            cell.node.renew(log.birth())  # the program may write there
 
 
 class _OneSided:
@@ -191,7 +194,8 @@ class Distributed(Handle):
         ``axis`` limits that to the padding along one axis, without corners, and ``side`` ("left" or "right") to one side.
         """
         block = self._block()
-        exchange_halos(block, self.layout, self.world.communicator, axis, side)
+        born = 0 if self._np is not None else self._cell.node.born
+        exchange_halos(block, self.layout, self.world.communicator, axis, side, born)
         return self
 
     def redistribute(self, layout: Any) -> Any:

@@ -41,7 +41,7 @@ from ..front import native
 from ..graph import held
 from ..graph.node import Node, Site, nbytes_of
 from ..graph.pattern import Pattern, Patterns
-from ..ops.fingerprint import of_trace
+from ..ops.fingerprint import outlined
 from ..ops.placement import Place
 from . import dividing, float_errors, unplanned
 from .planning import Lookup, extended, make_program, planned, sample_of
@@ -122,15 +122,22 @@ def look_up(pending: Sequence[Node]) -> Lookup:
     return Lookup(frozen, structure, program, leaves, walk.scalars, order, *alive, uses)
 
 
-def fingerprint_of(pending: Sequence[Node]) -> int:
-    """The fingerprint of what is computed for pending nodes together; equal ones stand there once."""
+def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
+    """The fingerprint of what is computed for pending nodes together; equal ones stand there once.
+
+    ``exact``: see :attr:`.StepLog.exact`.
+    """
     recognised = _programs.patterns.find(pending)
     if recognised is None:
-        return of_trace(look_up(pending).order, pending)
-    pattern, (nodes, *_) = recognised
-    if pattern.fingerprint is None:
-        pattern.fingerprint = of_trace([nodes[place] for place in pattern.order], pending)
-    return pattern.fingerprint
+        lookup = look_up(pending)
+        leaves, order, scalars = lookup.leaves, lookup.order, lookup.scalars
+        outline = outlined(order, pending, leaves)
+    else:
+        pattern, (nodes, _, _, scalars) = recognised
+        leaves, order = [[nodes[k] for k in places] for places in (pattern.leaves, pattern.order)]
+        outline = pattern.outline = pattern.outline or outlined(order, pending, leaves)
+    numbers = outline.numbers(scalars, exact)
+    return outline.of(order) ^ outline.given(leaves, range(len(leaves)), numbers, exact)
 
 
 class _Looks(threading.local):
@@ -351,7 +358,7 @@ def _compute(pending: list[Node]) -> tuple[list[Place], int]:
     program = run[0]
     del prepared
     if program.communicator is not None:
-        program.announce(pending[-1].site, run[1].scalars)
+        program.announce(pending[-1].site, run[1].scalars, *run[2:5])
         if not all_have_plans(program.communicator, program.structure, "a new plan", True):
             statistics.add("planning_failures")
             del run
@@ -518,9 +525,10 @@ def _run(
         state.sites = sites_of(program, [nodes[place] for place in order])
     try:
         results, flags = program.run(state)
-        for place, value in zip(kept, results, strict=True):
+        births = program.births or program.kept
+        for place, value, birth in zip(kept, results, births, strict=True):
             value.program = program
-            nodes[place].settle(value)
+            program.settle(nodes[place], value, birth)
     except BaseException as error:
         rescued(program, state, nodes, order, error)
         raise

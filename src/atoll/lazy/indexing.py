@@ -505,7 +505,8 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     if axes is None:
         return cell.gathered(geometry)[()]
     where = tuple([first for first, _ in axes])
-    which = hash((place.layout.shape, where))  # hashes of integers are the same on all ranks
+    # hashes of integers are the same on all ranks
+    which = hash((place.layout.shape, where, cell.node.born))
     owner, local = place.layout.locate(where)
     scalar = np.empty((), geometry.dtype)
     if owner == place.world.rank:

@@ -326,8 +326,8 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
     """What has grown too heavy on ranks, and with it all that is pending there, if they agree on that. Collective.
 
     They may not, for some may have garbage that they have yet to collect; then it is those nodes alone. What every
-    rank has may have been evaluated on some of them, and does not count. Numbers and data are in no fingerprint, so values
-    that look alike must be as old on all ranks, or garbage might be taken for what all have.
+    rank has may have been evaluated on some of them, and does not count. Large arrays that every rank has are in no
+    fingerprint, so values that look alike must be as old on all ranks, or garbage might be taken for what all have.
     """
     others = [
         cell for cell in pending_cells() if cell.node.place and cell.node.place.world == world
@@ -335,7 +335,7 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
     together = list(dict.fromkeys([*nodes, *[cell.node for cell in others]]))
 
     def fingerprint() -> int:
-        number = fingerprint_of(together)
+        number = fingerprint_of(together, world.communicator.log.exact)
         if look_alike(together):
             number = hash((number, *[node.born for node in together])) & _MASK
         return number
@@ -395,4 +395,4 @@ def captured_operand(node: Node) -> Node:
     assert node.value is not None
     if not node.value.pinned:
         return node
-    return source(node.value.array.copy(order="K"), node.geometry, place=node.place)
+    return source(node.value.array.copy(order="K"), node.geometry, place=node.place, born=node.born)

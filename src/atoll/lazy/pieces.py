@@ -15,13 +15,14 @@ from .. import policy
 from ..comm.world import current_world
 from ..config import config
 from ..context.call_sites import user_site
+from ..context.divergence import StepLog
 from ..exchange.shares import box_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..ops.elementwise import FAST_SCALARS
 from .dividing import called
 from .making import present
-from .tiles import ASSIGNED, NAMED, Tiles, showing, whole
+from .tiles import ASSIGNED, NAMED, Tiles, digest_of, showing, whole
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
@@ -89,14 +90,16 @@ def put(cell: Cell, region: Geometry, value: Any) -> bool:
         return False  # an element: NumPy says what it takes
     wide = np.empty(region.shape, region.dtype)
     wide[...] = given
-    wide = wide.reshape([extent for extent in region.shape if extent > 1])
     place = cell.node.place
     world = place.world
-    world.communicator.log.step(hash((NAMED, region.offset, *region.shape)) & _MASK, ASSIGNED)
+    log = world.communicator.log
+    log.step(hash((NAMED, region.offset, *region.shape)) & _MASK ^ digest_of(wide, log), ASSIGNED)
     called(cell.node, 1 / policy.limits.pieces)
     box = box_of_rank(place, world.rank)
     assert box is not None
+    wide = wide.reshape([extent for extent in region.shape if extent > 1])
     memory = _own(cell)
+    cell.node.renew(hash((log.birth(), cell.node.born)))
     _write(memory.array, box, region, taken, wide)
     if memory.tiles is not None:
         for tile, array in memory.tiles.held:
@@ -148,6 +151,20 @@ def joined(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     return put(cell, region, result)
 
 
+def _digests(key: Any, log: StepLog) -> list[Any]:
+    """What ranks compare of a key of index arrays, slices and integers."""
+    items = key if type(key) is tuple else (key,)
+    return [
+        each
+        for item in items
+        for each in (
+            (item.start, item.stop, item.step)
+            if type(item) is slice
+            else (digest_of(np.asarray(item), log),)
+        )
+    ]
+
+
 def put_picked(cell: Cell, key: Any, value: Any) -> bool:
     """Write a few numbers where small index arrays say, for all axes or the first ones; whether it was done."""
     given = None if not _may_write(cell) else _given(value, cell.geometry.dtype)
@@ -155,9 +172,11 @@ def put_picked(cell: Cell, key: Any, value: Any) -> bool:
         return False
     place = cell.node.place
     world = place.world
-    form = hash((NAMED, *cell.geometry.integers)) & _MASK
-    world.communicator.log.step(form, "an assignment through index arrays")
+    log = world.communicator.log
+    form = hash((NAMED, *cell.geometry.integers, *_digests(key, log))) & _MASK
+    log.step(form ^ digest_of(np.asarray(given), log), "an assignment through index arrays")
     memory = _own(cell)
+    cell.node.renew(hash((log.birth(), cell.node.born)))
     tiles: Tiles = memory.tiles
     everything: Any = tiles.all_of(cell.geometry.shape)
     everything[key] = given  # which may raise

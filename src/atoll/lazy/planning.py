@@ -73,7 +73,7 @@ def make_program(
     planner = Planner(trace, leaves, make)
     sites = tuple([node.site for node in order])
     trace.together = planner.world is not None and planner.world.size > 1
-    outline = outlined(order, roots) if describe and trace.together else None
+    outline = outlined(order, roots, leaves) if describe and trace.together else None
     program = planner.plan(settings.fusion, describe)
     program.sites = sites
     if planner.world is not None and trace.together:

@@ -65,9 +65,9 @@ def _moved(result: Node) -> Node:
     section = Section(result.value.array, home.layout, home.world.communicator)
     form = result.geometry.shape
     log.ranks.info("rebalanced an array of shape %s, which lay on the ranks unevenly", form)
-    moved = source(
-        redistributed(section, layout).block, result.geometry, place=Place.of(layout, home.world)
-    )
+    block = redistributed(section, layout).block
+    place = Place.of(layout, home.world)
+    moved = source(block, result.geometry, place=place, born=result.born)
     for cell in cells_of(result):
         cell.node = moved
     return moved

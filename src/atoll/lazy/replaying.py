@@ -79,7 +79,8 @@ def rescued(
 ) -> None:
     """Keep what a run that failed has stored, and name the line that recorded what has failed."""
     for place, value in program.completed(state):
-        nodes[order[place]].settle(value)
+        birth = program.outline.ordinals.get(place, -1) if program.outline else -1
+        program.settle(nodes[order[place]], value, birth)
     if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
         error.asked_by(error.wanted.at(sites_of(program, [nodes[place] for place in order])))
     number = getattr(getattr(state, "step", None), "number", -1)

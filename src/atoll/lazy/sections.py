@@ -24,6 +24,7 @@ from ..config import config
 from ..context import statistics
 from ..context.caches import remembered
 from ..context.call_sites import user_site
+from ..context.divergence import HASH_MASK
 from ..graph import held
 from ..graph.geometry import Geometry, choice_of, dense, strided
 from ..graph.interned import identity_of
@@ -58,6 +59,7 @@ def section_of(value: Any, world: World) -> Section:
         if place is None:
             return replicated(cell.settle().array, communicator)
     block = cell.settle().array
+    communicator.log.step(cell.node.born & HASH_MASK, "a function of an array")
     layout = cell.node.place.layout
     if layout.is_padded:
         block = block[layout.inside(world.rank)]

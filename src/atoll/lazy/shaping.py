@@ -143,7 +143,7 @@ def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
     cell = result._cell
     node, value = cell.node, cell.node.value
     if geometry.is_base and value is not None and node.place is not None:
-        turned_node = source(value.array, target, place=node.place)
+        turned_node = source(value.array, target, place=node.place, born=node.born)
     else:
         turned_node = record(READ, (node,), target, (geometry,), site=user_site())
     return like(result, of_view(type(cell)(turned_node), target))

@@ -13,6 +13,7 @@ from ..comm.world import World, current_world
 from ..config import config
 from ..errors import WorldError
 from ..graph.geometry import Geometry
+from ..graph.node import view_of
 from ..graph.words import view_text
 from ..ops.fingerprint import dtype_words, of_layout, of_view
 from ..ops.placement import Place, placed_view
@@ -50,14 +51,15 @@ def in_step(world: World, name: str, *facts: Any) -> None:
     """Note on the log what all ranks do together here, before they do it.
 
     What such a function computes on a rank's own block may need no message, and messages of one size look alike:
-    ranks that call another function, or the same one with other shapes, axes or words, would give a wrong number. Whatever
-    decides which elements are read or written is compared: views, and the integers and truth values of arguments, which
-    are indices and masks. Other numbers are values, and compared where ``config.debug`` says so.
+    ranks that call another function, or the same one with other arrays, numbers, shapes, axes or words, would give a wrong
+    number. Inexact numbers are compared where ranks compute them alike.
     """
     exact: list[Any] = []
-    debug = config.debug
-    words = f"{name}({', '.join([_said(fact, exact, debug) for fact in facts])})"
-    world.communicator.log.step(zlib.crc32(f"{words} {exact}".encode()), words)
+    log = world.communicator.log
+    alike = log.exact or config.debug
+    log.settle()  # so that the same is evaluated on all
+    words = f"{name}({', '.join([_said(fact, exact, alike) for fact in facts])})"
+    log.step(zlib.crc32(f"{words} {exact}".encode()), words)
     arrays = list(_arrays_among(facts))
     least = min([array.nbytes for array in arrays], default=0)
     for array in arrays:
@@ -81,8 +83,9 @@ def chosen_by(mask: Any, *values: Any) -> None:
             in_step(world, "a choice of elements", mask)
 
 
-def _said(fact: Any, exact: list[Any], debug: bool) -> str:
-    """An argument in words that are the same on all ranks; ``exact`` takes what only a comparison needs."""
+def _said(fact: Any, exact: list[Any], alike: bool) -> str:
+    """An argument in words that are the same on all ranks; ``exact`` takes what only a comparison needs. ``alike``: inexact
+    numbers are equal on all ranks."""
     kind = type(fact)
     if fact is None or kind is int or kind is bool or kind is str:
         return repr(fact)
@@ -90,6 +93,8 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
         place = place_of(fact)
         if place is not None:
             exact.append(of_layout(place.layout))
+            if fact._cell.node.value is not None:  # else it is computed next, and compared then
+                exact.append(fact._cell.node.born)
             if not fact._geometry.is_base:
                 exact.append(of_view(fact._geometry))
         lies = fact._shape_of_view()
@@ -99,27 +104,34 @@ def _said(fact: Any, exact: list[Any], debug: bool) -> str:
         decides = lies.dtype.kind in "biu" and (
             lies.size <= policy.limits.brought or fact._np is not None
         )
-        return words + _digest(fact._array()) if decides or debug else words
+        compared = decides or config.debug or (alike and lies.size <= policy.limits.small)
+        if not compared:
+            return words
+        small = fact._np
+        return words + _digest(view_of(fact._cell.settle().array, lies) if small is None else small)
     if isinstance(fact, np.ndarray):
         words = f"{dtype_words(fact.dtype)} {fact.shape}"
-        return words + _digest(fact) if debug or fact.dtype.kind in "biu" else words
+        compared = config.debug or (alike and fact.size <= policy.limits.small)
+        return words + _digest(fact) if compared or fact.dtype.kind in "biu" else words
     if type(fact) is Geometry:
         exact.append(of_view(fact))
         return f"{fact.shape} {view_text(fact)}"
     if isinstance(fact, np.integer | np.bool_):
         return repr(fact.item())
     if kind is slice:
-        return ":".join([_said(part, exact, debug) for part in (fact.start, fact.stop, fact.step)])
+        return ":".join([_said(part, exact, alike) for part in (fact.start, fact.stop, fact.step)])
     if isinstance(fact, float | complex | np.inexact):
-        return repr(fact) if debug else kind.__name__
+        if not alike:
+            return kind.__name__
+        return repr(fact.item() if isinstance(fact, np.inexact) else fact)
     if isinstance(fact, list | tuple):
         if len(fact) > policy.limits.listed:
             plain = set(map(type, fact)) <= {int, bool}
-            each = fact if plain else [_said(part, exact, debug) for part in fact]
+            each = fact if plain else [_said(part, exact, alike) for part in fact]
             return f"{len(fact)} values #{zlib.crc32(repr(each).encode()):08x}"
-        return f"[{', '.join([_said(part, exact, debug) for part in fact])}]"
+        return f"[{', '.join([_said(part, exact, alike) for part in fact])}]"
     if kind is dict:
-        return ", ".join([f"{name}={_said(part, exact, debug)}" for name, part in fact.items()])
+        return ", ".join([f"{name}={_said(part, exact, alike)}" for name, part in fact.items()])
     if isinstance(fact, np.random.Generator | np.random.RandomState):
         return _said_of_generator(fact)
     return getattr(fact, "__name__", kind.__name__)

@@ -59,15 +59,15 @@ def _agreed(world: World) -> list[list[Cell]]:
     """The pending arrays that all ranks have, in the same order on each: together if that is all of them,
     and they hang together alike; else one by one. Collective.
 
-    Garbage that some ranks still have may look like what they all have, and would be taken for it: numbers and data are in no
-    fingerprint. So as long as there may be garbage, what looks alike must be as old on all ranks, too. Where it is not, garbage
+    Garbage that some ranks still have may look like what they all have, and would be taken for it: large arrays that every rank
+    has are in no fingerprint. So as long as there may be garbage, what looks alike must be as old on all ranks, too. Where it is not, garbage
     is collected, and what still differs is left to those who look at it, unless it is the only one of its kind.
     """
     cells = _shared(world)  # referred to from here on, so that no garbage goes before all is done
-    communicator, whole = world.communicator, of_text(repr(_outlined(cells)))
+    communicator, whole = world.communicator, of_text(repr(_outlined(cells, world)))
     if communicator.kind == "dry run" or is_same(communicator, whole, "sync()"):
         return [cells] if cells else []
-    every = agree(world.communicator, _outlined(cells), "sync()")
+    every = agree(world.communicator, _outlined(cells, world), "sync()")
     looks = [look for look, _, _ in every]
     if any(outline[:2] != every[0][:2] for outline in every) or (
         len(set(looks[0])) < len(looks[0]) and any(outline != every[0] for outline in every)
@@ -75,11 +75,12 @@ def _agreed(world: World) -> list[list[Cell]]:
         del cells
         gc.collect()
         cells = _shared(world)
-        every = agree(world.communicator, _outlined(cells), "sync()")
+        every = agree(world.communicator, _outlined(cells, world), "sync()")
         looks = [look for look, _, _ in every]
     if all(outline[:2] == every[0][:2] for outline in every):
         return [cells] if cells else []
-    mine = {fingerprint_of([cell.node]): cell for cell in cells}
+    exact = communicator.log.exact
+    mine = {fingerprint_of([cell.node], exact): cell for cell in cells}
     return [[mine[look]] for look in looks[0] if all(others.count(look) == 1 for others in looks)]
 
 
@@ -111,8 +112,9 @@ def _has_operands(node: Node) -> bool:
     return any(type(argument) is Node for argument in node.args)
 
 
-def _outlined(cells: list[Cell]) -> tuple[list[int], int, list[int]]:
+def _outlined(cells: list[Cell], world: World) -> tuple[list[int], int, list[int]]:
     """What pending arrays look like, each and together, and how old they are."""
     nodes = list(dict.fromkeys([cell.node for cell in cells]))
-    looks = [fingerprint_of([node]) for node in nodes]
-    return looks, fingerprint_of(nodes) if nodes else 0, [node.born for node in nodes]
+    exact = world.communicator.log.exact
+    looks = [fingerprint_of([node], exact) for node in nodes]
+    return looks, fingerprint_of(nodes, exact) if nodes else 0, [node.born for node in nodes]

@@ -12,6 +12,7 @@ ranks agree on it.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from math import prod
 from typing import Any
@@ -21,22 +22,30 @@ import numpy as np
 from .. import policy
 from ..comm.world import World, chosen_world, current_world
 from ..config import config
+from ..context.divergence import StepLog
 from ..exchange.gathering import gathered_box
 from ..exchange.shares import box_of_rank
-from ..graph.geometry import Geometry
+from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value, view_of
 from ..ops.elementwise import is_native
+from ..ops.fingerprint import is_compared, of_elements
 from .dividing import brought as came
 from .dividing import called
 from .views import Cell
 
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]
-Home = tuple[World | None, Callable[[int, str], None], str, int, tuple[int, ...]]
+Home = tuple[World | None, Callable[[int, str], None], str, int, tuple[int, ...], Any]
 """The world as the context has it, the method of the log that each assignment is a step of, the words and the number of these
-steps, and the bounds of this rank's share."""
+steps, the bounds of this rank's share, and what gives the fingerprint of elements, if ranks compare them."""
 ASSIGNED = "an assignment"
 NAMED = hash((0x7069, 0x6563))
+
+
+def digest_of(array: Array, log: StepLog) -> int:
+    """The fingerprint of what is written into an array on ranks, if they compare it."""
+    geometry = dense(array.shape, array.dtype)
+    return of_elements(array) if is_compared(geometry, log.exact) else 0
 
 
 class Tiles:
@@ -116,8 +125,9 @@ class Tiles:
             share = box_of_rank(place, place.world.rank) if place.is_boxes else None
             if share is not None and place.world == current_world():
                 bounds = tuple([bound for pair in share for bound in pair])
-                step = place.world.communicator.log.step
-                self.home = chosen_world(), step, ASSIGNED, NAMED, bounds
+                log = place.world.communicator.log
+                compared = zlib.crc32 if is_compared(dense((1,), array.dtype), log.exact) else None
+                self.home = chosen_world(), log.step, ASSIGNED, NAMED, bounds, compared
         return array
 
     def kept_by(self, memory: Value, former: Value) -> None:

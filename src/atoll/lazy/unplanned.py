@@ -40,11 +40,22 @@ from ..ops.fingerprint import outlined
 def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:
     """Give each root its value by NumPy's operations. ``agreed``: the ranks know already that they have no plan."""
     order, leaves = in_order(roots)
-    if not agreed:
-        _announce(order, leaves, roots)
-    for root, value in zip(roots, values(roots, order, leaves), strict=True):
+    program = Program(
+        0, 0, [], (), tuple([-1 if root.value else order.index(root) for root in roots]), None
+    )
+    world = next((n.place.world for n in (*leaves, *order) if n.place is not None), None)
+    if world is not None and world.size > 1:
+        program.shared(world.communicator, outlined(order, roots, leaves), order)
+        if not agreed:  # tell the other ranks that this one has no plan
+            scalars = [arg for node in order for arg in node.args if type(arg) is not Node]
+            nodes, first = [*leaves, *order], len(leaves)
+            places = range(first), range(first, len(nodes))
+            program.announce(roots[-1].site, scalars, nodes, *places)
+            all_have_plans(world.communicator, program.structure, "a new plan", False)
+    births = program.births or program.kept
+    for root, value, birth in zip(roots, values(roots, order, leaves), births, strict=True):
         if root.value is None:
-            root.settle(value)
+            program.settle(root, value, birth)
 
 
 def values(roots: Sequence[Node], order: Sequence[Node], leaves: Sequence[Node]) -> list[Value]:
@@ -66,18 +77,6 @@ def values(roots: Sequence[Node], order: Sequence[Node], leaves: Sequence[Node])
             if not uses[id(arg)] and id(arg) not in wanted:
                 arrays.pop(id(arg), None)
     return [_share(root, arrays[id(root)]) for root in roots]
-
-
-def _announce(order: Sequence[Node], leaves: Sequence[Node], roots: Sequence[Node]) -> None:
-    """Tell the other ranks, if there are any, that this one has no plan."""
-    world = next((n.place.world for n in (*leaves, *order) if n.place is not None), None)
-    if world is None or world.size == 1:
-        return
-    program = Program(0, 0, [], (), (), None)
-    program.shared(world.communicator, outlined(order, roots), order)
-    scalars = [arg for node in order for arg in node.args if type(arg) is not Node]
-    program.announce(roots[-1].site, scalars)
-    all_have_plans(world.communicator, program.structure, "a new plan", False)
 
 
 def in_order(roots: Sequence[Node]) -> tuple[list[Node], list[Node]]:

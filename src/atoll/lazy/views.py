@@ -145,7 +145,9 @@ class Cell(Box):
         # a value may have been pinned by the cell that it came from
         if not (value.pinned and self.pins) and not self.is_unshared():
             node = self.node
-            self.node = source(value.array.copy(order="K"), self.geometry, place=node.place)
+            self.node = source(
+                value.array.copy(order="K"), self.geometry, place=node.place, born=node.born
+            )
             assert self.node.value is not None
             value = self.node.value
         value.count = -1
@@ -334,6 +336,7 @@ class Cell(Box):
         place = written.place
         inside = place.layout.inside(place.world.rank)
         np.copyto(old.value.array[inside], written.value.array[inside])
+        old.renew(written.born)
 
 
 def _is_counted(array: np.ndarray[Any, Any]) -> bool:

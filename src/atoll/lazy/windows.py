@@ -14,6 +14,9 @@ have looked. So does the same operation at the same place, for then a loop has c
 
 Nothing here depends on time, memory or what is alive: a window holds its values itself. A heavy window
 takes with it what else is pending, as far as the ranks agree that it is.
+
+A small value that every rank computes by itself is computed before an operation with arrays on ranks takes it: then
+ranks can compare its elements, whichever of them has read it.
 """
 
 from __future__ import annotations
@@ -25,8 +28,9 @@ from ..context.caches import remembered
 from ..context.call_sites import Site, line_of
 from ..context.divergence import StepLog, opened
 from ..graph.node import Node
+from ..ops.fingerprint import is_small
 from .dividing import with_whole
-from .evaluate import compute
+from .evaluate import compute, evaluate
 from .pending import with_others
 from .rebalance import evened
 
@@ -88,7 +92,7 @@ def entered(node: Node) -> Node:
             node = node.again(args)
             place = node.place
     if node.value is not None or not (place is None or place.lopsided or opened.logs):
-        return node
+        return _with_small(node)
     if place is None:
         operands = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
         if not operands or operands[0].place.world.size == 1:
@@ -103,8 +107,20 @@ def entered(node: Node) -> Node:
         log.window.close()
     if window is not None or args is not node.args:
         node = node.again(args)
+    _with_small(node)
     if node.place is None and log.windows:
         Window(log, node)
+    return node
+
+
+def _with_small(node: Node) -> Node:
+    """A node for an operation on ranks, once the small arrays that it takes, and every rank has, are computed."""
+    for arg in node.args:
+        if type(arg) is Node and arg.place is None and arg.value is None and is_small(arg.geometry):
+            others = [each.place for each in (node, *node.args) if type(each) is Node]
+            world = next(place.world for place in others if place is not None)
+            if world.size > 1 and world.communicator.log.windows:
+                evaluate((arg,), alone=True)
     return node
 
 

@@ -1,31 +1,36 @@
 """Fingerprints: numbers that are equal on all ranks where the ranks do the same.
 
-They are made of content alone: operations, shapes, dtypes, layouts, and how these hang together.
+They are made of content alone: operations, shapes, dtypes, layouts, and how these hang together; the births of arrays
+on ranks, the numbers among the operands, and the elements of small arrays that every rank has.
 No process-wide number, address or hash of a string goes in, nor anything that only this rank may
 know: which objects are alive, where a block lies in memory, what a replicated value was made of.
-A value that every rank computes by itself may have been read on one of them only, so
+A large value that every rank computes by itself may have been read on one of them only, so
 it counts as data, whether it is there or not; and as other data wherever it is read, since a rank that has shown its
-memory reads copies.
+memory reads copies. A small one is computed before it takes part in what lies on ranks (:func:`.windows.entered`).
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from struct import Struct
+from struct import error as StructError
 from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..context.caches import remembered
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
 from .placement import Place
 
-EXACT = (int, np.integer, np.bool_)
-"""Numbers that ranks compare: exact on every machine, so that a difference is a divergence."""
+_EXACT = (int, np.integer, np.bool_)
+"""Numbers that are exact on every machine: ranks compare them where they do not compare others, too."""
 
 _MASK = (1 << 64) - 1
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
@@ -67,8 +72,18 @@ class Outline:
     """Leaves, by a node that reads each, and as which operand."""
     _homes: list[int]
     """Nodes whose places do not follow from those of what they read."""
+    ordinals: dict[int, int]
+    """For each node that is compared, its number among these."""
+    divided: list[int]
+    """The leaves that lie on ranks, by their numbers."""
+    replicated: list[int]
+    """The other leaves, as often as they are operands of what is compared."""
     scalars: list[int]
-    """Which of the trace's scalars are operands of what is compared, and integers, by their numbers."""
+    """Which of the trace's scalars are operands of what is compared, by their numbers."""
+    takers: list[int]
+    """For each of these the node whose operand it is."""
+    _packing: Struct | None = None
+    """How the numbers of its traces become bytes."""
 
     def of(self, order: Sequence[Node]) -> int:
         """The fingerprint of a trace of this outline."""
@@ -88,9 +103,56 @@ class Outline:
             words.append(of_layout(order[k].place.layout))
         return hash(tuple(words)) & _MASK
 
+    def numbers(self, scalars: Sequence[Any], exact: bool) -> list[Any]:
+        """Those of a trace's scalars that ranks compare; inexact ones where ranks compute them alike."""
+        numbers = [scalars[k] for k in self.scalars]
+        return numbers if exact else [each for each in numbers if isinstance(each, _EXACT)]
 
-def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
-    """The outline of what is computed together: pending nodes, operands first."""
+    def given(
+        self, nodes: Sequence[Node], leaves: Sequence[int], numbers: Sequence[Any], exact: bool
+    ) -> int:
+        """The fingerprint of what a trace is given: its arrays on ranks, its numbers and its small arrays. ``leaves`` says
+        which of the nodes are leaves.
+        """
+        words = [nodes[leaves[k]].born for k in self.divided]
+        if numbers:
+            words.append(zlib.crc32(self._packed(numbers)))
+        for k in self.replicated:
+            leaf = nodes[leaves[k]]
+            if is_compared(leaf.geometry, exact):
+                words.append(of_elements(leaf.value.array))  # type: ignore[union-attr]
+        return hash(tuple(words)) & _MASK
+
+    def _packed(self, numbers: Sequence[Any]) -> bytes:
+        try:
+            if self._packing is None:
+                self._packing = Struct("".join([number.dtype.char for number in numbers]))
+            return self._packing.pack(*numbers)
+        except (AttributeError, StructError):  # complex numbers, say
+            return b"".join(map(_bytes_of, numbers))
+
+
+def _bytes_of(number: Any) -> bytes:
+    return number.tobytes() if isinstance(number, np.generic) else repr(number).encode()
+
+
+def is_small(geometry: Geometry) -> bool:
+    """Whether ranks compare the elements of an array that all of them have, which takes time."""
+    return geometry.size <= policy.limits.small
+
+
+def is_compared(geometry: Geometry, exact: bool) -> bool:
+    """The same; elements that are no integers or truth values only if these are ``exact`` on all ranks."""
+    return is_small(geometry) and (exact or geometry.dtype.kind in "biu")
+
+
+def of_elements(array: np.ndarray[Any, Any]) -> int:
+    """The fingerprint of the elements of an array in memory."""
+    return zlib.crc32(np.ascontiguousarray(array))  # type: ignore[arg-type]
+
+
+def outlined(order: Sequence[Node], roots: Sequence[Node], leaves: Sequence[Node]) -> Outline:
+    """The outline of what is computed together: pending nodes, operands first, and the values that these begin with."""
     alone: dict[int, bool] = {}
     for node in order:
         alone[id(node)] = node.place is None and all(
@@ -106,9 +168,10 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
     number: dict[int, int] = {}
     words: list[str] = []
     nodes: list[int] = []
-    leaves: list[tuple[int, int]] = []
+    reads: list[tuple[int, int]] = []
     homes: list[int] = []
     scalars: list[int] = []
+    takers: list[int] = []
     count = 0
     for k, node in enumerate(order):
         given = [arg for arg in node.args if type(arg) is not Node]
@@ -116,7 +179,8 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
         if alone[id(node)] or id(node) not in leads:
             continue
         first = count - len(given)
-        scalars += [first + j for j, scalar in enumerate(given) if isinstance(scalar, EXACT)]
+        scalars += range(first, count)
+        takers += [k] * len(given)
         operands: list[int | None] = []
         follows = False
         for slot, arg in enumerate(node.args):
@@ -124,8 +188,8 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
                 operands.append(None)  # a - 1 is not 1 - a
                 continue
             if id(arg) not in number or alone.get(id(arg), arg.place is None):
-                number[id(arg)] = len(leaves) + len(nodes)
-                leaves.append((k, slot))
+                number[id(arg)] = len(reads) + len(nodes)
+                reads.append((k, slot))
                 words.append(f"leaf {_form_words(arg)}")
             operands.append(number[id(arg)])
             follows = follows or arg.place is not None
@@ -134,9 +198,15 @@ def outlined(order: Sequence[Node], roots: Sequence[Node]) -> Outline:
         params = [_words(part) for part in node.params]
         want = "wanted" if id(node) in wanted else ""
         words.append(f"{node.op} {node.name} {operands} {params} {_form_words(node)} {want}")
-        number[id(node)] = len(leaves) + len(nodes)
+        number[id(node)] = len(reads) + len(nodes)
         nodes.append(k)
-    return Outline(of_text(_ADDRESS.sub("", "\n".join(words))), nodes, leaves, homes, scalars)
+    structure = of_text(_ADDRESS.sub("", "\n".join(words)))
+    divided = [k for k, leaf in enumerate(leaves) if leaf.place is not None]
+    number_of = {id(leaf): k for k, leaf in enumerate(leaves) if leaf.place is None}
+    read = [number_of.get(id(order[k].args[slot])) for k, slot in reads]
+    replicated = [k for k in read if k is not None]
+    ordinals = {k: place for place, k in enumerate(nodes)}
+    return Outline(structure, nodes, reads, homes, ordinals, divided, replicated, scalars, takers)
 
 
 def look_alike(roots: Sequence[Node]) -> bool:
@@ -196,11 +266,6 @@ def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry, list[Geometry]
             for node in order
         ]
     )
-
-
-def of_trace(order: Sequence[Node], roots: Sequence[Node]) -> int:
-    """The fingerprint of what is computed together."""
-    return outlined(order, roots).of(order)
 
 
 dtype_words = remembered(str)

@@ -92,7 +92,7 @@ class Family:
         template = None
         for tied in (False, True):
             try:
-                template = Template(alike, order, skeleton, plan, step, tied)
+                template = Template(alike, leaves, order, skeleton, plan, step, tied)
                 break
             except CoincidenceError:
                 continue
@@ -160,6 +160,7 @@ class Template:
     def __init__(
         self,
         samples: list[Sample],
+        leaves: Sequence[Node],
         order: Sequence[Node],
         skeleton: Skeleton,
         plan: PlanOf,
@@ -190,7 +191,7 @@ class Template:
         given = [f"v{k}, " for k in range(len(names))] + [f"p{k}, " for k in self._homes.leads]
         self._function = self.sheet.compiled(f"({''.join(given)})", bound.results, first)
         self._step_at = {id(planned): k for k, planned in enumerate(steps)}
-        self._outline = outlined(order, [order[root] for root in skeleton.roots])
+        self._outline = outlined(order, [order[root] for root in skeleton.roots], leaves)
         self.first = self.bound(now, order)
 
     def _are_different(self, numbers: list[int], homes: list[int]) -> bool:
