@@ -144,7 +144,7 @@ class Limits:
     """Pending work is evaluated where it keeps more bytes alive than these, beyond what the program refers to (``held``: a sum of new arrays
     of 16 MB takes 84 ms with 2**20, 63 with 2**26, 83 with 2**30)."""
     held_node: int = 1 << 12
-    """... which is looked at again after so many bytes more for each pending operation and each array (``held``)."""
+    """... which is examined again after so many bytes more for each pending operation and each array (``held``)."""
 
     # nanoseconds: what is expected of calls before they are timed
     numpy_call: int = 500

@@ -317,10 +317,12 @@ def test_settings_of_a_context_end_with_it():
         atoll.config.small = 7
         with atoll.config(threads=1):
             atoll.config.small = 5
+        front.finish_ends()
         return min(front._smalls)
 
     assert simulated.run(2, changes) == [7, 7]
     gc.collect()
+    front.finish_ends()
     assert front._smalls == before
 
 

@@ -21,16 +21,18 @@ def outside(error: BaseException) -> BaseException | None:
     """The exception from outside that an error is, or came of; ``None`` where there is none."""
     running: set[FrameType] | None = None
     seen: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in seen:
-        seen.add(id(found))
-        if not isinstance(found, Exception | GeneratorExit) or _left_a_handler(found.__traceback__):
-            return found
-        found = found.__cause__ or found.__context__
-        if found is not None and found.__traceback__ is not None:
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        if not isinstance(current, Exception | GeneratorExit) or _left_a_handler(
+            current.__traceback__
+        ):
+            return current
+        current = current.__cause__ or current.__context__
+        if current is not None and current.__traceback__ is not None:
             running = running or _running()
             if (
-                found.__traceback__.tb_frame in running
+                current.__traceback__.tb_frame in running
             ):  # the caller handles it: it was there before
                 return None
     return None

@@ -51,7 +51,7 @@ class Interned(Generic[Thing]):
                 self._known[key] = ref(new)
                 if len(self._known) > 2 * self._living + 64:
                     self._known = {
-                        key: one for key, one in self._known.items() if one() is not None
+                        key: entry for key, entry in self._known.items() if entry() is not None
                     }
                     self._living = len(self._known)
                 if len(self._newest) >= getattr(policy.limits, self._limit):

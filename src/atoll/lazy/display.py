@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ..comm.world import World, known_world
+from ..config import config
 from ..graph.node import Node
 from ..graph.words import preformatted, size
 from ..layout import Layout
@@ -27,10 +28,6 @@ def escape(text: str) -> str:
 
 _LONGEST = 200
 """How many characters of a dtype or a layout are shown."""
-
-
-_CHEAP = 1 << 23
-"""Elements that operations go through in a few milliseconds."""
 
 
 _SIDE = 220.0
@@ -50,7 +47,12 @@ class Shown:
         node = None if small is not None else handle._cell.node
         self.world: World | None = known_world()
         alone = self.world is None or self.world.size == 1
-        if node is not None and alone and not is_deferred(handle) and _pending(node)[1] <= _CHEAP:
+        if (
+            node is not None
+            and alone
+            and not is_deferred(handle)
+            and _pending(node)[1] <= config.everywhere
+        ):
             handle._cell.settle()
             node = handle._cell.node
         self.elements = node is None or (node.value is not None and node.place is None)
