@@ -153,6 +153,7 @@ def test_every_rank_hears_what_numpy_warns_of(way, size):
     }[way]
     with pytest.warns(np.exceptions.ComplexWarning):
         write()
+        atoll.sync()
 
 
 @pytest.mark.ranks(2, 3)

@@ -316,10 +316,10 @@ def computed_jointly(
         world.communicator.log.unasked = True
     result = jointly(*args, **options)
     if world is not None and result is not NotImplemented:
-        if place_of(result) is None:
-            common_warnings.ask(world.communicator)
-        else:
+        if result is None or place_of(result) is not None:  # no value reaches the program
             world.communicator.log.unasked = True
+        else:
+            common_warnings.ask(world.communicator)
     return result
 
 
