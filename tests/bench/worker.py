@@ -106,9 +106,10 @@ class Worker:
 
 def forget_warnings() -> None:
     """Drop what a test has left without a look; all ranks do."""
-    atoll = sys.modules.get("atoll")
-    if atoll is not None:
-        log = atoll.world.communicator.log
+    worlds = sys.modules.get("atoll.comm.world")
+    world = None if worlds is None else worlds.known_world()
+    if world is not None:
+        log = world.communicator.log
         log.noted.clear()
         log.unasked = log.raised = False
 
