@@ -55,6 +55,9 @@ int box_memory(PyObject *array);
 /* A new array without a value. */
 PyObject *new_handle(void);
 
+/* The bounds of a slice, if reading them calls no method of the program's; whether it was done. */
+int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step);
+
 /* The recorder answers NULL without an error where Python has to decide, and -1 or NULL with an error. */
 PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count);
 PyObject *record_power(PyObject *known, PyObject *const *args);

@@ -69,9 +69,16 @@ static PyObject *index_of(PyObject *key) {
     return items;
 }
 
-/* Whether a bound of a slice is a number without a method of the program's. */
-static inline int is_bound(PyObject *number) {
+static int is_bound(PyObject *number) {
     return number == Py_None || PyLong_CheckExact(number) || PyArray_IsScalar(number, Integer);
+}
+
+int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step) {
+    PySliceObject *slice = (PySliceObject *)item;
+    if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return 0;
+    if (PySlice_Unpack(item, start, stop, step) == 0) return 1;
+    PyErr_Clear();
+    return 0;
 }
 
 /* Whether an index is one of integers, slices, short lists and few indices; else Python decides, as on errors. */
@@ -117,12 +124,7 @@ static int selected(PyArrayObject *array, PyObject *key, Selection *to) {
             to->data += index * strides[axis++];
         } else if (PySlice_Check(item)) {
             Py_ssize_t start, stop, step;
-            PySliceObject *slice = (PySliceObject *)item;
-            if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return 0;
-            if (PySlice_Unpack(item, &start, &stop, &step) < 0 || to->axes == NPY_MAXDIMS) {
-                PyErr_Clear();
-                return 0;
-            }
+            if (!is_unpacked(item, &start, &stop, &step) || to->axes == NPY_MAXDIMS) return 0;
             extent = PySlice_AdjustIndices(extent, &start, &stop, step);
             if (extent > 0) to->data += start * strides[axis];
             to->size *= to->shape[to->axes] = extent;

@@ -380,7 +380,8 @@ PyObject *array_of(PyObject *node) {
 /* Whether kernels have a dtype. */
 static int is_native(PyObject *dtype) {
     PyArray_Descr *form = (PyArray_Descr *)dtype;
-    return form->type && strchr("?bhilqBHILQefdFD", form->type) != NULL && PyArray_ISNBO(form->byteorder);
+    const char *native = sizeof(long) == sizeof(long long) ? "?bhilBHILefdFD" : "?bhlqBHLQefdFD";  /* of equal dtypes the usual one */
+    return form->type && strchr(native, form->type) != NULL && PyArray_ISNBO(form->byteorder);
 }
 
 /* ---- operations of one or two operands */
@@ -560,10 +561,7 @@ static View *view_at(PyObject *geometry, PyObject *key, View *wanted) {
             Py_ssize_t extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis++));
             if (PySlice_Check(item)) {
                 Py_ssize_t stop;
-                if (PySlice_Unpack(item, &last->start, &stop, &last->step) < 0) {
-                    PyErr_Clear();
-                    return NULL;
-                }
+                if (!is_unpacked(item, &last->start, &stop, &last->step)) return NULL;
                 last->length = PySlice_AdjustIndices(extent, &last->start, &stop, last->step);
                 if (!last->length) last->start = 0, last->step = 1;
             } else if (PyLong_CheckExact(item)) {

@@ -35,12 +35,12 @@ from .lazy import (
 from .lazy.calling import call
 from .lazy.distributed import Distributed
 from .lazy.elementwise import general
-from .lazy.fallback import by_numpy
+from .lazy.fallback import by_numpy, is_foreign
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
 from .lazy.in_place import in_place, in_place_operator
 from .lazy.indexing import BASIC
-from .lazy.making import from_numpy, of_array, of_small
+from .lazy.making import from_numpy, has_methods, of_array, of_small
 from .lazy.operators import Operators
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
@@ -231,7 +231,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return (self[k] for k in range(self.shape[0]))
 
     def __contains__(self, item: Any) -> bool:
-        return bool((self == item).any())
+        return bool(creation.asarray(self == item).any())
 
     def __buffer__(self, flags: int) -> memoryview:
         """The memory itself; Python asks for it from 3.12 on."""
@@ -332,7 +332,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @real.setter
     def real(self, value: Any) -> None:
-        shaping.real(self)[...] = value
+        shaping.real(self)[...] = creation.asarray(value)
 
     @property
     def imag(self) -> Any:
@@ -343,7 +343,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def imag(self, value: Any) -> None:
         if self.dtype.kind not in "cO":
             raise TypeError("array does not have imaginary part to set")
-        shaping.imag(self)[...] = value
+        shaping.imag(self)[...] = creation.asarray(value)
 
     @property
     def flat(self) -> flatiter:
@@ -426,8 +426,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     def fill(self, value: Any) -> None:
         """One number everywhere."""
-        small = self._np
-        if small is not None:
+        if self._np is not None or type(value) in (list, tuple) or has_methods(type(value)):
             by_numpy(np.ndarray.fill, (self, value), {}, writes=(0,))
         else:
             indexing.put(self, ..., value)
@@ -459,6 +458,8 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     def dot(self, b: Any, out: Any = None) -> Any:
         """The matrix product."""
+        if is_foreign(b) or is_foreign(out):
+            return by_numpy(np.ndarray.dot, (self, b, out), {})
         return (
             shaping.like(self, selecting.dot(self, b, out))
             if out is None
@@ -466,6 +467,8 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         )
 
     def __imatmul__(self, other: Any) -> Any:
+        if has_methods(type(other)):
+            return by_numpy(np.ndarray.__imatmul__, (self, other), {}, writes=(0,))
         if self.ndim < 1 or getattr(other, "ndim", 2) < 2:
             np.empty(1).__imatmul__(np.empty(1))  # NumPy's words
         result = general(np.matmul, self, other)

@@ -23,7 +23,7 @@ from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray
-from ..lazy.fallback import by_numpy, has_class
+from ..lazy.fallback import by_numpy, has_class, is_foreign
 from ..lazy.float_errors import free
 from ..lazy.making import default_place, distributed, from_numpy, plain, present
 from ..lazy.recording import cast, read, update
@@ -92,6 +92,9 @@ def concatenate(
         arrays = list(arrays)  # type: ignore[call-overload]
     if isinstance(arrays, (list, tuple)) and any(map(has_class, arrays)):
         return NotImplemented
+    if is_foreign(arrays):
+        arrays = [array_of(a) if is_foreign(a) else a for a in arrays]
+        return names["concatenate"](arrays, axis, out, dtype=dtype, casting=casting)
     if isinstance(arrays, (list, tuple)) and any(is_large(a) for a in arrays):
         parts = [array_of(a) for a in arrays]
         on_ranks = any(place_of(part) is not None for part in parts)

@@ -46,11 +46,24 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     return bool(result.all())
 
 
+def _pair(a1: Any, a2: Any) -> list[Any] | None:
+    """Both as arrays, none where one is no array; ``None`` where NumPy compares them."""
+    if not (is_large(a1) or is_large(a2)):
+        return None
+    try:
+        return arrays_of(a1, a2)
+    except Exception as problem:  # of a method of the program's: NumPy calls them unequal
+        passed_on(problem)
+        return []
+
+
 @native
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
-    arrays = arrays_of(a1, a2) if is_large(a1) or is_large(a2) else None
+    arrays = _pair(a1, a2)
     if arrays is None:
         return NotImplemented
+    if not arrays:
+        return False
     x, y = arrays
     if x.shape != y.shape:
         return False
@@ -62,9 +75,11 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 
 @native
 def array_equiv(a1: Any, a2: Any) -> Any:
-    arrays = arrays_of(a1, a2) if is_large(a1) or is_large(a2) else None
+    arrays = _pair(a1, a2)
     if arrays is None:
         return NotImplemented
+    if not arrays:
+        return False
     try:
         np.broadcast_shapes(arrays[0].shape, arrays[1].shape)
     except ValueError as problem:
@@ -103,13 +118,15 @@ def isrealobj(x: Any) -> bool:
 def _sharing(exact: bool) -> Any:
     compare = np.shares_memory if exact else np.may_share_memory
 
-    def function(a: Any, b: Any, /, max_work: Any = None) -> bool:
-        if is_large(a) and is_large(b):
+    def function(*args: Any, **options: Any) -> Any:
+        if len(args) > 1 and all(map(is_large, args[:2])):
+            a, b, *rest = args
             if a._cell is b._cell:
-                return bool(compare(a._geometry.shadow, b._geometry.shadow, max_work))
+                return compare(a._geometry.shadow, b._geometry.shadow, *rest, **options)
             if not (a._cell.pins and b._cell.pins) or place_of(a) or place_of(b):
-                return False
-        return bool(by_numpy(compare, (a, b, max_work), {}))
+                apart: Any = np.empty(0), np.empty(0)
+                return compare(*apart, *rest, **options)
+        return by_numpy(compare, args, options)
 
     look_like(compare, function, compare.__name__)
     return function

@@ -17,14 +17,17 @@ import numpy as np
 
 from .. import front
 from ..array import ndarray
+from ..comm.world import current_world
 from ..errors import DeferredValueError, MixedArraysError
 from ..front import Kind
 from ..lazy import protocols
+from ..lazy.calling import overrides
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
 from ..lazy.distributed import laid_out
-from ..lazy.fallback import by_numpy, has_class
+from ..lazy.fallback import arrays_among, by_numpy, has_class, is_foreign
 from ..lazy.flat import flatiter
+from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
 from ..lazy.shared_calls import is_cut
@@ -119,6 +122,17 @@ def creates(name: str) -> bool:
     return word not in _STATES if module == "random" else name in CREATED
 
 
+def _needs_atoll(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Whether a call with such an argument is for kernels or ranks: one with a large array, a layout, or, on ranks, an object
+    whose class was written with atoll and may hold such an array."""
+    given = (*args, *options.values())
+    if "layout" in options or any(map(is_large, arrays_among(given))):
+        return True
+    return current_world().size > 1 and any(
+        knows_atoll(getattr(type(value), "__array__", None)) for value in given
+    )
+
+
 def look_like(original: Any, function: Any, name: str) -> None:
     """Give a function the name, the text and the signature of NumPy's, and a place in atoll's modules."""
     module, _, function.__name__ = f"atoll.{name}".rpartition(".")
@@ -205,14 +219,18 @@ def declare(
             return by_numpy(original, args, options)
         for value in (*args, *options.values()) if options else args:
             if type(value) not in _PLAIN:
-                if has_class(value) or (
-                    name in _BY_CLASS and is_subclass(value) and place_of(value) is None
+                if (
+                    has_class(value)
+                    or overrides(value)
+                    or (name in _BY_CLASS and is_subclass(value) and place_of(value) is None)
                 ):
                     return by_numpy(original, args, options)
                 if giver is None and is_subclass(value):
                     giver = value
             elif joins and type(value) in (list, tuple) and any(map(has_class, value)):
                 return by_numpy(original, args, options)
+        if any(map(is_foreign, (*args, *options.values()))) and not _needs_atoll(args, options):
+            return by_numpy(original, args, options)
         if on_device and "device" in options:
             device = options.pop("device")
             if device not in (None, "cpu"):

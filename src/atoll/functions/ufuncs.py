@@ -126,7 +126,8 @@ def _method(ufunc: np.ufunc, original: Any, kind: Kind) -> Any:
     def called(*args: Any, **options: Any) -> Any:
         if takes_over(args, options):
             return original(*args, **options)
-        if args and (overrides(args[0]) or any(value is ... for value in args[3:4])):
+        given = (*args, *options.values())
+        if any(map(overrides, given)) or any(value is ... for value in args[3:4]):
             return by_numpy(original, args, options)
         if name == "reduce":
             return reduced(ufunc, *args, **options)

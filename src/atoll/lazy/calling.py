@@ -7,7 +7,7 @@ NumPy itself runs the rest on the data, and raises its own errors.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,7 @@ from .creation import asarray
 from .elementwise import apply, assign, operand_of, together
 from .fallback import by_numpy, computed_jointly
 from .flat import flatiter
-from .in_place import check_casts
-from .making import of_small, plain
+from .making import answered, has_methods, of_small, plain
 from .spread import chosen_by
 from .views import Handle
 
@@ -31,7 +30,9 @@ _BOOL = np.dtype(np.bool_)
 
 def overrides(value: Any) -> bool:
     """Whether an operand has a protocol of its own, which NumPy must find."""
-    if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex, str, list, tuple)):
+    if type(value) is tuple:
+        return any(map(overrides, value))
+    if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex, str, list)):
         return False
     return hasattr(type(value), "__array_ufunc__") and not isinstance(value, flatiter)
 
@@ -63,36 +64,39 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
     outs: tuple[Any, ...] = out if type(out) is tuple else () if out is ... else (out,)
     if len(outs) == ufunc.nout and all(o is None for o in outs):
         outs, options = (), {name: value for name, value in options.items() if name != "out"}
-    result = NotImplemented
-    told = len(inputs) == nin and len(outs) in (0, ufunc.nout)
+    asked, result = inputs, NotImplemented
+    told = len(inputs) == nin and len(outs) == (ufunc.nout if "out" in options else 0)
     if told and options.keys() <= {"out", "where"} and is_known(ufunc):
-        result = _recorded(ufunc, inputs, options.get("out"), options.get("where", True))
+        where = options.get("where", True)
+        if _may_record(ufunc, inputs, outs, where):
+            asked = tuple([answered(value) for value in inputs])
+            result = _recorded(ufunc, asked, outs, where)
     if result is NotImplemented:
-        result = by_numpy(ufunc, inputs, options, jointly=together.get(ufunc))
+        result = by_numpy(ufunc, asked, options, jointly=together.get(ufunc))
     if any(map(overrides, (*inputs, *outs))):
         return result
     return in_class_of_call(ufunc, inputs, outs, result, options.get("subok", True))
 
 
-def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) -> Any:
-    if any(overrides(value) for value in inputs):
-        return NotImplemented
-    outs = out if isinstance(out, tuple) else (out,)
-    if all(o is None for o in outs):
-        if where is not True:
-            return NotImplemented
-        return apply(ufunc, inputs)
-    if len(outs) != ufunc.nout or not all(_can_take(o, ufunc) for o in outs):
-        return NotImplemented
+def _may_record(
+    ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], where: Any
+) -> bool:
+    """Whether no argument has to be seen by NumPy itself; inputs may have an ``__array__``."""
+    if has_methods(type(where)) or any(map(overrides, inputs)):
+        return False
     if len(outs) > 1 and outs[0] is not None and outs[1] is not None and shaping.is_view_of(*outs):
-        return NotImplemented  # NumPy writes all results of an element before those of the next
+        return False  # NumPy writes all results of an element before those of the next
+    return all(_can_take(o, ufunc) for o in outs) if outs else where is True
+
+
+def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], where: Any) -> Any:
     try:
         result = apply(ufunc, inputs)
-    except ValueError:
-        check_casts(ufunc, inputs, list(outs))
+    except ValueError:  # of two broken rules, NumPy names the cast
+        refuse(ufunc, inputs, outs, where)
         raise
-    if result is NotImplemented:
-        return NotImplemented
+    if result is NotImplemented or not outs:
+        return result
     results = result if isinstance(result, tuple) else (result,)
     for o, r in zip(outs, results):
         if o is not None and not _fits(o, r):
@@ -108,6 +112,31 @@ def _recorded(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any, where: Any) ->
         chosen_by(where, *outs)
     finished = [r if o is None else assigned_to(o, r, mask) for o, r in zip(outs, results)]
     return tuple(finished) if len(finished) > 1 else finished[0]
+
+
+def refuse(ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any], where: Any = True) -> None:
+    """Raise NumPy's error where an output cannot take the dtype of the result, or shapes do not fit together."""
+    outs = outs if len(outs) == ufunc.nout else (None,) * ufunc.nout
+    operands = [operand_of(value) for value in inputs]
+    kinds = tuple([o.kind for o in operands if o is not None])
+    if len(kinds) == ufunc.nin:
+        outputs = tuple([None if o is None else o.dtype for o in outs])
+        ufunc.resolve_dtypes((*kinds, *outputs), casting="same_kind")
+    try:
+        np.broadcast_shapes(*[np.shape(value) for value in (*inputs, *outs, where)])
+    except ValueError as problem:
+        passed_on(problem)
+        masked = {} if where is True else {"where": _without_memory(where)}
+        ufunc(*map(_without_memory, inputs), out=tuple(map(_without_memory, outs)), **masked)
+
+
+def _without_memory(value: Any) -> Any:
+    """An array of one element that is repeated to the shape of another one; else the value."""
+    if not isinstance(value, (Handle, np.ndarray)):
+        return value
+    array: Any = value
+    steps = (0,) * len(array.shape)
+    return np.lib.stride_tricks.as_strided(np.ones((), array.dtype), array.shape, steps)
 
 
 def _can_take(out: Any, ufunc: np.ufunc) -> bool:

@@ -27,7 +27,7 @@ from ..ops.table import CALL, WHERE
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import calm, free, state
-from .making import is_small, of_node, of_protocol, of_small, plain, present
+from .making import answered, has_methods, is_small, of_node, of_small, plain, present
 from .pending import bounded, captured, cut, too_heavy
 from .recording import call, cast, read, record
 from .views import Cell, Handle
@@ -108,10 +108,7 @@ def operand_of(value: Any) -> Operand | None:
         node = source(array, strided(array.shape, array.dtype, array.strides))
         return Operand(node, node.geometry, array.dtype, False)
     inner = getattr(type(value), "_handle", None)
-    if inner is not None:
-        return operand_of(inner(value))
-    answer = of_protocol(value)
-    return None if answer is value else operand_of(answer)
+    return None if inner is None else operand_of(inner(value))
 
 
 def recorded(
@@ -143,7 +140,9 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """``ufunc(*inputs)`` with nothing else said; ``NotImplemented`` asks for the slow way."""
     if ufunc.signature is not None:
         jointly = together.get(ufunc)
-        return NotImplemented if jointly is None else jointly(*inputs)
+        if jointly is None or any(has_methods(type(value)) for value in inputs):
+            return NotImplemented
+        return jointly(*inputs)
     if not free():
         return NotImplemented
     operands: list[Operand] = []
@@ -474,8 +473,9 @@ def _recorded(met: Met, args: tuple[Any, ...]) -> Any:
 
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:
     """A ufunc on arrays of any kind."""
-    if any(_defers(value) for value in inputs):
+    if defers(inputs[-1]):
         return _left_to(ufunc, inputs)
+    inputs = tuple([answered(value) for value in inputs])
     result = apply(ufunc, inputs)
     if result is NotImplemented:
         return by_numpy(ufunc, inputs, {})
@@ -495,19 +495,19 @@ def _left_to(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     """
     name = _REFLECTED.get(ufunc)
     method = None if name is None else getattr(type(inputs[-1]), name, None)
-    if method is None or not isinstance(inputs[0], Handle) or not _defers(inputs[-1]):
+    if method is None or not isinstance(inputs[0], Handle):
         return NotImplemented
     result = method(inputs[-1], inputs[0])
     return method(inputs[-1], plain(inputs[0])) if result is NotImplemented else result
 
 
-def _defers(value: Any) -> bool:
+def defers(value: Any, *, in_place: bool = False) -> bool:
     """Whether an operand wants to handle the operation itself, by NumPy's rules."""
-    if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex)):
-        return False
     kind = type(value)
+    if not has_methods(kind):
+        return False
     if hasattr(kind, "__array_ufunc__"):
-        return kind.__array_ufunc__ is None
+        return kind.__array_ufunc__ is None and not in_place
     try:
         return float(value.__array_priority__) > 0
     except Exception as problem:  # NumPy, too, takes what is no number for the lowest

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..backend.memory import in_words, release
 from ..comm import common_warnings
 from ..comm.world import current_world
@@ -28,7 +29,17 @@ from ..context.interrupts import passed_on
 from ..context.warn import Keep, come_first, register_keeping
 from ..errors import FallbackWarning, OutOfMemoryError
 from .classed import class_giver, in_class_of, is_subclass, twin_of
-from .making import from_numpy, in_class, is_numpys, of_array, of_protocol, of_small, of_view
+from .making import (
+    from_numpy,
+    has_methods,
+    in_class,
+    is_familiar,
+    is_numpys,
+    of_array,
+    of_small,
+    of_view,
+)
+from .protocols import meet
 from .shared_calls import shared
 from .small import GENERAL, PASSED, at_once, calls_program, has_objects
 from .spread import in_step, place_of, world_of
@@ -43,7 +54,7 @@ class Given:
     With ``classes``, arrays of users' classes go as those of twins, and come back in their class.
     """
 
-    __slots__ = ("classes", "handles", "large", "others", "parents", "pins", "written")
+    __slots__ = ("classes", "foreign", "handles", "large", "others", "parents", "pins", "written")
 
     def __init__(self, *, classes: bool = False) -> None:
         self.classes = classes
@@ -52,6 +63,7 @@ class Given:
         self.written: list[tuple[Array, Handle]] = []
         self.others: list[Array] = []
         self.large = False
+        self.foreign = False
         self.pins = ExitStack()
 
     def array(self, handle: Handle, *, write: bool = False) -> Any:
@@ -91,8 +103,10 @@ class Given:
         own = getattr(kind, "_to_numpy", None)
         if own is not None:
             return own(value, self, write)
-        answer = of_protocol(value)
-        return value if answer is value else self.give(answer, write=write)
+        if has_methods(kind):
+            meet(kind)
+            self.foreign = True
+        return value
 
     def take(self, result: Any) -> Any:
         """What NumPy returned, in our hands."""
@@ -142,6 +156,8 @@ class Given:
             if memory is not None and result.size and cell.node.place is None:
                 offset = result.__array_interface__["data"][0] - memory.address
                 return of_view(cell, cell.geometry.at(result, offset))
+        if self.foreign and not shared:
+            return of_array(result)
         array = result.copy(order="K")
         if array.strides != result.strides and not shared and current_world().size == 1:
             return of_array(result)  # such as every second number of something that NumPy has made
@@ -273,6 +289,7 @@ def _by_numpy(
     if on_ranks:
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
+    alone = alone and not any(map(is_foreign, args))
     if jointly is not None and (on_ranks or alone) and not any(map(has_class, args)):
         result = computed_jointly(jointly, args, options)
         if result is not NotImplemented:
@@ -298,7 +315,11 @@ def _by_numpy(
         if name and given.large:
             warn(name)
         if given.written:
-            result = function(*plain_args, **plain_options)
+            try:
+                result = function(*plain_args, **plain_options)
+            except (FloatingPointError, Warning):  # which NumPy raises of what it has written
+                given.done()
+                raise
         else:
             result = shared(function, plain_args, plain_options)
         given.done()
@@ -382,6 +403,17 @@ def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None
     if world is not None:
         name = getattr(function, "__name__", type(function).__name__)
         in_step(world, name, *args, *([options] if options else []))
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether NumPy may call methods of the program's to read an argument, or one in a short list."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return len(value) <= policy.limits.numbers and not is_familiar(value)
+    if not has_methods(kind) or isinstance(value, (type, np.dtype, slice)) or callable(value):
+        return False
+    meet(kind)
+    return not hasattr(kind, "_to_numpy")
 
 
 def has_class(value: Any) -> bool:

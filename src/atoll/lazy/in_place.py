@@ -7,7 +7,7 @@ NumPy writes into it; where such operands were met before, all that is asked is 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,12 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, node_of, view_of
 from ..ops.elementwise import FAST_SCALARS
 from . import pieces
+from .calling import call, refuse
 from .deferred import recorded
-from .elementwise import apply, assign, binary, known_of, operand_of
+from .elementwise import apply, assign, binary, defers, known_of
+from .fallback import by_numpy
 from .float_errors import free
-from .making import is_at_hand, of_node, plain, present
+from .making import answered, has_methods, is_at_hand, of_node, plain, present
 from .pending import bounded
 from .views import Handle, any_deferred
 from .windows import entered
@@ -120,11 +122,19 @@ def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other:
 
 def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
     """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
-    if target._np is None and _may_write(target) and (free() or any_deferred(target, other)):
+    if other is None or has_methods(type(other)):
+        if defers(other, in_place=True):
+            return NotImplemented
+        return call(ufunc, (target, other), {"out": target})
+    other = answered(other)
+    if target._np is None and not free() and not any_deferred(target, other):
+        # what breaks a rule is written before it is told
+        return by_numpy(ufunc, (target, other), {"out": target})
+    if target._np is None and _may_write(target):
         try:
             result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
         except ValueError:  # of two broken rules, NumPy names the cast
-            check_casts(ufunc, (target, other), (target,))
+            refuse(ufunc, (target, other), (target,))
             raise
         own: Geometry = target._geometry
         if isinstance(result, Handle) and result._np is None:
@@ -153,15 +163,6 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
     other = plain(other)
     target._mutate(lambda out: ufunc(out, other, out=out))
     return target
-
-
-def check_casts(ufunc: np.ufunc, inputs: Sequence[Any], outs: Sequence[Any]) -> None:
-    """Raise NumPy's error where an output cannot take the dtype of the result."""
-    operands = [operand_of(value) for value in inputs]
-    kinds = tuple([o.kind for o in operands if o is not None])
-    if len(kinds) == ufunc.nin:
-        outputs = tuple([None if o is None else o.dtype for o in outs])
-        ufunc.resolve_dtypes((*kinds, *outputs), casting="same_kind")
 
 
 def _assign_node(target: Any, value: Node) -> None:

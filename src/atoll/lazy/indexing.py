@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from operator import getitem
+from operator import getitem, index
 from types import EllipsisType
 from typing import Any
 
@@ -20,11 +20,12 @@ from ..graph.geometry import Geometry
 from ..graph.node import new, view_of
 from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.placement import crosses, placed_view
+from .creation import asarray
 from .dividing import brought as came
 from .elementwise import assign
 from .fallback import Given, by_numpy
 from .float_errors import free
-from .making import is_at_hand, of_small, plain, present
+from .making import answered, has_methods, is_at_hand, is_familiar, of_small, plain, present
 from .masks import compressed, put_masked
 from .pieces import put as put_piece
 from .pieces import put_picked
@@ -77,6 +78,53 @@ def _is_index(item: Any) -> bool:
     return hasattr(item, "__index__") and not isinstance(item, (np.ndarray, Handle, np.bool_))
 
 
+def settled(key: Any) -> Any:
+    """The key with what methods of the program's make of its items: each is called once, in NumPy's order."""
+    items = key if type(key) is tuple else (key,)
+    if not any(map(_asks, items)):
+        return key
+    asked = [_answer_of(item) if _asks(item) else item for item in items]
+    bounded = [_bounded(item) if type(item) is slice else item for item in asked]
+    return tuple(bounded) if type(key) is tuple else bounded[0]
+
+
+def _asks(item: Any) -> bool:
+    """Whether an item of a key, or a value, has methods that NumPy would call."""
+    kind = type(item)
+    if kind is slice:
+        return any(has_methods(type(bound)) for bound in (item.start, item.stop, item.step))
+    return not is_familiar(item) if kind is list or kind is tuple else has_methods(kind)
+
+
+def _answer_of(item: Any) -> Any:
+    """The integer or the index array that an item of a key is."""
+    if type(item) is slice or item is Ellipsis:
+        return item
+    if hasattr(type(item), "__index__"):
+        try:
+            return index(item)
+        except Exception as problem:  # then NumPy does not take it for an integer
+            passed_on(problem)
+    array = asarray(answered(item))
+    if array.dtype.kind in "biu":
+        return array
+    if array.size:
+        by_numpy(getitem, (np.empty(0), object()), {})  # NumPy's words
+    return array.astype(np.intp)
+
+
+def _bounded(item: slice) -> slice:
+    """A slice with integers for bounds, as far as they are any."""
+    step = _bound(item.step)
+    if type(step) is int and not step:  # which NumPy refuses first
+        return slice(item.start, item.stop, step)
+    return slice(_bound(item.start), _bound(item.stop), step)
+
+
+def _bound(number: Any) -> Any:
+    return index(number) if hasattr(type(number), "__index__") else number
+
+
 def get(handle: Handle, key: Any) -> Any:
     """``handle[key]``."""
     small = handle._np
@@ -86,9 +134,11 @@ def get(handle: Handle, key: Any) -> Any:
         short = _short_key(key)
         if short is not None:
             return of_small(small[short])
+        key = settled(key)
         if not _holds_handles(key):
             return of_small(small[key])
         return _picked(handle, key)
+    key = settled(key)
     geometry = handle._geometry.met(key)
     if geometry is None:
         elements = _element_there(handle, key)
@@ -388,6 +438,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         return
     if not handle._may_be_written():
         raise ValueError("assignment destination is read-only")
+    key = settled(key)
     if _put_there(handle, key, value):
         return
     region = handle._geometry.met(key)
@@ -395,6 +446,12 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         integers = None if type(key) in BASIC else _key_with_integers(key)
         items = basic_key(key if integers is None else integers)
         region = handle._geometry.field(key) if items is None else handle._geometry.index(items)
+    if _asks(value):
+        if type(value) not in (list, tuple) and (region is None or region.ndim):
+            value = answered(value, (region or handle._geometry).dtype)
+        if _asks(value):
+            _put_by_numpy(handle, key, value)
+            return
     if region is not None:
         cell = handle._cell
         large = isinstance(value, Handle) and value._np is None
@@ -422,6 +479,10 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         or _put_through(handle, key, value)
     ):
         return
+    _put_by_numpy(handle, key, value)
+
+
+def _put_by_numpy(handle: Handle, key: Any, value: Any) -> None:
     given = Given()
     key = given.give(key)
     if not _is_element_of_objects(handle, key):

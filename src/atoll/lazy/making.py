@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
 from ..context.caches import Memo, remembered
-from ..context.interrupts import passed_on
 from ..errors import LayoutError
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
@@ -22,7 +22,7 @@ from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from .dividing import is_undivided, stays_divided
 from .evaluate import evaluate
-from .protocols import meet
+from .protocols import ask, meet
 from .recipes import Learner
 from .tiles import present as tile_of
 from .views import Cell, Handle, boxed, whole_of
@@ -148,23 +148,33 @@ def distributed(place: Place | None) -> Place | None:
     return place
 
 
-def of_protocol(value: Any) -> Any:
-    """What ``value.__array__()`` gives, where that is all that NumPy would ask it for; else ``value``.
+def answered(value: Any, *dtype: Any) -> Any:
+    """What the program's methods make of a value where NumPy would ask it for an array: they are called once.
 
-    NumPy refuses an ``__array__`` that answers with an array of ours, so we ask first.
+    That is ``value.__array__()`` where NumPy asks for nothing else, and a list with such values is an array; else the value.
     """
     kind = type(value)
-    if _is_numpys(kind) or isinstance(value, Handle):
-        return value
-    meet(kind)
-    if not hasattr(kind, "__array__") or any(hasattr(kind, name) for name in _OWN_WAYS):
-        return value
-    try:
-        answer = getattr(kind.__array__, "__wrapped__", kind.__array__)(value)
-    except Exception as problem:  # NumPy asks again, and raises it where it would
-        passed_on(problem)
-        return value
-    return answer if isinstance(answer, Handle) else value
+    if kind is not list and kind is not tuple:
+        return ask(value, *dtype) if has_methods(kind) and meet(kind) else value
+    return value if is_familiar(value) else np.array(plain(value))
+
+
+def is_familiar(values: Any) -> bool:
+    """Whether converting a list calls no method of the program's."""
+    kinds = set(map(type, values))
+    return not any(map(has_methods, kinds)) and (
+        kinds.isdisjoint((list, tuple))
+        or all(is_familiar(item) for item in values if type(item) in (list, tuple))
+    )
+
+
+@remembered
+def has_methods(kind: type) -> bool:
+    """Whether NumPy may call methods of the program's to convert a value of this class."""
+    return not issubclass(kind, (Handle, np.ndarray, np.generic)) and kind not in _WORDS
+
+
+_WORDS = frozenset({int, float, complex, bool, str, bytes, NoneType, EllipsisType, list, tuple})
 
 
 def is_numpys(values: list[Any]) -> bool:
@@ -180,10 +190,6 @@ def _is_numpys(kind: type) -> bool:
 
 
 _ASKED = ("_to_numpy", "__array__", "__array_ufunc__", "__array_function__")
-_OWN_WAYS = (
-    "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_interface__",
-    "__array_struct__", "_to_numpy",
-)  # fmt: skip
 
 
 def plain(value: Any) -> Any:
@@ -197,8 +203,9 @@ def plain(value: Any) -> Any:
         return value if is_numpys(value) else [plain(v) for v in value]
     if kind is dict:
         return {k: plain(v) for k, v in value.items()}
-    answer = of_protocol(value)
-    return value if answer is value else plain(answer)
+    if has_methods(kind):
+        meet(kind)
+    return value
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Any:

@@ -15,9 +15,9 @@ from ..front import leave_with
 from ..ops.elementwise import FAST_SCALARS
 from .calling import call, overrides, takes_over
 from .calling import method as method_called
-from .elementwise import binary, general, unary
+from .elementwise import binary, defers, general, unary
 from .fallback import by_numpy
-from .making import of_small
+from .making import answered, has_methods, of_small
 from .reductions import reduced
 from .small import GENERAL, at_once
 from .spread import place_of
@@ -201,6 +201,8 @@ def _compared(name: str, forward: Any) -> Any:
     operator = getattr(python_operator, name)
 
     def compare(self: Any, other: Any) -> Any:
+        if has_methods(type(other)) and not defers(other):
+            other = answered(other)
         try:
             return forward(self, other)
         except _NO_LOOP as problem:  # another TypeError is the program's own

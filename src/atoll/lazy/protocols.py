@@ -3,7 +3,9 @@
 Such a class compares the function that it is asked by with those that its module knows: ``ufunc is np.add``, or a table by
 functions. But NumPy asks by its own, and refuses an ``__array__`` that answers with an array of ours. So when atoll
 first meets a class whose module imported atoll, its methods are wrapped: from then on it hears of atoll's functions, and
-NumPy gets its own arrays. Atoll meets a subclass of its arrays as it is made, others as an argument.
+NumPy gets its own arrays. A class that has ``__array__`` and no other protocol may hold arrays of ours without its module
+knowing atoll, so its ``__array__`` is wrapped in any case. Atoll meets a subclass of its arrays as it is made, others as
+an argument.
 """
 
 from __future__ import annotations
@@ -14,32 +16,58 @@ from functools import wraps
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from ..context.caches import Living
 from .registry import registry
 from .views import Handle
 
 _met: Living[type] = Living()
+_only_arrays: Living[type] = Living()
+"""Classes whose ``__array__`` is all that NumPy asks their values for."""
 
 
-def meet(kind: type) -> None:
-    """Wrap the methods of a class, if its module imported atoll."""
+def meet(kind: type) -> bool:
+    """Wrap the methods of a class; whether ``__array__`` is all that NumPy asks its values for."""
     if kind in _met:
-        return
+        return kind in _only_arrays
+    only_array = hasattr(kind, "__array__") and not any(hasattr(kind, name) for name in _OWN_WAYS)
+    if only_array:
+        _only_arrays.add(kind)
     _met.add(kind)
     for owner in kind.__mro__:
         for name, wrap in _WRAPPERS.items():
             method = vars(owner).get(name)
-            if isinstance(method, FunctionType) and _has_atoll(method):
+            if isinstance(method, FunctionType) and (
+                knows_atoll(method)
+                or (name == "__array__" and only_array and not hasattr(method, "_asked"))
+            ):
                 setattr(owner, name, wrap(method))
+    return only_array
 
 
-def _has_atoll(method: FunctionType) -> bool:
+_OWN_WAYS = (
+    "__array_ufunc__", "__array_function__", "__array_wrap__", "__array_interface__",
+    "__array_struct__", "_to_numpy",
+)  # fmt: skip
+
+
+def knows_atoll(method: Any) -> bool:
     """Whether a method was written in a module that imported atoll, and not within atoll."""
     package = __name__.partition(".")[0]
-    home = method.__globals__
+    home = getattr(method, "__globals__", {})
     if str(home.get("__name__")).partition(".")[0] == package:
         return False
     return any(value is sys.modules[package] for value in home.values())
+
+
+def ask(value: Any, *dtype: Any) -> Any:
+    """What ``value.__array__()`` gives: an array of ours as it is."""
+    method = type(value).__array__
+    answer = getattr(method, "_asked", method)(value, *dtype)
+    if isinstance(answer, (Handle, np.ndarray)):
+        return answer
+    raise ValueError("object __array__ method not producing an array")  # NumPy's words
 
 
 def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,8 +82,12 @@ def _for_numpy(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def call(self: Any, *args: Any, **options: Any) -> Any:
         result = method(self, *args, **options)
-        return result._array() if isinstance(result, Handle) else result
+        if not isinstance(result, Handle):
+            return result
+        small = result._np
+        return result._cell.export(result._geometry) if small is None else small
 
+    call._asked = method  # type: ignore[attr-defined]
     return call
 
 

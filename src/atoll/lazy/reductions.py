@@ -28,7 +28,7 @@ from ..ops.elementwise import is_native
 from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
-from .calling import assigned_to, folded, into, register_method
+from .calling import assigned_to, folded, into, overrides, register_method
 from .creation import asarray, recorded
 from .elementwise import binary, general, operand_of
 from .evaluate import evaluate
@@ -517,7 +517,9 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
         small = self._np
         if small is None and not args and not options and self._geometry.short:
             small = present(self)
-        if small is None:
+        if any(map(overrides, (*args, *options.values()))):
+            result = NotImplemented
+        elif small is None:
             result = record(self, *args, **options)
         elif not args and not options:
             result = of_small(small_method(small))

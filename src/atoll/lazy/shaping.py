@@ -23,7 +23,7 @@ from ..ops.elementwise import result_geometry
 from ..ops.table import CAST, FILL, READ
 from .cells import own_cells
 from .evaluate import evaluate
-from .making import from_numpy, of_small, of_view, present
+from .making import from_numpy, has_methods, of_small, of_view, present
 from .making import in_class as in_class
 from .recording import record
 from .views import SOLE, Cell, Handle
@@ -155,8 +155,11 @@ _WHOLE = frozenset({int})
 def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
     """A shape in any of the forms that NumPy takes."""
     extents: tuple[int, ...]
-    if type(shape) is tuple and shape.count(-1) < 2 and _WHOLE.issuperset(map(type, shape)):
+    if type(shape) is tuple and _WHOLE.issuperset(map(type, shape)) and shape.count(-1) < 2:
         return shape
+    if has_methods(type(shape)):  # NumPy reads it, in an array without memory
+        extents = np.empty(handle._geometry.shape, "V0").reshape(shape).shape
+        return extents
     try:
         extents = (index(shape),)
     except TypeError as problem:
@@ -352,7 +355,7 @@ def transpose(handle: Handle, axes: Any = None) -> Any:
 
 def broadcast_to(handle: Handle, shape: Any) -> Any:
     """The read-only view that repeats the elements to ``shape``."""
-    shape = _shape_of(handle, shape)
+    shape = _shape_of(handle, tuple(shape) if np.iterable(shape) else (shape,))
     return view(handle, ("broadcast", shape), lambda s: np.broadcast_to(s, shape))
 
 
@@ -382,7 +385,8 @@ def read_only(array: Array) -> Array:
 
 def of_dtype(handle: Handle, dtype: Any) -> Any:
     """The same memory, taken for elements of another dtype."""
-    return view(handle, ("view", np.dtype(dtype)), lambda s: s.view(dtype))
+    kind = np.dtype(dtype)
+    return view(handle, ("view", kind, kind.num), lambda s: s.view(dtype))
 
 
 def writeable_again(handle: Handle) -> Geometry:
