@@ -104,7 +104,10 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
     if place_of(a) is None or not (a._cell.writeable and a._geometry.writeable):
         return NotImplemented
-    return None if taking.put_flat(a, ind, v, mode) else NotImplemented
+    # NumPy writes to a copy first where the memory is not in C order, or is that of the values
+    shared = isinstance(v, Handle) and shaping.is_view_of(a, v) and v._geometry.c_contiguous
+    at_once = shared or not a._geometry.c_contiguous
+    return None if taking.put_flat(a, ind, v, mode, at_once=at_once) else NotImplemented
 
 
 @collective(np.place, writes=(0, "arr"))

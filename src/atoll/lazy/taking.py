@@ -197,8 +197,11 @@ def _under(mask: Any) -> Any:
     return asarray(np.flatnonzero(mask._array())) if where is NotImplemented else where
 
 
-def put_flat(handle: Any, indices: Any, values: Any, mode: str) -> bool:
-    """``np.put``: written to flat indices, values over again where they are too few."""
+def put_flat(handle: Any, indices: Any, values: Any, mode: str, *, at_once: bool = False) -> bool:
+    """``np.put``: written to flat indices, values over again where they are too few; whether it was done.
+
+    An index out of range is an error after those before it were written to; ``at_once``: before any is.
+    """
     world = world_of([handle])
     if world is None or mode not in ("raise", "wrap", "clip"):
         return False
@@ -211,7 +214,14 @@ def put_flat(handle: Any, indices: Any, values: Any, mode: str) -> bool:
     if mode != "raise":
         indices = _wrapped(indices, handle.size, mode)
     else:
-        check_indices([indices], [0], [handle.size], world)
+        try:
+            check_indices([indices], [0], [handle.size], world)
+        except IndexError:
+            flat = indices.reshape(-1)
+            fit = int(((flat < -handle.size) | (flat >= handle.size)).argmax())
+            if fit and not at_once:
+                put_flat(handle, flat[:fit], values, mode)
+            raise
     indices = indices.reshape(-1)
     values = values.astype(handle.dtype)  # whole, so that every rank hears NumPy's warnings
     if values.size == 1:

@@ -504,7 +504,11 @@ class Handle(Front):
             return Handle.call_later(function, (self,), {}, (0,))
         with self._held():
             array = self._array_to_write()
-            result = function(array)
+            try:
+                result = function(array)
+            except (FloatingPointError, Warning):  # which NumPy raises of what it has written
+                self._written(array)
+                raise
             self._written(array)
         return result
 
