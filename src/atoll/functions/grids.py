@@ -113,7 +113,7 @@ def from_or_each(arrays: Any) -> Any:
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **options: Any) -> Any:
     shape = creation.shape_of(plain(shape))
     kind = np.dtype(dtype)
-    if is_small(shape) or kind.char not in "bhilqBHILQfd":
+    if is_small(shape) or kind.char not in creation.COUNTED:
         args = [from_numpy(a) for a in np.indices(shape, dtype=dtype)]
     else:
         args = [creation.counted(0, 1, shape, k, kind) for k in range(len(shape))]

@@ -132,16 +132,14 @@ class Geometry:
     def _intern(
         shadow: np.ndarray[Any, Any], base: Geometry | None, dense: bool = False
     ) -> Geometry:
-        usual = _USUAL.get(shadow.dtype.char)
-        if usual is not None and shadow.dtype.isnative:
-            shadow = shadow.view(usual)
-        elif shadow.dtype.metadata is not None:
+        if shadow.dtype.metadata is not None:
             shadow = shadow.view(_without_metadata(shadow.dtype))
         offset = _address(shadow) - base.address if base is not None and shadow.size else 0
         key = (
             shadow.shape,
             shadow.strides,
             shadow.dtype,
+            shadow.dtype.num,  # long and longlong are equal
             _writing(shadow),
             offset,
             -1 - dense if base is None else base.number,  # True would be the number of a base
@@ -195,8 +193,8 @@ class Geometry:
             return self._remember((k,), self.shadow[k, ...])
         offset = self.offset + (k if k >= 0 else k + length) * self.strides[0]
         base = self.base
-        writing = None if self.warns else self.writeable
-        key = (self.shape[1:], self.strides[1:], self.dtype, writing, offset, base.number)
+        form = self.shape[1:], self.strides[1:], self.dtype, self.dtype.num
+        key = (*form, None if self.warns else self.writeable, offset, base.number)
         row = Geometry._table.get(key)
         if row is None:
             first = self._memo.get("row")
@@ -413,7 +411,7 @@ def dense(
     shape: tuple[int, ...], dtype: np.dtype[Any], order: Sequence[int] | None = None
 ) -> Geometry:
     """A base that fills its memory; ``order`` lists its axes from the slowest to the fastest."""
-    key = ("dense", shape, dtype, None if order is None else tuple(order))
+    key = ("dense", shape, dtype, dtype.num, None if order is None else tuple(order))
     base = _bases.get(key)
     if base is not None:
         return base
@@ -458,14 +456,6 @@ def _without_metadata(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(said, align=dtype.isalignedstruct)  # type: ignore[call-overload, no-any-return]
 
 
-_USUAL = {
-    code: np.dtype(np.dtype(code).str)
-    for code in "lqLQ"
-    if np.dtype(np.dtype(code).str).char != code
-}
-"""Of two equal integer dtypes with different classes, the one that NumPy's results have: geometries are compared by
-equal dtypes, and a scalar's class must not depend on which came first.
-"""
 _bases: Memo[Any, Geometry] = Memo("geometries")
 Geometry._table = Interned("geometries")
 

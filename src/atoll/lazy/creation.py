@@ -16,7 +16,7 @@ from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, source
 from ..layout import Layout
-from ..ops.elementwise import is_native
+from ..ops.elementwise import NATIVE, is_native
 from ..ops.table import FILL, INDEX
 from . import shaping
 from .fallback import by_numpy
@@ -181,7 +181,7 @@ def counted(first: Any, step: Any, shape: tuple[int, ...], axis: int, dtype: np.
     return recorded(node)
 
 
-_COUNTED = "bhilqBHILQfd"
+COUNTED = NATIVE.translate(dict.fromkeys(map(ord, "?eFD")))
 
 
 def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
@@ -208,7 +208,7 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     start, stop, step = plain(start), plain(stop), 1 if step is None else plain(step)
     if start is None:
         start = 0
-    if dtype.char not in _COUNTED or not dtype.isnative or not step or isinstance(step, bool):
+    if dtype.char not in COUNTED or not dtype.isnative or not step or isinstance(step, bool):
         return None
     if not all(isfinite(v) for v in (start, stop, step)):
         return None
@@ -260,14 +260,16 @@ def _is_of(own: np.dtype[Any], wanted: Any) -> bool:
     """Whether an array has the dtype that is asked for: one, a class of them, or none."""
     if wanted is None or isinstance(wanted, type(np.dtype)):
         return wanted is None or isinstance(own, wanted)
-    wanted = np.dtype(wanted)
     return bool(own == wanted) and (own.kind != "T" or own is wanted)  # strings lie in an arena
 
 
 def _converted(handle: Any, dtype: Any, order: Any, copy: bool | None) -> Any:
+    if dtype is not None and not isinstance(dtype, type(np.dtype)):
+        dtype = np.dtype(dtype)
     same = _is_of(handle.dtype, dtype)
     if same and not copy and _laid_out(handle, order):
-        return handle
+        twin = isinstance(dtype, np.dtype) and dtype.num != handle.dtype.num  # longlong, of long
+        return shaping.of_dtype(handle, dtype) if twin else handle
     if copy is False:
         raise ValueError(
             "Unable to avoid copy while creating an array as requested.\n"
@@ -300,7 +302,8 @@ def astype(
         return handle
     if casting == "same_value":  # NumPy looks at every value
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
-    if target == own.dtype and np.can_cast(own.dtype, target, casting):
+    twin = target.num != own.dtype.num  # as longlong is of long
+    if target == own.dtype and not twin and np.can_cast(own.dtype, target, casting):
         return shaping.copied(handle, order)
     native = (
         is_native(target)

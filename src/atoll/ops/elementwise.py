@@ -46,8 +46,9 @@ Loops = tuple[Loop, ...]
 _loops: Memo[Any, Loops] = Memo()
 _shapes: Memo[Any, tuple[int, ...]] = Memo("geometries")
 _results: Memo[Any, Geometry] = Memo("geometries")
-NATIVE = "?bhilqBHILQefdFD"
-"""The dtypes that kernels can hold."""
+NATIVE = "".join([code for code in "?bhilqBHILQefdFD" if np.dtype(np.dtype(code).str).char == code])
+"""The dtypes that kernels can hold: of two equal ones, such as ``long`` and ``longlong``, the usual one, since geometries are
+compared by equal dtypes; arrays of the other one are NumPy's."""
 FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for code in NATIVE]})
 """Classes of numbers that kernels take as they are."""
 
