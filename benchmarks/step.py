@@ -25,6 +25,7 @@ import atoll as np
 from atoll.backend.llvm import workers
 from atoll.backend.llvm.launch import KernelSteps
 from atoll.config import config
+from atoll.execute.parts import State
 
 SIZES = (70, 200, 500)
 WARM = 1500
@@ -78,7 +79,7 @@ class Kernels:
             times = []
             for _ in range(rounds):
                 start = time.perf_counter()
-                self._launches(step._pointer, step._start, 1)
+                self._launches(step._pointer, step._start, 1, State([], ()), step)
                 times.append(time.perf_counter() - start)
             best += sorted(times)[len(times) // 50]
         return best

@@ -152,8 +152,7 @@ def test_every_rank_hears_what_numpy_warns_of(way, size):
         "put": lambda: atoll.put(a, [1], values),
     }[way]
     with pytest.warns(np.exceptions.ComplexWarning):
-        write()
-        atoll.sync()
+        write(), atoll.sync()
 
 
 @pytest.mark.ranks(2, 3)

@@ -206,7 +206,7 @@ RULES = [
     ),
     Mutation(
         "only one thread evaluates at a time",
-        (("evaluate", "turn.lock", "__import__('contextlib').nullcontext()"),),
+        (("_evaluate", "turn.lock", "__import__('contextlib').nullcontext()"),),
         ("tests/engine/test_threads.py",),
     ),
     Mutation(

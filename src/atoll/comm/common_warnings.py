@@ -15,7 +15,7 @@ import atexit
 import warnings
 from itertools import chain
 from typing import NamedTuple
-from weakref import WeakSet
+from weakref import ref
 
 from ..context.divergence import StepLog
 from ..context.warn import Line, warn_in
@@ -26,7 +26,8 @@ _WHAT = "warnings"
 _LIMIT = 1000
 """Notes that a rank keeps between two exchanges; a loop without a look might note for ever."""
 
-_noting: WeakSet[StepLog] = WeakSet()
+_noting: list[ref[StepLog]] = []
+"""The logs that have notes."""
 
 
 class Note(NamedTuple):
@@ -41,9 +42,11 @@ class Note(NamedTuple):
 
 def note(log: StepLog, text: str, category: type[Warning], line: Line, order: int = 0) -> None:
     """Keep a warning of a rank until the next exchange."""
+    if not log.noted:
+        _noting[:] = [each for each in _noting if each() is not None and each() is not log]
+        _noting.append(ref(log))
     if len(log.noted) < _LIMIT:
         log.noted[Note(log.number, order, line, text, category)] = None
-        _noting.add(log)
 
 
 def ask(communicator: Communicator) -> None:
@@ -71,12 +74,12 @@ def _taken(log: StepLog) -> list[Note]:
 
 def _give_own() -> None:
     """Show what no look has asked for; at the end of the process, where no rank waits for others."""
-    for log in list(_noting):
-        for each in _taken(log):
-            try:
-                warn_in(each.text, each.category, each.line)
-            except Warning:  # nothing can catch it here
-                warnings.showwarning(each.text, each.category, *each.line[:2])
+    logs = [each() for each in _noting]
+    for each in [each for log in logs if log is not None for each in _taken(log)]:
+        try:
+            warn_in(each.text, each.category, each.line)
+        except Warning:  # nothing can catch it here
+            warnings.showwarning(each.text, each.category, *each.line[:2])
 
 
 atexit.register(_give_own)

@@ -9,10 +9,7 @@ a frame that it passes through comes from outside.
 from __future__ import annotations
 
 import sys
-import threading
 from types import FrameType, TracebackType
-
-from ..front import native
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -84,7 +81,7 @@ def _left_a_handler(traceback: TracebackType | None) -> bool:
             given = [names.get(name) for name in code.co_varnames[: count + 2]]
             rest = [part for part in given if type(part) is tuple]
             for value in [*given, *[value for part in rest for value in part]]:
-                if isinstance(value, FrameType) and value in passed and value is not frame:
+                if type(value) is FrameType and value in passed and value is not frame:
                     return True
         traceback = traceback.tb_next
     return False
@@ -92,7 +89,3 @@ def _left_a_handler(traceback: TracebackType | None) -> bool:
 
 def _is_own(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE
-
-
-if native is not None:
-    native.interrupts(outside, threading.main_thread())

@@ -22,7 +22,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ..front import finish_ends
+from ..front import finish_ends, native
+from .interrupts import outside
 
 
 class _Turn(threading.local):
@@ -85,3 +86,7 @@ def communicating() -> threading.Thread | None:
 if hasattr(os, "register_at_fork"):
     hold, let_go = process_lock.acquire, process_lock.release
     os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
+
+
+if native is not None:
+    native.interrupts(outside, threading.main_thread())
