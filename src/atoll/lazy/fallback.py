@@ -105,7 +105,7 @@ class Given:
             return own(value, self, write)
         if has_methods(kind):
             meet(kind)
-            self.foreign = True
+            self.foreign |= not (isinstance(value, (type, np.dtype, slice)) or callable(value))
         return value
 
     def take(self, result: Any) -> Any:
@@ -139,6 +139,8 @@ class Given:
         if any(result is other for other in self.others):
             return result
         if result.base is None and result.flags.owndata:
+            if self.foreign and current_world().size == 1:
+                return of_array(result)  # which may be what an ``__array__`` has answered
             return from_numpy(result if type(result) is np.ndarray else result.view(np.ndarray))
         if _has_new_memory(result):
             return from_numpy(result)
