@@ -80,6 +80,8 @@ def _is_index(item: Any) -> bool:
 
 def settled(key: Any) -> Any:
     """The key with what methods of the program's make of its items: each is called once, in NumPy's order."""
+    if isinstance(key, tuple):
+        key = tuple(key)  # of a subclass, too
     items = key if type(key) is tuple else (key,)
     if not any(map(_asks, items)):
         return key
