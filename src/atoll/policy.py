@@ -143,8 +143,6 @@ class Limits:
     held: int = 1 << 26
     """Pending work is evaluated where it keeps more bytes alive than these, beyond what the program refers to (``held``: a sum of new arrays
     of 16 MB takes 84 ms with 2**20, 63 with 2**26, 83 with 2**30)."""
-    held_node: int = 1 << 12
-    """... which is examined again after so many bytes more for each pending operation and each array (``held``)."""
 
     # nanoseconds: what is expected of calls before they are timed
     numpy_call: int = 500
@@ -213,10 +211,8 @@ class Limits:
     """How many pieces of a value on ranks are asked for before more than asked for is brought (``message``)."""
     growth: int = 8
     """How much larger each further piece is (``message``)."""
-    listed: int = 16
-    """Lists of up to so many numbers are written out in the log of ranks, longer ones as a digest (by definition: what people read)."""
     numbers: int = 32
-    """Lists of up to so many numbers are compared one by one (``lists``)."""
+    """Lists of up to so many numbers are compared one by one (``lists``), and written out in the log of ranks."""
     judged: int = 4
     """So many turns of a loop are timed at a time, recorded and by NumPy in alternation (by definition: of each the shortest time counts)."""
     timed: int = 1_000_000

@@ -115,7 +115,7 @@ def data():
 def test_pending_work_keeps_a_bounded_number_of_bytes_alive(program, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     numpy.save("data.npy", data)
-    with policy.limited(held=4 * NBYTES, held_node=64), atoll.config(small=0):
+    with policy.limited(held=4 * NBYTES), atoll.config(small=0):
         most, result = peak(program, atoll, data)
     numpy.testing.assert_allclose(result, program(numpy, data, TURNS), rtol=1e-12)
     assert most < 30 * NBYTES  # of 120 that would be held without a bound
@@ -139,7 +139,7 @@ def test_ranks_keep_a_bounded_number_of_bytes_alive(program, rank, size, tmp_pat
         def __getattr__(self, name):
             return (lambda _: self.lib.load(path)) if name == "load" else getattr(self.lib, name)
 
-    with policy.limited(held=4 * NBYTES // size, held_node=64):
+    with policy.limited(held=4 * NBYTES // size):
         most, result = peak(program, Loading(atoll), data)
     numpy.testing.assert_allclose(result, program(Loading(numpy), data, TURNS), rtol=1e-12)
     assert most < 40 * NBYTES
@@ -147,7 +147,7 @@ def test_ranks_keep_a_bounded_number_of_bytes_alive(program, rank, size, tmp_pat
 
 def test_loops_over_arrays_that_the_program_refers_to_stay_whole(data):
     """What lives on is no reason to evaluate: the loop is cut at its turns."""
-    with policy.limited(held=2 * NBYTES, held_node=64), atoll.config(small=0):
+    with policy.limited(held=2 * NBYTES), atoll.config(small=0):
         fields = [atoll.asarray(data.copy()) + k for k in range(12)]
         atoll.sync()
         atoll.reset_stats()
@@ -159,7 +159,7 @@ def test_loops_over_arrays_that_the_program_refers_to_stay_whole(data):
 
 
 def test_values_that_would_take_more_than_they_keep_stay_pending(data):
-    with policy.limited(held=2 * NBYTES, held_node=64), atoll.config(small=0):
+    with policy.limited(held=2 * NBYTES), atoll.config(small=0):
         column, row = atoll.asarray(data.copy()) + 1, atoll.asarray(data.copy()) + 2
         atoll.sync()
         table = column[:, None] * row  # a gigabyte

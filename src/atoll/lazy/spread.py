@@ -125,7 +125,7 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
             return kind.__name__
         return repr(fact.item() if isinstance(fact, np.inexact) else fact)
     if isinstance(fact, list | tuple):
-        if len(fact) > policy.limits.listed:
+        if len(fact) > policy.limits.numbers:
             plain = set(map(type, fact)) <= {int, bool}
             each = fact if plain else [_said(part, exact, alike) for part in fact]
             return f"{len(fact)} values #{zlib.crc32(repr(each).encode()):08x}"
