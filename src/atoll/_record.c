@@ -1024,7 +1024,7 @@ static PyObject *hold(PyObject *module, PyObject *value) {
 
 static PyObject *is_due(PyObject *module, PyObject *nothing) { return PyBool_FromLong(holds_too_much()); }
 
-/* begin(nbytes, slack): pending work keeps so many of the bytes alive that count, and may keep more by the slack. */
+/* begin(nbytes, slack): start a count at `nbytes`, which may exceed the bound by `slack`. */
 static PyObject *begin(PyObject *module, PyObject *args) {
     double nbytes;
     if (!PyArg_ParseTuple(args, "dd", &nbytes, &slack)) return NULL;
@@ -1068,7 +1068,7 @@ PyMethodDef record_methods[] = {
     {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
     {"hold", hold, METH_O, "Count the memory of a value that pending work refers to."},
     {"holds_too_much", is_due, METH_NOARGS, "Whether pending work may keep too many bytes alive."},
-    {"holding", begin, METH_VARARGS, "Pending work keeps so many bytes alive, and may keep more by a slack."},
+    {"holding", begin, METH_VARARGS, "Start the count of held bytes, with a slack."},
     {"weigh", weigh_node, METH_VARARGS, "How many operations are pending in a node and behind it."},
     {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
     {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},

@@ -650,7 +650,7 @@ static int run_program(Run *run) {
         int done = is_from_outside() ? has_run(run, step->step) : 0;
         if (!done) {
             rescue(run, step->step);
-        } else {                   /* kernels may have written over a part of what they read */
+        } else {                   /* kernels may have overwritten a part of their operands */
             for (int n = 0; n < 3; n++) Py_CLEAR(late[n]);
             PyErr_Fetch(&late[0], &late[1], &late[2]);
             status = 0;

@@ -42,7 +42,7 @@ from ..config import Settings, config
 from ..context import statistics
 from ..context.caches import Memo
 from ..context.interrupts import passed_on, tolerated
-from ..context.threads import process_lock
+from ..context.threads import process_lock, tried
 from ..errors import OutOfMemoryError
 from ..front import native, noticed
 from ..graph import held
@@ -252,8 +252,8 @@ class Pool:
             return None
 
     def _end(self) -> None:
-        """Put away what has ended, unless the lock is taken. This may run anywhere, inside the pool's own work as well."""
-        for is_taken in map(self._lock.acquire, (False,)):  # an interrupt cannot come in between
+        """Put away the blocks of ended buffers, unless the lock is taken. This may run anywhere, inside the pool's own work as well."""
+        for is_taken in tried(self._lock):
             if is_taken:
                 try:
                     if self._open and not self._busy:
@@ -262,7 +262,7 @@ class Pool:
                     self._lock.release()
 
     def _settle(self) -> None:
-        """Put the accounts in order after an interrupt: what it has lost goes back to the system. The lock is held."""
+        """Recount the accounts after an interrupt: blocks that it lost go back to the system. The lock is held."""
         waiting = set(map(id, self._ended))
         for address, lease in list(self._leases.items()):
             if lease() is None and id(lease) not in waiting:
@@ -306,7 +306,7 @@ class Pool:
         try:
             while self._cached > nbytes:
                 kept = [blocks for blocks in self._free.values() if blocks]
-                if not kept:  # what was interrupted has yet to put it there
+                if not kept:  # the interrupted caller has yet to put the block there
                     return
                 self._destroy_oldest(min(kept, key=lambda blocks: blocks[0].left))
         except BaseException:
@@ -359,7 +359,7 @@ pool = Pool()
 
 
 def release() -> bool:
-    """Give back what memory there is to give: what pending work keeps alive, and what is kept for reuse; whether there was some."""
+    """Release memory: evaluate pending work, and empty the pool. Returns whether either held any."""
     relieved = held.relieve(0)
     cached = pool.usage().cached
     pool.trim()

@@ -15,7 +15,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def outside(error: BaseException) -> BaseException | None:
-    """The exception from outside that an error is, or came of; ``None`` where there is none."""
+    """The exception from outside in the chain of an error, itself included; ``None`` without one."""
     running: set[FrameType] | None = None
     seen: set[int] = set()
     current: BaseException | None = error

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from ..front import finish_ends, native
@@ -45,6 +45,14 @@ def begin_simulated_rank() -> None:
     turn.simulated = True
 
 
+def tried(lock: Any) -> Iterator[bool]:
+    """One turn of a loop, which says whether the lock was free and is taken now.
+
+    A call of C takes it on the way into the loop, so no interrupt comes before a ``try`` at its beginning.
+    """
+    return map(lock.acquire, (False,))
+
+
 def leave(task: Callable[[], None]) -> None:
     """Do something under the lock, now or as soon as the thread that holds it lets go. Never waits."""
     _left.append(task)
@@ -55,7 +63,7 @@ def catch_up() -> None:
     """Do the work that was left to the holder of the lock, unless another thread holds it."""
     finish_ends()
     while _left:
-        for is_taken in map(turn.lock.acquire, (False,)):  # an interrupt cannot come in between
+        for is_taken in tried(turn.lock):
             if not is_taken:
                 return
             try:

@@ -123,7 +123,7 @@ def is_collecting() -> bool:
 
 
 def _retold(text: str, category: type[Warning], *, ours: bool) -> bool:
-    """Give, or keep, a warning again for the line of the user's; one of NumPy's own lines only where it is kept."""
+    """Issue or keep a warning at the line of the program; a warning at one of NumPy's own lines is only kept."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and not frame.f_code.co_filename.startswith(ROOT):
         frame = frame.f_back

@@ -332,7 +332,7 @@ class Program:
         self.communicator, self.computes = communicator, computed(order)
         used = communicator.log.backend = backend.current().name
         self.fingerprint, self.structure = outline.of(order) ^ of_backend(used), outline.structure
-        # not by what is kept: that depends on what is alive, which differs by rank
+        # independent of the stored outputs: liveness decides those, and differs by rank
         read = {id(arg) for node in order for arg in node.args}
         self.divides = any(node.place is not None and id(node) not in read for node in order)
         self.to_all = any(

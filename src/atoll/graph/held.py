@@ -50,7 +50,7 @@ _window = _Window()
 count: Callable[[Any], None] = _window.count if native is None else native.hold
 is_due: Callable[[], bool] = _window.is_due if native is None else native.holds_too_much
 begin: Callable[[float, float], None] = _window.begin if native is None else native.holding
-"""``begin(nbytes, slack)``: pending work keeps so many bytes alive; it is examined again where they are more by the slack."""
+"""``begin(nbytes, slack)``: start the count at ``nbytes``; the next examination comes at the bound plus ``slack``."""
 
 _reliefs: list[Callable[[float | None], bool]] = []
 _joint_reliefs: list[Callable[[Any], object]] = []

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,8 @@ done:
 """
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
+NOTED = SimpleNamespace()
+"""The state of a run, in which a team notes its step."""
 needs_native = pytest.mark.skipif(not workers.NativeTeam.supported(), reason="no futex here")
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
@@ -69,7 +72,7 @@ def address_of(function):
 def test_every_index_is_done_once(team, count_up, count, threads):
     array = np.zeros(count + 8, np.int64)
     for _ in range(20):
-        team.run(count_up, array.ctypes.data, count, threads)
+        team.run(count_up, array.ctypes.data, count, threads, NOTED, None)
     assert (array[:count] == 20).all()
     assert not array[count:].any()
 
@@ -77,7 +80,7 @@ def test_every_index_is_done_once(team, count_up, count, threads):
 def test_ranges_are_never_empty_and_make_up_the_whole(team):
     seen = []
     kernel = _SIGNATURE(lambda argument, low, high: seen.append((argument, low, high)))
-    team.run(address_of(kernel), 4711, 103, 3)
+    team.run(address_of(kernel), 4711, 103, 3, NOTED, None)
     assert {argument for argument, _, _ in seen} == {4711}
     assert all(low < high for _, low, high in seen)
     assert sorted(i for _, low, high in seen for i in range(low, high)) == list(range(103))
@@ -86,13 +89,13 @@ def test_ranges_are_never_empty_and_make_up_the_whole(team):
 def test_several_threads_take_part(team):
     everybody = threading.Barrier(3)
     kernel = _SIGNATURE(lambda argument, low, high: everybody.wait(20))
-    team.run(address_of(kernel), None, 3, 3)
+    team.run(address_of(kernel), None, 3, 3, NOTED, None)
     assert not everybody.broken
 
 
 def test_a_team_grows_and_never_lends_more_than_asked(team):
     nothing = _SIGNATURE(lambda *_: None)  # its code goes with it
-    team.run(address_of(nothing), None, 100, 4)
+    team.run(address_of(nothing), None, 100, 4, NOTED, None)
     assert team.size == 4
     names = set()
 
@@ -100,7 +103,7 @@ def test_a_team_grows_and_never_lends_more_than_asked(team):
         names.add(threading.get_ident())
         time.sleep(0.001)
 
-    team.run(address_of(_SIGNATURE(note)), None, 40, 2)
+    team.run(address_of(_SIGNATURE(note)), None, 40, 2, NOTED, None)
     assert len(names) <= 2
 
 
@@ -108,7 +111,7 @@ def test_sleeping_workers_wake_up(team, count_up):
     array = np.zeros(5000, np.int64)
     team.spin(0.0)
     for _ in range(30):
-        team.run(count_up, array.ctypes.data, array.size, 3)
+        team.run(count_up, array.ctypes.data, array.size, 3, NOTED, None)
         time.sleep(0.002)
     assert (array == 30).all()
 
@@ -135,11 +138,11 @@ def test_a_caller_whose_worker_was_late_goes_on_alone():
 
     waits, notes = _SIGNATURE(wait), _SIGNATURE(note)
     try:
-        team.run(address_of(waits), None, 2, 2)
+        team.run(address_of(waits), None, 2, 2, NOTED, None)
         for _ in range(16):
-            team.run(address_of(notes), None, 8, 2)
+            team.run(address_of(notes), None, 8, 2, NOTED, None)
         assert calls == [(True, 8)] * 16
-        team.run(address_of(notes), None, 8, 2)
+        team.run(address_of(notes), None, 8, 2, NOTED, None)
         assert len(calls) > 17  # shared again
     finally:
         team.close()
@@ -148,8 +151,10 @@ def test_a_caller_whose_worker_was_late_goes_on_alone():
 def test_a_nested_loop_runs_in_its_caller(team):
     inner = []
     inner_kernel = _SIGNATURE(lambda argument, low, high: inner.append((low, high)))
-    outer_kernel = _SIGNATURE(lambda *_: team.run(address_of(inner_kernel), None, 10, 2))
-    team.run(address_of(outer_kernel), None, 2, 2)
+    outer_kernel = _SIGNATURE(
+        lambda *_: team.run(address_of(inner_kernel), None, 10, 2, NOTED, None)
+    )
+    team.run(address_of(outer_kernel), None, 2, 2, NOTED, None)
     assert inner == [(0, 10), (0, 10)]
 
 
@@ -158,7 +163,7 @@ def test_loops_from_several_threads_at_once(team, count_up):
 
     def user(array):
         for _ in range(300):
-            team.run(count_up, array.ctypes.data, array.size, 3)
+            team.run(count_up, array.ctypes.data, array.size, 3, NOTED, None)
 
     users = [threading.Thread(target=user, args=(array,)) for array in arrays]
     for thread in users:
@@ -172,7 +177,7 @@ def test_the_team_comes_back_after_a_stop(team, count_up):
     array = np.zeros(1000, np.int64)
     before = threading.active_count()
     for _ in range(3):
-        team.run(count_up, array.ctypes.data, array.size, 3)
+        team.run(count_up, array.ctypes.data, array.size, 3, NOTED, None)
         team.stop()
         assert team.size == 1
     assert (array == 3).all()
@@ -182,7 +187,7 @@ def test_the_team_comes_back_after_a_stop(team, count_up):
 def test_a_closed_team_works_alone(team, count_up):
     array = np.zeros(1000, np.int64)
     team.close()
-    team.run(count_up, array.ctypes.data, array.size, 3)
+    team.run(count_up, array.ctypes.data, array.size, 3, NOTED, None)
     assert (array == 1).all()
     assert team.size == 1
 
@@ -190,14 +195,14 @@ def test_a_closed_team_works_alone(team, count_up):
 @needs_fork
 def test_a_forked_child_has_a_team_of_its_own(team, count_up):
     array = np.zeros(1000, np.int64)
-    team.run(count_up, array.ctypes.data, array.size, 2)
+    team.run(count_up, array.ctypes.data, array.size, 2, NOTED, None)
     child = os.fork()
     if child == 0:
         team.forget()
-        team.run(count_up, array.ctypes.data, array.size, 2)
+        team.run(count_up, array.ctypes.data, array.size, 2, NOTED, None)
         os._exit(0 if (array == 2).all() and team.size == 2 else 1)
     assert os.waitpid(child, 0)[1] == 0
-    team.run(count_up, array.ctypes.data, array.size, 2)
+    team.run(count_up, array.ctypes.data, array.size, 2, NOTED, None)
     assert (array == 2).all()
 
 

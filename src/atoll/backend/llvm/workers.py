@@ -39,6 +39,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter, sleep
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import llvmlite
@@ -48,7 +49,7 @@ from ... import policy, system
 from ...comm import launcher
 from ...config import available_cores
 from ...context.interrupts import passed_on
-from ...context.threads import process_lock
+from ...context.threads import process_lock, tried
 from . import cache, worker_loops
 
 SPIN_MICROSECONDS = 50.0
@@ -58,23 +59,11 @@ _LONGEST_SPIN = 10_000.0
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
-class _Unnoted:
-    """A run whose progress the caller does not ask for."""
-
-    done: Any
-
-
 class Team(Protocol):
     """Threads that share loops."""
 
     def run(
-        self,
-        function: int,
-        argument: int,
-        count: int,
-        threads: int,
-        state: Any = _Unnoted,
-        step: Any = None,
+        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
         """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``; note that in ``state`` as done."""
 
@@ -201,13 +190,7 @@ class NativeTeam:
         ctypes.c_int64.from_address(self._address + worker_loops.SPIN).value = number
 
     def run(
-        self,
-        function: int,
-        argument: int,
-        count: int,
-        threads: int,
-        state: Any = _Unnoted,
-        step: Any = None,
+        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
         if threads > self._size < self._limit:
             self._grow(threads)
@@ -231,7 +214,7 @@ class NativeTeam:
         return self._launches_address, self._address, threads
 
     def _grow(self, threads: int) -> None:
-        for is_taken in map(self._lock.acquire, (False,)):  # an interrupt cannot come in between
+        for is_taken in tried(self._lock):
             if not is_taken:  # another thread holds it, or this thread in a finaliser
                 return
             try:
@@ -308,20 +291,12 @@ class PortableTeam:
         """Nothing spins here."""
 
     def run(
-        self,
-        function: int,
-        argument: int,
-        count: int,
-        threads: int,
-        state: Any = _Unnoted,
-        step: Any = None,
+        self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
         kernel = _KERNEL(function)
         participants = min(threads, count, self._limit)
         if participants > 1:
-            for is_taken in map(
-                self._busy.acquire, (False,)
-            ):  # an interrupt cannot come in between
+            for is_taken in tried(self._busy):
                 if is_taken:
                     try:
                         self._run(kernel, argument, count, participants, state, step)
@@ -339,7 +314,7 @@ class PortableTeam:
         bites: deque[Any] = deque(
             [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
         )
-        bites.extend([None] * (participants + 1))  # the ends of all who take some
+        bites.extend([None] * (participants + 1))  # ends the loop of each participant
         take = bites.popleft
 
         def work() -> None:
@@ -402,7 +377,7 @@ def parallel_for(function_address: int, argument_address: int, count: int, threa
     At most ``threads`` threads take part, the calling one included. The interpreter lock is
     not held meanwhile. Returns when all is done.
     """
-    team().run(function_address, argument_address, count, threads)
+    team().run(function_address, argument_address, count, threads, SimpleNamespace(), None)
 
 
 def set_spin(spin: bool | float | None) -> None:
