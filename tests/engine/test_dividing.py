@@ -318,3 +318,18 @@ def test_simulated_ranks_agree_too():
         program = rng.choice(PROGRAMS)
         for ours, theirs in zip(program(atoll, a), program(numpy, b), strict=True):
             numpy.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.ranks(1, 2, 3)
+@pytest.mark.simulated(1, 2, 3, 4)
+@pytest.mark.parametrize("shape", [(N * N,), (N, N)])
+@usually
+def test_an_iterator_goes_on_where_it_is_when_the_array_ceases_to_be_divided(shape):
+    a = atoll.ones(shape) + whole().reshape(shape)
+    elements = a.flat
+    found = [next(elements) for _ in range(3)]
+    current_world().communicator.log.undivided.add(shape)
+    total = a * 2  # brings the array to all ranks
+    found += list(elements)
+    assert numpy.array_equal(found, whole().ravel() + 1.0)
+    assert numpy.array_equal(numpy.asarray(total), (whole().reshape(shape) + 1.0) * 2)

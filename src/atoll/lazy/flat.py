@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,9 @@ class flatiter:
         if self._numpys is None and place_of(self.base) is None:
             small = self.base._np
             self._numpys = (np.asarray(self.base) if small is None else small).flat
+            deque(
+                islice(self._numpys, self._place), 0
+            )  # those that came while the array was divided
         return self._numpys
 
     def __iter__(self) -> Any:
