@@ -297,10 +297,13 @@ static int waits(PyObject *self) {
     PyObject *first = front->cell != NULL && front->np == Py_None ? field(front->cell, FIRST) : NULL;
     PyWeakReference *known = (PyWeakReference *)front->weak;
     while (known != NULL && Py_REFCNT(known) <= ((PyObject *)known == first)) known = known->wr_next;
-    if (known == NULL || (waiting == NULL && (waiting = PyList_New(0)) == NULL)) return PyErr_Clear(), 0;
+    if (known == NULL) return 0;
+    PyObject *type, *error, *traceback;  /* arrays end while an exception passes as well */
+    PyErr_Fetch(&type, &error, &traceback);
     Py_ssize_t count = Py_REFCNT(self);
     Py_SET_REFCNT(self, count + 1);
-    if (PyList_Append(waiting, self) < 0) PyErr_Clear();
+    if ((waiting == NULL && (waiting = PyList_New(0)) == NULL) || PyList_Append(waiting, self) < 0) PyErr_Clear();
+    PyErr_Restore(type, error, traceback);
     Py_SET_REFCNT(self, Py_REFCNT(self) - 1);
     return Py_REFCNT(self) > count;
 }
@@ -308,9 +311,11 @@ static int waits(PyObject *self) {
 /* Let those end whose last view has ended: some of them are looked at, when any array ends. */
 static void end_waiting(void) {
     static Py_ssize_t place = 0;
-    for (int k = 0; waiting != NULL && k < LOOKED_AT; k++) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    for (int k = 0; k < LOOKED_AT; k++) {
         Py_ssize_t last = PyList_GET_SIZE(waiting) - 1;
-        if (last < 0) return;
+        if (last < 0) break;
         place = place <= 0 || place > last ? last : place - 1;
         PyObject *array = PyList_GET_ITEM(waiting, place);
         if (has_views((Front *)array)) continue;
@@ -318,6 +323,7 @@ static void end_waiting(void) {
         PyList_SET_ITEM(waiting, last, array);
         if (PyList_SetSlice(waiting, last, last + 1, NULL) < 0) PyErr_Clear();
     }
+    PyErr_Restore(type, error, traceback);
 }
 
 /* The same for subclasses of a program, which still have their attributes here; the collector of garbage calls it with more references. */

@@ -351,3 +351,20 @@ def test_bases_end_with_the_last_of_many_views(size):
     del parts[:]
     _end_arrays()
     assert not any(known() is not None for known in bases + copies)
+
+
+@pytest.mark.parametrize("size", [8, 100_000])
+@pytest.mark.parametrize("know", [lambda a: a.T.base, weakref.ref])
+def test_an_exception_passes_an_array_that_its_views_outlive(size, know):
+    """The array ends on the stack of the line that raises."""
+    known = []
+
+    def shown(a):
+        known.extend([a[2:], know(a)])
+        return a
+
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            print(shown(atoll.ones(size) + 1), 1 // 0)
+        assert known[0][0] == 2
+        known.clear()
