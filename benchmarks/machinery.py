@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import count
 from statistics import median
+from types import SimpleNamespace
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -61,7 +62,7 @@ def loops(seconds: float) -> None:
     for team in (*teams, workers.PortableTeam()):
         name = type(team).__name__
         for threads in (1, 2):
-            run = partial(team.run, address, None, 100, threads)
+            run = partial(team.run, address, 0, 100, threads, SimpleNamespace(), None)
             print(f"  {name:12} {threads} threads, hot  ", measured(run, seconds))
         print(f"  {name:12} 2 threads, asleep", measured(run, seconds, pause=2e-3))
         team.stop()
