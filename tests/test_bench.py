@@ -174,7 +174,9 @@ INNER = """
 """
 
 
-def run_pytest(folder: Path, source: str, *options: str, seconds: float = 200) -> str:
+def run_pytest(
+    folder: Path, source: str, *options: str, seconds: float = 200, named: str = "."
+) -> str:
     (folder / "conftest.py").write_text('pytest_plugins = ["tests.bench.plugin"]\n')
     (folder / "test_inner.py").write_text(textwrap.dedent(source))
     environment = dict(os.environ, PYTHONPATH=str(ROOT), COLUMNS="200")
@@ -189,7 +191,7 @@ def run_pytest(folder: Path, source: str, *options: str, seconds: float = 200) -
         "no:timeout",
         "-v",
         *options,
-        ".",
+        *named.split(),
     ]
     done = subprocess.run(
         command,
@@ -227,6 +229,7 @@ def inner(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 pytestmark = pytest.mark.timeout(240)
 
 
+@pytest.mark.slow
 def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
     expected = {
         "test_passes[2ranks-a]": "PASSED",
@@ -319,6 +322,7 @@ def test_simulated_rank_is_named(inner: Outcome) -> None:
     assert "rank 1" in inner.sections["test_simulated_failure[2simulated]"]
 
 
+@pytest.mark.slow
 def test_wrong_markers_are_refused(tmp_path: Path) -> None:
     markers = ["ranks()", "ranks(0)", "simulated('2')", "ranks(2, distribute=False)"]
     for number, marker in enumerate(markers):
@@ -330,6 +334,7 @@ def test_wrong_markers_are_refused(tmp_path: Path) -> None:
     assert output.count("takes one or more numbers of ranks") >= len(markers)
 
 
+@pytest.mark.slow
 def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Path) -> None:
     source = """
         import os, pathlib, time
@@ -384,6 +389,7 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
     assert "assert 'here' == 'there'" in found.sections["test_fails"]
 
 
+@pytest.mark.slow
 def test_helpers_work_beside_each_other_and_beside_any_number_of_ranks(tmp_path: Path) -> None:
     source = """
         import os, pathlib, time
@@ -418,6 +424,7 @@ def test_helpers_work_beside_each_other_and_beside_any_number_of_ranks(tmp_path:
     assert found.outcomes == dict.fromkeys(expected, "PASSED"), found.output
 
 
+@pytest.mark.slow
 def test_ranks_that_cannot_start_are_a_failure_and_no_hang(tmp_path: Path) -> None:
     source = """
         import pytest, tests.bench.pool as pool
@@ -432,6 +439,7 @@ def test_ranks_that_cannot_start_are_a_failure_and_no_hang(tmp_path: Path) -> No
     assert "no such luck" in output
 
 
+@pytest.mark.slow
 def test_a_test_that_never_returns_to_the_interpreter_ends_the_run(tmp_path: Path) -> None:
     source = """
         import itertools, pytest, tests.bench.limits as limits
@@ -445,3 +453,50 @@ def test_a_test_that_never_returns_to_the_interpreter_ends_the_run(tmp_path: Pat
     output = run_pytest(tmp_path, source, seconds=50)
     assert "Timeout (0:00:01.5" in output
     assert "in test_in_c" in output
+
+
+@pytest.mark.slow
+def test_a_run_that_names_no_test_is_the_quick_tier(tmp_path: Path) -> None:
+    source = """
+        import pytest
+
+        @pytest.mark.slow
+        def test_slow():
+            pass
+
+        @pytest.mark.ranks(2, 3, distributes=False)
+        def test_on_ranks():
+            pass
+
+        @pytest.mark.contract
+        @pytest.mark.ranks(1, 2, 3, distributes=False)
+        @pytest.mark.simulated(1, 2, 3, distributes=False)
+        def test_of_a_contract():
+            pass
+
+        @pytest.mark.simulated(16, 5, distributes=False)
+        def test_of_many():
+            pass
+
+        def test_plain():
+            pass
+    """
+    quick = {"test_of_a_contract[2ranks]", "test_of_a_contract[1simulated]", "test_plain"}
+    quick |= {"test_of_a_contract[3simulated]", "test_of_many[5simulated]"}
+    found = Outcome(run_pytest(tmp_path, source, named=""))
+    assert found.outcomes == dict.fromkeys(quick, "PASSED"), found.output
+    line = (
+        "left out: 4 other numbers of ranks, 2 on MPI ranks, 1 slow (pytest --all runs these, too)"
+    )
+    assert line in found.output
+    left = {
+        "test_slow",
+        "test_on_ranks[2ranks]",
+        "test_on_ranks[3ranks]",
+        "test_of_many[16simulated]",
+    }
+    left |= {f"test_of_a_contract[{place}]" for place in ("1rank", "3ranks", "2simulated")}
+    for words in ("--all", "test_inner.py"):
+        found = Outcome(run_pytest(tmp_path, source, named=words))
+        assert found.outcomes == dict.fromkeys(quick | left, "PASSED"), found.output
+        assert "left out" not in found.output

@@ -1,8 +1,9 @@
 """The test bench: tests on real and on simulated ranks, each with a time limit.
 
-A pytest plugin in eight rooms:
+A pytest plugin in nine rooms:
 
 - ``plugin``: the markers, the fixtures and the order of the tests;
+- ``tiers``: which tests a run leaves out;
 - ``pool``: the controller's side of a pool of MPI ranks that runs many tests;
 - ``worker``: a rank's side, which is pytest again, with a loop that takes commands;
 - ``verdict``: from what each rank reported to one report that names the ranks;

@@ -19,7 +19,7 @@ from atoll.config import config as settings
 from atoll.context import statistics
 from atoll.graph import node
 
-from . import beside, examples, limits, verdict
+from . import beside, examples, limits, tiers, verdict
 from .bytecode import Bytecode
 from .places import PARAMETER, Place, limit_of, place_of, places_of
 from .pool import Pool, PoolError
@@ -95,7 +95,7 @@ def _files(session: pytest.Session, size: int) -> list[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for line in MARKERS:
+    for line in MARKERS + tiers.MARKERS:
         config.addinivalue_line("markers", line)
     examples.load_profile()
     config.pluginmanager.register(Guard(), "bench-guard")
@@ -134,7 +134,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """First what only this process can run, tests on real ranks by their number, so that one pool is
     alive at a time; then what helpers may take, which have begun with it."""
 
@@ -144,12 +144,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             return 1, place.size
         return 2 * beside.may_move(item), place is not None
 
+    if tiers.is_quick(config):
+        tiers.choose(config, items)
     items.sort(key=order)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "run all tests that need no MPI in this process, and none in others beside it"
-    parser.getgroup("bench").addoption("--alone", action="store_true", help=text)
+    group = parser.getgroup("bench")
+    group.addoption("--alone", action="store_true", help=text)
+    every = "run all tests, not only those of the quick tier, where none is named"
+    group.addoption("--all", action="store_true", dest="every", help=every)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    line = tiers.summary(terminalreporter.config)
+    if line:
+        terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -72,6 +72,7 @@ def parts(result):
     return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
+@pytest.mark.contract
 @pytest.mark.ranks(2)
 def test_every_call_in_rows(size):
     with warnings.catch_warnings():
@@ -79,6 +80,7 @@ def test_every_call_in_rows(size):
         assert found_wrong("rows", size) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize("number", range(4))
 def test_each_call_on_another_layout(number, size):

@@ -14,7 +14,7 @@ DTYPES += ["S5", "U3", ">f8", "V7"]
 def everywhere(function):
     """Run a test of communication alone on simulated ranks and on MPI ranks."""
     function = pytest.mark.simulated(1, 2, 3, 4, distributes=False)(function)
-    return pytest.mark.ranks(1, 2, 3, 4, distributes=False)(function)
+    return pytest.mark.contract(pytest.mark.ranks(1, 2, 3, 4, distributes=False)(function))
 
 
 def here() -> Communicator:
