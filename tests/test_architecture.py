@@ -349,6 +349,7 @@ def test_modules_import_each_other_in_no_circle() -> None:
     assert cycle(texts()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "broken"),
     [
@@ -459,6 +460,7 @@ def is_table(value: Any) -> bool:
     return isinstance(value, list | dict | set)
 
 
+@pytest.mark.slow
 def test_no_module_changes_what_another_one_defines() -> None:
     changes = [line for path, text in texts().items() for line in foreign_changes(text, path)]
     assert changes == []
@@ -548,6 +550,7 @@ MAKERS = {"__init__", "node_of", "_lay", "weighed", "settled", "source", "_guard
 """The functions of ``graph/node.py`` that make nodes."""
 
 
+@pytest.mark.slow
 def test_nodes_never_change() -> None:
     changes = [line for path, text in texts().items() for line in changes_of_nodes(text, path)]
     assert changes == []

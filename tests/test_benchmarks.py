@@ -131,6 +131,7 @@ def found_by(name: str, *arguments: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_the_smoke_run_writes_a_table_json_and_a_drawing(tmp_path: Path) -> None:
     found, drawing = tmp_path / "found.json", tmp_path / "drawing.svg"
     names = "overhead", "laplace", "sum-all"
@@ -201,6 +202,7 @@ def test_reductions_are_measured_beside_bare_reading() -> None:
         assert {"numpy", "atoll", "alone", "together"} <= set(one["least"])
 
 
+@pytest.mark.slow
 def test_planning_is_measured_on_one_process() -> None:
     found = found_by("planning.py")
     assert found["steps"]["messages"] == {"4": 4, "16": 4}
@@ -208,6 +210,7 @@ def test_planning_is_measured_on_one_process() -> None:
     assert rows["bytes_sent"] == rows["bytes_received"] == 2 * (found["n"] - 2) * 8
 
 
+@pytest.mark.slow
 def test_a_step_is_measured_with_its_kernels_apart() -> None:
     for row in found_by("step.py"):
         assert row["plans"] == 0
@@ -215,6 +218,7 @@ def test_a_step_is_measured_with_its_kernels_apart() -> None:
             assert set(times) == {"python", "record", "look", "kernels", "calibration"}
 
 
+@pytest.mark.slow
 def test_ranks_are_measured_against_threads_and_bare_mpi() -> None:
     found = found_by("ranks.py")
     programs = {"laplace", "stencil5", "star2", "sincos", "black-scholes"}

@@ -231,6 +231,7 @@ def test_bytes_are_read_as_written(number: int, unit: str) -> None:
     assert found == number * scale
 
 
+@pytest.mark.slow
 @given(st.text(max_size=8))
 def test_any_text_gives_a_value_or_a_named_error(text: str) -> None:
     for name in ("threads", "small", "fusion", "cache_bytes", "wait_abort", "mpi"):

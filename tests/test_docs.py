@@ -145,6 +145,7 @@ USERS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", USERS, ids=lambda page: page.name)
 def test_the_programs_of_a_page(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -254,6 +255,7 @@ def test_every_page_is_in_the_navigation() -> None:
     assert named == ours - {DOCS / "index.md"}
 
 
+@pytest.mark.slow
 def test_every_file_of_the_package_has_its_line() -> None:
     package = ROOT / "src" / "atoll"
     text = generated()["files.md"]()
@@ -344,6 +346,7 @@ def texts(file: Path) -> Iterator[tuple[int, str]]:
                 yield part.lineno, part.value
 
 
+@pytest.mark.slow
 def test_no_word_is_private() -> None:
     pages = {page: [(0, re.sub(r"`[^`]*`", "", page.read_text()))] for page in PAGES}
     for file in (ROOT / "src" / "atoll").rglob("*.py"):
@@ -369,6 +372,7 @@ def bound(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
+@pytest.mark.slow
 def test_every_name_says_what_it_holds() -> None:
     package = ROOT / "src" / "atoll"
     wrong = [

@@ -70,6 +70,7 @@ def test_kmeans(rank, size):
         assert float(distances) == pytest.approx(squares, rel=1e-11)
 
 
+@pytest.mark.slow
 def test_shallow_water(rank, size):
     theirs, ours = both("shallow_water")
     with warnings.catch_warnings():
@@ -110,6 +111,7 @@ def test_ising(rank, size):
         assert float(ours.energy(found[0])) == theirs.energy(expected[0])
 
 
+@pytest.mark.slow
 def test_gray_scott(rank, size):
     theirs, ours = both("gray_scott")
     with warnings.catch_warnings():
@@ -122,6 +124,7 @@ def test_gray_scott(rank, size):
     assert means == pytest.approx(history, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_fractal(rank, size):
     theirs, ours = both("fractal")
     with warnings.catch_warnings():

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from atoll import errors
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "atoll"
@@ -73,6 +75,7 @@ def _shown(part: ast.expr) -> str:
     return "<type>" if "__name__" in text and "type(" in text else "<value>"
 
 
+@pytest.mark.slow
 def test_messages_name_rule_and_value() -> None:
     told = [message for message in messages() if message.kind in OWN]
     assert len(told) > 150
@@ -84,6 +87,7 @@ def test_messages_name_rule_and_value() -> None:
     assert not bare, "these name neither a value nor a cure:\n" + "\n".join(bare)
 
 
+@pytest.mark.slow
 def test_messages_are_plain_english() -> None:
     wrong = [
         f"{message}\n  {cure}"

@@ -40,6 +40,7 @@ def compared(text: str) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_outside_the_table_compares_operations():
     places = [
         f"{path.relative_to(SRC)}:{line}"

@@ -100,6 +100,7 @@ def numbers(text):
                         yield name.id
 
 
+@pytest.mark.slow
 def test_limits_stand_nowhere_else():
     """A new number at the top of a module is a limit, and belongs to the others; or the list above excuses it."""
     home = ROOT / "src" / "atoll"
@@ -123,6 +124,7 @@ def test_each_limit_is_read():
     assert unread == []
 
 
+@pytest.mark.slow
 def test_the_measurements_run():
     done = subprocess.run(
         [sys.executable, SCRIPT, "--smoke"], capture_output=True, text=True, timeout=100

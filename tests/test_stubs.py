@@ -25,6 +25,7 @@ def written_for() -> tuple[int, ...]:
     return tuple(map(int, MAIN.split("from NumPy ")[1].split(" ")[0].split(".")[:2]))
 
 
+@pytest.mark.slow
 def test_stubs_are_what_the_generator_writes():
     if tuple(map(int, numpy.__version__.split(".")[:2])) < written_for():
         pytest.skip(f"NumPy {numpy.__version__} is older than that of the stubs")

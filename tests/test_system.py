@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from atoll import system
 
 from .cli.commands import LIMIT, atoll, finished
@@ -37,6 +39,7 @@ time.sleep(30)
 """
 
 
+@pytest.mark.slow
 def test_a_job_runs_and_fails_by_posix_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "file.npy")
     outcome = atoll("run", "-n", "2", "-c", PROGRAM, "--", path, ATOLL_WITHOUT="all")

@@ -163,6 +163,7 @@ def test_new_measurements_take_the_place_of_old_ones(
     assert "| `pi` | ! |" in text
 
 
+@pytest.mark.slow
 def test_programs_run_on_ranks_against_one_process() -> None:
     """As users start it: small ones without a message, and with the counts of what ranks do where all is divided."""
     done = subprocess.run(

@@ -212,6 +212,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "words"),
     [
@@ -233,6 +234,7 @@ def test_on_processes(what: str, words: str, tmp_path: Path) -> None:
     assert "parting.py:12" in outcome.errors, outcome
 
 
+@pytest.mark.slow
 def test_processes_in_step_come_to_their_end(tmp_path: Path) -> None:
     script = tmp_path / "together.py"
     script.write_text(
@@ -262,6 +264,7 @@ print(float(grid.sum()) > 0)
 """
 
 
+@pytest.mark.slow
 def test_a_rank_that_has_run_the_same_lines_more_often(tmp_path: Path) -> None:
     """Python 3.11 moves the place of a call within its code once the line has become warm."""
     script = tmp_path / "warm.py"

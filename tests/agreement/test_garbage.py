@@ -161,6 +161,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(3)
@@ -204,6 +205,7 @@ def test_what_values_share_is_computed_once(rank, size):
     assert two.sum() > 128
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(3)
 def test_values_are_computed_one_by_one_where_some_ranks_have_more(rank, size):
     a = np.arange(64.0)

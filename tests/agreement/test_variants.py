@@ -15,6 +15,7 @@ from ..cli.commands import atoll as command
 from . import variants
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_numpy")
 @pytest.mark.parametrize("evaluated", [False, True], ids=["pending", "evaluated"])
 @pytest.mark.parametrize("table", ["ARRAYS", "NUMBERS", "ORDERS", "FUNCTIONS"])
@@ -23,6 +24,7 @@ def test_no_pair_gives_a_wrong_number(table: str, evaluated: bool) -> None:
     assert variants.wrong(pairs, 3 if evaluated else 2, evaluated=evaluated) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_numpy")
 @pytest.mark.parametrize("size", [2, 3])
 def test_no_random_pair_gives_a_wrong_number(size: int) -> None:
@@ -51,6 +53,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_on_processes(name: str, tmp_path: Path) -> None:
     script = tmp_path / "variant.py"

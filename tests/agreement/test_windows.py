@@ -148,6 +148,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(*SIZES)
@@ -308,6 +309,7 @@ if np.world.rank == {rank}:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [0, 1])
 def test_the_last_line_may_be_a_look_of_one_rank(rank: int, tmp_path: Path) -> None:
     script = tmp_path / "last.py"

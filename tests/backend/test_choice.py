@@ -46,6 +46,7 @@ def outcome(before: str = "", **settings: str) -> tuple[str, str]:
     return done.stdout.strip(), done.stderr
 
 
+@pytest.mark.slow
 def test_the_setting_chooses() -> None:
     assert outcome(ATOLL_BACKEND="llvm")[0] == "llvm True"
     assert outcome(ATOLL_BACKEND="numpy") == ("numpy False", "")
@@ -73,6 +74,7 @@ def test_without_llvmlite_there_is_one_warning(broken: str) -> None:
     assert "llvmlite" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_sample_of_the_suite_passes_by_numpy() -> None:
     """The whole suite does: ``ATOLL_BACKEND=numpy python -m pytest``."""

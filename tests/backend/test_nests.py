@@ -34,6 +34,7 @@ def views(draw, shape, dtype, seed=0):
     return whole.transpose(back)[tuple(slice(None, None, step) for step in steps)]
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(st.data())
 def test_any_strides(data):
@@ -85,6 +86,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_a_value_does_not_depend_on_its_place(dtype):
     """The same bits at any offset, length, stride, width of the code and split among threads."""
@@ -236,6 +238,7 @@ OPERATIONS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_random_bodies(data):

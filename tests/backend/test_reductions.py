@@ -182,6 +182,7 @@ def test_positions(dtype, op):
         assert positions[0] == getattr(np, op)(rows[::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "i4", "u8", "f2", "f4", "f8", "b1"])
 def test_positions_in_rows_of_any_length(dtype):
     """Ties, the last element of vectors that overlap, NaN, what is masked, strides, several folds."""
@@ -236,6 +237,7 @@ def test_positions_along_an_axis():
         assert kept != axis
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_axes(data):

@@ -118,6 +118,7 @@ def arguments(name, dtypes):
     return arrays
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtypes", sorted(LOOPS), ids=".".join)
 def test_values(dtypes):
     """All ufuncs that have a loop on these dtypes, a few to a kernel."""

@@ -12,6 +12,7 @@ from atoll.cli import doctor, probes
 from .commands import atoll
 
 
+@pytest.mark.slow
 def test_the_facts_are_there() -> None:
     outcome = atoll("doctor", "--json")
     answer = json.loads(outcome.output)
@@ -41,6 +42,7 @@ def test_the_facts_are_there() -> None:
         assert facts["bandwidth_gb_s"] > 0
 
 
+@pytest.mark.slow
 def test_a_launcher_that_fails_is_broken(tmp_path: Path) -> None:
     launcher = tmp_path / "mpiexec"
     launcher.write_text("#!/bin/sh\necho 'HYDRA Version: 1.0'; echo 'no such host' >&2; exit 4\n")

@@ -71,6 +71,7 @@ def run(python: str, code: str, *options: str, ranks: int = 2, **changes: str) -
     return atoll("run", "-n", str(ranks), "-c", code, *options, python=python, **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(MPIEXEC is None, reason="needs an MPI in this environment")
 def test_a_stand_in_starts_and_ends_jobs(stand_in: str) -> None:
     by = ["--mpiexec", stand_in, "--all-output"]
@@ -86,6 +87,7 @@ def test_a_stand_in_starts_and_ends_jobs(stand_in: str) -> None:
     assert "rank 1 is at <string>:4" in outcome.errors
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(MPIEXEC is None, reason="needs an MPI in this environment")
 def test_ranks_that_do_not_reach_the_socket_report_through_the_launcher(stand_in: str) -> None:
     """As ranks of another host, which look for the socket elsewhere."""
@@ -101,6 +103,7 @@ def test_ranks_that_do_not_reach_the_socket_report_through_the_launcher(stand_in
     assert "was killed by signal 9" in outcome.errors
 
 
+@pytest.mark.slow
 def test_ranks_that_the_launcher_leaves_behind_end(tmp_path: Path) -> None:
     path, marker = tmp_path / "launcher", tmp_path / "rank"
     path.write_text(

@@ -24,6 +24,7 @@ def mpiexec(code: str, ranks: int = 2, **changes: str) -> Outcome:
     return finished([MPIEXEC, "-n", str(ranks), sys.executable, "-c", code], **changes)
 
 
+@pytest.mark.slow
 def test_every_rank_prints_and_has_its_share_of_the_cores() -> None:
     code = (
         "import numpy, atoll, os, sys\n"
@@ -46,6 +47,7 @@ def test_a_blas_that_is_loaded_already_is_told() -> None:
     assert "".join(outcome.output.split()) == "11", outcome
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not system.has("abstract"), reason="ranks do not find each other")
 def test_a_failure_of_all_is_said_once() -> None:
     outcome = mpiexec(f"{WAITING}raise ValueError(f'rank {{rank}} has no input')", ranks=3)
@@ -67,6 +69,7 @@ def test_exits_that_are_caught_or_mean_well_end_nobody() -> None:
     assert (outcome.code, outcome.output.count("done")) == (0, 2), outcome
 
 
+@pytest.mark.slow
 def test_somebody_elses_hook_prints_and_all_end() -> None:
     code = (
         f"{WAITING}sys.excepthook = lambda kind, error, frames: print('seen', error, flush=True)\n"
@@ -77,6 +80,7 @@ def test_somebody_elses_hook_prints_and_all_end() -> None:
     assert outcome.output == "seen mine\n"
 
 
+@pytest.mark.slow
 def test_exit_functions_run_and_buffers_are_written() -> None:
     code = (
         "import atexit, ctypes\n"

@@ -122,6 +122,7 @@ if np.world.rank == 0:  # (the names of kernels depend on the sources in llvm, w
 """
 
 
+@pytest.mark.slow
 def test_ranks_of_a_node_read_each_module_and_compile_each_kernel_once(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "helper.py").write_text("")

@@ -142,6 +142,7 @@ def test_who_waits_in_atoll_waits_at_the_users_line() -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_interrupt_in_a_wait_is_at_the_users_line() -> None:
     code = (
         "import atoll as np, os, signal, threading\n"

@@ -50,6 +50,7 @@ def run(folder: Path, act: str, program: str = PROGRAM) -> Outcome:
     return atoll("run", "-n", "3", "--restart", "-c", program, "--", *words)
 
 
+@pytest.mark.slow
 def test_a_job_goes_on_from_its_checkpoint_without_the_rank_that_was_killed(tmp_path: Path) -> None:
     outcome = run(tmp_path, "size < 3 or os.kill(os.getpid(), 9)")
     assert outcome.code == 0, outcome
@@ -61,6 +62,7 @@ def test_a_job_goes_on_from_its_checkpoint_without_the_rank_that_was_killed(tmp_
     assert "atoll: starts again with 2 ranks\n" in outcome.errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("act", "code"), [("1 / 0", 1), ("os.kill(os.getpid(), signal.SIGSEGV)", 139)]
 )  # fmt: skip
@@ -70,6 +72,7 @@ def test_what_would_happen_again_ends_the_job(tmp_path: Path, act: str, code: in
     assert outcome.output == "from 0 on 3\n"
 
 
+@pytest.mark.slow
 def test_a_job_without_a_new_checkpoint_is_started_again_only_once(tmp_path: Path) -> None:
     program = PROGRAM.replace("step == 3", "step == 0")
     outcome = run(tmp_path, "os.kill(os.getpid(), 9)", program)

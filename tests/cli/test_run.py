@@ -19,6 +19,7 @@ from .commands import LIMIT, atoll, environment, finished, start_process
 WAIT = "import ctypes, time, os, sys, atoll; rank = atoll.world.rank\n"
 
 
+@pytest.mark.slow
 def test_every_rank_prints_behind_its_number() -> None:
     code = "import atoll; print(atoll.world.rank, atoll.world.size)"
     outcome = atoll("run", "-n", "3", "-c", code, "--all-output")
@@ -27,6 +28,7 @@ def test_every_rank_prints_behind_its_number() -> None:
     assert outcome.errors == ""
 
 
+@pytest.mark.slow
 def test_only_rank_0_prints_in_python_and_in_c() -> None:
     code = (
         "import ctypes, os, sys\n"
@@ -44,6 +46,7 @@ def test_only_rank_0_prints_in_python_and_in_c() -> None:
     assert process.stdout == b"python\nc\n" + bytes(range(256)) + b"\n"
 
 
+@pytest.mark.slow
 def test_a_failure_of_all_is_said_once() -> None:
     code = "import atoll; raise ValueError(f'no input on rank {atoll.world.rank}')"
     outcome = atoll("run", "-n", "3", "-c", code)
@@ -52,6 +55,7 @@ def test_a_failure_of_all_is_said_once() -> None:
     assert outcome.errors.startswith("atoll: ranks 0-2 of 3 failed"), outcome
 
 
+@pytest.mark.slow
 def test_a_warning_of_several_ranks_is_printed_once() -> None:
     code = (
         "import atoll as np, warnings\n"
@@ -98,6 +102,7 @@ float(a.max())
 """
 
 
+@pytest.mark.slow
 def test_an_error_that_all_ranks_raise_is_said_once(tmp_path: Path) -> None:
     data, script = tmp_path / "data.npy", tmp_path / "script.py"
     numpy.save(data, numpy.ones((40, 30)))
@@ -113,6 +118,7 @@ def test_an_error_that_all_ranks_raise_is_said_once(tmp_path: Path) -> None:
         assert all(word in outcome.errors for word in words), outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "output"),
     [
@@ -147,6 +153,7 @@ print(codes, float((a + 2).sum()))
 """
 
 
+@pytest.mark.slow
 def test_a_forked_child_computes_nothing_and_leaves_without_ending_mpi() -> None:
     outcome = atoll("run", "-n", "2", "-c", FORK)
     assert (outcome.code, outcome.output) == (0, "[7, 1] 3000000.0\n"), outcome
@@ -154,12 +161,14 @@ def test_a_forked_child_computes_nothing_and_leaves_without_ending_mpi() -> None
     assert "Abort" not in outcome.errors
 
 
+@pytest.mark.slow
 def test_all_ranks_may_leave_with_a_code_without_a_word() -> None:
     outcome = atoll("run", "-n", "2", "-c", "import atoll, sys; atoll.world.barrier(); sys.exit(7)")
     assert outcome.code == 7, outcome
     assert outcome.errors == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "words"),
     [(signal.SIGINT, 130, "atoll: interrupted; all ranks ended"), (signal.SIGTERM, 143, "SIGTERM")],
@@ -196,6 +205,7 @@ def is_running(process: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_a_program_may_take_an_interrupt_its_own_way() -> None:
     program = (
         "import time\n"
@@ -214,6 +224,7 @@ def test_a_program_may_take_an_interrupt_its_own_way() -> None:
     assert (process.returncode, output) == (0, "saved\n"), errors
 
 
+@pytest.mark.slow
 def test_a_terminal_types_to_rank_0_and_interrupts_all() -> None:
     program = (
         f"{WAIT}if rank == 0: print('hello', input('name? '))\n"
@@ -244,6 +255,7 @@ def test_a_terminal_types_to_rank_0_and_interrupts_all() -> None:
     assert b"Traceback" not in shown
 
 
+@pytest.mark.slow
 def test_lines_appear_when_they_are_written() -> None:
     program = "import time; print('first'); time.sleep(5); print('second')"
     process = start_process([sys.executable, "-m", "atoll", "run", "-n", "2", "-c", program])
@@ -255,6 +267,7 @@ def test_lines_appear_when_they_are_written() -> None:
     assert "second" not in output
 
 
+@pytest.mark.slow
 def test_rank_0_reads_the_input_and_others_none() -> None:
     program = "import os, sys; print(repr(sys.stdin.read()))"
     outcome = atoll("run", "-n", "2", "--all-output", "-c", program, input="some\nlines\n")
@@ -269,6 +282,7 @@ print([__spec__ and __spec__.name, getattr(__loader__, "name", None) if "__file_
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["script", "module", "code", "folder", "link"])
 def test_the_program_finds_what_it_finds_under_python(kind: str, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
@@ -292,6 +306,7 @@ def test_the_program_finds_what_it_finds_under_python(kind: str, tmp_path: Path)
     assert ours.output == theirs.output
 
 
+@pytest.mark.slow
 def test_threads_are_cores_by_ranks_unless_somebody_says_so() -> None:
     code = (
         "import atoll, os\n"
@@ -305,6 +320,7 @@ def test_threads_are_cores_by_ranks_unless_somebody_says_so() -> None:
     assert mine.output == "5 7 5\n", mine
 
 
+@pytest.mark.slow
 def test_one_rank_needs_no_launcher_and_is_python_itself() -> None:
     code = "import sys; print(sys.argv, 'mpi4py' in sys.modules); sys.exit(3)"
     outcome = atoll("run", "-n", "1", "-c", code, "word", PATH="")

@@ -59,6 +59,7 @@ def running(request: pytest.FixtureRequest) -> Iterator[dict[str, Future[str]]]:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("scenario", RUN, ids=str)
 def test_a_rank_ends_otherwise(scenario: Scenario, running: dict[str, Future[str]]) -> None:
@@ -79,6 +80,7 @@ def shell(line: str, program: str) -> tuple[int | None, str, str, list[str]]:
     return (*job.ended(), job.remains())
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize(
     ("line", "program", "code", "words"),

@@ -80,6 +80,7 @@ def test_a_frame_arrives_as_rows_and_columns(where: str, request: pytest.Fixture
     np.testing.assert_array_equal(np.asarray(atoll.from_dask(some.b)), np.arange(3, 10) / 4)
 
 
+@pytest.mark.slow
 def test_what_arrives_is_the_programs_own(client: Any) -> None:
     x = client.persist(da.zeros(20, chunks=5))
     a = atoll.from_dask(x)
@@ -108,6 +109,7 @@ def test_a_client_or_an_address_can_be_given(cluster_address: str) -> None:
         assert client.compute(y.sum()).result() == 66
 
 
+@pytest.mark.slow
 def test_the_connections_of_a_call_are_closed(client: Any, cluster_address: str) -> None:
     def connected() -> list[str]:
         return client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.clients))
@@ -227,6 +229,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("where", ["cluster", "here"])
 def test_bad_input_is_refused_by_name(
@@ -253,6 +256,7 @@ def test_foreign_handles_and_clients_are_refused(client: Any) -> None:
         atoll.from_dask(da.ones(3), client="tcp://127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_dies_is_noticed() -> None:
     cluster = dask_cluster(1)
     with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
@@ -271,6 +275,7 @@ def test_a_cluster_that_dies_is_noticed() -> None:
             client.close()
 
 
+@pytest.mark.slow
 def test_a_cluster_where_nothing_moves_is_given_up() -> None:
     cluster = dask_cluster(0)
     try:
@@ -283,6 +288,7 @@ def test_a_cluster_where_nothing_moves_is_given_up() -> None:
         cluster.close()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_made_up_for_where_dask_can() -> None:
     cluster = dask_cluster(1)
     try:

@@ -101,6 +101,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_have_the_same_results_with_nodes(name):
     def computed():

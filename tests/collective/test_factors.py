@@ -38,6 +38,7 @@ def close(ours, theirs):
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9 * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(1, 2, 3)
 @pytest.mark.simulated(4, 7, 17)
 @pytest.mark.parametrize("kind", "dD")

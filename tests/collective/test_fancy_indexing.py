@@ -48,6 +48,7 @@ def test_reading(maps, spread, size):
     same(uneven(a, size)[SIX], a[SIX], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(3)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", ["bn", "nb", "cc"])

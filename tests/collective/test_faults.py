@@ -123,6 +123,7 @@ def outcomes(name, **options):
     return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_rank_dies_at_any_step(name):
     rng, operation, failed = random.Random(name), 0, 0

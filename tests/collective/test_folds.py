@@ -8,6 +8,7 @@ import atoll
 from .distributions import LINES, MAPS, normal, put, same, uneven
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
@@ -45,6 +46,7 @@ def test_folds_of_three_axes(maps, size):
         same(ours.cumsum(axis), a.cumsum(axis))
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 3, 7)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)

@@ -144,16 +144,19 @@ def _peak_of(operation, maps, ranks):
     return sum(traced) / WHOLE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "maps"), list(zip(OPERATIONS, cycle(["bb", "nc"]))))
 def test_results(name, maps):
     assert peak_of(OPERATIONS[name], maps) < LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "maps"), list(zip(CHANGES, cycle(["nc", "bb"]))))
 def test_changes(name, maps):
     assert peak_of(CHANGES[name], maps) < LIMIT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name):
     maps = "bb" if len(name) % 2 else "nc"

@@ -86,6 +86,7 @@ PARTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PARTS)
 def test_functions(name):
     maps = "nc" if len(name) % 2 else "bb"

@@ -28,6 +28,7 @@ def lines():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("name", lines())
@@ -48,6 +49,7 @@ def test_lines(name, size):
             same(atoll.searchsorted(np.sort(a)[:9], ours), np.searchsorted(np.sort(a)[:9], a), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 3, 20)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("dtype", ["f2", "f8", "D"])

@@ -20,6 +20,7 @@ UFUNCS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(3, 7)
 def test_reductions_and_scans_in_the_order_of_the_elements(size):

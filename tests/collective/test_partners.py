@@ -107,6 +107,7 @@ def _written(a, i):
     return (a,)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(3, 7)
 @pytest.mark.ranks(3)
 @pytest.mark.parametrize("small", [0, 1000])

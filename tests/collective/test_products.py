@@ -16,6 +16,7 @@ from atoll.lazy.sections import section_of
 from .distributions import LINES, MAPS, normal, put, same, uneven
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
@@ -200,6 +201,7 @@ def test_grids_with_layers(shape, size):
         np.testing.assert_allclose(ours.block, (a @ b)[rows.key, columns.key], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(16)
 def test_large_products_are_on_grids(size):
     a, b = normal((64, 64)), normal((64, 48))

@@ -26,6 +26,7 @@ EXACT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2)
 def test_numpys_values_one_after_the_other(size):

@@ -327,6 +327,7 @@ def test_loops_plan_once():
     numpy.testing.assert_array_equal(numpy.asarray(grid), want)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(2, 3)
 def test_a_long_chain_is_cut():
     grid, want = np.array(GRID), GRID

@@ -8,6 +8,7 @@ import atoll
 from .distributions import MAPS, normal, put, same, uneven
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 7)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", MAPS, ids=str)
@@ -77,6 +78,7 @@ def test_joins_under_rules_that_raise(size):
         same(atoll.concatenate([ours, narrow]), np.concatenate([a, a.astype(np.float32)]))
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 4)
 @pytest.mark.ranks(3)
 def test_arrays_of_numpys_keep_their_memory_order(size):

@@ -22,6 +22,7 @@ HERMITIAN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize("name", HERMITIAN)
@@ -37,6 +38,7 @@ def test_eigenvalues_of_hermitian_matrices(size, name):
             atoll.linalg.eigvalsh(put(whole * np.nan, "bn", size))
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize("shape", [(11, 8), (8, 10)])
 def test_singular_values_and_what_follows(size, shape):

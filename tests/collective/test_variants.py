@@ -76,6 +76,7 @@ def found_wrong(text, maps, size, *, changes=False):
     return wrong
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize("part", range(4))
 def test_calls(part, size):

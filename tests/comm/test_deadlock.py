@@ -165,6 +165,7 @@ PARTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="starts MPI")
 @pytest.mark.parametrize("what", PARTED)
 def test_a_program_whose_ranks_part_ends_soon(what):

@@ -10,6 +10,8 @@ import sys
 import time
 from contextlib import suppress
 
+import pytest
+
 from atoll.comm import progress
 
 from ..cli.commands import environment
@@ -76,6 +78,7 @@ with progress.task(f"rank {np.world.rank}"):
 """
 
 
+@pytest.mark.slow
 def test_atoll_run_shows_that_of_rank_0(tmp_path):
     terminal, end = pty.openpty()
     command = [sys.executable, "-m", "atoll", "run", "-n", "2", "-c", PROGRAM, "--", str(tmp_path)]

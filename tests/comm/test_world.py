@@ -67,6 +67,7 @@ def test_copies_are_refused_when_mpi_is_another_one():
     assert "srun --mpi=" in ran.stderr
 
 
+@pytest.mark.slow
 def test_copies_on_request_are_told_once():
     code = "import atoll; atoll.world.rank; print(atoll.world.size)"
     first = python(NO_MPI4PY + code, ATOLL_MPI="off", **HYDRA)

@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 import numpy
+import pytest
 
 import atoll as np
 from atoll import dataflow as df
@@ -142,6 +143,7 @@ print(facts, following, [tag_bytes(tag) for tag in tags])
 """
 
 
+@pytest.mark.slow
 def test_the_same_for_every_hash_seed() -> None:
     texts = set()
     for seed in ("0", "1", "77"):
@@ -236,6 +238,7 @@ def test_work_goes_on_while_a_message_travels() -> None:
     assert times[0] == 5.0
 
 
+@pytest.mark.slow
 def test_partitioning_does_not_communicate_or_grow_with_the_ranks() -> None:
     """What it costs a rank is counted in calls, which no other load changes."""
 
@@ -264,6 +267,7 @@ def test_partitioning_does_not_communicate_or_grow_with_the_ranks() -> None:
     assert max(many) < 1.1 * min(few)
 
 
+@pytest.mark.slow
 def test_long_and_branching_graphs() -> None:
     x = df.make_placeholder("x", (2,))
     value = x

@@ -87,6 +87,7 @@ def check_rule(partition, needs_of_send) -> None:
                 assert waits[pid] == needs_of_send[send.comm_tag]
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2, 3, distributes=False)
 @pytest.mark.simulated(1, 4, 16, distributes=False)
 @pytest.mark.parametrize("seed", range(3))

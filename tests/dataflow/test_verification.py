@@ -94,6 +94,7 @@ def verified_bytes(graph, count: int) -> list[tuple[int, int]]:
     return run(3, program)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("graph", "many"),
     [

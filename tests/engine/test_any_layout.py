@@ -29,6 +29,7 @@ def same(ours, theirs):
     np.testing.assert_allclose(ours, theirs, rtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 2, 3, 4, 7)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("maps", MAPS, ids=str)

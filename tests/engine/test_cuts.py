@@ -56,6 +56,7 @@ def beginning(np, rows, columns):
     return x * 0, 1 + x / (rows * columns)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(1, 3)
@@ -83,6 +84,7 @@ def spreading(np, u, v):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.ranks(2, 3, 4)
 @pytest.mark.simulated(1, 3)
@@ -108,6 +110,7 @@ def test_a_loop_is_cut_between_its_turns(rank, size):
     same((u, v), (x, y))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(1, 3)

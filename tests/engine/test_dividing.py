@@ -309,6 +309,7 @@ def test_random_programs_agree_on_ranks():
         compare(seed, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(2, 3, 16)
 @usually
 def test_simulated_ranks_agree_too():

@@ -24,6 +24,7 @@ def test_one_process():
         checking.check(drawn(seed, ranks=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(3))
 def test_simulated_ranks(block):
     for seed in range(21_000 + block, 21_012, 3):

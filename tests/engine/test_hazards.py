@@ -174,12 +174,14 @@ def test_numbers_that_do_not_fit_are_refused_under_a_mask(rank, size, value):
         a[np.array([True, True, False, False, False, False])] = value
 
 
+@pytest.mark.slow
 def test_drawn_programs_with_kernels():
     """A few of those that ``python -m tests.engine.search 0:20000 1 mixing kernels`` draws."""
     for seed in range(40_000, 40_030):
         checking.check(wider.draw(seed, 14, exports=True, kind=mixing.Mixing))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_numpy")
 def test_drawn_programs_on_simulated_ranks():
     for seed in range(41_000, 41_012):

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path(np.__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "seeds"),
     [
@@ -168,6 +169,7 @@ FINALISERS = {
 }
 
 
+@pytest.mark.slow
 def test_nothing_in_the_package_is_finalised_by_python() -> None:
     """``__del__``, ``weakref.finalize``, and weak tables, whose callbacks are Python's, lose what a signal handler raises."""
     names = {"finalize", "WeakSet", "WeakKeyDictionary", "WeakValueDictionary", "WeakMethod"}

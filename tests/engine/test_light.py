@@ -83,6 +83,7 @@ OPERATIONS = {
 }
 
 
+@pytest.mark.slow
 @needs_front
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_values_and_memory_are_those_of_numpy(name):
@@ -314,6 +315,7 @@ def test_a_small_array_beside_a_large_one():
         numpy.testing.assert_array_equal(numpy.asarray(result), expected, strict=True)
 
 
+@pytest.mark.slow
 def test_whole_numbers_in_place_by_a_class_of_users():
     x = (100 * arrays()[0]).astype("i8")
     a, b = np.array(x), np.array(x).view(Grid)
@@ -349,6 +351,7 @@ def test_threads():
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(2, 3)
 def test_ranks_record_everything():
     with config(small=1000):
@@ -361,6 +364,7 @@ def test_ranks_record_everything():
         assert float(c.sum()) == N * (N + 1) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_some_times(seed):
     with config(backend="numpy"):

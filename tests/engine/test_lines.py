@@ -41,6 +41,7 @@ def line(np: Any, text: str, maps: str) -> list[Any]:
     return [numpy.array(one) for one in (names["a"], before, names["z"])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("maps", "first"), [("bn", 0), ("nc", 1)])
 def test_every_other_line(maps, first):
     def ours() -> list[list[Any]]:

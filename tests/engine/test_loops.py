@@ -204,6 +204,7 @@ def test_a_program_of_views(size):
     assert wrong(data.bookkeeping, 5) is None
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(2, 3)
 @pytest.mark.usefixtures("by_numpy")
 def test_programs_in_which_some_ranks_look(rank, size):
@@ -212,6 +213,7 @@ def test_programs_in_which_some_ranks_look(rank, size):
         checking.check(program, looping.SMALL[seed % len(looping.SMALL)])
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 3)
 @pytest.mark.usefixtures("by_numpy")
 def test_programs_whose_lines_come_again(rank, size):

@@ -137,6 +137,7 @@ def test_loops_over_pieces(program):
         numpy.testing.assert_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(4)
 def test_pieces_at_random():

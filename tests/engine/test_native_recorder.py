@@ -212,6 +212,7 @@ def small_steps():
     assert text.getvalue().count("Warning") == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "work",
     [
@@ -420,6 +421,7 @@ def test_memory_of_a_held_array_is_never_given_to_another():
         numpy.testing.assert_array_equal(ours, numpys)
 
 
+@pytest.mark.slow
 def test_memory_that_waits_goes_back_to_the_pool():
     gc.collect()
     before = pool.usage()
@@ -458,6 +460,7 @@ def test_other_rules_for_errors_are_noticed():
         float((u / u).sum())
 
 
+@pytest.mark.slow
 def test_memory_that_is_refused_leaves_all_as_it_was():
     u = np.array(numpy.ones((200, 200)))
 

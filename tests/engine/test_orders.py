@@ -27,6 +27,7 @@ def companions(a, wide, other):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_folds_do_not_show_what_shares_their_loops(shape, dtype):

@@ -81,6 +81,7 @@ def check(line, name, layout):
         np.testing.assert_array_equal(a.local, held, err_msg=f"the block, {line}, {name}")
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(6)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("line", [*CHANGES, *[f"v = {line}" for line in READS]])

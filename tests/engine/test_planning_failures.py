@@ -104,6 +104,7 @@ def check(monkeypatch):
                 np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 3)
 @pytest.mark.parametrize("stage", marked(STAGES))
 def test_values_stay_right_whatever_stage_fails(stage, size, monkeypatch):
@@ -113,6 +114,7 @@ def test_values_stay_right_whatever_stage_fails(stage, size, monkeypatch):
     assert atoll.stats().planning_failures or stage in (ON_RANKS if size == 1 else ALONE)
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(3)
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ def agree(seed, pairs, text, *, strides=True):
             assert [ours[k] for k in long] == [theirs[k] for k in long], report
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("block", range(8))
 def test_one_process(block, by_numpy):
@@ -114,6 +115,7 @@ def test_one_process_with_kernels():
         compare(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.simulated(2, 3, 4, 7, 16)
 @pytest.mark.parametrize("block", range(3))
@@ -145,6 +147,7 @@ def compare_again(seeds):
             compare_richer(seed, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_what_comes_again(by_numpy):
     compare_again(range(12_000, 12_060))

@@ -193,6 +193,7 @@ def test_what_equals_an_axis_is_none(name, wrong):
             getattr(a, name)(axis=wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [0, 1, 2])
 def test_elements_that_share_memory_are_written_in_numpys_order(step):
     """Of elements in one place the last one stays, on any number of threads; what was recorded before sees the old ones."""

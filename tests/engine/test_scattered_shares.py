@@ -46,6 +46,7 @@ def on(layout):
     return Moved
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize("which", MAPS)
@@ -57,6 +58,7 @@ def test_elimination(which, size):
     numpy.testing.assert_allclose(numpy.asarray(ours), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize(("which", "seed"), [("nc", 0), ("cc", 1), ("both", 5), ("listed", 3)])

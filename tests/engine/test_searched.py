@@ -114,6 +114,7 @@ def program(text, start=GRID):
     return replay(3, {"a0": start.copy()}, [line.strip() for line in text.strip().split("\n")])
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(1, 3)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -111,6 +111,7 @@ def check(seed):
     assert atoll.stats().planning_failures == before, seed
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", range(8))
 def test_no_shape_of_program_makes_planning_fail(seed):

@@ -181,6 +181,7 @@ def test_a_sweep_takes_no_more_memory_than_its_kernels_one_by_one(always):
         assert together <= peak_of(chain)
 
 
+@pytest.mark.slow
 def test_memory_that_an_earlier_step_has_shared_is_the_same_memory(always):
     """A register may have taken over another one's memory long before the kernels that use both."""
     for seed in (5, 6):

@@ -186,11 +186,13 @@ def cut(start, length, step, n):
     return slice(low + span - 1, None if stop < 0 else stop, step)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_loops_with_kernels():
     check(range(1000, 1008), 50)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("block", range(8))
 def test_random_loops(block, by_numpy):

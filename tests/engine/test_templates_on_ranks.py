@@ -68,6 +68,7 @@ def close(ours, expected):
     numpy.testing.assert_allclose(numpy.asarray(ours), expected, rtol=1e-12, atol=1e-13 * scale)
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize("program", [eliminate, blocks, shrinking], ids=lambda one: one.__name__)
@@ -94,6 +95,7 @@ def on(layout, program, n, steps):
     close(program(Moved, n, steps), program(numpy, n, steps))
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(4)
 @pytest.mark.simulated(2)
 @pytest.mark.parametrize("which", ["bn", "nb", "bb", "uneven", "empty", "few"])
@@ -132,6 +134,7 @@ def test_layouts_that_are_no_boxes(which, size):
     assert check_moved() >= 12
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.simulated(2)
 @pytest.mark.parametrize("seed", [0, 5])
@@ -198,6 +201,7 @@ def householder(np, n, steps):
     return a
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(3)
 @pytest.mark.parametrize(

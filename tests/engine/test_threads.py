@@ -33,6 +33,7 @@ def in_thread(function: Any, *args: Any) -> Any:
         return pool.submit(contextvars.copy_context().run, function, *args).result(30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_programs_of_four_threads(seed: int) -> None:
     with np.config(small=0):
@@ -138,6 +139,7 @@ ends.set()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_a_fork_while_other_threads_evaluate() -> None:
     subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=50)

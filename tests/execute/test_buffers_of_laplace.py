@@ -68,6 +68,7 @@ def recorded():
         yield
 
 
+@pytest.mark.slow
 def test_the_published_table(recorded):
     created, destroyed, _ = counts(100, 0, fusion=False)
     each = (created - counts(50, 0, fusion=False)[0]) // 50

@@ -86,6 +86,7 @@ def test_before_it_fails_the_pool_collects_cycles() -> None:
         gc.enable()
 
 
+@pytest.mark.slow
 def test_a_refusal_by_the_system_is_a_memory_error_and_everything_goes_on() -> None:
     pytest.importorskip("resource")
     done = run_python(
@@ -182,6 +183,7 @@ def test_what_was_assigned_in_place_before_a_failure_is_assigned_once(stepwise: 
         np.testing.assert_array_equal(np.asarray(large), expected)
 
 
+@pytest.mark.slow
 def test_a_refusal_names_the_line_that_runs_though_the_plan_was_made_for_another() -> None:
     def one(x: Any) -> Any:
         return (x + 1.0)[:, None, :] * x[:, :, None]
@@ -296,6 +298,7 @@ def test_arrays_that_outlive_the_interpreters_end_are_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_pending_work_is_evaluated_where_memory_lacks() -> None:
     """Each term is kept alive by the sum alone: seven fit into memory."""
     n = 50_000

@@ -147,6 +147,7 @@ def test_a_full_disk_leaves_the_last_checkpoint(rank, size, tmp_path):
     assert np.restore(tmp_path)["step"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(110)
 def test_a_killed_job_is_restored_on_another_number_of_ranks(tmp_path):
     """A sample of ``python -m tests.files.kills``."""

@@ -252,6 +252,7 @@ def test_no_reference_is_lost():
     assert sys.getallocatedblocks() - blocks < 500
 
 
+@pytest.mark.slow
 def test_the_front_in_python():
     """All of the above without the native front."""
     if front.native is None:
@@ -275,6 +276,7 @@ def test_no_operand_is_taken_for_a_temporary():
         assert float(scaled.sum()) == 1e5
 
 
+@pytest.mark.slow
 @native
 def test_a_front_built_from_other_sources_is_an_error_that_says_what_to_do(tmp_path):
     package = tmp_path / "atoll"

@@ -131,6 +131,7 @@ def test_python_is_not_entered():
     assert entered == [set()] * len(entered)
 
 
+@pytest.mark.slow
 def test_python_computes_only_what_is_pending():
     x, m, t, columns = np.array(X), np.array(M), np.array(TABLE), np.array(MASK[:100])
     ordered = np.sort(t)
@@ -266,6 +267,7 @@ def test_calls_are_shared_by_threads_where_numpy_is_called_at_once(monkeypatch):
     assert calls == [2]
 
 
+@pytest.mark.slow
 def test_results_with_names_are_computed_once():
     m, i = np.array(DRAWN.random((2100, 20))), np.array(INDICES)
     np.sync()

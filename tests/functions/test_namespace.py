@@ -138,6 +138,7 @@ assert not [n for n in sys.modules if getattr(sys.modules[n], "__file__", None)
 """
 
 
+@pytest.mark.slow
 def test_every_public_submodule_is_imported_by_a_statement():
     subprocess.run([sys.executable, "-c", WALK], check=True, timeout=60)
 
@@ -327,6 +328,7 @@ assert len(seen) <= 6, seen
 """
 
 
+@pytest.mark.slow
 def test_threads_may_be_the_first_to_use_a_module_together() -> None:
     for _ in range(3):
         done = subprocess.run(

@@ -23,6 +23,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(1, 3)
 def test_the_text_is_numpys(size):

@@ -200,6 +200,7 @@ def test_elements_of_a_structured_dtype(rank, size):
             g.accumulate(0, 1)
 
 
+@pytest.mark.slow
 @on(pytest.mark.ranks(2, 4), pytest.mark.simulated(16))
 def test_conflicting_updates_give_an_exact_sum(rank, size):
     a, counter = atoll.zeros((8, 9)), atoll.zeros(3, int)

@@ -31,6 +31,7 @@ ROUNDS = ["cumsum", "fancy indexing", "boolean mask", "searchsorted", "histogram
 """Those that tell each other something in as many rounds as the number of ranks has binary digits."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUNDS)
 def test_what_grows_is_a_line_for_each_round(name):
     few, many = cost(PROGRAMS[name], 100), cost(PROGRAMS[name], 10**6)
@@ -47,6 +48,7 @@ def test_a_loop_over_the_ranks_is_seen():
     assert many.lines > 10 * few.lines
 
 
+@pytest.mark.slow
 def test_a_table_of_the_ranks_is_seen():
     def listing(u):
         return u + len(u.layout.table)

@@ -28,6 +28,7 @@ SAMPLE = [
 ]
 
 
+@pytest.mark.slow
 def test_a_sample_passes_with_delay_and_loss() -> None:
     code, text, network = on_hosts(SAMPLE, hosts=3, delay=0.001, loss=0.02, limit=100)
     assert code == 0, text
@@ -37,6 +38,7 @@ def test_a_sample_passes_with_delay_and_loss() -> None:
 GONE = "rank 1 of 4 cannot be reached any more: host elm"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "words"),
     [
@@ -68,6 +70,7 @@ def test_a_job_goes_on_without_what_it_lost_on_another_host(
     assert left == []
 
 
+@pytest.mark.slow
 def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
     hostfile = tmp_path / "hosts"
     hostfile.write_text("# two ranks\nash:2\nelm\n")
@@ -79,6 +82,7 @@ def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
     assert errors.endswith("atoll: host elm does not answer; all ranks ended\n"), errors
 
 
+@pytest.mark.slow
 def test_a_wait_for_a_rank_on_another_host_ends_and_names_its_line() -> None:
     program = "import atoll as np\nnp.world.barrier()\nwhile np.world.rank == 1:\n    pass\n"
     command = [sys.executable, "-m", "atoll", "run", "-n", "2", "--hosts", "ash,elm", "-c", program]

@@ -86,6 +86,7 @@ def test_help(capsys):
     assert "module:factory" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "last"),
     [

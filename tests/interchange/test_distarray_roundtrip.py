@@ -107,6 +107,7 @@ def test_any_layout_is_shown_as_it_is_or_refused_by_name(layout, version):
         assert back is not None or ("not in row-major order" in refusal) == bool(layout.ndim)
 
 
+@pytest.mark.slow
 @MANY
 @given(layouts(), st.data())
 def test_slices_are_shown_as_what_they_are(layout, data):

@@ -31,6 +31,7 @@ def test_a_process_with_little_memory_comes_to_no_harm() -> None:
     assert sum(counts.values()) == 120
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["crash", "hang", "no memory", "foreign"])
 def test_the_search_finds(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MUTATED_GOES_WRONG", what)

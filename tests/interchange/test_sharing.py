@@ -37,6 +37,7 @@ IRREGULAR = ["block-cyclic", "unstructured", "ascending"]
 KINDS = ["block", "uneven", "padded", "periodic", "cyclic", "block-cyclic", "unstructured", "ascending"]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(1, 3)
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,6 +8,7 @@ SAMPLE = {"standard", "pandas", "xarray"}
 USES = {f"{use.library}.{use.name}": use for use in bench.listed() if use.library in SAMPLE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", USES)
 def test_a_use(name):
     cases = bench.check(USES[name], bench.SIZES, ("pending", "view"))

@@ -33,6 +33,7 @@ from .strategies import held, layouts, maps, scatter
 SMALL = settings(max_examples=120, deadline=None)
 
 
+@pytest.mark.slow
 @given(layouts())
 @SMALL
 def test_every_element_has_its_owner_and_counts_add_up(layout: Layout) -> None:
@@ -59,6 +60,7 @@ def test_every_element_has_its_owner_and_counts_add_up(layout: Layout) -> None:
     )
 
 
+@pytest.mark.slow
 @given(layouts())
 @SMALL
 def test_local_to_global_and_back(layout: Layout) -> None:
@@ -116,6 +118,7 @@ def test_repr_makes_an_equal_layout(layout: Layout) -> None:
     assert hash(again) == hash(layout)
 
 
+@pytest.mark.slow
 @given(layouts(), st.data())
 @settings(max_examples=200, deadline=None)
 def test_slices_leave_every_element_where_it_is(layout: Layout, data: st.DataObject) -> None:
@@ -216,6 +219,7 @@ def test_reductions_lie_on_everybody_who_took_part(layout: Layout, data: st.Data
     assert everything.copies == len(layout.ranks)
 
 
+@pytest.mark.slow
 @given(layouts(), st.data())
 @SMALL
 def test_broadcasts_move_nothing(layout: Layout, data: st.DataObject) -> None:

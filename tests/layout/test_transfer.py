@@ -83,6 +83,7 @@ def equal(one: Blocks, other: Blocks) -> bool:
     )
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=250, deadline=None)
 def test_a_transfer_between_any_two_layouts_and_back(data: st.DataObject) -> None:
@@ -96,6 +97,7 @@ def test_a_transfer_between_any_two_layouts_and_back(data: st.DataObject) -> Non
     assert equal(carried_out(there, target, source), start)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 300), st.sampled_from([1, 3, 16, 64]), st.data())
 @settings(max_examples=150, deadline=None)
 def test_long_axes_over_many_ranks(extent: int, size: int, data: st.DataObject) -> None:
@@ -221,6 +223,7 @@ def test_partners_are_found_without_asking_everybody() -> None:
     assert not plan.sends
 
 
+@pytest.mark.slow
 @given(st.integers(1, 10**9), st.integers(2, 1024), st.integers(1, 5000), st.data())
 @settings(max_examples=60, deadline=None)
 def test_both_sides_of_a_sample_agree_on_big_axes(
@@ -290,6 +293,7 @@ def padded_indices(layout: Layout, rank: int) -> list[list[int]]:
     return found
 
 
+@pytest.mark.slow
 @given(padded())
 @settings(max_examples=150, deadline=None)
 def test_halos_are_filled_from_their_owners(layout: Layout) -> None:

@@ -15,6 +15,7 @@ from run_numpy_tests import Way, known_differences, mended, run, unknown, with_a
 WAY = Way(small=0, limit=190)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(200)
 @pytest.mark.skipif(not numpy.__version__.startswith("2.4."), reason="the list is NumPy 2.4's")
 @pytest.mark.parametrize("name", ["_core/tests/test_indexing.py", "_core/tests/test_shape_base.py"])

@@ -66,6 +66,7 @@ def explained(program, first, second, rank, size):
 ALL = [*PROGRAMS.values(), stencil, assigned]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("program", ALL, ids=[*PROGRAMS, "stencil", "assigned"])
 def test_what_is_sent_is_what_is_received(program, size):

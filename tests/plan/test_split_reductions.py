@@ -36,6 +36,7 @@ def close(found, expected):
     assert numpy.allclose(found, expected, 1e-3 if expected.dtype.itemsize < 8 else 1e-9, 0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "u1", "c16", "b1"])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES)
 def test_against_numpy(shape, axis, dtype):

@@ -48,6 +48,7 @@ def data_of(page):
     )
 
 
+@pytest.mark.slow
 def test_a_program_that_ends(program, tmp_path):
     done = atoll("run", "-n", "1", "--profile", str(tmp_path / "out.json"), program, "end")
     assert done.code == 0, done
@@ -64,6 +65,7 @@ def test_a_program_that_ends(program, tmp_path):
     assert {"program.py:5", "program.py:6"} <= {line["place"] for line in data["lines"]}
 
 
+@pytest.mark.slow
 def test_ranks_that_are_killed(program, tmp_path):
     done = atoll("run", "-n", "2", "--profile", str(tmp_path / "out.json"), program)
     assert done.code == 137, done
@@ -77,6 +79,7 @@ def test_ranks_that_are_killed(program, tmp_path):
     assert any("did not end" in note for note in data["notes"])
 
 
+@pytest.mark.slow
 def test_processes_without_atoll_run(program, tmp_path):
     path = str(tmp_path / "out.json")
     for front in ({}, {"ATOLL_FRONT": "python"}):

@@ -260,6 +260,7 @@ sys.exit(bad)
 """
 
 
+@pytest.mark.slow
 def test_processes_at_the_same_time(folder):
     environment = {**os.environ, "ATOLL_KERNEL_CACHE": str(folder)}
     processes = [subprocess.Popen([sys.executable, "-c", _MANY], env=environment) for _ in range(3)]
@@ -274,6 +275,7 @@ print(float((atoll.sin(a) * a).sum()))
 """
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_kernels(folder):
     """Names must not depend on how a process orders its sets."""
     names = []

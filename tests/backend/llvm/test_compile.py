@@ -66,6 +66,7 @@ def test_kernels_come_from_disk(tmp_path):
         assert again.address
 
 
+@pytest.mark.slow
 def test_memory_of_kernels(monkeypatch):
     """Beyond a number of kernels the oldest are forgotten, with their code, but for those that somebody has."""
     monkeypatch.setattr(policy, "limits", replace(policy.limits, kernels=20, shelf=4))
@@ -87,6 +88,7 @@ def test_memory_of_kernels(monkeypatch):
         assert sums == 0
 
 
+@pytest.mark.slow
 def test_the_text_holds_no_addresses_and_is_the_same_everywhere():
     script = """
         from tests.backend.llvm.test_compile import laplace

@@ -50,6 +50,7 @@ def excused(name, dtypes, row):
     return name == "power" and (dtypes[0] == "f2" or np.isinf(row[1]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtypes", sorted(PAIRS), ids=".".join)
 def test_flags(dtypes):
     columns = few(dtypes)
@@ -100,6 +101,7 @@ def test_powers_with_infinite_exponents_are_exact(dtype):
             np.testing.assert_array_equal(out, bases ** np.full_like(bases, exponent))
 
 
+@pytest.mark.slow
 def test_masked_lanes_raise_nothing():
     """The end of a row is padded with its own elements, so padding divides nothing by zero."""
     for length in range(1, 40):

@@ -65,6 +65,7 @@ def everything(dtypes):
     return loop.spec()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize(
     "dtypes", [("f8", "f8"), ("f2",), ("i2", "i2"), ("c8", "c8")], ids=".".join
@@ -143,6 +144,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_folds_have_the_same_bits_on_every_processor(case):
     expected = None
@@ -157,6 +159,7 @@ def test_folds_have_the_same_bits_on_every_processor(case):
                 assert same(one, wanted), (name, k, one, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtypes", [("f8", "f8"), ("c8", "c8"), ("f4",)], ids=".".join)
 def test_arithmetic_has_the_same_bits_and_flags_on_every_processor(dtypes):
     """What no library computes; the C library has vector functions of their own for each kind of processor."""

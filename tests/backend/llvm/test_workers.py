@@ -261,6 +261,7 @@ if {forked}:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spin", "busy", "forked"),
     [(None, False, False), (10_000, False, False), (0, False, False), (None, True, False)]
