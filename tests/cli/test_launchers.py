@@ -82,7 +82,7 @@ def test_a_stand_in_starts_and_ends_jobs(stand_in: str) -> None:
     assert (outcome.code, outcome.output) == (1, ""), outcome
     assert "atoll: rank 1 of 2 failed; all ranks ended\nTraceback" in outcome.errors
     code = f"{WAITING}if rank == 1: time.sleep({LIMIT})\natoll.world.barrier()"
-    outcome = run(sys.executable, code, *by, ATOLL_WAIT_REPORT="0.5", ATOLL_WAIT_ABORT="1")
+    outcome = run(sys.executable, code, *by, ATOLL_WAIT_REPORT="1", ATOLL_WAIT_ABORT="5")
     assert outcome.code == 1, outcome
     assert "rank 1 is at <string>:4" in outcome.errors
 
