@@ -254,6 +254,7 @@ def test_the_name_of_a_backend_is_told_from_the_text(
     assert any(map(names_a_backend, imports_of(source, path))) is expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", FOREIGN)
 def test_foreign_packages_stay_in_their_room(package: str) -> None:
     allowed = FOREIGN[package]
@@ -345,6 +346,7 @@ def texts() -> dict[str, str]:
     return {path.relative_to(PACKAGE).as_posix(): path.read_text() for path in files()}
 
 
+@pytest.mark.slow
 def test_modules_import_each_other_in_no_circle() -> None:
     assert cycle(texts()) == []
 

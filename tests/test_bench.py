@@ -266,6 +266,7 @@ def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
     assert inner.outcomes == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "texts"),
     [
@@ -314,10 +315,12 @@ def test_a_failure_says(inner: Outcome, name: str, texts: list[str]) -> None:
         assert text in section, section
 
 
+@pytest.mark.slow
 def test_a_failure_of_all_ranks_is_shown_once(inner: Outcome) -> None:
     assert inner.sections["test_fails_alike[2ranks]"].count("assert 'here'") == 1
 
 
+@pytest.mark.slow
 def test_simulated_rank_is_named(inner: Outcome) -> None:
     assert "rank 1" in inner.sections["test_simulated_failure[2simulated]"]
 

@@ -32,6 +32,7 @@ def test_folds(maps, size):
         assert size == 1 or total.layout.cells > 1
 
 
+@pytest.mark.slow
 @pytest.mark.simulated(4)
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("maps", ["bnn", "nbn", "nnb", "bbn", "nbb", "cnc", "bbb"])

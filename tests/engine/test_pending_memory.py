@@ -111,6 +111,7 @@ def data():
     return numpy.random.default_rng(1).random(N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_pending_work_keeps_a_bounded_number_of_bytes_alive(program, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -146,6 +146,7 @@ def test_python_computes_only_what_is_pending():
     assert [set(_entered(call)) & general for call in calls] == [set()] * len(calls)
 
 
+@pytest.mark.slow
 def test_arrays_of_numpys_are_read_as_they_are():
     line = numpy.arange(6.0)
     for function in (
