@@ -22,6 +22,7 @@ from ..context.warn import come_first
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shaping
+from ..lazy.calling import check_shape
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy, has_class, is_foreign
 from ..lazy.float_errors import free
@@ -45,6 +46,12 @@ def _fit(arrays: Sequence[Any], axis: int) -> bool:
     return len({(*a.shape[:axis], *a.shape[axis + 1 :]) for a in arrays}) == 1
 
 
+def _shape(arrays: Sequence[Any], axis: int) -> tuple[int, ...]:
+    """The shape of arrays that are joined along ``axis``."""
+    first = arrays[0].shape
+    return (*first[:axis], sum([a.shape[axis] for a in arrays]), *first[axis + 1 :])
+
+
 def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
     """The parts along ``axis``, recorded; ``None`` where NumPy has to do it."""
     first = arrays[0]
@@ -60,8 +67,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
         return None
     axis %= ndim
     kind = np.result_type(*[a.dtype for a in arrays]) if dtype is None else np.dtype(dtype)
-    total = sum(a.shape[axis] for a in arrays)
-    shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+    shape = _shape(arrays, axis)
     order = kept_order(shape, [a._shape_of_view() for a in arrays], repeats=True)
     place = None
     if any(place_of(a) is not None for a in arrays):
@@ -107,6 +113,8 @@ def concatenate(
             axis = index(axis)
             if not _fit(parts, axis):
                 return NotImplemented
+            if hasattr(out, "dtype"):
+                check_shape(out, _shape(parts, axis % parts[0].ndim))
             if flat or casting != "same_kind" or not (dtype is out is None):
                 kind = _joined_dtype(arrays, parts, flat, out, dtype, casting)
             if on_ranks:

@@ -172,6 +172,12 @@ def assigned_to(out: Any, result: Any, mask: Any = None) -> Any:
     return out
 
 
+def check_shape(out: Any, shape: tuple[int, ...]) -> None:
+    """Raise unless a result of this shape fits into ``out``."""
+    if out.shape != shape:
+        raise ValueError(f"out: it has shape {out.shape}, the result has shape {shape}")
+
+
 def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
     """``out`` with the result in it, or the result where there is no ``out``."""
     if out is None or result is NotImplemented:
@@ -181,8 +187,7 @@ def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
     if not hasattr(out, "dtype"):
         return NotImplemented  # NumPy says what is wrong with it
     array: Any = result if isinstance(result, Handle) else np.asarray(result)
-    if out.shape != array.shape:
-        raise ValueError(f"out: it has shape {out.shape}, the result has shape {array.shape}")
+    check_shape(out, array.shape)
     if not np.can_cast(array.dtype, out.dtype, casting):
         raise TypeError(
             f"Cannot cast array data from {array.dtype!r} to {out.dtype!r} according to the rule "
