@@ -13,6 +13,8 @@ import atoll
 from atoll import policy
 from atoll.context.caches import Memo, Recent, remembered
 
+from .engine import tight
+
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "benchmarks" / "limits.py"
 
@@ -175,3 +177,7 @@ def test_blocks_of_several_threads_end_in_any_order():
     assert policy.limits == replace(default, pending=9)
     second.__exit__(None, None, None)
     assert policy.limits == default
+
+
+def test_the_campaigns_draw_limits_that_exist():
+    assert tight.LEAST.keys() <= {field.name for field in fields(policy.limits)}
