@@ -205,6 +205,15 @@ def test_it_says_why_a_value_is_stored(make, reason):
     assert reason in str(told)
 
 
+def test_parts_that_are_no_more_than_the_whole_are_computed_where_they_are_read():
+    x = data(2000)
+    told = compare(atoll.roll(x * 3, 1) + x)
+    assert [one.operation for one in told.stored] == ["add"]
+    y = x * 3
+    told = compare(atoll.roll(y, 1) + y)
+    assert [one.operation for one in told.stored] == ["multiply", "add"]
+
+
 @pytest.mark.compiled
 def test_it_says_why_numpy_computes():
     told = compare(by_numpy())

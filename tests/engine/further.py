@@ -404,7 +404,7 @@ class Further(wider.Wider):
         place = ", ".join(str(self.rng.randrange(-n, n)) for n in a.shape) or "()"
         text = self.chain(name)
         lines = [f"{name}[{place}] = {self.number(a.dtype)}", f"{name}[{place}] += 1", f"v = {name}[{place}]", f"v = {name}.item({place})", f"v = {text}.tolist()", f"v = str({text})", f"v = list(np.ndenumerate({text}))", f"v = list({text}.flat)", f"v = next(iter({text}.flat))"]
-        lines += [f"v = ({text}.strides, {text}.flags.c_contiguous, {text}.flags.f_contiguous)", f"v = {text}.flags.owndata", f"v = {text}.tobytes('F')", f"v = {name}[{place}] in {name}", f"v = np.array2string({text}, threshold=5)", f"v = {text}.T.shape"]
+        lines += [f"v = ({text}.copy('K').strides, {text}.flags.c_contiguous, {text}.flags.f_contiguous)", f"v = {text}.flags.owndata", f"v = {text}.tobytes('F')", f"v = {name}[{place}] in {name}", f"v = np.array2string({text}, threshold=5)", f"v = {text}.T.shape"]
         return self.rng.choice(lines)
 
     def aliases(self) -> str:

@@ -3,7 +3,7 @@
 A *statement* computes one node into memory; all other pending nodes are recomputed inside the
 loops that read them. A node becomes a statement when it is wanted, when it is a reduction, when
 it assigns (and the program still sees the array), when kernels cannot hold its dtype, or when
-recomputing it would cost: it is read at two different shifts, it is repeated by broadcasting, or
+recomputing it would cost: it is read more than once, at different shifts, it is repeated by broadcasting, or
 the expression has grown past the bounds of one kernel.
 """
 
@@ -96,6 +96,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     stored, by_numpy = Chosen(), Chosen()
     stored.add_all(map(id, trace.roots), reasons.WANTED)
     modes: dict[int, list[Any]] = {}
+    taken: dict[int, Any] = {}  # how many elements are read through views
     fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
     joins: dict[int, int] = {}  # how many parts of a join are still to come
     for node in order:
@@ -165,12 +166,22 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             seen_under = modes.setdefault(id(arg), [])
             if mode not in seen_under:  # compared, not hashed: extents may be unknown
                 seen_under.append(mode)
+                size = node.params[0].size if node.op.is_view else arg.geometry.size
+                taken[id(arg)] = taken.get(id(arg), 0) + size
         if node.op.is_update and (box_of(node.params[0]) is None or len(node.args) == 3):
             stored.add(id(node), reasons.NO_BOX)
             if node.args[0].value is None:
                 stored.add(id(node.args[0]), reasons.OVERWRITTEN)
+    direct: set[int] = set()  # arithmetic on what is in memory, at its own index
     for node in order:
-        if len(modes.get(id(node), ())) > 1 and not node.op.is_trivial(node):
+        if node.op.elementwise and all(
+            type(arg) is not Node or arg.value is not None or id(arg) in direct or id(arg) in stored
+            for arg in node.args
+        ):
+            direct.add(id(node))
+        if len(modes.get(id(node), ())) < 2 or node.op.is_trivial(node):
+            continue
+        if id(node) not in direct or taken[id(node)] > node.geometry.size:
             stored.add(id(node), reasons.SHIFTED)
     bound_sizes(order, stored, by_numpy)
     return stored, by_numpy
