@@ -1,4 +1,4 @@
-"""Builds the native front (``src/atoll/_front.c`` and its neighbours) where there is a C compiler; without it arrays take the way through Python.
+"""Builds the native front (``src/atoll/_native``) where there is a C compiler; without it arrays take the way through Python.
 
     python hatch_build.py        builds it in place
 
@@ -18,17 +18,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
-SOURCES = (
-    "_front.c",
-    "_loops.c",
-    "_record.c",
-    "_replay.c",
-    "_cuts.c",
-    "_recipes.c",
-    "_trials.c",
-    "_interrupts.c",
-    "_profile.c",
-)
 WISH = os.environ.get("ATOLL_BUILD_FRONT", "")
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -61,17 +50,16 @@ def build() -> Path | None:
     )
     includes = [f"-I{sysconfig.get_path('include')}", f"-I{numpy.get_include()}"]
     digest = runpy.run_path(str(ROOT / "src/atoll/native_sources.py"))["digest"]()
-    command += [
-        "-O2",
-        "-fPIC",
-        f'-DATOLL_SOURCES="{digest}"',
-        *bundle,
-        *includes,
-        *[str(ROOT / "src/atoll" / name) for name in SOURCES],
-        "-o",
-        str(target),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    units = map(str, sorted((ROOT / "src/atoll/_native").glob("*.c")))
+    command += ["-O2", "-fPIC", f'-DATOLL_SOURCES="{digest}"', *bundle, *includes, *units]
+    for across in (
+        ["-flto"],
+        [],
+    ):  # calls between units cost time where the compiler sees one at a time
+        whole = [*command, *across, "-o", str(target)]
+        done = subprocess.run(whole, capture_output=True, text=True, timeout=300)
+        if not done.returncode:
+            break
     if done.returncode:
         if WISH == "1":
             raise RuntimeError(f"the native front does not compile:\n{done.stderr}")

@@ -1,6 +1,6 @@
 """The native front, where it was built: what arrays, functions and methods are before Python decides anything.
 
-``_front.c`` calls NumPy where all elements are at hand, and wraps the result. It calls the Python functions that are entered
+The C in ``_native`` calls NumPy where all elements are at hand, and wraps the result. It calls the Python functions that are entered
 here for everything else, so both fronts compute the same. ``ATOLL_FRONT=python`` leaves the native one out.
 """
 
@@ -48,7 +48,7 @@ if os.environ.get("ATOLL_FRONT", "") != "python":
 
 
 class Kind(IntFlag):
-    """Which arguments a function needs to be computed at once; ``_front.c`` has the same numbers."""
+    """Which arguments a function needs to be computed at once; ``_native/functions.c`` has the same numbers."""
 
     ARRAYS = 0
     ANY = 1

@@ -8,18 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-FOLDER = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_native")
 
 
 def sources() -> Iterator[str]:
     """The paths of the C sources, in order."""
     for name in sorted(os.listdir(FOLDER)):
-        if name.startswith("_") and name.endswith((".c", ".h")):
+        if name.endswith((".c", ".h")):
             yield os.path.join(FOLDER, name)
 
 
 def digest() -> str:
-    """What the C sources beside this file are now."""
+    """What the C sources in ``_native`` are now."""
     import hashlib
 
     total = hashlib.sha256()
@@ -30,7 +30,7 @@ def digest() -> str:
 
 
 def is_stale(module: str, built_from: str) -> bool:
-    """Whether the extension ``module`` was built from other sources than those beside this file.
+    """Whether the extension ``module`` was built from other sources than those in ``_native``.
 
     The sources are read only where their times leave it open, so an import costs a few system calls.
     """

@@ -78,7 +78,7 @@ class Run(Protocol):
 
 
 class Told(IntEnum):
-    """What a step says first of itself to the native evaluation (its ``told``); ``_replay.c`` has the same numbers."""
+    """What a step says first of itself to the native evaluation (its ``told``); ``_native/replay.c`` has the same numbers."""
 
     PYTHON = 0
     ALLOCATE = 1

@@ -12,7 +12,7 @@ So memory that a buffer leaves behind is kept, by size, and serves the next requ
   inside any garbage collection, so its weak reference only goes to a queue (:func:`.front.noticed`); the interpreter
   puts the block away soon after, or who asks for memory next. It never communicates. A few small ones may wait
   there: in a loop the next request mostly takes what has just come back, and nothing is put away. The native
-  evaluation (``_replay.c``) keeps the arrays themselves, up to eight small ones, until :func:`end_waiting`.
+  evaluation (``_native/nodes.c``) keeps the arrays themselves, up to eight small ones, until :func:`end_waiting`.
 * **malloc**, by which NumPy makes results of its own, is told once to keep what ends as well.
 * **Limits**: ``config.cache_bytes`` are kept, however many blocks of a size there are: a step of a program may leave
   dozens of arrays of one size. What was left longest ago is released first.

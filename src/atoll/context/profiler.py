@@ -15,7 +15,7 @@ The code that does the work says so::
 Spans nest. What a span took without those inside it is added to the totals of its line; the span itself becomes an event of the
 timeline. Where no profile is recorded, each of these places costs the look at ``now.recording``.
 
-``_profile.c`` does the same for calls and kernels that never enter Python. Both write into one piece of memory. It is mapped from a
+``_native/spans.c`` does the same for calls and kernels that never enter Python. Both write into one piece of memory. It is mapped from a
 file where the profile has one, so whatever ends the process, the file has all until then.
 """
 
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class Kind(IntEnum):
-    """What a span is; ``_profile.h`` has the same numbers."""
+    """What a span is; ``_native/spans.h`` has the same numbers."""
 
     CALL = 0
     """A call of the program: recording, and what NumPy computes at once."""
@@ -62,7 +62,7 @@ class Kind(IntEnum):
 
 
 class Header(IntEnum):
-    """The places of the numbers at the beginning of a record; ``_profile.c`` knows those up to ``LATEST``."""
+    """The places of the numbers at the beginning of a record; ``_native/spans.c`` knows those up to ``LATEST``."""
 
     MAGIC = 0
     VERSION = 1
@@ -266,7 +266,7 @@ class _Now:
 
 now = _Now()
 spans: Any = python_spans if native is None else native
-"""Who measures the spans: ``_profile.c`` where it was built."""
+"""Who measures the spans: ``_native/spans.c`` where it was built."""
 begin = spans.begin
 """Begin a span; only while a profile is recorded."""
 

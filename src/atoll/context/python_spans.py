@@ -1,4 +1,4 @@
-"""The spans of the profiler where the native front was not built: the same as ``_profile.c``, in Python.
+"""The spans of the profiler where the native front was not built: the same as ``_native/spans.c``, in Python.
 
 Calls are noticed by Python's own profiling hook: a frame of atoll whose caller is none.
 """

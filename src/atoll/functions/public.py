@@ -65,7 +65,7 @@ KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
 ), Kind.LINES) | dict.fromkeys(("amax", "amin", "max", "min"), Kind.EXACT | Kind.WHOLE | Kind.INTEGERS | Kind.LINES) | dict.fromkeys((
     "cumprod", "cumsum",
 ), Kind.INTEGERS | Kind.WHOLE)  # fmt: skip
-"""What the size of a result follows from, and what a function does with its first argument; see ``_front.c``."""
+"""What the size of a result follows from, and what a function does with its first argument; see ``_native/functions.c``."""
 
 EXPANDING = frozenset(
     {"broadcast_to", "broadcast_arrays", "meshgrid", "outer", "zeros", "ones", "empty", "arange"}

@@ -206,7 +206,7 @@ _OLD = ("rand", "randn")
 
 
 def _drawn_natively(kind: type, name: str) -> int | None:
-    """The kind of a method that the native front may call in a process by itself (see ``_front.c``); ``None`` for the others."""
+    """The kind of a method that the native front may call in a process by itself (see ``_native/functions.c``); ``None`` for the others."""
     from ..lazy.drawing import BLOCK, SIZE_AT
 
     if front.native is None:

@@ -2,7 +2,7 @@
 
 A mean is a sum and a division; a padded array is parts of one in other places. Which operations a function records follows from the
 geometries of its arrays and from its other arguments. So the second such call leaves a recipe, by which the native recorder
-(``_recipes.c``) records the next ones. There is none for a function that made data of its own. Functions that look at values must
+(``_native/recipes.c``) records the next ones. There is none for a function that made data of its own. Functions that look at values must
 have none: ``recorder`` lists those that do not. Where a function returns a number, :func:`tail` says what becomes of the one that
 was evaluated.
 """

@@ -1,6 +1,6 @@
 """Tells the native recorder what it works on: the slots of nodes, cells and geometries, and what is known of operands.
 
-``_record.c`` and ``_replay.c`` do what they say. The recorder makes the nodes that :mod:`.elementwise`, :mod:`.indexing`, :mod:`.in_place` and :mod:`.views` make of operands
+``_native`` does what they say. The recorder makes the nodes that :mod:`.elementwise`, :mod:`.indexing`, :mod:`.in_place` and :mod:`.views` make of operands
 that were met before. It reads the same memories, so both record the same; it leaves to them whatever it has not met.
 """
 
@@ -38,6 +38,7 @@ from .recipes import learn, recipes
 from .reductions import met_folds
 from .replaying import flags_reported, rescued, work_of
 from .selecting import met_choices
+from .tiles import Tiles
 from .views import Cell
 
 _SLOTS: tuple[tuple[type, str], ...] = (
@@ -46,7 +47,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (Value, "array _address pinned program count tiles pooled counted"),
     (
         Geometry,
-        "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous",
+        "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous offset shadow",
     ),
     (Through, "read update update_number"),
     (type(calm), "state filters first rules"),
@@ -57,8 +58,9 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (State, "flags done"),
     (statistics.Counters, "_values"),
     (CallSite, "computed_again cut"),
+    (Tiles, "whole home"),
 )
-"""In the order of the enumeration in ``_record.h``."""
+"""In the order of the enumeration in ``_native/runtime.h``."""
 
 _OPERATORS = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
@@ -83,9 +85,11 @@ def install() -> None:
     for kind, names in _SLOTS[:3]:  # which the recorder makes
         missing = {*kind.__slots__} - {*names.split(), "__weakref__"}  # type: ignore[attr-defined]
         if missing:
-            raise TypeError(f"{kind.__name__} has slots that _record.c does not fill: {missing}")
+            raise TypeError(
+                f"{kind.__name__} has slots that the native recorder does not fill: {missing}"
+            )
     objects: tuple[Any, ...] = (
-        Node, Cell, Value, born_numbers, _origins, _numbered, calm, _variable, vars(warnings),
+        Node, Cell, Value, Tiles, born_numbers, _origins, _numbered, calm, _variable, vars(warnings),
         process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
         passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
         _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
@@ -107,7 +111,7 @@ def install() -> None:
 
 
 class Way(IntEnum):
-    """How a function is recorded; ``_record.c`` has the same numbers."""
+    """How a function is recorded; ``_native/recorder.c`` has the same numbers."""
 
     ELEMENTWISE = 0
     VIEW = 1

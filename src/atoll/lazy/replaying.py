@@ -1,4 +1,4 @@
-"""What the native evaluation (``_replay.c``) learns of programs, and what is left to Python after a run.
+"""What the native evaluation (``_native/replay.c``) learns of programs, and what is left to Python after a run.
 
 That is to issue warnings, and to keep what a failed run has stored.
 """

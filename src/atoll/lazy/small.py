@@ -21,13 +21,11 @@ from ..context.interrupts import passed_on
 from ..context.warn import come_first
 from ..front import native
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Value
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.table import FILL, SETTLED_UFUNCS
 from .making import adopted, from_numpy, of_small, present, settled
-from .tiles import Tiles
 from .trials import OPERATIONS, SLOTS
-from .views import Cell, Handle
+from .views import Handle
 
 GENERAL = object()
 """What is answered where the call has to take the general way."""
@@ -248,34 +246,9 @@ def install(array_type: type, iterators: type) -> None:
         native.install(
             array_type, iterators, numbers, PASSED, from_numpy, _taken_of, SETTLED_UFUNCS
         )
-        slots = [
-            vars(kind)[name]
-            for kind, names in (
-                (Cell, ("node", "writeable", "geometry", "_first")),
-                (Node, ("value", "place")),
-                (Value, ("array", "count", "tiles", "program")),
-                (
-                    Geometry,
-                    (
-                        "is_base",
-                        "writeable",
-                        "size",
-                        "offset",
-                        "shape",
-                        "strides",
-                        "dtype",
-                        "shadow",
-                    ),
-                ),
-                (Node, ("op",)),
-                (Value, ("pinned",)),
-                (Cell, ("pins",)),
-                (Tiles, ("whole", "home")),
-            )
-            for name in names
-        ]
-        native.show(tuple(slots), Geometry.located, FILL, policy.limits.short, policy.limits.filled)
-        native.operations(OPERATIONS, SLOTS, settled, adopted)
+        limits = policy.limits
+        native.show(Geometry.located, FILL, limits.short, limits.filled, settled, adopted)
+        native.operations(OPERATIONS, SLOTS)
 
 
 def _taken_of(result: Any, args: tuple[Any, ...]) -> Any:

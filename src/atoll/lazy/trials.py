@@ -2,7 +2,7 @@
 
 Recording an operation, finding its plan and giving it memory has a cost, and loops of kernels gain where they spare memory, or run on
 several threads. Which is more cannot be known beforehand, so both ways are tried. A :class:`Loop` is the call sites whose
-operations are evaluated together. One of these call sites, its *anchor*, counts the turns of the loop (``_trials.c``). Some turns are
+operations are evaluated together. One of these call sites, its *anchor*, counts the turns of the loop (``_native/trials.c``). Some turns are
 timed while the operations are recorded, some while the native front lets NumPy compute them, in alternation, so that a program whose
 slices change has slices of about the same size in both; what counts is the time of a turn as a whole, for each element that the anchor handles.
 Turns in which something is planned, compiled or taken from the system are timed again, some times.
@@ -56,7 +56,7 @@ class Call(NamedTuple):
 
 
 def magnitude(size: int) -> int:
-    """What arrays of about one size have in common; ``_call_sites.h`` computes the same."""
+    """What arrays of about one size have in common; ``_native/eager.c`` computes the same."""
     return size.bit_length() // 2
 
 

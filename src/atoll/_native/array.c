@@ -1,0 +1,220 @@
+/* The type of arrays: how they end, what Python sees of them, and their attributes. */
+#include "array.h"
+#include "buffers.h"
+#include "functions.h"
+
+static int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Front *)self)->np);
+    Py_VISIT(((Front *)self)->cell);
+    Py_VISIT(((Front *)self)->geometry);
+    Py_VISIT(((Front *)self)->shown);
+    Py_VISIT(((Front *)self)->value);
+    return 0;
+}
+
+static void clear(PyObject *self) {
+    Front *front = (Front *)self;
+    PyObject_GC_UnTrack(self);
+    if (front->weak != NULL) PyObject_ClearWeakRefs(self);
+    Py_CLEAR(front->np);
+    Py_CLEAR(front->cell);
+    Py_CLEAR(front->geometry);
+    Py_CLEAR(front->shown);
+    Py_CLEAR(front->value);
+    if (front->tried) mark_tried(self, 0);
+    front->large = 0;
+}
+
+static void dealloc(PyObject *self) {
+    clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* Arrays that weak references and views alone know. In NumPy views refer to their base, so it lives as long as they do: such an
+ * array waits here for the end of its last view. */
+enum { LOOKED_AT = 16 };
+static PyObject *waiting = NULL;
+
+/* Whether other arrays show the memory of one that owns it. */
+static int has_views(Front *front) {
+    if (front->np != NULL && front->np != Py_None)
+        return Py_REFCNT(front->np) > 1 && PyArray_BASE((PyArrayObject *)front->np) == NULL;
+    return front->cell != NULL && front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True && Py_REFCNT(front->cell) > 1;
+}
+
+/* Let an array wait that is about to end; whether it does. Its reference count is zero, or one within a finaliser. */
+static int waits(PyObject *self) {
+    Front *front = (Front *)self;
+    if (front->weak == NULL || !has_views(front)) return 0;
+    PyObject *first = front->cell != NULL && front->np == Py_None ? field(front->cell, BOX_FIRST) : NULL;
+    PyWeakReference *known = (PyWeakReference *)front->weak;
+    while (known != NULL && Py_REFCNT(known) <= ((PyObject *)known == first)) known = known->wr_next;
+    if (known == NULL) return 0;
+    PyObject *type, *error, *traceback;  /* arrays end while an exception passes as well */
+    PyErr_Fetch(&type, &error, &traceback);
+    Py_ssize_t count = Py_REFCNT(self);
+    Py_SET_REFCNT(self, count + 1);
+    if ((waiting == NULL && (waiting = PyList_New(0)) == NULL) || PyList_Append(waiting, self) < 0) PyErr_Clear();
+    PyErr_Restore(type, error, traceback);
+    Py_SET_REFCNT(self, Py_REFCNT(self) - 1);
+    return Py_REFCNT(self) > count;
+}
+
+/* Let those end whose last view has ended: some of them are looked at, when any array ends. */
+static void end_waiting(void) {
+    static Py_ssize_t place = 0;
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    for (int k = 0; k < LOOKED_AT; k++) {
+        Py_ssize_t last = PyList_GET_SIZE(waiting) - 1;
+        if (last < 0) break;
+        place = place <= 0 || place > last ? last : place - 1;
+        PyObject *array = PyList_GET_ITEM(waiting, place);
+        if (has_views((Front *)array)) continue;
+        PyList_SET_ITEM(waiting, place, PyList_GET_ITEM(waiting, last));
+        PyList_SET_ITEM(waiting, last, array);
+        if (PyList_SetSlice(waiting, last, last + 1, NULL) < 0) PyErr_Clear();
+    }
+    PyErr_Restore(type, error, traceback);
+}
+
+/* The same for subclasses of a program, which still have their attributes here; the collector of garbage calls it with more references. */
+static void finalize(PyObject *self) {
+    if (Py_TYPE(self) != array_type && Py_REFCNT(self) == 1) waits(self);
+}
+
+/* The same for the class of arrays, which adds nothing to Front: Python's own way through all bases takes three times as long.
+ * An object of a class of Python's holds a reference to it. */
+static void dealloc_array(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    if (type == array_type && waits(self)) return;
+    clear(self);
+    if (type != array_type || !keep_spare(self)) type->tp_free(self);
+    Py_DECREF(type);
+    if (waiting != NULL) end_waiting();
+}
+
+static PyObject *get_part(PyObject *self, void *offset) {
+    if (is_hidden((Front *)self) && show_to_python(self) < 0) return NULL;
+    PyObject *part = *(PyObject **)((char *)self + (size_t)offset);
+    if (part == NULL) PyErr_SetString(PyExc_AttributeError, "an array that atoll has not made");
+    return Py_XNewRef(part);
+}
+
+static int set_part(PyObject *self, PyObject *value, void *offset) {
+    if (is_hidden((Front *)self) && show_to_python(self) < 0) return -1;
+    PyObject **part = (PyObject **)((char *)self + (size_t)offset);
+    Py_XSETREF(*part, Py_XNewRef(value));
+    return 0;
+}
+
+static PyMethodDef front_methods[] = {
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_FASTCALL | METH_KEYWORDS,
+     "__array_ufunc__($self, ufunc, method, /, *inputs, **kwargs)\n--\n\nWhat NumPy's ufuncs ask for."},
+    {NULL}};
+static PyGetSetDef front_getset[] = {
+    {"_np", get_part, set_part, "the NumPy array of a small array; else None", (void *)offsetof(Front, np)},
+    {"_cell", get_part, set_part, "the box of the base", (void *)offsetof(Front, cell)},
+    {"_geometry", geometry_get, geometry_set, "the shape, strides and offset of the view", NULL}, {NULL}};
+
+PyTypeObject FrontType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Front", .tp_basicsize = sizeof(Front), .tp_dealloc = dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_traverse = traverse,
+    .tp_weaklistoffset = offsetof(Front, weak), .tp_finalize = finalize,
+    .tp_as_number = &as_number, .tp_as_buffer = &as_buffer, .tp_as_mapping = &as_mapping, .tp_iter = iterator_of, .tp_richcompare = compare,
+    .tp_methods = front_methods, .tp_getset = front_getset,
+    .tp_doc = "What arrays are to the native front."};
+
+/* ---- attributes */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *name, *python, *view;
+    int lies;                      /* whether it tells how the memory lies, which is another one where it is brought together */
+} Attribute;
+
+static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) {
+    Attribute *attribute = (Attribute *)self;
+    if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
+    PyObject *array = np_of(object);
+    if (array == NULL && is_tried(object)) {
+        PyObject *result = PyObject_GetAttr(field(((Front *)object)->geometry, FORM_SHADOW), attribute->name);
+        if (result == NULL || PyTuple_CheckExact(result) || PyLong_CheckExact(result) || PyArray_DescrCheck(result)) return result;
+        Py_DECREF(result);
+        if (end_trial(object) < 0) return NULL;
+        array = np_of(object);
+    }
+    if (array != NULL) {
+        PyObject *result = PyObject_GetAttr(array, attribute->name);
+        return ((Front *)object)->large ? kept(result, object) : wrapped(result);
+    }
+    array = Py_TYPE(object) == array_type ? ((Front *)object)->shown : NULL;
+    if (array != NULL && !(attribute->lies && on_ranks((Front *)object))) {  /* which always has the form of the view, whatever value that has now */
+        PyObject *result = PyObject_GetAttr(array, attribute->name);
+        if (result == NULL || !PyArray_CheckExact(result)) return result;
+        if (value_of((Front *)object) == ((Front *)object)->value) return view_in(object, (PyArrayObject *)result);
+        Py_DECREF(result);
+    }
+    PyObject *view = attribute->view == NULL ? NULL : record_attribute(attribute->view, object);
+    if (view != NULL || PyErr_Occurred()) return view;
+    return Py_TYPE(attribute->python)->tp_descr_get(attribute->python, object, type);
+}
+
+static PyObject *attribute_get(PyObject *self, PyObject *object, PyObject *type) {
+    return ended(attribute_of(self, object, type));
+}
+
+static int attribute_set(PyObject *self, PyObject *object, PyObject *value) {
+    PyObject *python = ((Attribute *)self)->python;
+    return ended_with(Py_TYPE(python)->tp_descr_set(python, object, value));
+}
+
+static PyObject *attribute_new(PyTypeObject *type, PyObject *args, PyObject *options) {
+    PyObject *name, *python;
+    if (!PyArg_ParseTuple(args, "UO!", &name, &PyProperty_Type, &python)) return NULL;
+    Attribute *self = (Attribute *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    PyUnicode_InternInPlace(&name);
+    self->name = Py_NewRef(name);
+    self->python = Py_NewRef(python);
+    self->lies = !PyUnicode_CompareWithASCIIString(name, "strides");
+    if (!PyUnicode_CompareWithASCIIString(name, "T") || !PyUnicode_CompareWithASCIIString(name, "mT")) {
+        self->view = PyObject_GetAttrString(python, "fget");
+        if (self->view == NULL) Py_CLEAR(self);
+    }
+    return (PyObject *)self;
+}
+
+static void attribute_dealloc(PyObject *self) {
+    Py_CLEAR(((Attribute *)self)->view);
+    Py_CLEAR(((Attribute *)self)->name);
+    Py_CLEAR(((Attribute *)self)->python);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject AttributeType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Attribute", .tp_basicsize = sizeof(Attribute), .tp_dealloc = attribute_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT, .tp_descr_get = attribute_get, .tp_descr_set = attribute_set,
+    .tp_new = attribute_new, .tp_doc = "A property that NumPy answers where the array is at hand."};
+
+static PyObject *install(PyObject *module, PyObject *args) {
+    PyObject *type, *flat;
+    if (!PyArg_ParseTuple(args, "O!O!OOOOO", &PyType_Type, &type, &PyType_Type, &flat, &scalars, &passed, &from_numpy, &taken, &settled)) return NULL;
+    flat_type = (PyTypeObject *)Py_NewRef(flat);
+    Py_INCREF(settled);
+    if (array_type == NULL) numbers_ask();
+    if (look_up_operators() < 0) return NULL;
+    array_type = (PyTypeObject *)Py_NewRef(type);
+    if (array_type->tp_basicsize == FrontType.tp_basicsize) array_type->tp_dealloc = dealloc_array;
+    Py_INCREF(scalars);
+    Py_INCREF(passed);
+    Py_INCREF(from_numpy);
+    Py_INCREF(taken);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef array_methods[] = {
+    {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
+    {NULL}};

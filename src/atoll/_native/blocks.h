@@ -1,0 +1,12 @@
+/* Memory that NumPy takes for results. */
+#ifndef ATOLL_BLOCKS_H
+#define ATOLL_BLOCKS_H
+#include "numpy_api.h"
+
+/* NumPy takes memory from here until `memory_left` gets what this returns. */
+PyObject *memory_entered(void);
+void memory_left(PyObject *before);
+
+extern PyMethodDef block_methods[];
+
+#endif

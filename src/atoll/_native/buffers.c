@@ -1,0 +1,175 @@
+/* The buffer protocol of arrays.
+ *
+ * `numpy.asarray(a)` asks for a buffer, too. Of an array in memory the front lends the memory of NumPy's array of it, under its own name, so
+ * `memoryview(a).obj` is `a`, as in NumPy. The memory stays where it is until the buffer is released: the buffer refers to NumPy's array,
+ * and a box is pinned. Python decides everything else (lazy/showing.py), and answers with a memoryview, which is lent in the same way.
+ */
+#include "buffers.h"
+
+typedef struct {
+    Py_buffer inner;
+    PyObject *box;                 /* what was pinned, and by how many pins; else NULL */
+    Py_ssize_t pins;
+} Lent;
+static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a rank takes by itself: lazy.views has the same number */
+
+/* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
+enum { ASKING = 256 };
+static struct { PyObject *code, *names; int instruction; } asking[ASKING];
+static PyObject *names_asked;      /* tells the names of a call by its code and instruction */
+static PyObject *number_asks;      /* tells whether a class of numbers asks */
+static PyObject *settles;          /* computes a value that is asked for */
+
+/* What the frame calls by these names, None if there is no such thing; a new reference; NULL for attributes of what is no module. */
+static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    PyObject *first = PyTuple_GET_ITEM(names, 0), *value = NULL;
+    for (int is_global = code->co_flags & CO_OPTIMIZED ? 1 : 0; value == NULL && is_global < 2; is_global++) {
+        PyObject *scope = is_global ? PyFrame_GetGlobals(frame) : PyFrame_GetLocals(frame);
+        if (scope != NULL && PyDict_Check(scope)) value = Py_XNewRef(PyDict_GetItem(scope, first));
+        Py_XDECREF(scope);
+    }
+    Py_DECREF(code);
+    for (Py_ssize_t k = 1; value != NULL && k < PyTuple_GET_SIZE(names); k++) {
+        if (!PyModule_Check(value)) return Py_DECREF(value), NULL;
+        Py_SETREF(value, PyObject_GetAttr(value, PyTuple_GET_ITEM(names, k)));
+    }
+    if (value != NULL) return value;
+    drop_error();
+    return Py_NewRef(Py_None);
+}
+
+/* Whether one of NumPy's classes of numbers asks, which gets memory to write to. */
+static int asks_class_of_numbers(void) {
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (frame == NULL || names_asked == NULL) return 0;
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *names = NULL, *value = NULL;
+    int instruction = PyFrame_GetLasti(frame), place = ((size_t)code / 16 * 31 + instruction) % ASKING;
+    if (asking[place].code == code && asking[place].instruction == instruction) {
+        names = Py_NewRef(asking[place].names);
+    } else if ((names = PyObject_CallFunction(names_asked, "Oi", code, instruction)) != NULL) {
+        Py_XSETREF(asking[place].code, Py_NewRef(code));
+        Py_XSETREF(asking[place].names, Py_NewRef(names));
+        asking[place].instruction = instruction;
+    } else {
+        drop_error();
+    }
+    Py_DECREF(code);
+    int has_names = names != NULL && names != Py_None, has_none = has_names && !PyTuple_GET_SIZE(names);
+    if (has_names && !has_none) value = called_by(frame, names);
+    if (value == NULL && !has_none) value = PyObject_CallNoArgs(number_asks);
+    int is_class = value != NULL && PyType_Check(value) && PyType_IsSubtype((PyTypeObject *)value, &PyGenericArrType_Type);
+    int answer = is_class || value == Py_True;
+    Py_XDECREF(names);
+    Py_XDECREF(value);
+    drop_error();
+    return answer;
+}
+
+/* Add to the pins of a box; how many there are then. */
+static Py_ssize_t pinned_by(PyObject *box, Py_ssize_t more) {
+    Py_ssize_t pins = PyLong_AsSsize_t(field(box, BOX_PINS)) + more;
+    PyObject *number = PyLong_FromSsize_t(pins);
+    if (number != NULL) replace(box, BOX_PINS, number);
+    return number == NULL ? -1 : pins;
+}
+
+/* Pin the box of a value in memory, where Cell.pin would not have to copy; by how many pins, 0 where that was not done. */
+static Py_ssize_t pin(Front *front) {
+    PyObject *value = value_of(front), *node = field(front->cell, BOX_NODE);
+    Py_ssize_t pins = among_ranks() ? pinned_alone : 1;
+    int is_pinned = field(value, VALUE_PINNED) == Py_True && PyLong_AsSsize_t(field(front->cell, BOX_PINS)) != 0;
+    if (!(Py_REFCNT(node) == 1 || is_pinned) || pinned_by(front->cell, pins) < 0) return PyErr_Clear(), 0;
+    forget_what_is_known(value);
+    replace(value, VALUE_PINNED, Py_NewRef(Py_True));
+    return pins;
+}
+
+/* One export less; another thread that works with the value goes first. */
+static void unpin(PyObject *box, Py_ssize_t pins) {
+    PyObject *node = field(box, BOX_NODE), *value = field(node, NODE_VALUE), *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    int is_last = PyLong_AsSsize_t(field(box, BOX_PINS)) == pins;
+    if (is_last && Py_REFCNT(node) > 1) {
+        PyObject *done = PyObject_CallMethod(box, "unpin", "n", pins);
+        if (done == NULL) postpone_error();
+        Py_XDECREF(done);
+    } else if (pinned_by(box, -pins) == 0 && value != Py_None) {
+        replace(value, VALUE_PINNED, Py_NewRef(Py_False));
+    }
+    PyErr_Restore(type, error, traceback);
+}
+
+/* NumPy's array of the memory of an array, if a buffer of it is for reading and says all of its dtype; a new reference.
+ * A pending value is computed. */
+static PyObject *to_lend(PyObject *self, int flags, Lent *lent) {
+    if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return drop_error(), NULL;
+    Front *front = (Front *)self;
+    if (np_of(self) == NULL && settles != NULL && front->cell != NULL && field(field(front->cell, BOX_NODE), NODE_VALUE) == Py_None && !among_ranks()) {
+        PyObject *done = PyObject_CallOneArg(settles, self);
+        if (done == NULL) return NULL;
+        Py_DECREF(done);
+    }
+    PyObject *array = np_of(self) != NULL ? Py_NewRef(np_of(self)) : !on_ranks(front) ? in_memory(self) : NULL;
+    if (array == NULL) return NULL;
+    PyArray_Descr *dtype = PyArray_DESCR((PyArrayObject *)array);
+    if (dtype->kind == 'V' || PyDataType_METADATA(dtype) != NULL || (np_of(self) == NULL && !(lent->pins = pin(front)))) Py_CLEAR(array);
+    else if (lent->pins) lent->box = Py_NewRef(front->cell);
+    return array;
+}
+
+static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
+    Lent *lent = PyMem_Calloc(1, sizeof *lent);
+    view->obj = NULL;
+    if (lent == NULL) return PyErr_NoMemory(), -1;
+    PyObject *memory = to_lend(self, flags, lent), *number;
+    int is_numpys = memory != NULL;
+    int is_writeable = is_numpys && (lent->box == NULL ? PyArray_ISWRITEABLE((PyArrayObject *)memory) : may_show((Front *)self));
+    if (memory == NULL && !PyErr_Occurred() && (number = PyLong_FromLong(flags)) != NULL) {
+        memory = call_two(general[BUFFER], self, number);
+        Py_DECREF(number);
+    }
+    if (memory == NULL || PyObject_GetBuffer(memory, &lent->inner, flags) < 0) {
+        if (is_from_outside()) {   /* NumPy would forget it */
+            postpone_error();
+            PyErr_SetString(PyExc_BufferError, "an interrupt has come while the buffer was asked for");
+        }
+        if (lent->box != NULL) unpin(lent->box, lent->pins);
+        Py_XDECREF(lent->box);
+        Py_XDECREF(memory);
+        PyMem_Free(lent);
+        return -1;
+    }
+    Py_DECREF(memory);
+    *view = lent->inner;
+    if (is_numpys) view->readonly = !(is_writeable && reads_only != PyThread_get_thread_ident() && asks_class_of_numbers());
+    view->obj = Py_NewRef(self);
+    view->internal = lent;
+    return 0;
+}
+
+static void release_buffer(PyObject *self, Py_buffer *view) {
+    Lent *lent = view->internal;
+    PyBuffer_Release(&lent->inner);
+    if (lent->box != NULL) unpin(lent->box, lent->pins);
+    Py_XDECREF(lent->box);
+    PyMem_Free(lent);
+}
+
+unsigned long reads_only = 0;
+
+/* Ask by these functions which function asks for a buffer, and compute what it asks for. */
+static PyObject *set_asking(PyObject *module, PyObject *args) {
+    PyObject *names, *asks, *settling;
+    if (!PyArg_ParseTuple(args, "OOO", &names, &asks, &settling)) return NULL;
+    Py_XSETREF(settles, Py_NewRef(settling));
+    Py_XSETREF(names_asked, Py_NewRef(names));
+    Py_XSETREF(number_asks, Py_NewRef(asks));
+    Py_RETURN_NONE;
+}
+
+PyBufferProcs as_buffer = {.bf_getbuffer = get_buffer, .bf_releasebuffer = release_buffer};
+
+PyMethodDef buffer_methods[] = {
+    {"asking", set_asking, METH_VARARGS, "Ask by these functions which function asks for a buffer, and compute what it asks for."},
+    {NULL}};

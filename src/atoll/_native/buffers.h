@@ -1,0 +1,11 @@
+/* The buffer protocol of arrays. */
+#ifndef ATOLL_BUFFERS_H
+#define ATOLL_BUFFERS_H
+#include "memory.h"
+#include "operations.h"
+
+extern unsigned long reads_only;   /* the thread that asks for a buffer now and writes nothing into it; 0 where none does */
+extern PyBufferProcs as_buffer;
+extern PyMethodDef buffer_methods[];
+
+#endif

@@ -1,0 +1,86 @@
+/* Call sites: those met lately are kept, and the numbers by which context.call_sites knows them. */
+#include "call_sites.h"
+
+enum { SITES = 1 << 10 };
+static struct {
+    PyObject *site, *number;       /* a code object with an instruction; NULL until it is asked for */
+    int instruction;
+} sites[SITES];
+
+static inline size_t place_of_site(void *code, int instruction) { return ((size_t)code / 16 * 31 + instruction / 2) & (SITES - 1); }
+
+/* The frame of the user's program that a frame of an installed package was called from; a new reference, NULL where there is none, or
+ * Python has to say whose a file is. */
+static PyFrameObject *users_frame(PyFrameObject *frame) {
+    for (frame = PyFrame_GetBack(frame); frame != NULL;) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        PyObject *origin = PyDict_GetItem(objects[ORIGINS], code->co_filename);
+        Py_DECREF(code);
+        if (origin == Py_False) return frame;
+        PyFrameObject *back = origin == NULL ? NULL : PyFrame_GetBack(frame);
+        Py_SETREF(frame, back);
+    }
+    return NULL;
+}
+
+/* Whether a call site in a package has this line of the user's program with it. */
+static int is_called_from(PyObject *site, PyObject *code, int instruction) {
+    if (PyTuple_GET_SIZE(site) != 3) return 0;
+    PyObject *line = PyTuple_GET_ITEM(site, 2);
+    return PyTuple_GET_ITEM(line, 0) == code && PyLong_AsLong(PyTuple_GET_ITEM(line, 1)) == instruction;
+}
+
+PyObject *site_here(void) {
+    PyFrameObject *frame = PyEval_GetFrame();
+    if (frame == NULL) Py_RETURN_NONE;
+    static PyCodeObject *latest = NULL;  /* which is the user's */
+    PyCodeObject *code = PyFrame_GetCode(frame), *user_code = NULL;
+    PyObject *origin = code == latest ? Py_False : PyDict_GetItem(objects[ORIGINS], code->co_filename);
+    if (code != latest && origin == Py_False) Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
+    int instruction = PyFrame_GetLasti(frame), of_user = 0;
+    if (origin != Py_False) {
+        PyFrameObject *user = origin == NULL || origin == Py_True ? NULL : users_frame(frame);
+        if (user == NULL) {
+            Py_DECREF(code);
+            return PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);
+        }
+        user_code = PyFrame_GetCode(user);
+        of_user = PyFrame_GetLasti(user);
+        Py_DECREF(user);
+    }
+    size_t place = place_of_site(code, instruction);
+    PyObject *site = sites[place].site;
+    if (site != NULL && PyTuple_GET_ITEM(site, 0) == (PyObject *)code && sites[place].instruction == instruction &&
+        (user_code == NULL || is_called_from(site, (PyObject *)user_code, of_user))) {
+        Py_DECREF(code);
+        Py_XDECREF(user_code);
+        return Py_NewRef(site);
+    }
+    site = user_code == NULL ? Py_BuildValue("Ni", code, instruction) : Py_BuildValue("Ni(Ni)", code, instruction, user_code, of_user);
+    if (site == NULL) return NULL;
+    Py_CLEAR(sites[place].number);
+    sites[place].instruction = instruction;
+    Py_XSETREF(sites[place].site, Py_NewRef(site));
+    return site;
+}
+
+static PyObject *computed_number(PyObject *site) {
+    PyObject *address = PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0));
+    PyObject *known = address == NULL ? NULL : PyDict_GetItem(objects[NUMBERED], address);
+    Py_XDECREF(address);
+    if (known == NULL || PyTuple_GET_ITEM(known, 0) != PyTuple_GET_ITEM(site, 0)) return NULL;
+    PyObject *place = PyTuple_GET_ITEM(site, 1);
+    int later = PySet_Contains(PyTuple_GET_ITEM(known, 2), place);
+    PyObject *moved = later > 0 ? PyLong_FromLong(PyLong_AsLong(place) + 4) : Py_NewRef(place);
+    PyObject *number = moved == NULL ? NULL : PyNumber_Add(PyTuple_GET_ITEM(known, 1), moved);
+    Py_XDECREF(moved);
+    return number;
+}
+
+PyObject *number_of(PyObject *site) {
+    if (site == Py_None) return NULL;
+    size_t place = place_of_site(PyTuple_GET_ITEM(site, 0), (int)PyLong_AsLong(PyTuple_GET_ITEM(site, 1)));
+    if (sites[place].site != site) return computed_number(site);
+    if (sites[place].number == NULL) sites[place].number = computed_number(site);
+    return Py_XNewRef(sites[place].number);
+}

@@ -1,0 +1,229 @@
+/* Where recorded work has grown too heavy: loops that were cut before are cut at the same line again, without entering Python.
+ *
+ * Python finds the line (lazy.pending, graph.cut). Here what was live at it is found, and evaluated, if such values were
+ * evaluated together before. Whatever else is met is left to Python.
+ */
+#include "cuts.h"
+
+enum { SEEN = 512 };
+
+static inline size_t place_of(PyObject *node) { return ((size_t)node >> 4) * 0x9E3779B97F4A7C15u >> 32; }
+
+long weigh(PyObject *root, long most) {
+    PyObject *near[SEEN], *small[4 * SEEN], **seen = near, **table = small;
+    double weight = weight_of(root);
+    size_t size = 64;
+    long count = 1;
+    if (weight >= 0 && weight < most) most = (long)weight + 1;  /* which counts shared operands again and again */
+    while (size < 2 * ((size_t)most + 2)) size *= 2;
+    if (most >= SEEN) {
+        seen = PyMem_Malloc((size + most + 2) * sizeof *seen);
+        if (seen == NULL) return -1;
+        table = seen + most + 2;
+    }
+    memset(table, 0, size * sizeof *table);
+    seen[0] = root;
+    for (long next = 0; next < count && count <= most; next++) {
+        PyObject *args = field(seen[next], NODE_ARGS);
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args) && count <= most; k++) {
+            PyObject *arg = PyTuple_GET_ITEM(args, k);
+            if (!is_node(arg)) continue;
+            if (field(arg, NODE_PLACE) != Py_None) most = 0;
+            if (field(arg, NODE_VALUE) != Py_None) continue;
+            size_t place = place_of(arg);
+            while (table[place & (size - 1)] != NULL && table[place & (size - 1)] != arg) place++;
+            if (table[place & (size - 1)] == NULL) table[place & (size - 1)] = seen[count++] = arg;
+        }
+    }
+    if (seen != near) PyMem_Free(seen);
+    return count > most ? -1 : count;
+}
+
+/* What is known of the line of a node, borrowed; NULL where nothing is. */
+static PyObject *profile_of(PyObject *node) {
+    PyObject *number = number_of(field(node, NODE_SITE));
+    PyObject *profile = number == NULL ? NULL : PyDict_GetItem(objects[PROFILES], number);
+    Py_XDECREF(number);
+    return profile;
+}
+
+/* The pending operations that a node may have where this loop is cut, and the line of the cut, borrowed; NULL where there is none. */
+static PyObject *cut_of(PyObject *node, double *limit) {
+    PyObject *profile = profile_of(node), *cut = profile == NULL ? NULL : field(profile, PROFILE_CUT);
+    if (cut == NULL || cut == Py_None || PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1)) >= *limit) return NULL;
+    *limit = PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1));
+    return PyTuple_GET_ITEM(cut, 0);
+}
+
+/* ---- what was live at a line */
+
+
+typedef struct {
+    long long born;
+    PyObject *node;
+} Waiting;
+typedef struct {
+    Waiting heap[SEEN];            /* the latest one first */
+    int count, seen;
+    PyObject *table[4 * SEEN];
+} Live;
+
+static void push(Live *live, PyObject *node) {
+    long long born = PyLong_AsLongLong(field(node, NODE_BORN));
+    int place = live->count++;
+    for (; place && live->heap[(place - 1) / 2].born < born; place = (place - 1) / 2) live->heap[place] = live->heap[(place - 1) / 2];
+    live->heap[place] = (Waiting){born, node};
+}
+
+static PyObject *pop(Live *live) {
+    PyObject *first = live->heap[0].node;
+    Waiting last = live->heap[--live->count];
+    int place = 0;
+    for (int next; (next = 2 * place + 1) < live->count; place = next) {
+        if (next + 1 < live->count && live->heap[next + 1].born > live->heap[next].born) next++;
+        if (live->heap[next].born <= last.born) break;
+        live->heap[place] = live->heap[next];
+    }
+    live->heap[place] = last;
+    return first;
+}
+
+static int by_birth(const void *a, const void *b) {
+    long long one = ((const Waiting *)a)->born, other = ((const Waiting *)b)->born;
+    return one < other ? -1 : one > other;
+}
+
+/* Whether a node is a ufunc that was recorded at a line. */
+static int is_at(PyObject *node, PyObject *line) {
+    static PyObject *name = NULL;
+    PyObject *number = number_of(field(node, NODE_SITE));
+    int same = number != NULL && PyObject_RichCompareBool(number, line, Py_EQ) > 0;
+    Py_XDECREF(number);
+    if (!same || (name == NULL && (name = PyUnicode_InternFromString("is_ufunc")) == NULL)) return 0;
+    PyObject *is_ufunc = PyObject_GetAttr(field(node, NODE_OP), name);
+    Py_XDECREF(is_ufunc);
+    return is_ufunc == Py_True;
+}
+
+/* What is pending behind a node and was live when its loop last came to a line, as graph.cut.live_at has it; whether it was found. */
+static int find_live(Live *live, PyObject *root, PyObject *line) {
+    memset(live->table, 0, sizeof live->table);
+    live->count = 0;
+    live->seen = 1;
+    push(live, root);
+    while (live->count) {
+        PyObject *node = pop(live), *args = field(node, NODE_ARGS);
+        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
+            PyObject *arg = PyTuple_GET_ITEM(args, k);
+            if (!is_node(arg)) continue;
+            if (field(arg, NODE_PLACE) != Py_None) return 0;
+            if (field(arg, NODE_VALUE) != Py_None || arg == root) continue;
+            size_t place = place_of(arg) & (4 * SEEN - 1);
+            while (live->table[place] != NULL && live->table[place] != arg) place = (place + 1) & (4 * SEEN - 1);
+            if (live->table[place] != NULL) continue;
+            if (live->seen++ == SEEN) return 0;
+            live->table[place] = arg;
+            push(live, arg);
+        }
+        if (!is_at(node, line)) continue;
+        qsort(live->heap, live->count, sizeof *live->heap, by_birth);
+        return live->count > 0;
+    }
+    return 0;
+}
+
+int cut_again(PyObject *node) {
+    double limit = most_pending;
+    PyObject *line = cut_of(node, &limit), *roots[MOST_ROOTS];
+    Live live;
+    if (line == NULL || line == Py_None || !find_live(&live, node, line) || live.count > MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
+    for (int k = 0; k < live.count; k++) roots[k] = Py_NewRef(live.heap[k].node);
+    int done = replay(roots, live.count);
+    for (int k = 0; k < live.count; k++) Py_DECREF(roots[k]);
+    if (done <= 0) return done;
+    long weight = weigh(node, (long)near);
+    if (weight < 0) return 0;
+    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    return 1;
+}
+
+int may_be_heavy(PyObject *node) {
+    double limit = most_pending;
+    if (!in_world_of_process() || field(node, NODE_SITE) == Py_None) return 1;
+    cut_of(node, &limit);
+    if (weight_of(node) <= limit) return 0;
+    long weight = weigh(node, (long)limit);
+    if (weight < 0) return 1;
+    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    return 0;
+}
+
+/* A number that was computed, of NumPy's class for its dtype. */
+static PyObject *number_from(PyObject *node) {
+    PyObject *array = field(field(node, NODE_VALUE), VALUE_ARRAY), *number = PyObject_GetItem(array, empty);
+    PyObject *usual = (PyObject *)PyArray_DESCR((PyArrayObject *)array)->typeobj;
+    if (number == NULL || (PyObject *)Py_TYPE(number) == usual) return number;
+    PyObject *same = PyObject_CallOneArg(usual, number);
+    Py_DECREF(number);
+    return same;
+}
+
+PyObject *array_of(PyObject *node) {
+    if (node == NULL) return NULL;
+    PyObject *geometry = field(node, NODE_GEOMETRY), *made;
+    if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
+        int done = learning ? 0 : replay(&node, 1);
+        made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(objects[EVALUATED], node);
+        Py_DECREF(node);
+        return made;
+    }
+    int cut = weight_of(node) > light && may_be_heavy(node) ? cut_again(node) : 1;
+    if (cut < 0) Py_CLEAR(node);
+    if (!cut) {
+        PyObject *lighter = PyObject_CallOneArg(objects[BOUNDED_NODE], node);
+        Py_DECREF(node);
+        node = lighter;
+    }
+    if (node == NULL) return NULL;
+    geometry = field(node, NODE_GEOMETRY);
+    return handle_on(new_box(node), geometry);
+}
+
+/* behind(nodes, known, most): the pending nodes behind these, and these, without those that are known; not many more than `most`. */
+PyObject *behind(PyObject *module, PyObject *args) {
+    PyObject *nodes, *known;
+    double most;
+    if (!PyArg_ParseTuple(args, "OOd", &nodes, &known, &most)) return NULL;
+    PyObject *found = PySet_New(nodes), *stack = PySequence_List(nodes);
+    while (found != NULL && stack != NULL && PyList_GET_SIZE(stack) && PySet_GET_SIZE(found) <= most) {
+        Py_ssize_t last = PyList_GET_SIZE(stack) - 1;
+        PyObject *operands = Py_NewRef(field(PyList_GET_ITEM(stack, last), NODE_ARGS));
+        int status = PyList_SetSlice(stack, last, last + 1, NULL);
+        for (Py_ssize_t k = 0; status >= 0 && k < PyTuple_GET_SIZE(operands); k++) {
+            PyObject *node = PyTuple_GET_ITEM(operands, k);
+            if (!is_node(node) || field(node, NODE_VALUE) != Py_None || (status = PySet_Contains(found, node))) continue;
+            if ((status = PySequence_Contains(known, node))) continue;
+            status = PySet_Add(found, node) < 0 ? -1 : PyList_Append(stack, node);
+        }
+        Py_DECREF(operands);
+        if (status < 0) Py_CLEAR(found);
+    }
+    if (stack == NULL) Py_CLEAR(found);
+    Py_XDECREF(stack);
+    return found;
+}
+
+/* weigh(node, most): the pending operations of a node; None where there are more, or some lie on ranks. */
+static PyObject *weigh_node(PyObject *module, PyObject *args) {
+    PyObject *node;
+    long most, count;
+    if (!PyArg_ParseTuple(args, "Ol", &node, &most)) return NULL;
+    count = recording && is_node(node) && field(node, NODE_PLACE) == Py_None ? weigh(node, most) : -1;
+    if (count < 0) Py_RETURN_NONE;
+    return PyLong_FromLong(count);
+}
+
+PyMethodDef cut_methods[] = {
+    {"weigh", weigh_node, METH_VARARGS, "How many operations are pending in a node and behind it."},
+    {"behind", behind, METH_VARARGS, "The pending nodes behind some, and these, without those that are known."},
+    {NULL}};

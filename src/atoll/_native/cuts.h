@@ -1,0 +1,20 @@
+/* Recorded work that has grown too heavy. */
+#ifndef ATOLL_CUTS_H
+#define ATOLL_CUTS_H
+#include "replay.h"
+
+/* How many operations are pending in a node and behind it, each counted once; -1 where they are more than `most`, or some lie on
+ * ranks. */
+long weigh(PyObject *root, long most);
+
+/* Whether a new node may have to be cut. Evaluate what was live where its loop is cut: 1, or 0 where Python has to cut it; -1 with an
+ * error. */
+int may_be_heavy(PyObject *node);
+int cut_again(PyObject *node);
+
+/* What the program gets of a node that was just recorded; steals it. */
+PyObject *array_of(PyObject *node);
+
+extern PyMethodDef cut_methods[];
+
+#endif

@@ -1,0 +1,162 @@
+/* Exceptions from outside, which a signal handler raises at whatever line Python is at.
+ *
+ * Where C code goes on after an error of a Python function of atoll's, or NumPy does, an exception from outside waits here, and the
+ * interpreter raises it soon after. For the same reason callbacks of weak references are no Python functions: Python prints what these
+ * raise, and goes on. A Notice leaves the reference in a queue, and the interpreter does the work soon after.
+ */
+#include "errors.h"
+
+static PyObject *came_from_outside = NULL, *waiting = NULL, *main_thread = NULL;
+
+/* What shortens the traceback of an error that leaves atoll: see context/tracebacks.py. */
+static PyObject *shortening = NULL;
+
+static int raise_waiting(void *nothing) {
+    PyObject *error = PyList_GET_SIZE(waiting) ? Py_NewRef(PyList_GET_ITEM(waiting, 0)) : NULL;
+    if (error == NULL || PyList_SetSlice(waiting, 0, 1, NULL) < 0) return Py_XDECREF(error), 0;
+    if (PyList_GET_SIZE(waiting)) Py_AddPendingCall(raise_waiting, NULL);
+    PyErr_Restore(Py_NewRef((PyObject *)Py_TYPE(error)), error, PyException_GetTraceback(error));
+    return -1;
+}
+
+static int is_main_thread(void) {
+    PyObject *ident = main_thread == NULL ? NULL : PyObject_GetAttrString(main_thread, "ident");
+    int is_main = ident == NULL || PyLong_AsUnsignedLong(ident) == PyThread_get_thread_ident();
+    Py_XDECREF(ident);
+    PyErr_Clear();
+    return is_main;
+}
+
+void postpone_error(void) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    if (type == NULL) return;
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback != NULL) PyException_SetTraceback(error, traceback);
+    if (!is_main_thread()) {
+        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
+    } else if (waiting == NULL || PyList_Append(waiting, error) < 0) {
+        PyErr_Restore(type, error, traceback);
+        PyErr_WriteUnraisable(NULL);
+        return;
+    } else {
+        Py_AddPendingCall(raise_waiting, NULL);  /* if too many calls are due, the next exception that waits raises this one */
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(error);
+    Py_XDECREF(traceback);
+}
+
+int is_from_outside(void) {
+    PyObject *type, *error, *traceback;
+    if (!PyErr_Occurred()) return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return 1;
+    PyErr_Fetch(&type, &error, &traceback);
+    int is = 0;
+    if (traceback != NULL && came_from_outside != NULL) {  /* else no Python function has failed */
+        PyErr_NormalizeException(&type, &error, &traceback);
+        PyException_SetTraceback(error, traceback);
+        PyObject *answer = PyObject_CallOneArg(came_from_outside, error);
+        is = answer != Py_None;
+        if (answer == NULL) postpone_error();
+        Py_XDECREF(answer);
+    }
+    PyErr_Restore(type, error, traceback);
+    return is;
+}
+
+void drop_error(void) {
+    if (is_from_outside()) postpone_error();
+    else PyErr_Clear();
+}
+
+void leave_with_error(void) {
+    PyObject *type, *error, *traceback, *done = NULL;
+    PyFrameObject *caller = PyEval_GetFrame();
+    PyErr_Fetch(&type, &error, &traceback);
+    if (traceback != NULL && shortening != NULL) {  /* else no frame of Python's has failed */
+        PyErr_NormalizeException(&type, &error, &traceback);
+        PyException_SetTraceback(error, traceback);
+        done = PyObject_CallFunctionObjArgs(shortening, error, caller == NULL ? Py_None : (PyObject *)caller, NULL);
+        if (done == NULL) drop_error();
+        else Py_SETREF(traceback, PyException_GetTraceback(error));
+        Py_XDECREF(done);
+    }
+    PyErr_Restore(type, error, traceback);
+}
+
+static PyObject *shorten_by(PyObject *module, PyObject *function) {
+    Py_XSETREF(shortening, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
+/* interrupts(outside, main): the function that finds the exception from outside in an error, and the main thread. */
+static PyObject *set_interrupts(PyObject *module, PyObject *args) {
+    PyObject *outside, *thread;
+    if (!PyArg_ParseTuple(args, "OO", &outside, &thread)) return NULL;
+    if (waiting == NULL && (waiting = PyList_New(0)) == NULL) return NULL;
+    Py_XSETREF(came_from_outside, Py_NewRef(outside));
+    Py_XSETREF(main_thread, Py_NewRef(thread));
+    Py_RETURN_NONE;
+}
+
+/* ---- notices */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *append, *work;
+    vectorcallfunc call;
+    int often, count, is_due;
+} Notice;
+
+static int do_work(void *given) {
+    Notice *notice = given;
+    notice->is_due = notice->count = 0;
+    PyObject *done = PyObject_CallNoArgs(notice->work);
+    Py_XDECREF(done);
+    Py_DECREF(notice);
+    return done == NULL ? -1 : 0;
+}
+
+static PyObject *notice_end(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {
+    Notice *notice = (Notice *)self;
+    PyObject *done = PyObject_Vectorcall(notice->append, args, count, keywords);
+    if (done != NULL && ++notice->count >= notice->often && !notice->is_due) {
+        notice->is_due = 1;
+        if (Py_AddPendingCall(do_work, Py_NewRef(self)) < 0) {  /* too many calls are due: the next end asks again */
+            notice->is_due = 0;
+            Py_DECREF(self);
+        }
+    }
+    return done;
+}
+
+static PyObject *new_notice(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    PyObject *append, *work;
+    int often = 1;
+    if (!PyArg_ParseTuple(args, "OO|i", &append, &work, &often)) return NULL;
+    Notice *notice = (Notice *)type->tp_alloc(type, 0);
+    if (notice == NULL) return NULL;
+    notice->append = Py_NewRef(append);
+    notice->work = Py_NewRef(work);
+    notice->call = notice_end;
+    notice->often = often;
+    return (PyObject *)notice;
+}
+
+static void end_of_notice(PyObject *self) {
+    Py_XDECREF(((Notice *)self)->append);
+    Py_XDECREF(((Notice *)self)->work);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject NoticeType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Notice", .tp_basicsize = sizeof(Notice), .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_new = new_notice, .tp_dealloc = end_of_notice, .tp_call = PyVectorcall_Call, .tp_vectorcall_offset = offsetof(Notice, call),
+    .tp_doc = "Notice(append, work, often=1): append what ended, and have the work done after so many ends."};
+
+PyMethodDef error_methods[] = {
+    {"shorten", shorten_by, METH_O, "Call this function with each error that leaves atoll, and its caller."},
+    {"interrupts", set_interrupts, METH_VARARGS, "interrupts(outside, main): what finds an exception from outside; the main thread."},
+    {NULL}};

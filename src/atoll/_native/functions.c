@@ -1,0 +1,671 @@
+/* Functions of the namespace, and methods. */
+#include "functions.h"
+#include "blocks.h"
+
+enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
+       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072, ALONE = 262144 };
+
+/* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
+ * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
+ * reads arrays of any size. A function that VIEWS returns views of its first argument, and WRITES says that it writes there. What is
+ * RECORDED is never NumPy's at once. What is EXACT has the same bits however it is computed: NumPy folds arrays in memory at once, as
+ * far as one thread does that quickly; what is WHOLE only without an axis. A call that may be SHARED by threads is Python's where it
+ * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
+ * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
+ * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
+ * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
+ * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
+ * the generator itself. */
+enum { MOST = 16, SIZE_AT = 19 };  /* arguments of a call that is looked at */
+static Py_ssize_t exact = 0, truths = 0, row = 0; /* elements that are folded at once; truth values; elements of a row for that */
+static Py_ssize_t block = 0;
+static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
+static PyObject *has_threads;      /* whether there are several */
+static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
+
+PyObject *taken;
+
+enum { COPIED = 2 };               /* the way of a function that copies: lazy.recorder has the same number */
+
+typedef struct Function {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *original, *direct, *python, *known, *dict, *weak, *fold;  /* `direct` asks no argument for a protocol */
+    int kind, way;
+    Loops loops;
+    Named named;
+    struct Function *former, *next;
+} Function;
+
+/* The product of a shape, or `limit` where there is none. */
+static Py_ssize_t elements(PyObject *shape) {
+    Py_ssize_t size = 1, n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape;
+        if (!PyLong_CheckExact(item)) return limit;
+        Py_ssize_t extent = PyLong_AsSsize_t(item);
+        if (extent < 0 || extent >= limit) {
+            PyErr_Clear();
+            return limit;
+        }
+        if ((size *= extent) >= limit) return limit;
+    }
+    return size;
+}
+
+/* The product of a shape, however large; 0 where there is none. */
+static Py_ssize_t extent_of(PyObject *shape) {
+    double size = 1;
+    Py_ssize_t n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape;
+        if (!PyLong_CheckExact(item)) return 0;
+        size *= PyLong_AsDouble(item);
+    }
+    PyErr_Clear();
+    return size > 0 && size < 1e15 ? (Py_ssize_t)size : 0;
+}
+
+/* What a function makes of a shape, or of two arrays that are multiplied; 0 where its size is that of its arguments. */
+static Py_ssize_t size_made(int kind, PyObject *const *args, Py_ssize_t count) {
+    Py_ssize_t first = 0, second = 0;
+    if (kind & SHAPED) return count ? extent_of(args[0]) : 0;
+    if (!(kind & OUTER) || count != 2) return 0;
+    int fits = type_of(args[0], &first) != NOTHING && type_of(args[1], &second) != NOTHING;
+    return fits ? first * second : 0;
+}
+
+/* The number of elements of what a function of this kind makes, `limit` where that is not known. */
+static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
+    Py_ssize_t n;
+    if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;
+    if (kind & SHAPED) return count ? elements(args[0]) : limit;
+    if (kind & SQUARE) {
+        if (keywords) return limit;  /* the number of columns may be among them */
+        n = count ? elements(args[0]) : limit;
+        return n < 1 << 15 && (count < 2 || args[1] == Py_None) ? n * n : limit;
+    }
+    if (kind & SPACED) {
+        if (keywords) return limit;
+        return count < 3 ? 50 : PyLong_CheckExact(args[2]) ? elements(args[2]) : limit;
+    }
+    if (kind & RANGE) {
+        double bounds[3] = {0, 0, 1};
+        for (Py_ssize_t k = 0; k < count; k++) {
+            if (k == 3 || !(PyLong_CheckExact(args[k]) || PyFloat_CheckExact(args[k]))) return limit;
+            bounds[count == 1 ? 1 : k] = PyFloat_AsDouble(args[k]);
+        }
+        double size = (bounds[1] - bounds[0]) / bounds[2];
+        PyErr_Clear();
+        return count && size < limit ? (Py_ssize_t)(size > 0 ? size : 0) : limit;
+    }
+    for (n = 1; count--;) {
+        PyObject *array = small_array(args[count]);
+        Py_ssize_t size = array == NULL ? 0 : PyArray_SIZE((PyArrayObject *)array);
+        Py_XDECREF(array);
+        if (size) n *= size;
+        if (n >= limit) return limit;
+    }
+    return n;
+}
+
+/* The first and the last byte of an array that has elements. */
+static void bounds_of(PyArrayObject *array, char **low, char **high) {
+    *low = *high = PyArray_BYTES(array);
+    for (int k = 0; k < PyArray_NDIM(array); k++) {
+        npy_intp reach = (PyArray_DIM(array, k) - 1) * PyArray_STRIDE(array, k);
+        if (reach < 0) *low += reach;
+        else *high += reach;
+    }
+    *high += PyArray_ITEMSIZE(array) - 1;
+}
+
+/* Whether an array may show memory of an argument, or of one in a list of them. */
+static int shows(PyArrayObject *array, PyObject *argument) {
+    if (PyArray_CheckExact(argument)) {
+        char *low, *high, *first, *last;
+        if (!PyArray_SIZE(array) || !PyArray_SIZE((PyArrayObject *)argument)) return PyArray_BASE(array) != NULL;
+        bounds_of(array, &low, &high);
+        bounds_of((PyArrayObject *)argument, &first, &last);
+        return low <= last && first <= high;
+    }
+    if (PyTuple_CheckExact(argument) || PyList_CheckExact(argument))
+        for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(argument); k++)
+            if (shows(array, PySequence_Fast_GET_ITEM(argument, k))) return 1;
+    return 0;
+}
+
+typedef struct {
+    PyObject *const *args, **given;  /* the arguments, and what NumPy gets in their place */
+    Py_ssize_t n;
+    int kind, arrays;
+} Call;
+
+/* Whether a result of short views may be taken: memory of its own, an argument, or a view that is known to be one. */
+static int may_take(PyObject *result, const Call *call) {
+    if (PyArray_CheckExact(result)) {
+        PyArrayObject *array = (PyArrayObject *)result;
+        if (PyArray_BASE(array) == NULL) return 1;
+        for (Py_ssize_t k = 0; k < call->n; k++)
+            if (call->given[k] == result) return 1;
+        for (Py_ssize_t k = 0; k < call->n; k++)
+            if (shows(array, call->given[k])) return k == 0 && call->kind & VIEWS;
+        return 1;
+    }
+    if (!PyTuple_Check(result) && !PyList_CheckExact(result)) return is_of(passed, result);  /* tuples with names among them */
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(result); k++)
+        if (!may_take(PySequence_Fast_GET_ITEM(result, k), call)) return 0;
+    return 1;
+}
+
+/* Whether a result is a tuple, or one with names, which is made of its items. */
+static int has_items(PyObject *result) {
+    return PyTuple_CheckExact(result) || (PyTuple_Check(result) && PyObject_HasAttrString((PyObject *)Py_TYPE(result), "_fields"));
+}
+
+/* Whether a result consists of numbers and words; the items of a list are alike. */
+static int has_no_array(PyObject *result) {
+    int is_list = PyList_CheckExact(result);
+    if (!is_list && !PyTuple_CheckExact(result)) return is_of(passed, result);
+    Py_ssize_t k = is_list && PyList_GET_SIZE(result) ? 1 : PySequence_Fast_GET_SIZE(result);
+    while (k && has_no_array(PySequence_Fast_GET_ITEM(result, k - 1))) k--;
+    return !k;
+}
+
+/* The array among arguments in place of which NumPy got this one, also in a tuple for `out`; borrowed, or NULL. */
+static PyObject *array_given(PyObject *array, PyObject *given, PyObject *argument, int kind) {
+    if (given == array) return Py_TYPE(argument) == array_type || kind & DATA ? argument : NULL;
+    if (!PyTuple_CheckExact(given) || !PyTuple_CheckExact(argument)) return NULL;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(given); k++) {
+        PyObject *found = array_given(array, PyTuple_GET_ITEM(given, k), PyTuple_GET_ITEM(argument, k), kind);
+        if (found != NULL) return found;
+    }
+    return NULL;
+}
+
+/* What a function has returned, as arrays; steals the reference. */
+static PyObject *taken_from(PyObject *result, const Call *call) {
+    PyTypeObject *type = Py_TYPE(result);
+    Py_ssize_t n = call->n;
+    if (type == &PyArray_Type) {
+        PyArrayObject *array = (PyArrayObject *)result;
+        for (Py_ssize_t k = 0; k < n; k++) {
+            PyObject *argument = array_given(result, call->given[k], call->args[k], call->kind);
+            if (argument != NULL) {
+                Py_DECREF(result);
+                return Py_NewRef(argument);
+            }
+            if (k && call->args[k] == result && !(call->kind & VIEWS)) return result;  /* NumPy's, as it was given: it was written to */
+        }
+        if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && Py_TYPE(call->args[0]) == array_type && plain(call->args[0]) == NULL && shows(array, call->given[0]))
+            return view_in(call->args[0], array);
+        if (PyArray_SIZE(array) < limit) return handle_of(result);
+        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result, NULL);
+    } else if (type == &PyList_Type || has_items(result)) {
+        Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
+        PyObject *items = type == &PyList_Type ? PyList_New(length) : PyTuple_New(length);
+        for (Py_ssize_t k = 0; items != NULL && k < length; k++) {
+            PyObject *item = taken_from(Py_NewRef(PySequence_Fast_GET_ITEM(result, k)), call);
+            if (item == NULL) Py_CLEAR(items);
+            else if (type == &PyList_Type) PyList_SET_ITEM(items, k, item);
+            else PyTuple_SET_ITEM(items, k, item);
+        }
+        if (items != NULL && PyTuple_Check(items) && type != &PyTuple_Type) Py_SETREF(items, PyObject_CallObject((PyObject *)type, items));
+        Py_DECREF(result);
+        return items;
+    } else if (type == array_type || is_of(passed, result)) {
+        return result;
+    }
+    PyObject *values = PyTuple_New(n);
+    for (Py_ssize_t k = 0; values != NULL && k < n; k++) PyTuple_SET_ITEM(values, k, Py_NewRef(call->args[k]));
+    PyObject *made = values == NULL ? NULL : call_two(taken, result, values);
+    Py_XDECREF(values);
+    Py_DECREF(result);
+    return made;
+}
+
+/* The place of the one argument that is written into, -1 where there is none. */
+static Py_ssize_t target_of(Function *function, Py_ssize_t count, Py_ssize_t n, PyObject *keywords) {
+    if (function->kind & WRITES) return count ? 0 : -1;
+    if (Py_TYPE(function->original) == &PyUFunc_Type && count == ((PyUFuncObject *)function->original)->nin + 1) return count - 1;
+    for (Py_ssize_t k = count; k < n; k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k - count), "out") == 0) return k;
+    return -1;
+}
+
+/* Whether a ufunc gets all operands and, behind them, what its only result is written into. */
+static int is_into(Function *function, Py_ssize_t n, Py_ssize_t target) {
+    if (target < 0 || Py_TYPE(function->original) != &PyUFunc_Type) return 0;
+    PyUFuncObject *ufunc = (PyUFuncObject *)function->original;
+    return ufunc->nout == 1 && target == ufunc->nin && n == target + 1;
+}
+
+/* Whether a tuple of what is written to has an array of NumPy's. */
+static int holds_numpys(PyObject *target) {
+    Py_ssize_t k = PyTuple_CheckExact(target) ? PyTuple_GET_SIZE(target) : 0;
+    while (k > 0 && !PyArray_Check(PyTuple_GET_ITEM(target, k - 1))) k--;
+    return k > 0;
+}
+
+/* Whether several threads share a call with these arguments. */
+static int is_shared(PyObject *const *given, Py_ssize_t n) {
+    Py_ssize_t largest = 0;
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (PyArray_CheckExact(given[k]) && PyArray_SIZE((PyArrayObject *)given[k]) > largest) largest = PyArray_SIZE((PyArrayObject *)given[k]);
+    if (largest < divided_from || has_threads == NULL) return 0;
+    PyObject *answer = PyObject_CallNoArgs(has_threads);
+    int are_several = answer == NULL ? 1 : PyObject_IsTrue(answer);
+    if (answer == NULL) drop_error();
+    Py_XDECREF(answer);
+    return are_several;
+}
+
+/* Whether the result for these arguments may be large: as one of them, or as a product of matrices. */
+static int may_make_large(PyObject *const *given, Py_ssize_t n) {
+    double product = 1;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyArrayObject *array = (PyArrayObject *)given[k];
+        if (!PyArray_CheckExact(array)) continue;
+        if (PyArray_SIZE(array) >= limit) return 1;
+        if (PyArray_NDIM(array) > 1) product *= PyArray_SIZE(array);
+    }
+    return product >= limit;
+}
+
+/* The memory of an array that NumPy folds at once; a new reference, or NULL. */
+static PyObject *to_fold(PyObject *value) {
+    PyObject *array = ((Front *)value)->large ? Py_NewRef(np_of(value)) : in_memory(value);
+    if (array != NULL && PyArray_SIZE((PyArrayObject *)array) > (PyArray_ISBOOL((PyArrayObject *)array) ? truths : exact)) Py_CLEAR(array);
+    return array;
+}
+
+/* Whether a call with an axis, or none, goes along the rows of an array of so many axes. */
+static int is_along_rows(PyObject *const *args, Py_ssize_t n, PyObject *keywords, int axes) {
+    if (n == 1) return 1;
+    if (n > 2 || (keywords != NULL && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis"))) return 0;
+    long axis = PyLong_CheckExact(args[1]) ? PyLong_AsLong(args[1]) : 0;
+    PyErr_Clear();
+    return args[1] == Py_None || (PyLong_CheckExact(args[1]) && (axis == -1 || axis == axes - 1));
+}
+
+/* The memory of an array of integers that NumPy folds or scans at once; a new reference, or NULL. */
+static PyObject *integers_of(Function *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+    PyArrayObject *array = (PyArrayObject *)to_fold(args[0]);
+    int axes = array == NULL ? 0 : PyArray_NDIM(array);
+    int fits = axes && PyArray_ISINTEGER(array) && PyArray_DIM(array, axes - 1) >= row;
+    if (fits && (function->kind & (WHOLE | EXACT)) == WHOLE) fits = PyArray_ITEMSIZE(array) == sizeof(npy_long) && is_along_rows(args, n, keywords, axes);
+    if (!fits) Py_CLEAR(array);
+    return (PyObject *)array;
+}
+
+/* NumPy's generator of one of ours, where it draws so many numbers; a new reference, or NULL. `size` is how many, as far as is known. */
+static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
+    Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    PyObject *wanted = place < count ? args[place] : NULL;
+    if (!count || among_ranks()) return NULL;
+    for (Py_ssize_t k = 0; k < named; k++)
+        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "size")) wanted = args[count + k];
+    PyObject *array = wanted == NULL ? NULL : small_array(wanted);
+    if (array != NULL) *size = PyArray_SIZE((PyArrayObject *)array);
+    else if (wanted != NULL && PyArray_IsScalar(wanted, Integer)) *size = PyNumber_AsSsize_t(wanted, NULL);
+    else *size = wanted == NULL || wanted == Py_None ? 1 : extent_of(wanted);
+    Py_XDECREF(array);
+    if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
+    if (kind & ALONE) return Py_NewRef(args[0]);
+    PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
+    PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, drawer_name));
+    Py_XDECREF(dict);
+    if (dict == NULL) PyErr_Clear();
+    return drawer;
+}
+
+static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords);
+
+/* Put arrays in the place of iterators over elements, but for what is written to; how many there are, -1 with an error. `lines` gets
+ * a new reference to each argument from there on. */
+static Py_ssize_t lines_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t target, PyObject **lines) {
+    Py_ssize_t found = 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *base = k != target && Py_TYPE(args[k]) == flat_type ? PyObject_GetAttrString(args[k], "base") : NULL, *line = NULL;
+        if (base != NULL && Py_TYPE(base) == array_type) {
+            if (k && args[k] == args[0]) line = Py_NewRef(lines[0]);
+            else line = PyObject_CallMethod(base, "ravel", NULL);
+            found++;
+        }
+        Py_XDECREF(base);
+        lines[k] = line == NULL ? Py_NewRef(args[k]) : line;
+    }
+    if (!PyErr_Occurred()) return found;
+    while (n) Py_DECREF(lines[--n]);
+    return -1;
+}
+
+/* A call with iterators over elements among its arguments; NULL without an error where there are none. */
+static COLD PyObject *call_with_lines(PyObject *self, PyObject *const *args, size_t nargsf, Py_ssize_t n, Py_ssize_t target, PyObject *keywords) {
+    PyObject *lines[MOST], *result = NULL;
+    Py_ssize_t found = n > MOST ? 0 : lines_of(args, n, target, lines);
+    if (found > 0) result = call_function(self, lines, PyVectorcall_NARGS(nargsf), keywords);
+    for (Py_ssize_t k = 0; found >= 0 && n <= MOST && k < n; k++) Py_DECREF(lines[k]);
+    return result;
+}
+
+/* Compute the pending arrays among arguments, but for what is written to; -1 with an error. All values come before any memory is
+ * handed out. */
+static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t target) {
+    for (Py_ssize_t k = 0; k < n; k++) {
+        Front *front = (Front *)args[k];
+        if (Py_TYPE(args[k]) != array_type || k == target || front->np != Py_None || front->tried || front->value != NULL) continue;
+        if (front->geometry == NULL || value_of(front) != NULL || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None) continue;
+        PyObject *memory = PyObject_CallOneArg(evaluated, args[k]);
+        if (memory == NULL) return -1;
+        Py_DECREF(memory);
+    }
+    return 0;
+}
+
+/* Whether a call may get to code of the program, which is not called twice: by a ufunc with loops over objects only, or by arrays of
+ * objects. */
+static int may_call_program(PyObject *callee, PyObject *const *given, Py_ssize_t n) {
+    if (PyCFunction_Check(callee) && PyCFunction_GET_SELF(callee) != NULL) callee = PyCFunction_GET_SELF(callee);
+    if (Py_TYPE(callee) == &PyUFunc_Type) {
+        PyUFuncObject *ufunc = (PyUFuncObject *)callee;
+        int k = 0;
+        while (k < ufunc->ntypes * ufunc->nargs && ufunc->types[k] == NPY_OBJECT) k++;
+        if (k == ufunc->ntypes * ufunc->nargs) return 1;
+    }
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (given[k] == NULL) continue;
+        if (PyArray_Check(given[k]) && PyDataType_REFCHK(PyArray_DESCR((PyArrayObject *)given[k]))) return 1;
+        if (!PyList_Check(given[k]) && !PyTuple_Check(given[k])) continue;
+        if (may_call_program(Py_None, PySequence_Fast_ITEMS(given[k]), PySequence_Fast_GET_SIZE(given[k]))) return 1;
+    }
+    return 0;
+}
+
+/* Whether memory was given back after a MemoryError, so that the same call may find some. */
+static COLD int is_released(void) {
+    PyObject *type, *value, *trace, *done = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *module = PyImport_ImportModule("atoll.backend.memory");
+    if (module != NULL) done = PyObject_CallMethod(module, "release", NULL);
+    Py_XDECREF(module);
+    int released = done == Py_True;
+    Py_XDECREF(done);
+    PyErr_Clear();
+    if (!released) {
+        PyErr_Restore(type, value, trace);
+        return 0;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return 1;
+}
+
+/* A function of arrays of medium size, recorded; NULL without an error where NumPy computes it. What it writes to is small then. */
+static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target) {
+    Function *function = (Function *)self;
+    PyObject *made = NULL;
+    if (n == count && count && function->way == COPIED && is_recording_medium && begin_trial(args[0])) {
+        made = record_function(self, function->way, NULL, NULL, args, count, NULL);
+    } else if (n == count && count && count < 3 && function->loops.operands == count && function->known != NULL) {
+        made = record_medium(function->original, &function->loops, function->known, args, count, 0, 1);
+    }
+    if (made != NULL || PyErr_Occurred()) return as_tried(made);
+    if (target >= 0 && is_tried(args[target]) && end_trial(args[target]) < 0) return NULL;
+    if (n && function->kind & VIEWS && is_tried(args[0])) end_trial(args[0]);
+    return NULL;
+}
+
+static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    Function *function = (Function *)self;
+    Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    Py_ssize_t target = n > 1 || function->kind & WRITES ? target_of(function, count, n, keywords) : -1;
+    if (count && function->kind & LINES && (Py_TYPE(args[0]) == flat_type || Py_TYPE(args[count - 1]) == flat_type)) {
+        PyObject *result = call_with_lines(self, args, nargsf, n, target, keywords);
+        if (result != NULL || PyErr_Occurred()) return result;
+    }
+    PyObject *space[MOST + 1], **given = space + 1;
+    if (awake) {
+        PyObject *made = medium_function(self, args, count, n, target);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
+    int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED) && !(function->kind & ALONE && among_ranks()), was = 0;
+    int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */
+    int large = function->kind & LARGE && alone;
+    Py_ssize_t owned = 0, drawn = 0;
+    PyObject *callee = function->direct;
+    if (function->kind & DATA && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
+    for (Py_ssize_t k = 0; fits && k < n; k++) {
+        PyObject *value = args[k];
+        given[k] = NULL;
+        if (!k && function->kind & DRAWS) {
+            given[k] = drawer_of(function->kind, args, count, keywords, &drawn);
+        } else if (Py_TYPE(value) == array_type) {
+            int is_plain = plain(value) != NULL;
+            int in_place = ((Front *)value)->large && k != target;
+            if (((Front *)value)->tried) given[k] = tried_memory(value);
+            else if (function->kind & EXACT && !is_plain && !k && alone && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
+            else if (!large || is_plain) given[k] = at_hand(value);
+            else given[k] = in_place ? Py_NewRef(np_of(value)) : in_memory(value);
+            if (given[k] == NULL && function->kind & INTEGERS && !k && alone) given[k] = integers_of(function, args, n, keywords);
+            arrays |= is_plain ? PLAIN : SHOWN;
+            if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
+        } else if (is_of(passed, value)) {
+            given[k] = Py_NewRef(value);
+        } else if (PyArray_CheckExact(value) && alone && k != target && function->kind & DATA && !(function->kind & VIEWS)) {
+            given[k] = Py_NewRef(value);
+            arrays |= FOREIGN;
+            callee = function->original;  /* whose words about arguments are known */
+        } else if (is_numpys(value)) {
+            given[k] = Py_NewRef(value);
+            arrays |= PLAIN;
+        } else if (k == target && holds_numpys(value)) {  /* which Python gives back */
+            given[k] = NULL;
+        } else if (PyList_CheckExact(value) || PyTuple_CheckExact(value)) {
+            given[k] = items_of(value, &arrays, 0);
+        }
+        fits = given[k] != NULL;
+        owned += fits;
+    }
+    for (Py_ssize_t k = count; fits && k < n; k++) {
+        PyObject *name = PyTuple_GET_ITEM(keywords, k - count);
+        fits = PyUnicode_CompareWithASCIIString(name, "like") &&
+               PyUnicode_CompareWithASCIIString(name, "layout");
+    }
+    if (fits && function->kind & SHARED) fits = !is_shared(given, n);
+    if (fits && function->kind & ~(ANY | LINES | INTEGERS) && made_by(function->kind, args, count, keywords != NULL) >= limit) fits = 0;
+    if (fits && n == 2 && n == count && function->loops.operands == 2 && spreads(given[0], given[1])) fits = 0;
+    PyObject *result;
+    if ((drawn || function->kind & ALONE) && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
+    if (fits && arrays & (SHOWN | FOREIGN) && may_call_program(callee, given, n)) fits = 0;
+    if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
+        while (owned) Py_DECREF(given[--owned]);
+        int writes = is_into(function, n, target) && Py_TYPE(args[target]) == array_type;
+        result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
+                                                      size_made(function->kind, args, count), writes ? target : -1);
+        int may_record = result == NULL && !PyErr_Occurred() && adopted_all(args, n);
+        if (may_record && writes)
+            result = function->way == 0 && record_into(function->known, args[target], args, target) > 0 ? Py_NewRef(args[target]) : NULL;
+        else if (may_record)
+            result = record_function(self, function->way, function->known, function->python, args, count, keywords);
+        if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
+    } else {
+        Call call = {args, given, n, function->kind, arrays};
+        int opens = function->kind & EXACT && arrays & SHOWN && PyArray_Check(given[0]) && !PyArray_ISWRITEABLE((PyArrayObject *)given[0]);
+        if (opens) PyArray_ENABLEFLAGS((PyArrayObject *)given[0], NPY_ARRAY_WRITEABLE);  /* else NumPy looks for positions in a copy */
+        int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
+        if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
+        result = n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL, NULL) : NULL;
+        if (function->fold != NULL && n == 1 && count == 1 && PyArray_CheckExact(given[0]) &&
+            PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
+            result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
+        if (result == NULL && !PyErr_Occurred()) {
+            PyObject *memory = drawn >= limit || ((large || function->kind & INTEGERS) && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
+            result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+            if (result == NULL && PyErr_ExceptionMatches(PyExc_MemoryError) && !writes && alone &&
+                !may_call_program(callee, given, n) && is_released())
+                result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
+            memory_left(memory);
+        }
+        if (writes) end_writing((PyArrayObject *)given[target], was);
+        if (opens) PyArray_CLEARFLAGS((PyArrayObject *)given[0], NPY_ARRAY_WRITEABLE);
+        int is_done = result != NULL && !PyArray_CheckExact(result) && has_no_array(result);
+        int again = arrays & (SHOWN | FOREIGN) && !writes && !is_done &&
+                    (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) && !is_from_outside() : !may_take(result, &call));
+        if (again) {  /* it would write into a short view, or shows it */
+            PyErr_Clear();
+            Py_XDECREF(result);
+            result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
+        } else if (result != NULL && !is_done) {
+            result = taken_from(result, &call);
+        }
+    }
+    while (owned) Py_DECREF(given[--owned]);
+    return ended(result);
+}
+
+/* The same where a profile is recorded. */
+static COLD PyObject *call_function_seen(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
+    Named *named = &((Function *)self)->named;
+    int begun = begin_call();
+    PyObject *result = call_function(self, args, nargsf, keywords), *name = NULL, *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (named->session != session && (name = PyObject_GetAttrString(self, "__name__")) == NULL) PyErr_Clear();
+    end_call(begun, name, named);
+    Py_XDECREF(name);
+    PyErr_Restore(type, value, trace);
+    return result;
+}
+
+/* All functions: each is called as it is while no profile is recorded. */
+static Function *functions = NULL;
+
+static void see_functions(int seen) {
+    for (Function *function = functions; function != NULL; function = function->next)
+        function->call = seen ? call_function_seen : call_function;
+}
+
+/* NumPy's functions become methods of classes that have them as attributes; ufuncs, which are of a subclass, do not. */
+static PyObject *bound(PyObject *self, PyObject *object, PyObject *type) {
+    if (object == NULL || object == Py_None || Py_TYPE(self) != &FunctionType) return Py_NewRef(self);
+    return PyMethod_New(self, object);
+}
+
+/* What NumPy calls where no argument has a protocol: of arrays of NumPy's, numbers and words none has. */
+static PyObject *direct_of(PyObject *original) {
+    PyObject *direct = NULL;
+    if (strstr(Py_TYPE(original)->tp_name, "_ArrayFunctionDispatcher") != NULL) direct = PyObject_GetAttrString(original, "_implementation");
+    PyErr_Clear();
+    return direct != NULL && PyCallable_Check(direct) ? direct : Py_NewRef(original);
+}
+
+static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *options) {
+    PyObject *original, *python;
+    int kind = 0;
+    if (!PyArg_ParseTuple(args, "OO|i", &original, &python, &kind)) return NULL;
+    Function *self = (Function *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    if (type->tp_call == PyVectorcall_Call) type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;  /* Python 3.11 does not inherit it */
+    self->call = profiling ? call_function_seen : call_function;
+    if ((self->next = functions) != NULL) functions->former = self;
+    functions = self;
+    self->original = Py_NewRef(original);
+    self->direct = direct_of(original);
+    self->python = Py_NewRef(python);
+    self->kind = kind;
+    look_up(&self->loops, original);
+    return (PyObject *)self;
+}
+
+static int function_traverse(PyObject *self, visitproc visit, void *arg) {
+    Function *function = (Function *)self;
+    Py_VISIT(function->original);
+    Py_VISIT(function->direct);
+    Py_VISIT(function->python);
+    Py_VISIT(function->known);
+    Py_VISIT(function->fold);
+    Py_VISIT(function->dict);
+    return 0;
+}
+
+static int function_clear(PyObject *self) {
+    Function *function = (Function *)self;
+    Py_CLEAR(function->original);
+    Py_CLEAR(function->direct);
+    Py_CLEAR(function->python);
+    Py_CLEAR(function->known);
+    Py_CLEAR(function->fold);
+    Py_CLEAR(function->dict);
+    return 0;
+}
+
+static void function_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    Function *function = (Function *)self;
+    if (function->weak != NULL) PyObject_ClearWeakRefs(self);
+    if (function->former != NULL) function->former->next = function->next;
+    else if (functions == function) functions = function->next;
+    if (function->next != NULL) function->next->former = function->former;
+    function_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+/* Functions are pickled by their names. */
+static PyObject *function_reduce(PyObject *self, PyObject *nothing) {
+    return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyMethodDef methods[] = {{"__reduce__", function_reduce, METH_NOARGS, NULL}, {NULL}};
+
+static PyMemberDef function_members[] = {
+    {"_python", T_OBJECT, offsetof(Function, python), 0, "what is called where NumPy cannot be at once"},
+    {"_known", T_OBJECT, offsetof(Function, known), 0, "what the recorder knows of its operands"},
+    {"_way", T_INT, offsetof(Function, way), 0, "how the recorder records it"},
+    {"_fold", T_OBJECT, offsetof(Function, fold), 0, "the method of a ufunc that folds a whole array"},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY},
+    {NULL}};
+static PyGetSetDef function_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
+PyTypeObject FunctionType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Function", .tp_basicsize = sizeof(Function), .tp_dealloc = function_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .tp_vectorcall_offset = offsetof(Function, call), .tp_call = PyVectorcall_Call, .tp_descr_get = bound,
+    .tp_dictoffset = offsetof(Function, dict), .tp_weaklistoffset = offsetof(Function, weak),
+    .tp_traverse = function_traverse, .tp_clear = function_clear, .tp_methods = methods,
+    .tp_members = function_members,
+    .tp_getset = function_getset, .tp_getattro = PyObject_GenericGetAttr, .tp_setattro = PyObject_GenericSetAttr,
+    .tp_new = function_new, .tp_doc = "A function that NumPy computes where all arrays are at hand."};
+
+static PyObject *set_folded(PyObject *module, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "nnn", &exact, &truths, &row)) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_shared(PyObject *module, PyObject *args) {
+    PyObject *function;
+    if (!PyArg_ParseTuple(args, "nO", &divided_from, &function)) return NULL;
+    Py_XSETREF(has_threads, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_drawn(PyObject *module, PyObject *number) {
+    block = PyLong_AsSsize_t(number);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+}
+
+int install_functions(void) { return (drawer_name = PyUnicode_InternFromString("_numpy")) == NULL ? -1 : 0; }
+
+static PyObject *profile(PyObject *module, PyObject *args) {
+    PyObject *done = record_profile(args);
+    see_functions(profiling);
+    return done;
+}
+
+PyMethodDef function_methods[] = {
+    {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},
+    {"folded", set_folded, METH_VARARGS, "NumPy folds up to so many elements, or truth values, of arrays in memory at once, where that gives the same bits."},
+    {"drawn", set_drawn, METH_O, "Up to so many random numbers are those of NumPy's stream."},
+    {"profile", profile, METH_VARARGS, "Record spans into some memory, or record none."},
+    {NULL}};

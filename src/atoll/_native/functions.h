@@ -1,0 +1,14 @@
+/* Functions of the namespace, and methods. */
+#ifndef ATOLL_FUNCTIONS_H
+#define ATOLL_FUNCTIONS_H
+#include "medium.h"
+
+extern PyTypeObject FunctionType;
+extern PyMethodDef function_methods[];
+
+extern PyObject *taken;            /* makes arrays of what a function has returned, wherever its memory lies */
+
+/* Note the names that functions need; -1 with an error. */
+int install_functions(void);
+
+#endif

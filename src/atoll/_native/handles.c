@@ -1,0 +1,105 @@
+/* Arrays as objects, most of which live for one operation. */
+#include "handles.h"
+
+Py_ssize_t limit = 0;
+PyTypeObject *front_type, *array_type, *flat_type;
+PyObject *scalars, *passed, *from_numpy;
+
+/* Arrays that have ended, for the next ones: most live for one operation. */
+enum { SPARE = 64 };
+static PyObject *spare[SPARE];
+static int spares = 0;
+
+PyObject *new_handle(void) {
+    if (!spares) return array_type->tp_alloc(array_type, 0);
+    PyObject *self = PyObject_Init(spare[--spares], array_type);
+    PyObject_GC_Track(self);
+    return self;
+}
+
+int keep_spare(PyObject *handle) {
+    if (spares == SPARE) return 0;
+    spare[spares++] = handle;
+    return 1;
+}
+
+PyObject *handle_of(PyObject *array) {
+    PyObject *self = new_handle();
+    if (self == NULL) Py_DECREF(array);
+    else ((Front *)self)->np = array;
+    return self;
+}
+
+PyObject *wrapped(PyObject *result) {
+    if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
+    PyArrayObject *array = (PyArrayObject *)result;
+    Py_ssize_t size = PyArray_SIZE(array);
+    if (size >= least && size < limit) count_medium(size);
+    if (size >= limit && PyArray_BASE(array) == NULL) {
+        PyObject *made = PyObject_CallOneArg(from_numpy, result);
+        Py_DECREF(result);
+        return made;
+    }
+    return handle_of(result);
+}
+
+int is_kept(PyArrayObject *array) {
+    int number = PyArray_TYPE(array);
+    return (number <= NPY_DOUBLE || number == NPY_CFLOAT || number == NPY_CDOUBLE || number == NPY_HALF) &&
+           PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
+}
+
+PyObject *kept(PyObject *result, PyObject *base) {
+    if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
+    PyArrayObject *array = (PyArrayObject *)result;
+    if (PyArray_SIZE(array) < limit) return handle_of(result);
+    int is_view = PyArray_BASE(array) != NULL;
+    if (!is_kept(array) || (is_view && base == NULL)) return wrapped(result);
+    PyObject *self = handle_of(result);
+    if (self == NULL) return NULL;
+    Front *front = (Front *)self;
+    front->large = 1;
+    if (is_view) {
+        PyObject *first = ((Front *)base)->large && ((Front *)base)->cell ? ((Front *)base)->cell : base;
+        front->cell = Py_NewRef(first);
+    }
+    return self;
+}
+
+void mark_tried(PyObject *value, int tried) {
+    Front *front = (Front *)value;
+    int more = tried - front->tried;
+    front->tried = tried;
+    count_tried(more);
+}
+
+Py_ssize_t spread_over(PyObject *x, PyObject *y) {
+    if (!PyArray_CheckExact(x) || !PyArray_CheckExact(y)) return 0;
+    PyArrayObject *a = (PyArrayObject *)x, *b = (PyArrayObject *)y;
+    double most = (double)PyArray_SIZE(a) * PyArray_SIZE(b), size = 1;
+    if (most < limit || PyArray_SIZE(a) >= limit || PyArray_SIZE(b) >= limit) return 0;
+    for (int k = 1; k <= PyArray_NDIM(a) || k <= PyArray_NDIM(b); k++) {
+        npy_intp m = k <= PyArray_NDIM(a) ? PyArray_DIM(a, PyArray_NDIM(a) - k) : 1, n = k <= PyArray_NDIM(b) ? PyArray_DIM(b, PyArray_NDIM(b) - k) : 1;
+        if (m != n && m != 1 && n != 1) return 0;
+        size *= m == 1 ? n : m;
+    }
+    return size < limit ? 0 : (Py_ssize_t)size;
+}
+
+int spreads(PyObject *x, PyObject *y) { return spread_over(x, y) && is_kept((PyArrayObject *)x) && is_kept((PyArrayObject *)y); }
+
+static PyObject *set_limit(PyObject *module, PyObject *number) {
+    Py_ssize_t n = PyLong_AsSsize_t(number);
+    if (n == -1 && PyErr_Occurred()) return NULL;
+    limit = n;
+    Py_RETURN_NONE;
+}
+
+static PyObject *keep(PyObject *module, PyObject *array) {
+    return Py_TYPE(array) == &PyArray_Type ? kept(Py_NewRef(array), NULL) : (PyErr_BadArgument(), NULL);
+}
+
+PyMethodDef handle_methods[] = {
+    {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
+    {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
+    {NULL}};

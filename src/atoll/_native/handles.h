@@ -1,0 +1,74 @@
+/* Arrays as objects: what all of them consist of, and those whose elements are at hand. */
+#ifndef ATOLL_HANDLES_H
+#define ATOLL_HANDLES_H
+#include "loops.h"
+#include "sampling.h"
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *np, *cell, *geometry, *weak;
+    PyObject *shown, *value;       /* of a short view: NumPy's view of the memory of this value, read-only */
+    int large;                     /* whether `np` is large: see eager.c */
+    int tried;                     /* whether it is recorded, but small where Python sees it: see medium.c */
+} Front;
+
+extern PyTypeObject *front_type;   /* what arrays of all classes are */
+extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
+extern PyTypeObject *flat_type;    /* of iterators over the elements of an array */
+extern PyObject *scalars;          /* a frozenset: classes of numbers that operators take */
+extern PyObject *passed;           /* a frozenset: classes of arguments that NumPy gets as they are */
+extern PyObject *from_numpy;       /* makes an array over memory that nobody else holds, of any size */
+
+static inline int is_front(PyObject *value) { return PyObject_TypeCheck(value, front_type); }
+
+static inline int is_tried(PyObject *value) { return Py_TYPE(value) == array_type && ((Front *)value)->tried; }
+
+/* The NumPy array of a small array, or of one that is at hand, borrowed; else NULL. */
+static inline PyObject *np_of(PyObject *value) {
+    if (Py_TYPE(value) != array_type) return NULL;
+    PyObject *np = ((Front *)value)->np;
+    return np == Py_None ? NULL : np;
+}
+
+/* The same of small arrays only. */
+static inline PyObject *plain(PyObject *value) {
+    PyObject *np = np_of(value);
+    return np == NULL || ((Front *)value)->large ? NULL : np;
+}
+
+static inline int is_of(PyObject *classes, PyObject *value) {
+    PyTypeObject *type = Py_TYPE(value);
+    if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyDoubleArrType_Type) return 1;
+    int found = PySet_Contains(classes, (PyObject *)type);
+    if (found < 0) PyErr_Clear();
+    return found > 0;
+}
+
+/* Whether a value is a small array of NumPy's, which is as good as one of ours that stays with NumPy. */
+static inline int is_numpys(PyObject *value) { return PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) < limit; }
+
+/* A new array without a value; the memory of an array that has ended, for the next one, unless that is kept (0). */
+PyObject *new_handle(void);
+int keep_spare(PyObject *handle);
+
+/* An array over a NumPy array that stays with NumPy; steals the reference. */
+PyObject *handle_of(PyObject *array);
+
+/* The result of an operator or of indexing; steals the reference. */
+PyObject *wrapped(PyObject *result);
+
+/* Whether kernels have a dtype that results are kept in. */
+int is_kept(PyArrayObject *array);
+
+/* What NumPy has made of memory at hand; steals the reference. `base` is the array that it may be a view of. */
+PyObject *kept(PyObject *result, PyObject *base);
+
+void mark_tried(PyObject *value, int tried);
+
+/* The elements of two small arrays that are broadcast; 0 where these are not many. Whether kernels can compute so many. */
+Py_ssize_t spread_over(PyObject *x, PyObject *y);
+int spreads(PyObject *x, PyObject *y);
+
+extern PyMethodDef handle_methods[];
+
+#endif

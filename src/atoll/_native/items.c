@@ -1,0 +1,318 @@
+/* Indexing, assignment and iteration: in memory, at index arrays, recorded, or by Python. */
+#include "items.h"
+#include "blocks.h"
+#include "buffers.h"
+
+enum { MOVED = 16 };                /* slices move that have moved so often */
+
+/* A large view of an array in memory, where slices move all the time: its geometry is made if anything asks for it. */
+static PyObject *get_moving(PyObject *self, PyObject *key, int is_known) {
+    static PyObject *moving;       /* the geometry whose slices have moved; only ever compared */
+    static int times;
+    Front *front = (Front *)self;
+    if (is_known || front->geometry == NULL || front->geometry != moving) {
+        if (!is_known || front->geometry == moving) times = 0;
+        if (!is_known) moving = front->geometry;
+        return NULL;
+    }
+    if (++times < MOVED || !may_show(front) || on_ranks(front)) return NULL;
+    PyArrayObject *array = (PyArrayObject *)in_memory(self);
+    Selection where;
+    PyObject *view = NULL;
+    if (array != NULL && selected(array, key, &where) && !where.is_element && !where.picks)
+        view = array_at(&where, array, field(field(front->cell, BOX_NODE), NODE_VALUE), 0);
+    Py_XDECREF(array);
+    return view == NULL ? NULL : view_in(self, (PyArrayObject *)view);
+}
+
+/* ---- elements at index arrays
+ *
+ * In a process by itself NumPy reads and writes elements at index arrays, in memory, whatever their size. A mask for all elements of an
+ * array is left to the runtime, which may record what is under it: only where both are at hand NumPy takes it.
+ */
+
+/* The memory of an array of this process, which is evaluated if it is pending; a new reference, NULL without an error where Python
+ * has to decide. */
+static PyObject *memory_here(PyObject *value) {
+    Py_ssize_t size = 0;
+    return type_of(value, &size) < 0 ? NULL : memory_for(value);
+}
+
+static int is_mask(PyObject *value) {
+    Py_ssize_t size = 0;
+    return type_of(value, &size) == NPY_BOOL;
+}
+
+static Py_ssize_t axes_of(PyObject *value) {
+    Front *front = (Front *)value;
+    if (Py_TYPE(value) != array_type) return -1;
+    PyObject *array = np_of(value) != NULL ? np_of(value) : front->shown;
+    if (array != NULL) return PyArray_NDIM((PyArrayObject *)array);
+    return front->geometry == NULL ? -1 : PyTuple_GET_SIZE(field(front->geometry, FORM_SHAPE));
+}
+
+/* Whether NumPy takes the masks of an index: the array is at hand, or they are none for all of its elements. */
+static int takes_masks(PyObject *self, PyObject *key) {
+    return np_of(self) != NULL || PyTuple_CheckExact(key) || axes_of(key) != axes_of(self);
+}
+
+/* Whether an index array picks elements: one of integers without axes is an integer, though NumPy copies what it selects, which Python
+ * records. */
+static int picks(PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)value;
+    return PyArray_NDIM(array) || !PyArray_ISINTEGER(array);
+}
+
+/* An index for NumPy with at least one index array that picks elements; a new reference, NULL without an error where it is none. */
+static PyObject *picking(PyObject *self, PyObject *key) {
+    PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, arrays = 0;
+    PyObject *given = PyTuple_New(n);
+    int masks = takes_masks(self, key);
+    for (Py_ssize_t k = 0; given != NULL && k < n; k++) {
+        PyObject *item = items[k], *value = NULL;
+        if (is_basic(item) || listed(item) > 0) {
+            value = Py_NewRef(item);
+        } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || plain(item) != NULL || !is_mask(item))) {
+            value = memory_here(item);
+            arrays += value != NULL && picks(value);
+        }
+        if (value == NULL) Py_CLEAR(given);
+        else PyTuple_SET_ITEM(given, k, value);
+    }
+    if (given != NULL && !arrays) Py_CLEAR(given);
+    if (given == NULL || PyTuple_CheckExact(key)) return given;
+    PyObject *only = Py_NewRef(PyTuple_GET_ITEM(given, 0));
+    Py_DECREF(given);
+    return only;
+}
+
+/* The elements of an array that index arrays pick; NULL without an error where Python has to decide. */
+static PyObject *picked(PyObject *self, PyObject *key) {
+    if (Py_TYPE(self) != array_type || among_ranks()) return NULL;
+    PyObject *index = picking(self, key), *array = index == NULL ? NULL : memory_here(self), *result = NULL;
+    if (array != NULL) {
+        PyObject *memory = memory_entered();
+        result = PyObject_GetItem(array, index);
+        if (result != NULL && PyArray_CheckExact(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
+            Py_SETREF(result, PyArray_NewCopy((PyArrayObject *)result, NPY_KEEPORDER));
+        memory_left(memory);
+    }
+    Py_XDECREF(index);
+    Py_XDECREF(array);
+    return kept(result, NULL);
+}
+
+/* Whether a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
+static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
+    int at = np_of(self) != NULL, was = 0, status = 0;
+    if (Py_TYPE(self) != array_type || among_ranks() || !(at || may_show((Front *)self))) return 0;
+    PyObject *index = picking(self, key), *array = NULL;
+    PyObject *given = index == NULL ? NULL : is_of(scalars, value) ? Py_NewRef(value) : memory_here(value);
+    if (given != NULL) array = memory_here(self);
+    if (!(at || (value_of((Front *)self) != NULL && may_write((Front *)self)))) Py_CLEAR(array);  /* evaluating it, or the others, may have changed that */
+    if (array != NULL && !(at && PyArray_TYPE((PyArrayObject *)array) == NPY_OBJECT)) {
+        if (!at) was = begin_writing((Front *)self, (PyArrayObject *)array);
+        status = PyObject_SetItem(array, index, given) < 0 ? -1 : 1;
+        if (!at) end_writing((PyArrayObject *)array, was);
+    }
+    Py_XDECREF(index);
+    Py_XDECREF(given);
+    Py_XDECREF(array);
+    return PyErr_Occurred() ? -1 : status;
+}
+
+/* ---- items */
+
+static PyObject *item_of(PyObject *self, PyObject *key) {
+    PyObject *view = awake ? medium_view(self, key) : NULL;
+    if (view != NULL || (awake && PyErr_Occurred())) return view;
+    PyArrayObject *array = (PyArrayObject *)plain(self);
+    if (array == NULL) {
+        PyObject *result = item_at_hand(self, key);
+        if (result == NULL && !PyErr_Occurred() && np_of(self) != NULL) result = picked(self, key);
+        if (result == NULL && !PyErr_Occurred() && adopted_all(&self, 1)) result = get_in_memory(self, key);
+        if (result == NULL && !PyErr_Occurred()) {
+            result = record_view(self, key);
+            if (!PyErr_Occurred() && is_front(self)) {
+                PyObject *moved = get_moving(self, key, result != NULL);
+                if (moved != NULL) result = moved;
+            }
+        }
+        if (result == NULL && !PyErr_Occurred()) result = picked(self, key);
+        if (result != NULL || PyErr_Occurred()) return result;
+        result = call_two(general[GETITEM], self, key);
+        if (result != NULL) remember_view(self, key, result);
+        return result;
+    }
+    Selection where;
+    char *element = PyArray_DESCR(array)->type_num < NPY_OBJECT ? element_at(array, key) : NULL;
+    if (element != NULL) return PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
+    if (PyArray_DESCR(array)->type_num < NPY_OBJECT && selected(array, key, &where) && !where.picks) {
+        PyObject *result = where.is_element ? element_of(&where, array)
+                                            : array_at(&where, array, (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
+        return where.is_element || result == NULL ? result : handle_of(result);
+    }
+    PyObject *index = index_of(key), *result = NULL;
+    if (index == NULL) {
+        if (!PyErr_Occurred()) result = picked(self, key);
+        return result != NULL || PyErr_Occurred() ? result : call_two(general[GETITEM], self, key);
+    }
+    result = with_two(PyObject_GetItem, (PyObject *)array, index);
+    Py_DECREF(index);
+    return wrapped(result);
+}
+
+static PyObject *get_item_now(PyObject *self, PyObject *key) { return ended(item_of(self, key)); }
+SEEN_TWO(get_item, GETITEM)
+
+static int put_item(PyObject *self, PyObject *key, PyObject *value) {
+    if (value == NULL) {
+        PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
+        return -1;
+    }
+    int stored = awake ? medium_store(self, key, value) : 0;
+    if (stored) return stored < 0 ? -1 : 0;
+    PyArrayObject *array = (PyArrayObject *)plain(self);
+    char *element = array == NULL ? NULL : element_for(value, array, key);
+    if (element != NULL) {
+        if (PyArray_FailUnlessWriteable(array, "assignment destination") < 0) return -1;
+        *(double *)element = PyFloat_AS_DOUBLE(value);
+        return 0;
+    }
+    PyObject *given = array == NULL ? NULL : assigned(value, array), *index = NULL;
+    Selection where;
+    if (given != NULL && selected(array, key, &where) && !where.picks) {
+        if (PyArray_FailUnlessWriteable(array, "assignment destination") < 0) return Py_DECREF(given), -1;
+        if (put_selected(&where, array, given)) return Py_DECREF(given), 0;
+    }
+    if (given != NULL) index = index_of(key);
+    if (index != NULL) {
+        Py_INCREF(array);
+        int status = PyObject_SetItem((PyObject *)array, index, given);
+        Py_DECREF(array);
+        Py_DECREF(given);
+        Py_DECREF(index);
+        return status;
+    }
+    Py_XDECREF(given);
+    int set = array == NULL && !PyErr_Occurred() ? put_at_hand(self, key, value) : 0;
+    if (!set && !PyErr_Occurred() && np_of(self) != NULL) set = put_picked(self, key, value);
+    PyObject *large[2] = {self, value};
+    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 1)) set = set_in_memory(self, key, value);
+    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 2)) set = record_store(self, key, value);
+    if (!set && array == NULL && !PyErr_Occurred()) set = put_picked(self, key, value);
+    if (set > 0) return 0;
+    if (PyErr_Occurred()) return -1;
+    PyObject *args[4] = {NULL, self, key, value};
+    PyObject *done = PyObject_Vectorcall(general[SETITEM], args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+static int set_item_now(PyObject *self, PyObject *key, PyObject *value) { return ended_with(put_item(self, key, value)); }
+
+static COLD int set_item_seen(PyObject *self, PyObject *key, PyObject *value) {
+    int begun = begin_call(), status = set_item_now(self, key, value);
+    end_call_named(begun, names[SETITEM], &called[SETITEM]);
+    return status;
+}
+
+static int set_item(PyObject *self, PyObject *key, PyObject *value) {
+    return profiling ? set_item_seen(self, key, value) : set_item_now(self, key, value);
+}
+
+static Py_ssize_t length(PyObject *self) {
+    PyObject *array = np_of(self);
+    if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
+    if (array == NULL && Py_TYPE(self) == array_type && ((Front *)self)->geometry != NULL) array = field(((Front *)self)->geometry, FORM_SHADOW);
+    if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
+    PyObject *number = ended(PyObject_CallOneArg(general[LEN], self));
+    if (number == NULL) return -1;
+    Py_ssize_t n = PyLong_AsSsize_t(number);
+    Py_DECREF(number);
+    return n;
+}
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *array;
+    Py_ssize_t next;
+} Iterator;
+
+PyObject *iterator_of(PyObject *self) {
+    PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
+    if (shape == NULL && !PyErr_Occurred()) {
+        PyObject *array = np_of(self);
+        if (array == NULL) array = ((Front *)self)->tried ? field(((Front *)self)->geometry, FORM_SHADOW) : ((Front *)self)->shown;
+        shape = array != NULL ? PyTuple_New(PyArray_NDIM((PyArrayObject *)array)) : PyObject_GetAttrString(self, "shape");
+    }
+    if (shape == NULL) return NULL;
+    int axes = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 0;
+    Py_DECREF(shape);
+    if (axes == 0) {
+        PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
+        return NULL;
+    }
+    if (axes == 1 && Py_TYPE(self) == array_type && np_of(self) == NULL) {
+        PyObject *kind = PyObject_GetAttrString(self, "dtype");
+        int fields = kind == NULL || PyDataType_HASFIELDS((PyArray_Descr *)kind);
+        Py_XDECREF(kind);
+        if (kind == NULL) return NULL;
+        PyObject *elements = NULL;
+        reads_only = PyThread_get_thread_ident();
+        if (!fields) elements = on_ranks((Front *)self) ? PyObject_CallOneArg((PyObject *)flat_type, self) : PyArray_FROM_O(self);
+        reads_only = 0;
+        PyObject *iterator = elements == NULL ? NULL : PyObject_GetIter(elements);
+        Py_XDECREF(elements);
+        if (!fields) return iterator;
+    }
+    Iterator *iterator = PyObject_GC_New(Iterator, &IteratorType);
+    if (iterator == NULL) return NULL;
+    iterator->array = Py_NewRef(self);
+    iterator->next = 0;
+    PyObject_GC_Track(iterator);
+    return (PyObject *)iterator;
+}
+
+static PyObject *iterator_next(PyObject *self) {
+    Iterator *iterator = (Iterator *)self;
+    if (iterator->array == NULL) return NULL;
+    Py_ssize_t n = PyObject_Size(iterator->array);
+    if (n < 0) return NULL;
+    if (iterator->next >= n) {
+        Py_CLEAR(iterator->array);
+        return NULL;
+    }
+    int tried = Py_TYPE(iterator->array) == array_type && ((Front *)iterator->array)->tried;
+    PyObject *array = tried ? NULL : at_hand(iterator->array);
+    if (array != NULL) {
+        PyObject *item = PySequence_GetItem(array, iterator->next++);
+        Py_DECREF(array);
+        if (item == NULL || !PyArray_CheckExact(item)) return item;
+        return plain(iterator->array) != NULL ? wrapped(item) : view_in(iterator->array, (PyArrayObject *)item);
+    }
+    PyObject *key = PyLong_FromSsize_t(iterator->next++);
+    PyObject *item = key == NULL ? NULL : PyObject_GetItem(iterator->array, key);
+    Py_XDECREF(key);
+    return item;
+}
+
+static int iterator_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Iterator *)self)->array);
+    return 0;
+}
+
+static void iterator_dealloc(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(((Iterator *)self)->array);
+    PyObject_GC_Del(self);
+}
+
+PyTypeObject IteratorType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Iterator", .tp_basicsize = sizeof(Iterator), .tp_dealloc = iterator_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, .tp_traverse = iterator_traverse, .tp_iter = PyObject_SelfIter,
+    .tp_iternext = iterator_next, .tp_doc = "The elements along the first axis."};
+
+PyMappingMethods as_mapping = {.mp_length = length, .mp_subscript = get_item, .mp_ass_subscript = set_item};

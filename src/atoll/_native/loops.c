@@ -1,0 +1,250 @@
+/* The loops of ufuncs: an operation on a few numbers takes NumPy longer to begin than to do.
+ *
+ * Where operands are alike, the inner loop that NumPy has for their type is called at once, and gives the same bits. Where it raises a
+ * floating-point flag, NumPy does all of it again, and warns.
+ */
+#include <fenv.h>
+#include "loops.h"
+
+enum { DEEP = 4, SHORT = 64 };     /* axes that are looped over; NumPy is quicker from row to row where these are short */
+enum { MOST_PRODUCTS = 1 << 18 };  /* of numbers, in a product of matrices: NumPy lets other threads run meanwhile */
+enum { FLAGS = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID };
+static const int types[KINDS] = {NPY_DOUBLE, NPY_LONG, NPY_FLOAT, NPY_BOOL, NPY_CDOUBLE, NPY_UBYTE};
+PyObject *settled;
+static npy_cdouble scratch[2048];  /* what is written in place comes from here: flags may be raised */
+
+static inline int kind_of(int type) {
+    int kind = 0;
+    while (kind < KINDS && types[kind] != type) kind++;
+    return kind < KINDS ? kind : -1;
+}
+
+void look_up(Loops *to, PyObject *object) {
+    memset(to, 0, sizeof *to);
+    if (Py_TYPE(object) != &PyUFunc_Type) return;
+    PyUFuncObject *ufunc = (PyUFuncObject *)object;
+    if (ufunc->nout != 1 || ufunc->nin > 2 || ufunc->functions == NULL) return;
+    to->is_product = ufunc->core_enabled && strcmp(ufunc->name, "matmul") == 0;
+    if (ufunc->core_enabled && !to->is_product) return;
+    to->operands = ufunc->nin;
+    PyObject *name = PyUnicode_FromString(ufunc->name);
+    to->is_settled = name != NULL && PySet_Contains(settled, name) > 0;
+    Py_XDECREF(name);
+    PyErr_Clear();
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int k = 0; k < ufunc->ntypes && to->call[kind] == NULL; k++) {
+            const char *row = ufunc->types + k * ufunc->nargs;
+            int fits = row[0] == types[kind] && (ufunc->nin == 1 || row[1] == types[kind]);
+            if (!fits || kind_of(row[ufunc->nin]) < 0) continue;
+            to->call[kind] = ufunc->functions[k];
+            to->data[kind] = ufunc->data == NULL ? NULL : (void *)ufunc->data[k];
+            to->type[kind] = row[ufunc->nin];
+        }
+}
+
+/* A number as an element of an array of this kind, where NumPy takes it for one. */
+static inline int number_as(PyObject *number, int kind, char *to) {
+    int overflow = 0;
+    if (kind == 0 && PyFloat_Check(number)) {
+        *(double *)to = PyFloat_AS_DOUBLE(number);
+        return 1;
+    }
+    if (kind == 1 && Py_TYPE(number) == &PyLongArrType_Type) {
+        *(long *)to = PyArrayScalar_VAL(number, Long);
+        return 1;
+    }
+    if (kind == 3 && (PyBool_Check(number) || PyArray_IsScalar(number, Bool))) {
+        *(npy_bool *)to = number == Py_True || (number != Py_False && PyArrayScalar_VAL(number, Bool));
+        return 1;
+    }
+    if (kind > 1 || !PyLong_CheckExact(number)) return 0;
+    long whole = PyLong_AsLongAndOverflow(number, &overflow);
+    if (overflow) return 0;
+    if (kind == 1) *(long *)to = whole;
+    else *(double *)to = (double)whole;
+    return kind == 1 || ((long long)whole >= -(1LL << 53) && (long long)whole <= 1LL << 53);
+}
+
+int number_in(PyObject *number, int type, char *to) {
+    int kind = kind_of(type);
+    if (type == NPY_CDOUBLE && (PyComplex_Check(number) || PyFloat_Check(number))) {
+        Py_complex value = PyComplex_AsCComplex(number);
+        memcpy(to, &value, sizeof value);
+        return 1;
+    }
+    return kind >= 0 && number_as(number, kind, to);
+}
+
+/* Axes that are looped over: the steps of the operands, and of the result behind them. */
+typedef struct {
+    int axes;
+    npy_intp shape[DEEP], steps[DEEP][3];
+} Nest;
+
+/* The axes of all operands; 0 where NumPy may put those of the result in another order, or the shapes do not fit. */
+static int nest_of(PyObject *const *operands, int n, Nest *nest) {
+    nest->axes = 0;
+    for (int k = 0; k < n; k++)
+        if (PyArray_CheckExact(operands[k]) && PyArray_NDIM((PyArrayObject *)operands[k]) > nest->axes)
+            nest->axes = PyArray_NDIM((PyArrayObject *)operands[k]);
+    if (nest->axes == 0 || nest->axes > DEEP) return 0;
+    for (int axis = 0; axis < nest->axes; axis++) nest->shape[axis] = 1;
+    for (int k = 0; k < n; k++) {
+        int is_array = PyArray_CheckExact(operands[k]);
+        int missing = is_array ? nest->axes - PyArray_NDIM((PyArrayObject *)operands[k]) : nest->axes;
+        npy_intp before = 0;
+        for (int axis = 0; axis < nest->axes; axis++) {
+            npy_intp extent = axis < missing ? 1 : PyArray_DIM((PyArrayObject *)operands[k], axis - missing);
+            npy_intp step = extent == 1 ? 0 : PyArray_STRIDE((PyArrayObject *)operands[k], axis - missing);
+            if (extent == 0 || (extent != 1 && nest->shape[axis] != 1 && nest->shape[axis] != extent)) return 0;
+            if (extent != 1) nest->shape[axis] = extent;
+            if (nest->axes > 1 && step < 0) return 0;
+            if (step != 0 && before != 0 && step > before) return 0;
+            if (step != 0) before = step;
+            nest->steps[axis][k] = step;
+        }
+    }
+    return 1;
+}
+
+/* Steps of a result in C order; axes that lie one behind the other in all arrays become one. */
+static void joined(Nest *nest, int n, npy_intp size) {
+    npy_intp count = 1;
+    for (int axis = nest->axes; axis-- > 0; count *= nest->shape[axis]) nest->steps[axis][n] = count * size;
+    int last = 0;
+    for (int axis = 1; axis < nest->axes; axis++) {
+        int alike = 1;
+        if (nest->shape[axis] == 1) continue;
+        for (int k = 0; k <= n; k++) alike &= nest->steps[last][k] == nest->steps[axis][k] * nest->shape[axis];
+        if (alike || nest->shape[last] == 1) nest->shape[last] *= nest->shape[axis];
+        else nest->shape[++last] = nest->shape[axis];
+        memcpy(nest->steps[last], nest->steps[axis], sizeof nest->steps[axis]);
+    }
+    nest->axes = last + 1;
+}
+
+/* Whether NumPy calls its loop for such operands once, with the same steps. */
+static int is_simple(PyObject *const *operands, int n, npy_intp count) {
+    for (int k = 0; k < n; k++) {
+        PyArrayObject *array = (PyArrayObject *)operands[k];
+        if (PyArray_CheckExact(array) && (PyArray_SIZE(array) != count || (PyArray_NDIM(array) > 1 && !PyArray_IS_C_CONTIGUOUS(array))))
+            return 0;
+    }
+    return count > 1;
+}
+
+/* Whether no element of the first operand shares memory with another one. */
+static int is_apart(const Nest *nest, npy_intp size) {
+    for (int axis = nest->axes; axis-- > 0;) {
+        npy_intp step = nest->steps[axis][0] < 0 ? -nest->steps[axis][0] : nest->steps[axis][0];
+        if (nest->shape[axis] > 1 && step < size) return 0;
+        size += (nest->shape[axis] - 1) * step;
+    }
+    return 1;
+}
+
+/* The next row of all arrays; 0 behind the last one. */
+static inline int next_row(const Nest *nest, int arrays, npy_intp *at, char **data) {
+    for (int axis = nest->axes - 1; axis-- > 0;) {
+        for (int k = 0; k < arrays; k++) data[k] += nest->steps[axis][k];
+        if (++at[axis] < nest->shape[axis]) return 1;
+        for (int k = 0; k < arrays; k++) data[k] -= nest->shape[axis] * nest->steps[axis][k];
+        at[axis] = 0;
+    }
+    return 0;
+}
+
+/* The product of vectors and matrices, for which the loop is given what NumPy gives it: an axis of one element has no step. */
+static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
+    PyArrayObject *first = (PyArrayObject *)x, *second = (PyArrayObject *)y;
+    if (!PyArray_CheckExact(x) || y == NULL || !PyArray_CheckExact(y)) return NULL;
+    int rows = PyArray_NDIM(first) == 2, columns = PyArray_NDIM(second) == 2, kind = kind_of(PyArray_TYPE(first));
+    if (kind < 0 || of->call[kind] == NULL || PyArray_TYPE(second) != types[kind] || of->type[kind] != types[kind]) return NULL;
+    if (!(rows || PyArray_NDIM(first) == 1) || !(columns || PyArray_NDIM(second) == 1)) return NULL;
+    if (!PyArray_ISBEHAVED_RO(first) || !PyArray_ISBEHAVED_RO(second)) return NULL;
+    npy_intp m = rows ? PyArray_DIM(first, 0) : 1, n = PyArray_DIM(first, rows), p = columns ? PyArray_DIM(second, 1) : 1;
+    if (PyArray_DIM(second, 0) != n || m * p >= limit || m * p == 0 || n == 0 || n > MOST_PRODUCTS / (m * p)) return NULL;
+    npy_intp shape[2] = {rows ? m : p, p}, dimensions[4] = {1, m, n, p}, size = PyArray_ITEMSIZE(first);
+    npy_intp steps[9] = {0, 0, 0,
+                         m == 1 ? 0 : PyArray_STRIDE(first, 0), n == 1 ? 0 : PyArray_STRIDE(first, rows),
+                         n == 1 ? 0 : PyArray_STRIDE(second, 0), p == 1 ? 0 : PyArray_STRIDE(second, 1),
+                         m == 1 ? 0 : p * size, p == 1 ? 0 : size};
+    PyObject *result = PyArray_SimpleNew(rows + columns, shape, types[kind]);
+    if (result == NULL) return NULL;
+    char *data[3] = {PyArray_BYTES(first), PyArray_BYTES(second), PyArray_BYTES((PyArrayObject *)result)};
+    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
+    of->call[kind](data, dimensions, steps, of->data[kind]);
+    if (PyErr_Occurred() || fetestexcept(FLAGS)) {
+        PyErr_Clear();
+        Py_CLEAR(result);
+    }
+    return result == NULL ? NULL : PyArray_Return((PyArrayObject *)result);
+}
+
+PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into) {
+    if (of->is_product) return into == NULL ? product(of, x, y) : NULL;
+    PyObject *operands[2] = {x, y};
+    PyArrayObject *first = (PyArrayObject *)(PyArray_CheckExact(x) ? x : y);
+    int n = of->operands, kind;
+    if (n != 1 + (y != NULL) || first == NULL || !PyArray_CheckExact(first)) return NULL;
+    if ((kind = kind_of(PyArray_TYPE(first))) < 0 || of->call[kind] == NULL) return NULL;
+    char *data[3] = {NULL};
+    double numbers[2];
+    for (int k = 0; k < n; k++) {
+        PyArrayObject *array = (PyArrayObject *)operands[k];
+        if (!PyArray_CheckExact(array)) {
+            data[k] = (char *)&numbers[k];
+            if (!number_as(operands[k], kind, data[k])) return NULL;
+        } else {
+            if (PyArray_TYPE(array) != types[kind] || !PyArray_ISBEHAVED_RO(array)) return NULL;
+            data[k] = PyArray_BYTES(array);
+        }
+    }
+    Nest nest = {0};
+    if (!nest_of(operands, n, &nest)) return NULL;
+    PyObject *result = (PyObject *)into;
+    npy_intp count = 1, size, rows[DEEP] = {0};
+    for (int axis = 0; axis < nest.axes; axis++) count *= nest.shape[axis];
+    if (count >= limit) return NULL;
+    if (!(of->is_settled && types[kind] != NPY_CDOUBLE) && (into != NULL || !is_simple(operands, n, count))) return NULL;
+    PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
+    Nest form = nest;
+    size = PyDataType_ELSIZE(dtype);
+    joined(&nest, n, size);
+    int is_short = nest.shape[nest.axes - 1] < SHORT && count / nest.shape[nest.axes - 1] > SHORT;
+    int fits = into == NULL || (of->type[kind] == types[kind] && PyArray_ISWRITEABLE(into) && count == PyArray_SIZE(into) &&
+                                form.axes == PyArray_NDIM(into) && count * size <= (npy_intp)sizeof scratch && is_apart(&nest, size));
+    if (is_short || !fits || into != NULL) Py_DECREF(dtype);
+    if (is_short || !fits) return NULL;
+    if (into != NULL) {
+        data[n] = (char *)scratch;
+    } else {
+        result = PyArray_NewFromDescr(&PyArray_Type, dtype, form.axes, form.shape, NULL, NULL, 0, NULL);
+        if (result == NULL) return NULL;
+        data[n] = PyArray_BYTES((PyArrayObject *)result);
+    }
+    const int inner = nest.axes - 1;
+    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
+    do {  /* a loop may move the pointers that it is given */
+        char *row[3] = {data[0], data[1], data[2]};
+        npy_intp length = nest.shape[inner], steps[3] = {nest.steps[inner][0], nest.steps[inner][1], nest.steps[inner][2]};
+        of->call[kind](row, &length, steps, of->data[kind]);
+    } while (inner && next_row(&nest, n + 1, rows, data));
+    int failed = PyErr_Occurred() != NULL;
+    if (failed || fetestexcept(FLAGS)) {
+        if (failed) PyErr_Clear();
+        if (into == NULL) Py_DECREF(result);
+        return NULL;
+    }
+    if (into == NULL) return result;
+    data[0] = PyArray_BYTES(into);
+    data[n] = (char *)scratch;
+    memset(rows, 0, sizeof rows);
+    do {
+        char *to = data[0], *from = data[n];
+        if (nest.steps[inner][0] == size) memcpy(to, from, nest.shape[inner] * size);
+        else
+            for (npy_intp k = 0; k < nest.shape[inner]; k++, to += nest.steps[inner][0], from += size) memcpy(to, from, size);
+    } while (inner && next_row(&nest, n + 1, rows, data));
+    return Py_NewRef(result);
+}

@@ -1,0 +1,26 @@
+/* The loops of ufuncs. */
+#ifndef ATOLL_LOOPS_H
+#define ATOLL_LOOPS_H
+#include "numpy_api.h"
+
+enum { KINDS = 6 };                /* the types whose loops are called */
+typedef struct {
+    PyUFuncGenericFunction call[KINDS];
+    void *data[KINDS];
+    int type[KINDS], operands;     /* of the result; how many there are */
+    int is_product;                /* of matrices */
+    int is_settled;                /* every bit follows from the operands, wherever they lie */
+} Loops;
+extern PyObject *settled;          /* a frozenset: the names of ufuncs of which that is true, but for complex numbers */
+extern Py_ssize_t limit;           /* results with fewer elements stay with NumPy, whatever the settings are */
+
+/* Note which loops a ufunc has. */
+void look_up(Loops *to, PyObject *ufunc);
+
+/* What the loop makes of operands, as a new array or `into` the first; NULL without an error where NumPy is called. */
+PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into);
+
+/* Whether a number was written as an element of this type, without any conversion but of whole numbers that floating point has. */
+int number_in(PyObject *number, int type, char *to);
+
+#endif

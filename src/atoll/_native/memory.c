@@ -1,0 +1,370 @@
+/* Arrays in memory.
+ *
+ * A large array that is computed, and does not lie on ranks, has its elements in the memory of its value. A short view of it is
+ * NumPy's view of that memory, as long as the array has that value. It is read-only, for other arrays may have the same value;
+ * what writes through it asks whether that is so. Its geometry is made when Python asks for it.
+ */
+#include "memory.h"
+
+PyObject *filled, *evaluated;
+Py_ssize_t shortest = 0, most_filled = 0;
+_Thread_local int revealed = 0;
+static PyObject *located;          /* the geometry of a view that lies so many bytes into memory */
+static PyObject *adopted;          /* makes an array that is at hand one that is recorded */
+enum { PART = 8 };                 /* a small part of an array is this part of it at most */
+
+/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
+PyObject *array_at(const Selection *where, PyArrayObject *array, PyObject *owner, int flags) {
+    PyArray_Descr *dtype = PyArray_DESCR(array);
+    Py_INCREF(dtype);
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, where->data, flags, NULL);
+    if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(owner)) < 0) Py_CLEAR(view);
+    return view;
+}
+
+int is_few(Front *front, Py_ssize_t size) {
+    if (front->tried) return size < least;
+    if (among_ranks() && size >= small_now()) return 0;
+    return size < limit && (size <= shortest || size <= whole_of(front) / PART);
+}
+
+PyObject *value_of(Front *front) {
+    if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
+    PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
+    if (value == NULL || value == Py_None) return NULL;
+    if (field(node, NODE_PLACE) != Py_None) return among_ranks() ? whole_tile(front, value) : NULL;
+    return value;
+}
+
+static inline PyArrayObject *memory_in(PyObject *value) {
+    return (PyArrayObject *)(PyArray_CheckExact(value) ? value : field(value, VALUE_ARRAY));
+}
+
+/* The integers of a tuple; -1 where it holds others. */
+static int integers(PyObject *tuple, npy_intp *to) {
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple);
+    for (Py_ssize_t k = 0; k < n; k++) to[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, k));
+    return PyErr_Occurred() ? -1 : (int)n;
+}
+
+/* NumPy's view of a value, as a view of its array shows it; a new reference. */
+static PyObject *shown_in(Front *front, PyObject *value) {
+    PyArrayObject *array = memory_in(value), *old = (PyArrayObject *)front->shown;
+    PyArray_Descr *dtype;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    Py_ssize_t offset;
+    int n;
+    if (old != NULL) {  /* of a value that the array had before */
+        offset = PyArray_BYTES(old) - PyArray_BYTES(memory_in(front->value));
+        n = PyArray_NDIM(old);
+        memcpy(shape, PyArray_DIMS(old), n * sizeof(npy_intp));
+        memcpy(strides, PyArray_STRIDES(old), n * sizeof(npy_intp));
+        dtype = PyArray_DESCR(old);
+    } else {
+        offset = PyLong_AsSsize_t(field(front->geometry, FORM_OFFSET));
+        n = integers(field(front->geometry, FORM_SHAPE), shape);
+        if (n < 0 || integers(field(front->geometry, FORM_STRIDES), strides) < 0) return NULL;
+        dtype = (PyArray_Descr *)field(front->geometry, FORM_DTYPE);
+    }
+    for (int k = 0; k < n; k++)
+        if (shape[k] == 0) offset = 0;
+    Py_INCREF(dtype);
+    PyObject *shown = PyArray_NewFromDescr(&PyArray_Type, dtype, n, shape, strides, PyArray_BYTES(array) + offset, 0, NULL);
+    if (shown == NULL) return NULL;
+    if (PyArray_SetBaseObject((PyArrayObject *)shown, Py_NewRef(value)) < 0) {
+        Py_DECREF(shown);
+        return NULL;
+    }
+    return shown;
+}
+
+PyObject *in_memory(PyObject *self) {
+    Front *front = (Front *)self;
+    PyObject *value = value_of(front);
+    if (value == NULL) return NULL;
+    if (front->value == value) return Py_NewRef(front->shown);
+    if (front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True) return Py_NewRef((PyObject *)memory_in(value));
+    if (front->geometry == NULL && front->shown == NULL) return NULL;
+    PyObject *shown = shown_in(front, value);
+    if (shown == NULL) {
+        drop_error();
+        return NULL;
+    }
+    if (is_few(front, PyArray_SIZE((PyArrayObject *)shown))) {  /* a large one must not keep memory that is not needed any more */
+        Py_XSETREF(front->shown, Py_NewRef(shown));
+        Py_XSETREF(front->value, Py_NewRef(value));
+    }
+    return shown;
+}
+
+PyObject *at_hand(PyObject *self) {
+    if (Py_TYPE(self) != array_type) return NULL;
+    Front *front = (Front *)self;
+    if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
+    if (front->tried) return tried_memory(self);
+    if (front->value == NULL && front->geometry == NULL) return NULL;
+    Py_ssize_t size = front->value == NULL ? PyLong_AsSsize_t(field(front->geometry, FORM_SIZE)) : PyArray_SIZE((PyArrayObject *)front->shown);
+    if (!is_few(front, size)) return NULL;
+    return in_memory(self);
+}
+
+PyObject *small_array(PyObject *value) { return is_numpys(value) ? Py_NewRef(value) : at_hand(value); }
+
+PyObject *operand(PyObject *value) {
+    if (Py_TYPE(value) == array_type) return at_hand(value);
+    return is_of(scalars, value) || is_numpys(value) ? Py_NewRef(value) : NULL;
+}
+
+PyObject *memory_for(PyObject *value) {
+    PyObject *array = np_of(value);
+    if (array != NULL || Py_TYPE(value) != array_type) return Py_NewRef(array ? array : value);
+    if (is_tried(value)) return tried_memory(value);
+    if ((array = in_memory(value)) != NULL) return array;
+    if ((array = PyObject_CallOneArg(evaluated, value)) == Py_None) Py_CLEAR(array);
+    return array;
+}
+
+int type_of(PyObject *value, Py_ssize_t *size) {
+    int is_ours = Py_TYPE(value) == array_type;
+    if (!is_ours && !is_numpys(value)) return is_of(scalars, value) ? NUMBER : NOTHING;
+    Front *front = (Front *)value;
+    PyArrayObject *array = (PyArrayObject *)(is_ours ? np_of(value) : value);
+    if (array == NULL && front->value != NULL) array = (PyArrayObject *)front->shown;
+    if (array != NULL) {
+        if (PyArray_SIZE(array) > *size) *size = PyArray_SIZE(array);
+        return PyArray_TYPE(array);
+    }
+    if (among_ranks() || front->geometry == NULL || front->cell == NULL || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None) return NOTHING;
+    Py_ssize_t own = PyLong_AsSsize_t(field(front->geometry, FORM_SIZE));
+    if (own > *size) *size = own;
+    return ((PyArray_Descr *)field(front->geometry, FORM_DTYPE))->type_num;
+}
+
+void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size) {
+    if (*size >= limit || Py_TYPE(a) != array_type || Py_TYPE(b) != array_type) return;
+    PyObject *x = at_hand(a), *y = x == NULL ? NULL : at_hand(b);
+    Py_ssize_t made = y == NULL ? 0 : spread_over(x, y);
+    if (made) *size = made;
+    Py_XDECREF(x);
+    Py_XDECREF(y);
+}
+
+int may_show(Front *front) {
+    return field(front->cell, BOX_WRITEABLE) == Py_True &&
+           (front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True);
+}
+
+int may_write(Front *front) {
+    return may_show(front) && !on_ranks(front) && Py_REFCNT(field(front->cell, BOX_NODE)) == 1;
+}
+
+int may_write_at_once(PyObject *array) {
+    return Py_TYPE(array) == array_type && (np_of(array) != NULL || (value_of((Front *)array) != NULL && may_write((Front *)array)));
+}
+
+void forget_what_is_known(PyObject *value) {
+    replace(value, VALUE_COUNT, Py_NewRef(minus_one));
+    replace(value, VALUE_TILES, Py_NewRef(Py_None));
+}
+
+int begin_writing(Front *front, PyArrayObject *memory) {
+    PyObject *value = field(field(front->cell, BOX_NODE), NODE_VALUE);
+    forget_what_is_known(value);
+    replace(value, VALUE_PROGRAM, Py_NewRef(Py_None));
+    int was = PyArray_FLAGS(memory) & NPY_ARRAY_WRITEABLE;
+    PyArray_ENABLEFLAGS(memory, NPY_ARRAY_WRITEABLE);
+    return was;
+}
+
+void end_writing(PyArrayObject *memory, int was) {
+    if (!was) PyArray_CLEARFLAGS(memory, NPY_ARRAY_WRITEABLE);
+}
+
+int remember_first(PyObject *box, PyObject *array) {
+    PyObject *geometry = ((Front *)array)->geometry;
+    if (field(box, BOX_FIRST) != Py_None || geometry == NULL || field(geometry, FORM_IS_BASE) != Py_True) return 0;
+    PyObject *first = PyWeakref_NewRef(array, NULL);
+    if (first == NULL) return -1;
+    replace(box, BOX_FIRST, first);
+    return 0;
+}
+
+PyObject *view_in(PyObject *self, PyArrayObject *shown) {
+    Front *parent = (Front *)self;
+    PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
+    PyObject *value = value_of(parent), *view = value == NULL ? NULL : handle_of(Py_NewRef(Py_None));
+    if (view == NULL) {
+        Py_DECREF(shown);
+        return NULL;
+    }
+    ((Front *)view)->shown = (PyObject *)shown;
+    ((Front *)view)->cell = Py_NewRef(parent->cell);
+    ((Front *)view)->value = Py_NewRef(value);
+    if (remember_first(parent->cell, self) < 0) Py_CLEAR(view);
+    return view;
+}
+
+PyObject *geometry_get(PyObject *self, void *unused) {
+    Front *front = (Front *)self;
+    if (is_hidden(front) && show_to_python(self) < 0) return NULL;
+    if (front->geometry == NULL && front->shown != NULL) {
+        PyArrayObject *shown = (PyArrayObject *)front->shown;
+        Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES(memory_in(front->value));
+        PyObject *geometry = PyObject_CallFunction(
+            located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
+        if (geometry == NULL) return NULL;
+        Py_XSETREF(front->geometry, geometry);
+        if (!is_few(front, PyArray_SIZE(shown))) {  /* as in in_memory */
+            Py_CLEAR(front->shown);
+            Py_CLEAR(front->value);
+        }
+    }
+    if (front->geometry == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_geometry");
+        return NULL;
+    }
+    return Py_NewRef(front->geometry);
+}
+
+int has_geometry(PyObject *self) {
+    if (((Front *)self)->geometry != NULL) return 1;
+    PyObject *geometry = geometry_get(self, NULL);
+    if (geometry == NULL) drop_error();
+    Py_XDECREF(geometry);
+    return geometry != NULL;
+}
+
+int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
+    Front *front = (Front *)self;
+    if (is_hidden(front) && show_to_python(self) < 0) return -1;
+    Py_XSETREF(front->geometry, Py_XNewRef(geometry));
+    Py_CLEAR(front->shown);
+    Py_CLEAR(front->value);
+    return 0;
+}
+
+/* ---- arrays as Python sees them */
+
+/* Let an array at hand be one that is recorded; -1 with an error. Another thread may do it meanwhile. */
+int adopt_array(PyObject *self) {
+    Front *front = (Front *)self;
+    if (!front->large) return 0;
+    PyObject *array = Py_NewRef(front->np), *base = Py_NewRef(front->cell ? front->cell : Py_None);
+    PyObject *parts = PyObject_CallFunctionObjArgs(adopted, array, base, NULL);
+    if (parts != NULL && front->large) {
+        PyObject *np = front->np, *cell = front->cell, *geometry = front->geometry;
+        front->large = 0;
+        front->np = Py_NewRef(Py_None);
+        front->cell = Py_NewRef(PyTuple_GET_ITEM(parts, 0));
+        front->geometry = Py_NewRef(PyTuple_GET_ITEM(parts, 1));
+        Py_XDECREF(np);
+        Py_XDECREF(cell);
+        Py_XDECREF(geometry);
+    }
+    Py_DECREF(array);
+    Py_DECREF(base);
+    Py_XDECREF(parts);
+    return parts == NULL ? -1 : 0;
+}
+
+int compute_tried(Front *front) {
+    PyObject *box = Py_NewRef(front->cell), *value = field(field(box, BOX_NODE), NODE_VALUE), *done = NULL;
+    if (value == Py_None) done = PyObject_CallMethod(box, "settle", NULL);
+    int status = value == Py_None && done == NULL ? -1 : 0;
+    Py_XDECREF(done);
+    Py_DECREF(box);
+    return status;
+}
+
+PyObject *tried_memory(PyObject *self) {
+    if (compute_tried((Front *)self) < 0) return NULL;
+    PyObject *memory = in_memory(self);
+    if (memory == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an array that is tried has no memory");
+    if (memory != NULL && PyArray_ISWRITEABLE((PyArrayObject *)memory)) {  /* which others may share */
+        Py_SETREF(memory, PyArray_View((PyArrayObject *)memory, NULL, NULL));
+        if (memory != NULL) PyArray_CLEARFLAGS((PyArrayObject *)memory, NPY_ARRAY_WRITEABLE);
+    }
+    return memory;
+}
+
+/* What Python sees of an array that is tried: its own memory where no view of it lives, else memory that the box shares; NULL with
+ * an error. The array is computed. */
+static PyObject *small_form(Front *front) {
+    PyObject *box = front->cell, *node = field(box, BOX_NODE), *value = field(node, NODE_VALUE), *memory, *form = NULL;
+    PyArrayObject *array = memory_in(value);
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    int is_base = field(front->geometry, FORM_IS_BASE) == Py_True, n;
+    if (is_base && Py_REFCNT(box) == 1 && !PyObject_IsTrue(field(box, BOX_PINS))) {
+        int is_sole = Py_REFCNT(node) == 1 && Py_REFCNT(value) == 1 && Py_REFCNT(array) == 1 && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+        if (!is_sole) return PyArray_NewCopy(array, NPY_KEEPORDER);
+        PyArray_ENABLEFLAGS(array, NPY_ARRAY_WRITEABLE);
+        return Py_NewRef((PyObject *)array);
+    }
+    PyObject *geometry = Py_NewRef(front->geometry);
+    if ((memory = PyObject_CallMethod(box, "lend", NULL)) != NULL && is_base) form = Py_NewRef(memory);
+    if (memory != NULL && !is_base && (n = integers(field(geometry, FORM_SHAPE), shape)) >= 0 && integers(field(geometry, FORM_STRIDES), strides) >= 0) {
+        Selection where = {.data = PyArray_BYTES((PyArrayObject *)memory), .axes = n};
+        memcpy(where.shape, shape, n * sizeof *shape);
+        memcpy(where.strides, strides, n * sizeof *strides);
+        if (PyLong_AsSsize_t(field(geometry, FORM_SIZE))) where.data += PyLong_AsSsize_t(field(geometry, FORM_OFFSET));
+        int flags = field(geometry, FORM_WRITEABLE) == Py_True ? NPY_ARRAY_WRITEABLE : 0;
+        form = array_at(&where, (PyArrayObject *)memory, memory, flags);
+    }
+    Py_DECREF(geometry);
+    Py_XDECREF(memory);
+    return form;
+}
+
+int end_trial(PyObject *self) {
+    Front *front = (Front *)self;
+    if (compute_tried(front) < 0) return -1;
+    PyObject *form = front->tried ? small_form(front) : NULL;
+    if (form == NULL) return PyErr_Occurred() ? -1 : 0;  /* another thread was quicker */
+    if (!front->tried) {
+        Py_DECREF(form);
+        return 0;
+    }
+    mark_tried(self, 0);
+    Py_SETREF(front->np, form);
+    Py_CLEAR(front->cell);
+    Py_CLEAR(front->geometry);
+    Py_CLEAR(front->shown);
+    Py_CLEAR(front->value);
+    return 0;
+}
+
+int end_trials(PyObject *const *args, Py_ssize_t n) {
+    int others = 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (is_tried(args[k])) {
+            if (end_trial(args[k]) < 0) return -1;
+        } else {
+            others = 1;
+        }
+    }
+    if (others) is_recording_medium = 0;
+    return 0;
+}
+
+int is_hidden(Front *front) { return front->large || (front->tried && !revealed); }
+
+int show_to_python(PyObject *self) { return ((Front *)self)->large ? adopt_array(self) : end_trial(self); }
+
+int adopted_all(PyObject *const *args, Py_ssize_t n) {
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (Py_TYPE(args[k]) == array_type && is_hidden((Front *)args[k]) && show_to_python(args[k]) < 0) return 0;
+    return 1;
+}
+
+static PyObject *show(PyObject *module, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "OOnnOO", &located, &filled, &shortest, &most_filled, &evaluated, &adopted)) return NULL;
+    Py_INCREF(located);
+    Py_INCREF(filled);
+    Py_INCREF(evaluated);
+    Py_INCREF(adopted);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef memory_methods[] = {
+    {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these functions."},
+    {NULL}};

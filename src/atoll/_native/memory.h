@@ -1,0 +1,92 @@
+/* The memory of arrays. */
+#ifndef ATOLL_MEMORY_H
+#define ATOLL_MEMORY_H
+#include "tiles.h"
+
+enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, or neither that nor an array of this process */
+
+extern PyObject *filled;           /* the operation that fills an array with a number */
+extern PyObject *evaluated;        /* the memory of an array whose value is pending, which is computed */
+extern Py_ssize_t shortest;        /* elements up to which a view is short */
+extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
+
+/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. */
+typedef struct {
+    char *data;
+    Py_ssize_t size;
+    int axes, is_element, picks;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+} Selection;
+
+/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
+PyObject *array_at(const Selection *where, PyArrayObject *array, PyObject *owner, int flags);
+
+/* The number of elements of an array that views are taken of. */
+static inline Py_ssize_t whole_of(Front *front) { return size_of(field(front->cell, BOX_GEOMETRY)); }
+
+/* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
+ * be there on some only, this is as where it is pending: see lazy.making.present. */
+int is_few(Front *front, Py_ssize_t size);
+
+/* What has the elements of an array that is computed in memory, its value or a tile of it, borrowed; else NULL. */
+PyObject *value_of(Front *front);
+
+/* The elements of an array in memory, of any size; a new reference, NULL without an error where they are not there. The same for few
+ * elements, and for arrays that stay with NumPy; of arrays of NumPy's, too; as what NumPy takes in place of an operand. */
+PyObject *in_memory(PyObject *array);
+PyObject *at_hand(PyObject *array);
+PyObject *small_array(PyObject *value);
+PyObject *operand(PyObject *value);
+
+/* What NumPy gets for an operand of a type, which is evaluated if it is pending; a new reference, NULL without an error for a value
+ * that comes later. */
+PyObject *memory_for(PyObject *value);
+
+/* The type of an operand. `size` grows to its size, and to that of what two small arrays are broadcast to. */
+int type_of(PyObject *value, Py_ssize_t *size);
+void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size);
+
+/* Whether views of an array may be shown: what may not be written to has geometries that say so. Whether an array in memory may be
+ * written to: nothing else has the same value. The same of an array at hand, or in memory. */
+int may_show(Front *front);
+int may_write(Front *front);
+int may_write_at_once(PyObject *array);
+
+/* The memory of a value may be written to: what was known of its elements holds no longer. */
+void forget_what_is_known(PyObject *value);
+
+/* The memory of an array may be written to, from here to the end. */
+int begin_writing(Front *front, PyArrayObject *memory);
+void end_writing(PyArrayObject *memory, int was);
+
+/* Let a box know the array that views of it have as their base; -1 with an error. */
+int remember_first(PyObject *box, PyObject *array);
+
+/* A short view of an array; steals the reference to NumPy's. */
+PyObject *view_in(PyObject *array, PyArrayObject *shown);
+
+PyObject *geometry_get(PyObject *array, void *unused);
+int geometry_set(PyObject *array, PyObject *geometry, void *unused);
+
+/* Whether an array has a geometry, which a short view is given when it is asked for. */
+int has_geometry(PyObject *array);
+
+/* Let an array at hand be one that is recorded; -1 with an error. */
+int adopt_array(PyObject *array);
+
+/* Compute the value of an array that is tried; -1 with an error. Its memory for reading. Let it be the small array that Python sees. The
+ * same of all among some operands. */
+int compute_tried(Front *front);
+PyObject *tried_memory(PyObject *array);
+int end_trial(PyObject *array);
+int end_trials(PyObject *const *args, Py_ssize_t n);
+
+/* Let arrays be what Python sees; whether that went well. */
+int is_hidden(Front *front);
+int show_to_python(PyObject *array);
+int adopted_all(PyObject *const *args, Py_ssize_t n);
+
+extern _Thread_local int revealed; /* whether Python sees arrays that are tried as they are */
+extern PyMethodDef memory_methods[];
+
+#endif

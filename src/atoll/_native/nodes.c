@@ -1,0 +1,412 @@
+/* Nodes, boxes and values are objects of Python, whose slots are written by their offsets.
+ *
+ * As they end, their memory serves the next ones.
+ */
+#include "nodes.h"
+
+int learning = 0;
+static PyObject *no_name, *held_name;
+
+/* Objects of one class, kept for the next ones. */
+enum { SPARES = 128, AXES = 8 };
+typedef struct {
+    PyObject *spare[SPARES];
+    int count, first, end;
+} Kind;
+
+static Kind nodes = {.first = NODE_OP, .end = NODE_END}, boxes = {.first = BOX_NODE, .end = BOX_END};
+
+PyObject *new_of(Kind *kind, PyObject *type) {
+    if (kind->count) return PyObject_Init(kind->spare[--kind->count], (PyTypeObject *)type);
+    PyObject *object = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
+    if (object != NULL) PyObject_GC_UnTrack(object);  /* what is recorded refers to nothing that could refer to it */
+    return object;
+}
+
+void end_of(PyObject *object, Kind *kind) {
+    PyTypeObject *type = Py_TYPE(object);
+    for (int k = kind->first; k < kind->end; k++) Py_CLEAR(*slot(object, k));
+    if (kind->count < SPARES) kind->spare[kind->count++] = object;
+    else type->tp_free(object);
+    Py_DECREF(type);
+}
+
+static void end_of_node(PyObject *node) {
+    PyObject_GC_UnTrack(node);
+    Py_TRASHCAN_BEGIN(node, end_of_node)
+    end_of(node, &nodes);
+    Py_TRASHCAN_END
+}
+
+PyTypeObject BoxType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Box", .tp_basicsize = sizeof(Box), .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .tp_doc = "What boxes begin with."};
+
+/* All boxes, in the order in which they were made. A thread, which may be a simulated rank, computes its own. */
+static Box *first_box = NULL, *last_box = NULL;
+
+static long this_thread(void) {
+    static long threads = 0;
+    static _Thread_local long number = 0;
+    if (!number) number = ++threads;
+    return number;
+}
+
+static void link_box(Box *box) {
+    box->thread = this_thread();
+    box->former = last_box;
+    box->next = NULL;
+    if (last_box != NULL) last_box->next = box;
+    else first_box = box;
+    last_box = box;
+}
+
+static void unlink_box(Box *box) {
+    if (!box->thread) return;
+    if (box->former != NULL) box->former->next = box->next;
+    else first_box = box->next;
+    if (box->next != NULL) box->next->former = box->former;
+    else last_box = box->former;
+    box->thread = 0;
+}
+
+static void end_of_box(PyObject *box) {
+    PyObject_GC_UnTrack(box);
+    unlink_box((Box *)box);
+    Py_TRASHCAN_BEGIN(box, end_of_box)
+    PyObject_ClearWeakRefs(box);
+    end_of(box, &boxes);
+    Py_TRASHCAN_END
+}
+
+/* ---- the bytes that pending work refers to: see graph.held */
+
+static double held = 0, base = 0, slack = 0;
+
+static double bytes_of(PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)field(value, VALUE_ARRAY), *owner = (PyArrayObject *)PyArray_BASE(array);
+    return (double)PyArray_NBYTES(owner != NULL && PyArray_CheckExact(owner) ? owner : array);
+}
+
+static void count_value(PyObject *value) {
+    if (field(value, VALUE_COUNTED) != Py_False) return;
+    PyObject *nbytes = PyFloat_FromDouble(bytes_of(value));
+    if (nbytes == NULL) return PyErr_Clear();
+    held += PyFloat_AS_DOUBLE(nbytes);
+    replace(value, VALUE_COUNTED, nbytes);
+}
+
+/* A value has ended, which counts no longer. */
+void discount(PyObject *value) {
+    PyObject *nbytes = field(value, VALUE_COUNTED);
+    if (nbytes == NULL || nbytes == Py_False) return;
+    held -= PyFloat_AS_DOUBLE(nbytes);
+    if (held < base) base = held;
+}
+
+static int holds_too_much(void) { return held - base > most_held + slack && !learning; }
+
+/* Let Python evaluate what keeps too many bytes alive; -1 with an error. */
+static int relieve(void) {
+    if (!holds_too_much()) return 0;
+    PyObject *done = PyObject_CallNoArgs(objects[RELIEVE]);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
+    PyObject *node = args == NULL || site == NULL || relieve() < 0 ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    if (node == NULL) {
+        Py_XDECREF(args);
+        Py_XDECREF(site);
+        return NULL;
+    }
+    put(node, NODE_OP, PyTuple_GET_ITEM(form, 0));
+    put(node, NODE_GEOMETRY, PyTuple_GET_ITEM(form, 1));
+    put(node, NODE_PARAMS, PyTuple_GET_ITEM(form, 2));
+    put(node, NODE_NAME, PyTuple_GET_ITEM(form, 3));
+    put(node, NODE_CODE, PyTuple_GET_ITEM(form, 4));
+    put(node, NODE_MARK, PyTuple_GET_ITEM(form, 5));
+    put(node, NODE_VALUE, Py_None);
+    put(node, NODE_PLACE, Py_None);
+    *slot(node, NODE_ARGS) = args;
+    *slot(node, NODE_SITE) = site;
+    PyObject *weight = Py_NewRef(one);
+    for (Py_ssize_t k = 0; weight != NULL && k < PyTuple_GET_SIZE(args); k++) {
+        PyObject *arg = PyTuple_GET_ITEM(args, k);
+        if (!is_node(arg)) continue;
+        if (field(arg, NODE_WEIGHT) == zero) {
+            if (field(arg, NODE_VALUE) != Py_None) count_value(field(arg, NODE_VALUE));
+            continue;
+        }
+        PyObject *sum = PyNumber_Add(weight, field(arg, NODE_WEIGHT));
+        Py_DECREF(weight);
+        weight = sum;
+    }
+    *slot(node, NODE_WEIGHT) = weight;
+    *slot(node, NODE_BORN) = PyIter_Next(objects[NEXT_BORN]);
+    if (weight == NULL || field(node, NODE_BORN) == NULL) Py_CLEAR(node);
+    else if (weight_of(node) < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
+    return node;
+}
+
+PyObject *new_box(PyObject *node) {
+    PyObject *box = new_of(&boxes, objects[BOX_TYPE]);
+    if (box == NULL) {
+        Py_DECREF(node);
+        return NULL;
+    }
+    *slot(box, BOX_NODE) = node;
+    put(box, BOX_GEOMETRY, field(node, NODE_GEOMETRY));
+    put(box, BOX_SHARED, Py_False);
+    put(box, BOX_PINS, zero);
+    put(box, BOX_PIECES, zero);
+    put(box, BOX_READ, Py_None);
+    put(box, BOX_SITES, Py_None);
+    put(box, BOX_WRITEABLE, Py_True);
+    put(box, BOX_FIRST, Py_None);
+    link_box((Box *)box);
+    return box;
+}
+
+PyObject *handle_on(PyObject *box, PyObject *geometry) {
+    PyObject *handle = box == NULL ? NULL : new_handle();
+    if (handle == NULL) {
+        Py_XDECREF(box);
+        return NULL;
+    }
+    ((Front *)handle)->np = Py_NewRef(Py_None);
+    ((Front *)handle)->cell = box;
+    ((Front *)handle)->geometry = Py_NewRef(geometry);
+    return handle;
+}
+
+/* ---- values */
+
+static Kind values = {.first = VALUE_ARRAY, .end = VALUE_END};
+enum { WAITING = 8, MOST_WAITING = 1 << 20 };
+static PyObject *waiting[WAITING];
+static int waits = 0;
+
+/* Whether the memory of a value may serve another one: it comes from the pool, and nothing else refers to it. */
+static int may_wait(PyObject *value) {
+    PyObject *array = field(value, VALUE_ARRAY);
+    if (!recording || (worlds && !(ranks > 1 && in_world_of_process())) || waits == WAITING || field(value, VALUE_POOLED) != Py_True || field(value, VALUE_PINNED) != Py_False) return 0;
+    if (array == NULL || Py_REFCNT(array) != 1 || !PyArray_CheckExact(array)) return 0;
+    PyArrayObject *memory = (PyArrayObject *)array;
+    if (PyArray_NBYTES(memory) > MOST_WAITING || !PyArray_ISWRITEABLE(memory)) return 0;
+    PyObject *settings = settings_now();
+    int kept = settings != NULL && PyFloat_AsDouble(field(settings, SETTINGS_BYTES)) >= WAITING * PyArray_NBYTES(memory);
+    Py_XDECREF(settings);
+    return kept;
+}
+
+static void end_of_value(PyObject *value) {
+    PyObject_GC_UnTrack(value);
+    Py_TRASHCAN_BEGIN(value, end_of_value)
+    discount(value);
+    if (may_wait(value)) {
+        waiting[waits++] = field(value, VALUE_ARRAY);
+        *slot(value, VALUE_ARRAY) = NULL;
+    }
+    end_of(value, &values);
+    Py_TRASHCAN_END
+}
+
+/* Let the memory that waits go back to the pool. */
+static PyObject *let_go(PyObject *module, PyObject *nothing) {
+    while (waits) Py_DECREF(waiting[--waits]);
+    Py_RETURN_NONE;
+}
+
+PyObject *new_value(PyObject *array, int pooled) {
+    PyObject *value = array == NULL ? NULL : new_of(&values, objects[VALUE_TYPE]);
+    if (value == NULL) {
+        Py_XDECREF(array);
+        return NULL;
+    }
+    *slot(value, VALUE_ARRAY) = array;
+    put(value, VALUE_ADDRESS, Py_None);
+    put(value, VALUE_PINNED, Py_False);
+    put(value, VALUE_PROGRAM, Py_None);
+    put(value, VALUE_COUNT, minus_one);
+    put(value, VALUE_TILES, Py_None);
+    put(value, VALUE_POOLED, pooled ? Py_True : Py_False);
+    put(value, VALUE_COUNTED, Py_False);
+    return value;
+}
+
+PyObject *waiting_memory(PyArray_Descr *dtype, int ndim, const npy_intp *shape, const npy_intp *strides) {
+    for (int k = waits - 1; k >= 0; k--) {
+        PyArrayObject *array = (PyArrayObject *)waiting[k];
+        if (PyArray_DESCR(array) != dtype || PyArray_NDIM(array) != ndim || memcmp(PyArray_DIMS(array), shape, ndim * sizeof *shape) ||
+            memcmp(PyArray_STRIDES(array), strides, ndim * sizeof *strides))
+            continue;
+        waiting[k] = waiting[--waits];
+        return (PyObject *)array;
+    }
+    return NULL;
+}
+
+/* ---- arrays as operands */
+
+int is_large(PyObject *value) {
+    return Py_TYPE(value) == array_type && ((Front *)value)->np == Py_None && has_geometry(value);
+}
+
+int is_short(PyObject *geometry) {
+    if (field(geometry, FORM_SHORT) != Py_True || (is_recording_medium && size_of(geometry) >= least)) return 0;
+    return size_of(geometry) < small_now();
+}
+
+int is_free(PyObject *box) {
+    if (field(field(box, BOX_NODE), NODE_PLACE) != Py_None) return 0;
+    PyObject *pins = field(box, BOX_PINS);
+    if (pins == zero) return 1;
+    PyObject *held = PyObject_CallMethodNoArgs(box, held_name);
+    int free = held == Py_False;
+    if (held == NULL) drop_error();
+    Py_XDECREF(held);
+    return free;
+}
+
+PyObject *through_of(PyObject *view) {
+    if (field(view, FORM_THROUGH) != Py_None) return field(view, FORM_THROUGH);
+    PyObject *through = PyObject_CallOneArg(objects[THROUGH_FOR], view);
+    Py_XDECREF(through);
+    return through == NULL ? NULL : field(view, FORM_THROUGH);
+}
+
+PyObject *node_of(PyObject *array) {
+    PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
+    if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(field(box, BOX_NODE));
+    PyObject *through = through_of(geometry), *args = through == NULL ? NULL : PyTuple_New(1);
+    if (args == NULL) return NULL;
+    PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
+    return new_node(field(through, THROUGH_READ), args, Py_NewRef(Py_None));
+}
+
+int is_native(PyObject *dtype) {
+    PyArray_Descr *form = (PyArray_Descr *)dtype;
+    const char *native = sizeof(long) == sizeof(long long) ? "?bhilBHILefdFD" : "?bhlqBHLQefdFD";  /* of equal dtypes the usual one */
+    return form->type && strchr(native, form->type) != NULL && PyArray_ISNBO(form->byteorder);
+}
+
+enum { SMALLS = 256 };
+
+/* The geometry of memory; a new reference. */
+static PyObject *geometry_of(PyArrayObject *array) {
+    static PyObject *known[SMALLS];
+    int n = PyArray_NDIM(array), same = n <= AXES;
+    size_t hash = (size_t)PyArray_DESCR(array) >> 4;
+    for (int k = 0; k < n; k++) hash = (hash * 31 + (size_t)PyArray_DIM(array, k)) * 31 + (size_t)PyArray_STRIDE(array, k);
+    PyObject **place = &known[(hash ^ hash >> 9) % SMALLS], *geometry = *place;
+    same = same && geometry != NULL && field(geometry, FORM_DTYPE) == (PyObject *)PyArray_DESCR(array) &&
+           PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) == n;
+    for (int k = 0; same && k < n; k++)
+        same = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_SHAPE), k)) == PyArray_DIM(array, k) &&
+               PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_STRIDES), k)) == PyArray_STRIDE(array, k);
+    if (same) return Py_NewRef(geometry);
+    if ((geometry = PyObject_CallOneArg(objects[MEMORY_GEOMETRY], (PyObject *)array)) == NULL) return NULL;
+    Py_XSETREF(*place, Py_NewRef(geometry));
+    return geometry;
+}
+
+/* Memory as a node; a new reference. Steals the memory. */
+static PyObject *source_of(PyArrayObject *array) {
+    PyObject *geometry = array == NULL ? NULL : geometry_of(array);
+    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(array), 0), *node = value == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    Py_XDECREF(array);
+    if (node != NULL) {
+        put(node, NODE_OP, objects[SOURCE]);
+        put(node, NODE_ARGS, empty);
+        put(node, NODE_GEOMETRY, geometry);
+        put(node, NODE_PARAMS, empty);
+        put(node, NODE_NAME, no_name);
+        put(node, NODE_SITE, Py_None);
+        put(node, NODE_VALUE, value);
+        put(node, NODE_CODE, Py_None);
+        put(node, NODE_MARK, Py_None);
+        put(node, NODE_PLACE, Py_None);
+        put(node, NODE_WEIGHT, zero);
+        put(node, NODE_BORN, zero);
+    }
+    Py_XDECREF(geometry);
+    Py_XDECREF(value);
+    return node;
+}
+
+PyObject *snapshot(PyArrayObject *array) { return source_of((PyArrayObject *)PyArray_NewCopy(array, NPY_KEEPORDER)); }
+
+int box_memory(PyObject *array) {
+    Front *front = (Front *)array;
+    if (!is_native((PyObject *)PyArray_DESCR((PyArrayObject *)front->np))) return 0;
+    PyObject *node = source_of((PyArrayObject *)Py_NewRef(front->np)), *box = node == NULL ? NULL : new_box(node);
+    if (box == NULL) {
+        drop_error();
+        return 0;
+    }
+    Py_SETREF(front->np, Py_NewRef(Py_None));
+    Py_XSETREF(front->geometry, Py_NewRef(field(box, BOX_GEOMETRY)));
+    Py_XSETREF(front->cell, box);
+    return 1;
+}
+
+PyObject *view_on(PyObject *array, PyObject *geometry) {
+    PyObject *box = ((Front *)array)->cell, *made = NULL;
+    if (field(field(box, BOX_NODE), NODE_PLACE) == Py_None && remember_first(box, array) == 0)
+        made = handle_on(Py_NewRef(box), geometry);
+    Py_DECREF(geometry);
+    return made;
+}
+
+/* ---- what Python asks for */
+
+static PyObject *hold(PyObject *module, PyObject *value) {
+    count_value(value);
+    Py_RETURN_NONE;
+}
+
+static PyObject *is_due(PyObject *module, PyObject *nothing) { return PyBool_FromLong(holds_too_much()); }
+
+/* begin(nbytes, slack): start a count at `nbytes`, which may exceed the bound by `slack`. */
+static PyObject *begin(PyObject *module, PyObject *args) {
+    double nbytes;
+    if (!PyArg_ParseTuple(args, "dd", &nbytes, &slack)) return NULL;
+    base = held - nbytes;
+    Py_RETURN_NONE;
+}
+
+/* Link a box that Python has made. */
+static PyObject *link_made(PyObject *module, PyObject *box) {
+    if (!PyObject_TypeCheck(box, &BoxType)) return PyErr_Format(PyExc_TypeError, "a box is wanted");
+    if (!((Box *)box)->thread) link_box((Box *)box);
+    Py_RETURN_NONE;
+}
+
+/* The boxes of this thread, in the order in which they were made. */
+static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
+    PyObject *list = PyList_New(0);
+    long thread = this_thread();
+    for (Box *box = first_box; list != NULL && box != NULL; box = box->next)
+        if (box->thread == thread && field((PyObject *)box, BOX_NODE) != NULL && PyList_Append(list, (PyObject *)box) < 0) Py_CLEAR(list);
+    return list;
+}
+
+int install_nodes(void) {
+    if ((no_name = PyUnicode_FromString("")) == NULL || (held_name = PyUnicode_InternFromString("held")) == NULL) return -1;
+    ((PyTypeObject *)objects[NODE_TYPE])->tp_dealloc = end_of_node;
+    ((PyTypeObject *)objects[BOX_TYPE])->tp_dealloc = end_of_box;
+    ((PyTypeObject *)objects[VALUE_TYPE])->tp_dealloc = end_of_value;
+    return 0;
+}
+
+PyMethodDef node_methods[] = {
+    {"hold", hold, METH_O, "Count the memory of a value that pending work refers to."},
+    {"holds_too_much", is_due, METH_NOARGS, "Whether pending work may keep too many bytes alive."},
+    {"holding", begin, METH_VARARGS, "Start the count of held bytes, with a slack."},
+    {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},
+    {"boxes", list_boxes, METH_NOARGS, "The boxes of this thread, in the order in which they were made."},
+    {"let_go", let_go, METH_NOARGS, "Give the memory that waits for the next values back to the pool."},
+    {NULL}};

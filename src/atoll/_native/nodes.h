@@ -1,0 +1,52 @@
+/* Nodes, boxes and values: objects of Python's that C makes. */
+#ifndef ATOLL_NODES_H
+#define ATOLL_NODES_H
+#include "call_sites.h"
+#include "memory.h"
+
+/* What boxes begin with: they are linked in the order in which they were made. */
+typedef struct Box {
+    PyObject_HEAD
+    struct Box *former, *next;
+    long thread;
+} Box;
+extern PyTypeObject BoxType;
+
+/* A node of a form, none of whose operands lies on ranks: what graph.node.node_of makes. Steals `args` and `site`. */
+PyObject *new_node(PyObject *form, PyObject *args, PyObject *site);
+
+/* A value over memory; steals the reference. An array of NumPy's that waits for a value of this shape, or NULL. */
+PyObject *new_value(PyObject *array, int pooled);
+PyObject *waiting_memory(PyArray_Descr *dtype, int ndim, const npy_intp *shape, const npy_intp *strides);
+
+/* A box for a node, noted among those of this thread: what lazy.views.boxed makes. Steals the node. */
+PyObject *new_box(PyObject *node);
+
+/* An array of a box with a geometry; steals the box. Another array of the same box; steals the geometry. */
+PyObject *handle_on(PyObject *box, PyObject *geometry);
+PyObject *view_on(PyObject *array, PyObject *geometry);
+
+/* A small array as it is now, as a node; a new reference. */
+PyObject *snapshot(PyArrayObject *array);
+
+/* Give the memory of a small array to a box; whether that was possible. */
+int box_memory(PyObject *array);
+
+/* The value of an array as a node, which reads the view where it is one; a new reference. What the nodes of a view have in common,
+ * borrowed; NULL with an error. */
+PyObject *node_of(PyObject *array);
+PyObject *through_of(PyObject *view);
+
+/* Whether an array is large, NumPy may be asked for few elements, the memory of a box is its own, and kernels have a dtype. */
+int is_large(PyObject *value);
+int is_short(PyObject *geometry);
+int is_free(PyObject *box);
+int is_native(PyObject *dtype);
+
+/* Note the classes of Python's and their ends; -1 with an error. */
+int install_nodes(void);
+
+extern int learning;               /* calls of which recipes are learnt */
+extern PyMethodDef node_methods[];
+
+#endif

@@ -1,0 +1,100 @@
+/* The table of operators. */
+#include "operations.h"
+
+PyObject *general[SLOTS], *reflected[BINARY], *known[SLOTS], *operations, *slot_ufuncs[SLOTS + 1];
+Loops loops[SLOTS];
+Named called[SLOTS];
+
+const char *const names[SLOTS] = {
+    "__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
+    "__or__", "__xor__", "__lshift__", "__rshift__", "__divmod__",
+    "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
+    "__ixor__", "__ilshift__", "__irshift__",
+    "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__",
+    "__getitem__", "__setitem__", "__len__", "__array_ufunc__",
+    "__buffer__"};
+const char *const reflected_names[BINARY] = {
+    "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__",
+    "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__rdivmod__"};
+
+/* The ufuncs of operators; a power has shorter ways in NumPy. */
+static const struct {
+    int slot;
+    const char *name;
+} ufuncs[] = {
+    {ADD, "add"}, {SUB, "subtract"}, {MUL, "multiply"}, {DIV, "true_divide"}, {FLOORDIV, "floor_divide"}, {MOD, "remainder"},
+    {AND, "bitwise_and"}, {OR, "bitwise_or"}, {XOR, "bitwise_xor"}, {LSHIFT, "left_shift"}, {RSHIFT, "right_shift"},
+    {NEG, "negative"}, {POS, "positive"}, {ABS, "absolute"}, {INVERT, "invert"}, {LT, "less"}, {LE, "less_equal"}, {EQ, "equal"},
+    {NE, "not_equal"}, {GT, "greater"}, {GE, "greater_equal"}, {MATMUL, "matmul"}};
+
+int look_up_operators(void) {
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    for (size_t k = 0; numpy != NULL && k < sizeof ufuncs / sizeof *ufuncs; k++) {
+        PyObject *ufunc = PyObject_GetAttrString(numpy, ufuncs[k].name);
+        if (ufunc == NULL) Py_CLEAR(numpy);
+        else look_up(&loops[ufuncs[k].slot], ufunc);
+        Py_XDECREF(ufunc);
+    }
+    Py_XDECREF(numpy);
+    return numpy == NULL ? -1 : 0;
+}
+
+PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
+    if (function == NULL) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *args[3] = {NULL, a, b};
+    return PyObject_Vectorcall(function, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
+}
+
+PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
+    Py_INCREF(x);
+    Py_INCREF(y);
+    PyObject *result = call(x, y);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return result;
+}
+
+static PyObject *enter(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *function;
+    if (!PyArg_ParseTuple(args, "sO", &name, &function)) return NULL;
+    for (int k = 0; k < SLOTS; k++)
+        if (strcmp(name, names[k]) == 0) {
+            Py_XSETREF(general[k], Py_NewRef(function));
+            Py_RETURN_NONE;
+        }
+    for (int k = 0; k < BINARY; k++)
+        if (strcmp(name, reflected_names[k]) == 0) {
+            Py_XSETREF(reflected[k], Py_NewRef(function));
+            Py_RETURN_NONE;
+        }
+    PyErr_Format(PyExc_ValueError, "no operator is called %s", name);
+    return NULL;
+}
+
+/* What the recorder knows of the operands of an operator. */
+static PyObject *know(PyObject *module, PyObject *args) {
+    const char *name;
+    PyObject *forms;
+    if (!PyArg_ParseTuple(args, "sO!", &name, &PyDict_Type, &forms)) return NULL;
+    for (int k = 0; k < SLOTS; k++)
+        if (strcmp(name, names[k]) == 0) Py_XSETREF(known[k], Py_NewRef(forms));
+    Py_RETURN_NONE;
+}
+
+static PyObject *enter_operations(PyObject *module, PyObject *args) {
+    PyObject *of_slots;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &operations, &PyDict_Type, &of_slots)) return NULL;
+    Py_INCREF(operations);
+    for (int k = 0; k <= SLOTS; k++) {
+        PyObject *ufunc = PyDict_GetItemString(of_slots, k < SLOTS ? names[k] : "square");
+        Py_XSETREF(slot_ufuncs[k], Py_XNewRef(ufunc));
+    }
+    Py_RETURN_NONE;
+}
+
+PyMethodDef operation_methods[] = {
+    {"enter", enter, METH_VARARGS, "Call this Python function where an operator cannot do with NumPy."},
+    {"know", know, METH_VARARGS, "Record an operator on operands by these forms."},
+    {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
+    {NULL}};

@@ -1,0 +1,45 @@
+/* What is known of operators: their names, their ufuncs, and what Python does where C cannot. */
+#ifndef ATOLL_OPERATIONS_H
+#define ATOLL_OPERATIONS_H
+#include "loops.h"
+#include "spans.h"
+
+enum {
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
+    IADD = BINARY, ISUB, IMUL, IDIV, IFLOORDIV, IMOD, IPOW, IAND, IOR, IXOR, ILSHIFT, IRSHIFT,
+    NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, BUFFER, SLOTS
+};
+extern const char *const names[SLOTS], *const reflected_names[BINARY];
+extern PyObject *general[SLOTS], *reflected[BINARY];
+extern PyObject *known[SLOTS];     /* what the recorder knows of an operator's operands */
+extern PyObject *operations;       /* a dict: what a function is entered as, True if NumPy computes it anyway, False for views */
+extern PyObject *slot_ufuncs[SLOTS + 1]; /* of the operators; the last is the square */
+extern Loops loops[SLOTS];         /* of operators */
+extern Named called[SLOTS];
+
+/* Look up the loops of operators; -1 with an error. */
+int look_up_operators(void);
+
+/* The result of a function of Python's; NotImplemented where it is NULL. */
+PyObject *call_two(PyObject *function, PyObject *a, PyObject *b);
+
+/* Operands are held while NumPy works: another thread may give an array another memory meanwhile, and memory with one reference
+ * counts as a temporary that NumPy may write into. */
+PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y);
+
+/* What the program calls, seen by a profile: the function of the same name with `_now` does it. */
+#define SEEN(NAME, SLOT, PARAMETERS, ARGUMENTS)                                                  \
+    static COLD PyObject *NAME##_seen PARAMETERS {                                               \
+        int begun = begin_call();                                                                \
+        PyObject *result = NAME##_now ARGUMENTS;                                                 \
+        end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
+        return result;                                                                           \
+    }                                                                                            \
+    PyObject *NAME PARAMETERS { return profiling ? NAME##_seen ARGUMENTS : NAME##_now ARGUMENTS; }
+#define SEEN_ONE(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a), (a))
+#define SEEN_TWO(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b), (a, b))
+#define SEEN_THREE(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b, PyObject * c), (a, b, c))
+
+extern PyMethodDef operation_methods[];
+
+#endif

@@ -1,0 +1,278 @@
+/* Operators: by NumPy where operands are at hand, else recorded, or by Python. */
+#include "operators.h"
+
+/* An operator of two or one operands, recorded, or by Python. */
+static PyObject *in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    PyObject *args[2] = {a, b}, *recorded = end_trials(args, 2) < 0 ? NULL : eager_two(a, b, slot, call);
+    if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
+    recorded = slot == POW ? record_power(known[slot], args) : record_call(known[slot], args, 2);
+    if (recorded != NULL || PyErr_Occurred()) return recorded;
+    if (is_front(a)) {
+        PyObject *result = call_two(general[slot], a, b);
+        if (result != Py_NotImplemented || !is_front(b) || Py_TYPE(a) == Py_TYPE(b)) return result;
+        Py_DECREF(result);
+    }
+    return call_two(reflected[slot], b, a);
+}
+
+static PyObject *alone_in_python(PyObject *a, int slot, unaryfunc call) {
+    PyObject *recorded = end_trials(&a, 1) < 0 ? NULL : eager_one(a, slot, call);
+    if (recorded != NULL || PyErr_Occurred() || !adopted_all(&a, 1)) return recorded;
+    recorded = record_call(known[slot], &a, 1);
+    return recorded != NULL || PyErr_Occurred() ? recorded : PyObject_CallOneArg(general[slot], a);
+}
+
+static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    PyObject *args[2] = {a, b}, *eager = end_trials(args, 2) < 0 ? NULL : eager_into(a, b, slot, call);
+    if (eager != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return eager;
+    int done = record_in_place(known[slot], a, b);
+    return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
+}
+
+/* What an operator makes of operands, whose references end here. */
+static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
+    PyObject *result = by_loop(&loops[slot], x, y, NULL);
+    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return wrapped(result);
+}
+
+static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    Py_XDECREF(x);
+    return PyErr_Occurred() ? NULL : ended(in_python(a, b, slot, call));
+}
+
+static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
+static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlacePower(x, y, Py_None); }
+
+#define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
+    static PyObject *NAME##_now(PyObject *a, PyObject *b) {                                      \
+        PyObject *made = awake ? medium_operator(a, b, SLOT) : NULL;                             \
+        if (made != NULL || (awake && PyErr_Occurred())) return made;                            \
+        PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
+        if (y != NULL && spreads(x, y)) Py_CLEAR(y);                                             \
+        return y == NULL ? without(x, a, b, SLOT, CALL) : of_two(SLOT, CALL, x, y);              \
+    }                                                                                            \
+    SEEN_TWO(NAME, SLOT)
+BINARY_OPERATOR(add, ADD, PyNumber_Add)
+BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
+BINARY_OPERATOR(multiply, MUL, PyNumber_Multiply)
+BINARY_OPERATOR(divide, DIV, PyNumber_TrueDivide)
+BINARY_OPERATOR(floor_divide, FLOORDIV, PyNumber_FloorDivide)
+BINARY_OPERATOR(remainder_of, MOD, PyNumber_Remainder)
+BINARY_OPERATOR(and_of, AND, PyNumber_And)
+BINARY_OPERATOR(or_of, OR, PyNumber_Or)
+BINARY_OPERATOR(xor_of, XOR, PyNumber_Xor)
+BINARY_OPERATOR(left_shift, LSHIFT, PyNumber_Lshift)
+BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
+
+static PyObject *divided_now(PyObject *a, PyObject *b) {
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    if (y == NULL) return without(x, a, b, DIVMOD, PyNumber_Divmod);
+    PyObject *both = of_two(DIVMOD, PyNumber_Divmod, x, y);
+    if (both == NULL || !PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) return both;
+    PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 0)));
+    PyObject *second = first == NULL ? NULL : wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 1)));
+    PyObject *pair = second == NULL ? NULL : PyTuple_Pack(2, first, second);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    Py_DECREF(both);
+    return pair;
+}
+SEEN_TWO(divided, DIVMOD)
+
+/* Whether an array of any size may be in memory here, and is not explained or counted instead. */
+static inline int is_here(PyObject *value) { return !shown && is_front(value) && plain(value) == NULL && !on_ranks((Front *)value); }
+
+/* Products of matrices in memory are NumPy's, whatever their size. */
+static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {
+    PyObject *x = is_here(a) ? in_memory(a) : operand(a);
+    PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
+    return y == NULL ? without(x, a, b, MATMUL, PyNumber_MatrixMultiply) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
+}
+SEEN_TWO(matrix_multiply, MATMUL)
+
+static PyObject *power_now(PyObject *a, PyObject *b, PyObject *modulo) {
+    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *made = awake ? medium_operator(a, b, POW) : NULL;
+    if (made != NULL || (awake && PyErr_Occurred())) return made;
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    return y == NULL ? without(x, a, b, POW, power_of) : of_two(POW, power_of, x, y);
+}
+SEEN_THREE(power, POW)
+
+/* `a += b` of few elements of an array on ranks; as `write_on_ranks`. */
+static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
+    PyObject *y = may_show(a) ? operand(b) : NULL;
+    PyObject *result = y == NULL ? NULL : by_loop(&loops[slot], (PyObject *)x, y, NULL);
+    int status = PyErr_Occurred() ? -1 : 0;
+    if (result != NULL && PyArray_CheckExact(result) && PyArray_SAMESHAPE((PyArrayObject *)result, x)) {
+        Selection all = {.data = PyArray_BYTES(x), .axes = PyArray_NDIM(x)};
+        memcpy(all.shape, PyArray_DIMS(x), all.axes * sizeof *all.shape);
+        memcpy(all.strides, PyArray_STRIDES(x), all.axes * sizeof *all.strides);
+        PyObject *region = array_at(&all, x, (PyObject *)x, NPY_ARRAY_WRITEABLE);
+        status = region == NULL ? -1 : write_on_ranks(a, (PyArrayObject *)region, result);
+        Py_XDECREF(region);
+    }
+    Py_XDECREF(y);
+    Py_XDECREF(result);
+    return status;
+}
+
+/* `a += b`: NumPy writes into the memory of `a`. */
+static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
+    int done = awake ? medium_in_place(a, b, slot, plain_slot) : 0;
+    if (done) return done > 0 ? Py_NewRef(a) : NULL;
+    PyObject *x = at_hand(a), *y = NULL;
+    int shown = x != NULL && plain(a) == NULL;
+    if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
+    if (y == NULL) {
+        done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
+        Py_XDECREF(x);
+        return ended(done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot, call));
+    }
+    int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
+    PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
+    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
+    if (shown) end_writing((PyArrayObject *)x, was);
+    Py_DECREF(y);
+    Py_DECREF(x);
+    if (result != x) return wrapped(result);
+    Py_DECREF(result);
+    return Py_NewRef(a);
+}
+#define IN_PLACE_OPERATOR(NAME, SLOT, CALL) \
+    static PyObject *NAME##_now(PyObject *a, PyObject *b) { return written(a, b, I##SLOT, SLOT, CALL); } \
+    SEEN_TWO(NAME, I##SLOT)
+IN_PLACE_OPERATOR(iadd, ADD, PyNumber_InPlaceAdd)
+IN_PLACE_OPERATOR(isub, SUB, PyNumber_InPlaceSubtract)
+IN_PLACE_OPERATOR(imul, MUL, PyNumber_InPlaceMultiply)
+IN_PLACE_OPERATOR(idiv, DIV, PyNumber_InPlaceTrueDivide)
+IN_PLACE_OPERATOR(ifloordiv, FLOORDIV, PyNumber_InPlaceFloorDivide)
+IN_PLACE_OPERATOR(imod, MOD, PyNumber_InPlaceRemainder)
+IN_PLACE_OPERATOR(iand, AND, PyNumber_InPlaceAnd)
+IN_PLACE_OPERATOR(ior, OR, PyNumber_InPlaceOr)
+IN_PLACE_OPERATOR(ixor, XOR, PyNumber_InPlaceXor)
+IN_PLACE_OPERATOR(ilshift, LSHIFT, PyNumber_InPlaceLshift)
+IN_PLACE_OPERATOR(irshift, RSHIFT, PyNumber_InPlaceRshift)
+
+static PyObject *ipow_now(PyObject *a, PyObject *b, PyObject *modulo) {
+    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    return written(a, b, IPOW, POW, power_into);
+}
+SEEN_THREE(ipow, IPOW)
+
+#define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
+    static PyObject *NAME##_now(PyObject *a) {                                                   \
+        PyObject *made = awake ? medium_operator(a, NULL, SLOT) : NULL;                          \
+        if (made != NULL || (awake && PyErr_Occurred())) return made;                            \
+        PyObject *x = at_hand(a);                                                                \
+        if (x == NULL) return ended(alone_in_python(a, SLOT, CALL));                             \
+        PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
+        if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
+        Py_DECREF(x);                                                                            \
+        return wrapped(result);                                                                  \
+    }                                                                                            \
+    SEEN_ONE(NAME, SLOT)
+UNARY_OPERATOR(negative, NEG, PyNumber_Negative)
+UNARY_OPERATOR(positive, POS, PyNumber_Positive)
+UNARY_OPERATOR(absolute, ABS, PyNumber_Absolute)
+UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
+static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
+
+static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
+    PyObject *made = awake ? medium_operator(a, b, slots[relation]) : NULL;
+    if (made != NULL || (awake && PyErr_Occurred())) return made;
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    if (y != NULL && spreads(x, y)) Py_CLEAR(y);
+    if (y == NULL) {
+        Py_XDECREF(x);
+        PyObject *args[2] = {a, b}, *recorded = PyErr_Occurred() || end_trials(args, 2) < 0 ? NULL : eager_compare(a, b, slots[relation], relation);
+        if (recorded == NULL && !PyErr_Occurred() && adopted_all(args, 2)) {
+            recorded = record_call(known[slots[relation]], args, 2);
+            if (recorded == NULL && !PyErr_Occurred()) recorded = call_two(general[slots[relation]], a, b);
+        }
+        return ended(recorded);
+    }
+    PyObject *result = by_loop(&loops[slots[relation]], x, y, NULL);
+    if (result == NULL && !PyErr_Occurred()) result = PyObject_RichCompare(x, y, relation);
+    Py_DECREF(x);
+    Py_DECREF(y);
+    return wrapped(result);
+}
+
+SEEN(compare, slots[relation], (PyObject * a, PyObject * b, int relation), (a, b, relation))
+
+/* `number * array`, where the number is NumPy's: its operators ask ours first, for the way through NumPy's ufuncs and back takes as
+ * long as the operation. Everything else is what it was. */
+#define NUMBER_OPERATOR(TYPE, CALL)                                                        \
+    static binaryfunc TYPE##_##CALL##_was;                                                       \
+    static PyObject *TYPE##_##CALL(PyObject *a, PyObject *b) {                                   \
+        return Py_TYPE(b) == array_type ? CALL(a, b) : TYPE##_##CALL##_was(a, b);                \
+    }
+#define NUMBER(TYPE)                                                                             \
+    NUMBER_OPERATOR(TYPE, add)                                                           \
+    NUMBER_OPERATOR(TYPE, subtract)                                                 \
+    NUMBER_OPERATOR(TYPE, multiply)                                                 \
+    NUMBER_OPERATOR(TYPE, divide)                                                \
+    static void TYPE##_asks(PyNumberMethods *methods) {                                          \
+        TYPE##_add_was = methods->nb_add;                                                        \
+        TYPE##_subtract_was = methods->nb_subtract;                                              \
+        TYPE##_multiply_was = methods->nb_multiply;                                              \
+        TYPE##_divide_was = methods->nb_true_divide;                                             \
+        methods->nb_add = TYPE##_add;                                                            \
+        methods->nb_subtract = TYPE##_subtract;                                                  \
+        methods->nb_multiply = TYPE##_multiply;                                                  \
+        methods->nb_true_divide = TYPE##_divide;                                                 \
+    }
+NUMBER(single)
+NUMBER(real)
+NUMBER(complex_number)
+NUMBER(integer)
+
+void numbers_ask(void) {
+    single_asks(PyFloatArrType_Type.tp_as_number);
+    real_asks(PyDoubleArrType_Type.tp_as_number);
+    complex_number_asks(PyCDoubleArrType_Type.tp_as_number);
+    integer_asks(PyLongArrType_Type.tp_as_number);
+}
+
+/* What NumPy's ufuncs ask for arrays among their operands. */
+static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *result = NULL, *given[2];
+    Py_ssize_t inputs = count - 2;
+    PyUFuncObject *ufunc = (PyUFuncObject *)(count > 2 && Py_TYPE(args[0]) == &PyUFunc_Type ? args[0] : NULL);
+    if (ufunc != NULL && keywords == NULL && inputs == ufunc->nin && inputs <= 2 && ufunc->nout == 1 &&
+        PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
+        if (awake && ((result = medium_ufunc(args[0], args + 2, inputs)) != NULL || PyErr_Occurred())) return result;
+        given[0] = operand(args[2]);
+        given[1] = given[0] == NULL || inputs == 1 ? NULL : operand(args[3]);
+        int fits = given[inputs - 1] != NULL && (inputs == 1 || !spreads(given[0], given[1]));
+        if (fits) result = wrapped(PyObject_Vectorcall(args[0], given, inputs, NULL));
+        Py_XDECREF(given[0]);
+        Py_XDECREF(given[1]);
+        if (fits) return result;
+        result = PyErr_Occurred() || end_trials(args + 2, inputs) < 0 ? NULL : eager_ufunc(args[0], args + 2, inputs);
+        if (result != NULL || PyErr_Occurred()) return result;
+    }
+    Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+    PyObject **all = PyMem_Malloc((n + 1) * sizeof(PyObject *));
+    if (all == NULL) return PyErr_NoMemory();
+    all[0] = self;
+    for (Py_ssize_t k = 0; k < n; k++) all[k + 1] = args[k];
+    result = PyObject_Vectorcall(general[UFUNC], all, count + 1, keywords);
+    PyMem_Free(all);
+    return ended(result);
+}
+SEEN(array_ufunc, UFUNC, (PyObject * self, PyObject *const *args, Py_ssize_t count, PyObject *keywords), (self, args, count, keywords))
+
+PyNumberMethods as_number = {
+    .nb_add = add, .nb_subtract = subtract, .nb_multiply = multiply, .nb_true_divide = divide,
+    .nb_floor_divide = floor_divide, .nb_remainder = remainder_of, .nb_divmod = divided, .nb_power = power,
+    .nb_matrix_multiply = matrix_multiply, .nb_and = and_of, .nb_or = or_of, .nb_xor = xor_of, .nb_lshift = left_shift,
+    .nb_rshift = right_shift, .nb_inplace_add = iadd, .nb_inplace_subtract = isub, .nb_inplace_multiply = imul,
+    .nb_inplace_true_divide = idiv, .nb_inplace_floor_divide = ifloordiv, .nb_inplace_remainder = imod,
+    .nb_inplace_power = ipow, .nb_inplace_and = iand, .nb_inplace_or = ior, .nb_inplace_xor = ixor,
+    .nb_inplace_lshift = ilshift, .nb_inplace_rshift = irshift, .nb_negative = negative, .nb_positive = positive,
+    .nb_absolute = absolute, .nb_invert = invert};

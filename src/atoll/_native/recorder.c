@@ -1,0 +1,363 @@
+/* The native recorder: operations on large arrays whose like was recorded before become nodes without entering Python.
+ *
+ * Python decides everything: it records the first operation of a kind and remembers the form of its node by the geometries of
+ * the operands (lazy.elementwise). Here the same operation on such operands makes the same node: operands that lie on no ranks,
+ * no memory that the program holds, floating-point rules that have not changed. Whatever else is met is left to
+ * Python. Nodes, boxes, geometries and values are the objects of Python, whose slots are read and written by their offsets.
+ */
+#include "recorder.h"
+
+static PyObject *write_name, *unshared;
+
+/* A small array as an operand beside large ones, borrowed; NULL where there is none. */
+static PyArrayObject *small_operand(PyObject *value) {
+    PyArrayObject *array = (PyArrayObject *)((Front *)value)->np;
+    if ((PyObject *)array == Py_None || ((Front *)value)->large || !PyArray_CheckExact(array) || !PyArray_NDIM(array)) return NULL;
+    return PyArray_ISALIGNED(array) && is_native((PyObject *)PyArray_DESCR(array)) ? array : NULL;
+}
+
+/* The operands of an operation as a tuple of nodes and numbers; a new reference; NULL where Python has to make it. */
+static PyObject *operands_of(PyObject *const *args, PyObject *const *smalls, Py_ssize_t count, PyObject *convert) {
+    PyObject *operands = PyTuple_New(count);
+    for (Py_ssize_t k = 0; operands != NULL && k < count; k++) {
+        PyObject *operand;
+        if (k && args[k] == args[0]) {
+            operand = Py_NewRef(PyTuple_GET_ITEM(operands, 0));  /* `a * a` reads a view once */
+        } else if (Py_TYPE(args[k]) != array_type) {
+            operand = PyObject_CallOneArg(convert, args[k]);
+            if (operand == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) drop_error();
+        } else {
+            operand = smalls[k] == NULL ? node_of(args[k]) : Py_NewRef(smalls[k]);
+        }
+        if (operand == NULL) Py_CLEAR(operands);
+        else PyTuple_SET_ITEM(operands, k, operand);
+    }
+    return operands;
+}
+
+/* An operation that was met before; `smalls` are the nodes of small arrays. */
+static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *const *smalls, Py_ssize_t count) {
+    PyObject *key = PyTuple_New(count), *met = NULL, *operands = NULL, *result = NULL;
+    for (Py_ssize_t k = 0; key != NULL && k < count; k++) {
+        PyObject *part = (PyObject *)Py_TYPE(args[k]);
+        if (smalls[k] != NULL) part = field(field(smalls[k], NODE_GEOMETRY), FORM_NUMBER);
+        else if ((PyTypeObject *)part == array_type) part = field(((Front *)args[k])->geometry, FORM_NUMBER);
+        PyTuple_SET_ITEM(key, k, Py_NewRef(part));
+    }
+    if (key != NULL) met = Py_XNewRef(PyDict_GetItemWithError(known, key));
+    Py_XDECREF(key);
+    if (met == NULL) return NULL;
+    int recorded = is_calm();
+    for (Py_ssize_t k = 0; recorded && k < count; k++)
+        recorded = Py_TYPE(args[k]) != array_type || smalls[k] != NULL || is_free(((Front *)args[k])->cell);
+    if (recorded) operands = operands_of(args, smalls, count, PyTuple_GET_ITEM(met, 2));
+    if (operands != NULL) result = array_of(new_node(PyTuple_GET_ITEM(met, 0), operands, site_here()));
+    Py_DECREF(met);
+    return result;
+}
+
+PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
+    if (!recording || known == NULL || count < 1 || count > 3) return NULL;
+    PyObject *smalls[3] = {NULL, NULL, NULL}, *result = NULL;
+    int large = 0, fits = 1;
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (is_large(args[k])) large += !is_short(((Front *)args[k])->geometry);
+    if (!large) return NULL;       /* NumPy may compute it */
+    for (Py_ssize_t k = 0; fits && k < count; k++) {
+        if (Py_TYPE(args[k]) != array_type || is_large(args[k])) continue;
+        PyArrayObject *array = small_operand(args[k]);
+        fits = array != NULL && (smalls[k] = snapshot(array)) != NULL;
+    }
+    if (fits) result = met_call(known, args, smalls, count);
+    for (Py_ssize_t k = 0; k < count; k++) Py_XDECREF(smalls[k]);
+    return result;
+}
+
+PyObject *record_power(PyObject *known, PyObject *const *args) {
+    PyObject *exponent = args[1];
+    if (!recording || !is_large(args[0]) || !(PyLong_CheckExact(exponent) || PyFloat_CheckExact(exponent)))
+        return record_call(known, args, 2);
+    PyObject *other = PyDict_GetItemWithError(objects[POWERS], exponent);
+    if (other == NULL) return PyErr_Occurred() ? NULL : record_call(known, args, 2);
+    const char *kinds = PyLong_CheckExact(exponent) && PyLong_AsLong(exponent) == 2 ? "biufc" : "fc";
+    char kind = ((PyArray_Descr *)field(((Front *)args[0])->geometry, FORM_DTYPE))->kind;
+    return kind && strchr(kinds, kind) != NULL ? record_call(other, args, 1) : record_call(known, args, 2);
+}
+
+/* A copy of a whole array has its value, until one of them is written to. */
+static PyObject *copied(PyObject *array) {
+    PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
+    if (field(geometry, FORM_DENSE) != Py_True || field(geometry, FORM_C_CONTIGUOUS) != Py_True || !is_free(box)) return NULL;
+    PyObject *copy = new_box(Py_NewRef(field(box, BOX_NODE)));
+    if (copy == NULL) return NULL;
+    replace(box, BOX_SHARED, Py_NewRef(Py_True));
+    replace(copy, BOX_SHARED, Py_NewRef(Py_True));
+    return handle_on(copy, geometry);
+}
+
+/* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
+static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, PyObject *axis, PyObject *node) {
+    PyObject *key = PyTuple_Pack(3, ufunc, field(geometry, FORM_NUMBER), axis), *args = NULL;
+    PyObject *form = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(known, key)), *made = NULL;
+    Py_XDECREF(key);
+    if (form != NULL && node != NULL && (args = PyTuple_New(1)) != NULL) {
+        PyTuple_SET_ITEM(args, 0, Py_NewRef(node));
+        made = new_node(form, args, site_here());
+    }
+    Py_XDECREF(node);
+    Py_XDECREF(form);
+    if (made == NULL) return NULL;
+    geometry = field(made, NODE_GEOMETRY);
+    return PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) ? handle_on(new_box(made), geometry) : array_of(made);
+}
+
+/* `array.sum(axis)`; `known` is the pair of the forms of folds and the ufunc. */
+static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    PyObject *array = args[0], *axis = Py_None, *geometry = ((Front *)array)->geometry;
+    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    if (count + named > 2 || !PyTuple_CheckExact(known)) return NULL;
+    if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
+    if (count + named == 2) axis = args[1];
+    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_short(geometry)) return NULL;
+    if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || !is_free(((Front *)array)->cell)) return NULL;
+    PyObject *node = node_of(array);
+    return node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
+}
+
+/* The product of two vectors; `known` is the forms of folds, the ufunc, and the forms of products. */
+static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    if (count != 2 || keywords != NULL || !PyTuple_CheckExact(known) || !is_large(args[1])) return NULL;
+    PyObject *first = ((Front *)args[0])->geometry, *second = ((Front *)args[1])->geometry;
+    PyArray_Descr *dtype = (PyArray_Descr *)field(first, FORM_DTYPE);
+    if (PyLong_AsLong(field(first, FORM_NDIM)) != 1 || PyLong_AsLong(field(second, FORM_NDIM)) != 1) return NULL;
+    if ((PyObject *)dtype != field(second, FORM_DTYPE) || !strchr("fdFD", dtype->type)) return NULL;
+    if (size_of(first) != size_of(second) || !size_of(first)) return NULL;
+    PyObject *product = record_call(PyTuple_GET_ITEM(known, 2), args, 2), *made = NULL;
+    if (product == NULL) return NULL;
+    if (is_large(product)) {
+        PyObject *geometry = Py_NewRef(((Front *)product)->geometry), *node = Py_NewRef(field(((Front *)product)->cell, BOX_NODE));
+        Py_CLEAR(product);  /* which would count as alive */
+        made = folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, Py_None, node);
+        Py_DECREF(geometry);
+    }
+    Py_XDECREF(product);
+    return made;
+}
+
+enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, RECIPE };
+
+PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
+                          Py_ssize_t count, PyObject *keywords) {
+    if (way == ELEMENTWISE) return keywords == NULL ? record_call(known, args, count) : NULL;
+    if (!recording) return NULL;
+    if (way == RECIPE) return by_recipe(function, python, args, count, keywords);
+    if (!count || !is_large(args[0])) return NULL;
+    if (way == FOLD) {
+        PyObject *made = known == NULL ? NULL : reduced(known, args, count, keywords);
+        return made != NULL || PyErr_Occurred() ? made : by_recipe(function, python, args, count, keywords);
+    }
+    if (way == DOT) return known == NULL ? NULL : product_of(known, args, count, keywords);
+    if (keywords != NULL) return NULL;
+    return way == VIEW ? viewed(function, python, args, count) : count == 1 ? copied(args[0]) : NULL;
+}
+
+/* Whether an array may be so large that others are computed with it, as lazy.pending decides. */
+static int may_be_swept(PyObject *geometry) {
+    double nbytes = size_of(geometry) * (double)PyDataType_ELSIZE((PyArray_Descr *)field(geometry, FORM_DTYPE));
+    return nbytes > swept;
+}
+
+/* Note an assignment as the latest of a box, whose value is computed if a loop has come round to it: 1, and 2 if so, or 0 where
+ * Python has to do it; -1 with an error. */
+static int note_site(PyObject *box, PyObject *region, PyObject *place) {
+    PyObject *sites = field(box, BOX_SITES), *node = field(box, BOX_NODE);
+    int known = 0;
+    if (field(node, NODE_VALUE) == Py_None && sites != Py_None) {
+        known = PySet_Contains(sites, place);
+        if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
+        if ((region != NULL && is_short(region)) || may_be_swept(field(box, BOX_GEOMETRY))) return 0;
+        Py_INCREF(node);
+        int done = replay(&node, 1);
+        Py_DECREF(node);
+        if (done <= 0) return done;
+    }
+    if (sites != Py_None && PySet_GET_SIZE(sites) == 1) {
+        int same = PySet_Contains(sites, place);
+        if (same) return same < 0 ? -1 : 1 + known;
+    }
+    PyObject *only = PySet_New(NULL);
+    if (only == NULL || PySet_Add(only, place) < 0) {
+        Py_XDECREF(only);
+        return -1;
+    }
+    replace(box, BOX_SITES, only);
+    return 1 + known;
+}
+
+/* Evaluate what a box holds, if that has grown too heavy. */
+static int lighten(PyObject *box) {
+    PyObject *node = Py_NewRef(field(box, BOX_NODE));
+    int cut = cut_again(node);
+    Py_DECREF(node);
+    if (cut) {
+        if (cut > 0) replace(box, BOX_SITES, Py_NewRef(Py_None));
+        return cut;
+    }
+    PyObject *nodes = PyTuple_Pack(1, field(box, BOX_NODE)), *done = NULL;
+    PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(objects[TOO_HEAVY], PyTuple_GET_ITEM(nodes, 0));
+    if (heavy == Py_True && (done = PyObject_CallOneArg(objects[CUT], nodes)) != NULL)
+        replace(box, BOX_SITES, Py_NewRef(Py_None));
+    int status = heavy == NULL || (heavy == Py_True && done == NULL) ? -1 : 1;
+    Py_XDECREF(nodes);
+    Py_XDECREF(heavy);
+    Py_XDECREF(done);
+    return status;
+}
+
+/* What Cell.write does: 1, or 0 where Python has to do it. The lock is held. `region` is NULL where `value` replaces all of the
+ * array. */
+static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *site, PyObject *place) {
+    if (!is_free(box)) return 0;
+    PyObject *node = field(box, BOX_NODE);
+    if (region != NULL && field(node, NODE_GEOMETRY) != field(region, FORM_BASE)) return 0;
+    int noted = note_site(box, region, place), stale = noted == 2 && weight_of(value) > near;
+    if (noted <= 0) return noted;
+    if (region == NULL && !stale) {
+        node = Py_NewRef(value);
+    } else {
+        if (region == NULL) return 0;
+        PyObject *through = through_of(region), *args = through == NULL ? NULL : PyTuple_New(2);
+        if (args == NULL) return -1;
+        PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
+        PyTuple_SET_ITEM(args, 1, Py_NewRef(value));
+        node = new_node(field(through, is_node(value) ? THROUGH_UPDATE : THROUGH_UPDATE_NUMBER), args, Py_NewRef(site));
+        if (node == NULL) return -1;
+        long weight = stale ? weigh(node, 1 << 10) : -1;  /* else it would weigh as much as all turns before it */
+        if (weight >= 0) replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    }
+    replace(box, BOX_SHARED, Py_NewRef(Py_False));
+    int heavy = weight_of(node) > near && (region == NULL || may_be_heavy(node));
+    replace(box, BOX_NODE, node);
+    return heavy ? lighten(box) : 1;
+}
+
+/* Cell.write, at the line that is at work: 1, or 0 where NumPy may write the few elements; -1 with an error. */
+static int write_into(PyObject *box, PyObject *region, PyObject *value) {
+    PyObject *site = site_here(), *place = site == NULL ? NULL : number_of(site);
+    int done = PyErr_Occurred() ? -1 : 0;
+    if (place != NULL && (done = lock()) == 0) {
+        done = write_locked(box, region, value, site, place);
+        unlock();
+    }
+    if (!done && !(region != NULL && is_short(region))) {
+        PyObject *all = region == NULL ? field(value, NODE_GEOMETRY) : region;
+        PyObject *args[6] = {box, all, value, Py_None, site, Py_False};
+        PyObject *written = PyObject_VectorcallMethod(write_name, args, 5, region == NULL ? unshared : NULL);
+        done = written == NULL ? -1 : 1;
+        Py_XDECREF(written);
+    }
+    Py_XDECREF(site);
+    Py_XDECREF(place);
+    return done;
+}
+
+/* A number as it is written into a region: what lazy.elementwise.value_for gives for the commonest; else NULL. */
+static PyObject *number_for(PyObject *region, PyObject *value) {
+    PyArray_Descr *dtype = (PyArray_Descr *)field(region, FORM_DTYPE);
+    int fits = PyFloat_CheckExact(value) ? strchr("fc", dtype->kind) != NULL
+                                         : PyLong_CheckExact(value) && strchr("iufc", dtype->kind) != NULL;
+    if (!fits || !dtype->kind) return NULL;
+    PyObject *number = PyObject_CallOneArg((PyObject *)dtype->typeobj, value);
+    if (number == NULL) PyErr_Clear();
+    return number;
+}
+
+static int is_writable(PyObject *array) {
+    PyObject *box = ((Front *)array)->cell;
+    return field(box, BOX_WRITEABLE) == Py_True && field(((Front *)array)->geometry, FORM_WRITEABLE) == Py_True;
+}
+
+/* Whether a loop of ours may write into a part of an array. */
+static int is_region(PyObject *region) {
+    return field(region, FORM_IS_BASE) != Py_True && field(region, FORM_OVERLAPPING) != Py_True && size_of(region) &&
+           is_native(field(region, FORM_DTYPE));
+}
+
+/* Write an array of the region's shape and dtype into it; as `write_into`. */
+static int write_array(PyObject *box, PyObject *region, PyObject *value) {
+    PyObject *theirs = ((Front *)value)->geometry, *other = ((Front *)value)->cell;
+    if (field(theirs, FORM_DTYPE) != field(region, FORM_DTYPE) || !is_free(box) || !is_free(other)) return 0;
+    PyObject *mine = field(region, FORM_SHAPE), *shape = field(theirs, FORM_SHAPE);
+    int same = mine == shape ? 1 : PyObject_RichCompareBool(mine, shape, Py_EQ);
+    if (same <= 0 || !is_calm()) return same < 0 ? -1 : 0;
+    PyObject *node = node_of(value);
+    if (node == NULL) return PyErr_Occurred() ? -1 : 0;
+    int done = write_into(box, region, node);
+    Py_DECREF(node);
+    return done;
+}
+
+static int write_number(PyObject *box, PyObject *region, PyObject *value) {
+    PyObject *node = field(box, BOX_NODE);
+    if (field(node, NODE_VALUE) != Py_None && field(region, FORM_SHORT) == Py_True) return 0;
+    if (!is_free(box) || !is_calm()) return 0;
+    PyObject *number = number_for(region, value);
+    if (number == NULL) return PyErr_Occurred() ? -1 : 0;
+    int done = write_into(box, region, number);
+    Py_DECREF(number);
+    return done;
+}
+
+int record_store(PyObject *array, PyObject *key, PyObject *value) {
+    if (!recording || !in_world_of_process() || !is_large(array)) return 0;
+    PyObject *box = ((Front *)array)->cell, *region = region_of(((Front *)array)->geometry, key);
+    int done = 0;
+    if (region == NULL) return PyErr_Occurred() ? -1 : 0;
+    int there = field(field(box, BOX_NODE), NODE_VALUE) != Py_None;
+    if (is_writable(array) && is_region(region) && !(there && is_short(region))) {
+        if (!is_large(value)) done = write_number(box, region, value);
+        else if (((Front *)value)->cell == box && ((Front *)value)->geometry == region) done = 1;  /* how Python ends `a[key] += x` */
+        else done = write_array(box, region, value);
+    }
+    Py_DECREF(region);
+    return done;
+}
+
+int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count) {
+    if (!recording || !in_world_of_process() || !is_large(array) || !is_writable(array)) return 0;
+    PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
+    int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
+    if (!whole && (!is_region(region) || is_short(region))) return 0;
+    PyObject *result = record_call(known, args, count);
+    if (result == NULL) return PyErr_Occurred() ? -1 : 0;
+    if (is_large(result) && field(((Front *)result)->geometry, FORM_DTYPE) == field(region, FORM_DTYPE)) {
+        if (!whole) {
+            done = write_array(box, region, result);
+        } else if (((Front *)result)->geometry == region && is_free(box)) {
+            PyObject *node = Py_NewRef(field(((Front *)result)->cell, BOX_NODE));
+            Py_CLEAR(result);
+            done = write_into(box, NULL, node);
+            Py_DECREF(node);
+        }
+    }
+    Py_XDECREF(result);
+    return done;
+}
+
+int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
+    PyObject *args[2] = {array, other};
+    return record_into(known, array, args, 2);
+}
+
+static PyObject *install(PyObject *module, PyObject *args) {
+    PyObject *slots, *given;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &slots, &PyTuple_Type, &given)) return NULL;
+    if ((write_name = PyUnicode_InternFromString("write")) == NULL || (unshared = Py_BuildValue("(s)", "shared")) == NULL) return NULL;
+    if (install_runtime(slots, given) < 0 || install_nodes() < 0 || install_replay() < 0) return NULL;
+    recording = 1;
+    Py_RETURN_NONE;
+}
+
+PyMethodDef recorder_methods[] = {
+    {"install_recorder", install, METH_VARARGS, "Record by these slots and objects."},
+    {NULL}};

@@ -1,0 +1,344 @@
+/* What indices select: a view of the memory, an element of it, or elements that NumPy picks. */
+#include "selection.h"
+
+enum { MOST_LISTED = 64, DEEPEST = 4 };  /* numbers of a list that are looked at, and lists in lists */
+
+PyObject *items_of(PyObject *value, int *arrays, int depth) {
+    int is_list = PyList_CheckExact(value);
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(value), k = 0;
+    if (n > MOST_LISTED || depth > DEEPEST) return NULL;
+    while (k < n && is_of(passed, PySequence_Fast_GET_ITEM(value, k))) k++;
+    if (k == n) return Py_NewRef(value);
+    PyObject *made = is_list ? PyList_New(n) : PyTuple_New(n);
+    int same = 1;
+    for (k = 0; made != NULL && k < n; k++) {
+        PyObject *item = PySequence_Fast_GET_ITEM(value, k), *given = NULL;
+        if (Py_TYPE(item) == array_type || is_numpys(item)) {
+            given = small_array(item);
+            *arrays |= given == NULL ? 0 : given == item || plain(item) != NULL ? PLAIN : SHOWN;
+        } else if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
+            given = items_of(item, arrays, depth + 1);
+        } else if (is_of(passed, item)) {
+            given = Py_NewRef(item);
+        }
+        if (given == NULL) {
+            Py_DECREF(made);
+            return NULL;
+        }
+        same &= given == item;
+        if (is_list) PyList_SET_ITEM(made, k, given);
+        else PyTuple_SET_ITEM(made, k, given);
+    }
+    if (!same || made == NULL) return made;
+    Py_DECREF(made);
+    return Py_NewRef(value);
+}
+
+Py_ssize_t listed(PyObject *key) {
+    Py_ssize_t n = PyList_CheckExact(key) ? PyList_GET_SIZE(key) : 0, k = 0;
+    while (k < n && k < MOST_LISTED && (PyLong_CheckExact(PyList_GET_ITEM(key, k)) || PyArray_IsScalar(PyList_GET_ITEM(key, k), Integer))) k++;
+    return n && k == n ? n : -1;
+}
+
+PyObject *index_of(PyObject *key) {
+    if (is_basic(key) || listed(key) > 0) return Py_NewRef(key);
+    PyObject *array = small_array(key);
+    if (array != NULL) return array;
+    if (!PyTuple_CheckExact(key)) return NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(key), basic = 0;
+    while (basic < n && is_basic(PyTuple_GET_ITEM(key, basic))) basic++;
+    if (basic == n) return Py_NewRef(key);
+    PyObject *items = PyTuple_New(n);
+    for (Py_ssize_t k = 0; items != NULL && k < n; k++) {
+        PyObject *item = PyTuple_GET_ITEM(key, k);
+        item = k < basic || is_basic(item) || listed(item) > 0 ? Py_NewRef(item) : small_array(item);
+        if (item == NULL) {
+            Py_DECREF(items);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(items, k, item);
+    }
+    return items;
+}
+
+static int is_bound(PyObject *number) {
+    return number == Py_None || PyLong_CheckExact(number) || PyArray_IsScalar(number, Integer);
+}
+
+int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step) {
+    PySliceObject *slice = (PySliceObject *)item;
+    if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return 0;
+    if (PySlice_Unpack(item, start, stop, step) == 0) return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+int selected(PyArrayObject *array, PyObject *key, Selection *to) {
+    PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, picked = -1, extent;
+    int axis = 0, axes = PyArray_NDIM(array), wide = 0, view = 0, rest;
+    const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    to->data = PyArray_BYTES(array);
+    to->size = 1;
+    to->axes = 0;
+    if (n > NPY_MAXDIMS) return 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = items[k];
+        if (item == Py_None) {
+            if (to->axes == NPY_MAXDIMS) return 0;
+            to->shape[to->axes] = 1;
+            to->strides[to->axes++] = 0;
+            view = 1;
+            continue;
+        }
+        if (item == Py_Ellipsis) {
+            if (wide++) return 0;
+            rest = axes - axis;
+            for (Py_ssize_t later = k + 1; later < n; later++) rest -= items[later] != Py_None;
+            for (; rest > 0 && to->axes < NPY_MAXDIMS; rest--, axis++) {
+                to->size *= to->shape[to->axes] = shape[axis];
+                to->strides[to->axes++] = strides[axis];
+            }
+            view = 1;
+            continue;
+        }
+        if (axis >= axes) return 0;
+        extent = shape[axis];
+        if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) {
+            Py_ssize_t index = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : PyNumber_AsSsize_t(item, NULL);
+            if (index == -1 && PyErr_Occurred()) {
+                PyErr_Clear();
+                return 0;
+            }
+            if (index < 0) index += extent;
+            if (index < 0 || index >= extent) return 0;
+            to->data += index * strides[axis++];
+        } else if (PySlice_Check(item)) {
+            Py_ssize_t start, stop, step;
+            if (!is_unpacked(item, &start, &stop, &step) || to->axes == NPY_MAXDIMS) return 0;
+            extent = PySlice_AdjustIndices(extent, &start, &stop, step);
+            if (extent > 0) to->data += start * strides[axis];
+            to->size *= to->shape[to->axes] = extent;
+            to->strides[to->axes++] = step * strides[axis++];
+            view = 1;
+        } else {  /* elements to pick, whose indices are broadcast */
+            Py_ssize_t length = listed(item);
+            int alike = picked == length, used = 1;
+            if (length < 0) {
+                PyArrayObject *index = (PyArrayObject *)small_array(item);
+                int mask = index != NULL && PyArray_ISBOOL(index);
+                int fits = index != NULL && PyArray_NDIM(index) && (mask || PyArray_ISINTEGER(index));
+                if (fits) {
+                    length = mask ? PyArray_CountNonzero(index) : PyArray_SIZE(index);
+                    used = mask ? PyArray_NDIM(index) : 1;
+                    alike = picked == length && PyArray_NDIM(index) == 1;
+                }
+                Py_XDECREF(index);
+                if (!fits || used > axes - axis || (used > 1 && n > 1)) return 0;
+            }
+            if (!alike) picked = (picked < 0 ? 1 : picked) * length;
+            axis += used;
+        }
+    }
+    to->is_element = !view && axis == axes && picked < 0;
+    if (to->axes + axes - axis > NPY_MAXDIMS) return 0;
+    for (; axis < axes; axis++) {
+        to->size *= to->shape[to->axes] = shape[axis];
+        to->strides[to->axes++] = strides[axis];
+    }
+    to->picks = picked >= 0;
+    if (to->picks) to->size *= picked;
+    return 1;
+}
+
+char *element_at(PyArrayObject *array, PyObject *key) {
+    int is_tuple = PyTuple_CheckExact(key), axes = PyArray_NDIM(array);
+    if (!is_tuple && !PyLong_CheckExact(key)) return NULL;
+    if (axes != (is_tuple ? PyTuple_GET_SIZE(key) : 1)) return NULL;
+    char *data = PyArray_BYTES(array);
+    for (int axis = 0; axis < axes; axis++) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(key, axis) : key;
+        if (!PyLong_CheckExact(item)) return NULL;
+        Py_ssize_t index = PyLong_AsSsize_t(item), extent = PyArray_DIM(array, axis);
+        if (index == -1 && PyErr_Occurred()) return PyErr_Clear(), NULL;
+        if (index < 0) index += extent;
+        if (index < 0 || index >= extent) return NULL;
+        data += index * PyArray_STRIDE(array, axis);
+    }
+    return data;
+}
+
+char *element_for(PyObject *number, PyArrayObject *array, PyObject *key) {
+    return PyFloat_Check(number) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(array) ? element_at(array, key) : NULL;
+}
+
+PyObject *element_of(const Selection *where, PyArrayObject *array) {
+    return PyArray_Scalar(where->data, PyArray_DESCR(array), (PyObject *)array);
+}
+
+/* The elements of an array; one that is only filled with a number so far is computed before a part of it is read or written. */
+static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
+    PyObject *array = in_memory(self);
+    Front *front = (Front *)self;
+    if (array != NULL || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
+    PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
+    Selection where;
+    if ((value != NULL && value != Py_None) || field(node, NODE_PLACE) != Py_None || field(node, NODE_OP) != filled) return NULL;
+    if (front->geometry == NULL || !selected((PyArrayObject *)field(front->geometry, FORM_SHADOW), key, &where)) return NULL;
+    if (!is_few(front, where.size) || whole_of(front) > most_filled) return NULL;
+    PyObject *settled_value = PyObject_CallMethod(front->cell, "settle", NULL);
+    if (settled_value == NULL) return NULL;
+    Py_DECREF(settled_value);
+    return (PyArrayObject *)in_memory(self);
+}
+
+/* Whether NumPy may pick so many elements; on ranks as lazy.indexing says. */
+static inline int may_pick(Py_ssize_t size) { return among_ranks() ? size <= shortest && size < small_now() : size < limit; }
+
+PyObject *get_in_memory(PyObject *self, PyObject *key) {
+    PyArrayObject *array = in_memory_for(self, key);
+    if (array == NULL) return NULL;
+    Selection where;
+    PyObject *result = NULL, *index;
+    Front *front = (Front *)self;
+    char *element = element_at(array, key);
+    if (element != NULL) {
+        result = PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
+    } else if (selected(array, key, &where)) {
+        if (where.is_element) {
+            result = element_of(&where, array);
+        } else if (!where.picks) {
+            if (is_few(front, where.size) && may_show(front)) result = array_at(&where, array, value_of(front), 0);
+            if (result != NULL) result = view_in(self, (PyArrayObject *)result);
+        } else if (may_pick(where.size) && (index = index_of(key)) != NULL) {
+            result = wrapped(PyObject_GetItem((PyObject *)array, index));
+            Py_DECREF(index);
+        }
+    }
+    Py_DECREF(array);
+    return result;
+}
+
+PyObject *assigned(PyObject *value, PyArrayObject *array) {
+    int arrays = 0, type = PyArray_DESCR(array)->type_num;
+    PyObject *given = PyList_CheckExact(value) || PyTuple_CheckExact(value) ? items_of(value, &arrays, 0) : operand(value);
+    if (given != NULL && given != value && type == NPY_OBJECT) Py_CLEAR(given);  /* which may hold arrays */
+    if (given != NULL && given == value && type == NPY_OBJECT && !is_of(scalars, value)) Py_CLEAR(given);
+    return given;
+}
+
+/* The steps of an array's axes behind those of a region, which it is broadcast to; 0 where it has another shape. */
+static int steps_of(PyArrayObject *given, const Selection *where, npy_intp *steps) {
+    int missing = where->axes - PyArray_NDIM(given);
+    if (missing < 0) return 0;
+    for (int axis = 0; axis < where->axes; axis++) {
+        npy_intp extent = axis < missing ? 1 : PyArray_DIM(given, axis - missing);
+        if (extent != 1 && extent != where->shape[axis]) return 0;
+        steps[axis] = extent == 1 ? 0 : PyArray_STRIDE(given, axis - missing);
+    }
+    return 1;
+}
+
+/* The bytes from the first to the last element along some axes. */
+static void reach_of(char **low, char **high, int axes, const npy_intp *shape, const npy_intp *steps) {
+    for (int axis = 0; axis < axes; axis++) *(steps[axis] < 0 ? low : high) += (shape[axis] - 1) * steps[axis];
+}
+
+/* Rows of elements of one type; a number has no steps. */
+#define COPY_ROW(TYPE)                                                                           \
+    case sizeof(TYPE):                                                                           \
+        if (from_step) {                                                                         \
+            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = *(TYPE *)(from + k * from_step); \
+        } else {                                                                                 \
+            TYPE value = *(TYPE *)from;                                                          \
+            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = value;                \
+        }                                                                                        \
+        break;
+
+static void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size) {
+    npy_intp n = axes ? shape[0] : 1, to_step = axes ? to_steps[0] : size, from_step = axes ? from_steps[0] : size;
+    if (axes > 1) {
+        for (; n--; to += to_step, from += from_step) copy_axes(to, from, axes - 1, shape + 1, to_steps + 1, from_steps + 1, size);
+        return;
+    }
+    if (to_step == size && (from_step == size || (from_step == 0 && n > 64))) {
+        npy_intp done = from_step ? n : 1;
+        memcpy(to, from, done * size);
+        for (; done < n; done *= 2) memcpy(to + done * size, to, (done < n - done ? done : n - done) * size);
+        return;
+    }
+    switch (size) {
+        COPY_ROW(npy_uint8)
+        COPY_ROW(npy_uint16)
+        COPY_ROW(npy_uint32)
+        COPY_ROW(npy_uint64)
+        default:
+            for (; n--; to += to_step, from += from_step) memcpy(to, from, size);
+    }
+}
+
+enum { MOST_PUT = 4096 };          /* elements of a region that are put here; NumPy lets other threads run meanwhile */
+
+int put_selected(const Selection *where, PyArrayObject *array, PyObject *given) {
+    int type = PyArray_TYPE(array);
+    npy_intp steps[NPY_MAXDIMS] = {0}, size = PyArray_ITEMSIZE(array);
+    npy_cdouble number;
+    if (where->size == 0 || where->size > MOST_PUT || !PyArray_ISBEHAVED(array)) return 0;
+    if (!PyArray_CheckExact(given)) {
+        if (!number_in(given, type, (char *)&number)) return 0;
+        copy_axes(where->data, (char *)&number, where->axes, where->shape, where->strides, steps, size);
+        return 1;
+    }
+    PyArrayObject *from = (PyArrayObject *)given;
+    if (PyArray_TYPE(from) != type || !is_kept(from) || !PyArray_ISNBO(PyArray_DESCR(array)->byteorder)) return 0;
+    if (!steps_of(from, where, steps)) return 0;
+    char *low = where->data, *high = where->data, *first = PyArray_BYTES(from), *last = first;
+    int is_same = first == low;
+    for (int axis = 0; axis < where->axes; axis++) is_same &= where->shape[axis] == 1 || steps[axis] == where->strides[axis];
+    if (is_same) return 1;  /* as Python ends `a[key] += x` */
+    reach_of(&low, &high, where->axes, where->shape, where->strides);
+    reach_of(&first, &last, where->axes, where->shape, steps);
+    if (low < last + size && first < high + size) {
+        npy_intp step = where->axes == 1 && steps[0] == where->strides[0] ? (steps[0] < 0 ? -steps[0] : steps[0]) : 0;
+        npy_intp between = step ? (PyArray_BYTES(from) - where->data) % step : 0;  /* as of two columns of a matrix */
+        if (between < 0) between += step;
+        if (between < size || step - between < size) return 0;
+    }
+    copy_axes(where->data, PyArray_BYTES(from), where->axes, where->shape, where->strides, steps, size);
+    return 1;
+}
+
+int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
+    PyArrayObject *array = in_memory_for(self, key);
+    if (array == NULL) return PyErr_Occurred() ? -1 : 0;
+    PyObject *computed = Py_TYPE(value) == array_type && ((Front *)value)->large ? np_of(value) : NULL;
+    PyObject *given = NULL, *index = NULL;
+    Selection where;
+    int status = 0;
+    if (on_ranks((Front *)self) && may_show((Front *)self) && selected(array, key, &where) && !where.picks && is_few((Front *)self, where.size) &&
+        (given = assigned(value, array)) != NULL) {
+        PyObject *region = array_at(&where, array, (PyObject *)array, NPY_ARRAY_WRITEABLE);
+        if (region == NULL) status = -1;
+        else if (is_itself((Front *)self, (PyArrayObject *)region, value, given)) status = 1;
+        else status = write_on_ranks((Front *)self, (PyArrayObject *)region, given);
+        Py_XDECREF(region);
+    }
+    char *element = may_write((Front *)self) ? element_for(value, array, key) : NULL;
+    if (element != NULL) {
+        int was = begin_writing((Front *)self, array);
+        *(double *)element = PyFloat_AS_DOUBLE(value);
+        end_writing(array, was);
+        status = 1;
+    } else if (may_write((Front *)self) && selected(array, key, &where) &&
+        (where.picks ? may_pick(where.size) : computed != NULL || is_few((Front *)self, where.size)) &&
+        (given = computed != NULL ? Py_NewRef(computed) : assigned(value, array)) != NULL) {
+        int was = begin_writing((Front *)self, array);
+        if (!where.picks && put_selected(&where, array, given)) status = 1;
+        else if ((index = index_of(key)) != NULL) status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;
+        end_writing(array, was);
+        Py_XDECREF(index);
+    }
+    Py_XDECREF(given);
+    Py_DECREF(array);
+    return status;
+}

@@ -1,0 +1,45 @@
+/* What indices select of arrays in memory. */
+#ifndef ATOLL_SELECTION_H
+#define ATOLL_SELECTION_H
+#include "memory.h"
+
+enum { PLAIN = 1, SHOWN = 2, FOREIGN = 4 };  /* what arrays are among arguments: that stay with NumPy, short views, and NumPy's own */
+
+/* A list or tuple for NumPy: itself, or another with arrays unwrapped; a new reference, or NULL. */
+PyObject *items_of(PyObject *value, int *arrays, int depth);
+
+static inline int is_basic(PyObject *key) {
+    return PyLong_CheckExact(key) || PySlice_Check(key) || key == Py_None || key == Py_Ellipsis || PyArray_IsScalar(key, Integer);
+}
+
+/* The length of a short list of integers, -1 for anything else. */
+Py_ssize_t listed(PyObject *key);
+
+/* What NumPy gets as the index: a new reference; NULL without an error where Python has to decide. */
+PyObject *index_of(PyObject *key);
+
+/* The bounds of a slice, if reading them calls no method of the program's; whether it was done. */
+int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step);
+
+/* Whether an index is one of integers, slices, short lists and few indices; else Python decides, as on errors. */
+int selected(PyArrayObject *array, PyObject *key, Selection *to);
+
+/* The element at one integer for each axis; NULL for any other index. The element that takes a number of floating point without any
+ * conversion; else NULL. What was selected, as a scalar. */
+char *element_at(PyArrayObject *array, PyObject *key);
+char *element_for(PyObject *number, PyArrayObject *array, PyObject *key);
+PyObject *element_of(const Selection *where, PyArrayObject *array);
+
+/* Elements of an array in memory, or a short view of it; NULL without an error where Python has to decide. */
+PyObject *get_in_memory(PyObject *array, PyObject *key);
+
+/* What NumPy takes in place of a value that is assigned: a list of numbers as it is. */
+PyObject *assigned(PyObject *value, PyArrayObject *array);
+
+/* Whether elements of an array took a number, or those of an array of the same type, without any conversion; else NumPy assigns. */
+int put_selected(const Selection *where, PyArrayObject *array, PyObject *given);
+
+/* Whether elements of an array in memory were written: a few, or as many as NumPy has computed; -1 with an error. */
+int set_in_memory(PyObject *array, PyObject *key, PyObject *value);
+
+#endif

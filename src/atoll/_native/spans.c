@@ -1,0 +1,319 @@
+/* The native side of the profiler (context/profiler.py): spans of time, by the line of the user's program that they belong to.
+ *
+ * A span begins and ends; spans nest. What a span took without those inside it is added to the totals of its line. The span
+ * itself becomes an event of the timeline if it is long enough. Totals and events are in memory that Python has mapped,
+ * perhaps from a file: what is written there survives the end of the process, whatever that is.
+ */
+#include <time.h>
+#include "spans.h"
+
+/* As context.profiler lists them. */
+enum { MAGIC, VERSION, COUNT, THRESHOLD, LINES, PEERS, CAPACITY, LATEST, HEADER };
+enum { TIMES, NANOSECONDS, BYTES, COLUMNS };
+typedef struct {
+    int64_t start, length, bytes;
+    int32_t kind, line, name, thread, peer, count;
+} Event;
+
+int profiling = 0, session = 0;
+static Py_buffer memory;
+static int64_t *header, *totals, *peers;
+static Event *events;
+static PyObject *line_in, *number_of_name, *thin;  /* of Python */
+enum { DEEPEST = 64 };
+typedef struct {
+    int64_t start, inner;
+} Open;
+static _Thread_local struct {
+    Open open[DEEPEST];
+    int depth, calls, line, thread, session;
+} here;
+static int threads = 0;
+
+static int64_t now(void) {
+#ifdef __APPLE__
+    return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
+#else
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+#endif
+}
+
+/* What this thread has open belongs to this profile. */
+static void enter_session(void) {
+    if (here.session == session) return;
+    here.session = session;
+    here.depth = here.calls = here.line = 0;
+    here.thread = threads++;
+}
+
+/* ---- lines */
+
+
+enum { KNOWN = 1 << 13, FOREIGN = -1 };
+static struct {
+    PyObject *code;
+    int instruction, line;         /* FOREIGN: the code is in no file of the user's */
+} known[KNOWN];
+static int knowns = 0;
+
+static void forget_lines(void) {
+    for (int k = 0; k < KNOWN; k++) Py_CLEAR(known[k].code);
+    knowns = 0;
+}
+
+static size_t place_of(PyObject *code, int instruction) {
+    size_t hash = (size_t)code / 16 * 31 + (size_t)instruction * 7;
+    for (hash &= KNOWN - 1; known[hash].code != NULL; hash = (hash + 1) & (KNOWN - 1))
+        if (known[hash].code == code && known[hash].instruction == instruction) break;
+    return hash;
+}
+
+static void remember_line(PyObject *code, int instruction, int line) {
+    if (knowns >= KNOWN / 2) forget_lines();
+    size_t place = place_of(code, instruction);
+    if (known[place].code == NULL) knowns++;
+    else return;
+    known[place].code = Py_NewRef(code);
+    known[place].instruction = instruction;
+    known[place].line = line;
+}
+
+/* The number of the line of the user's program that is at work: the first frame whose file Python calls the user's. */
+static int line_here(void) {
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    int line = FOREIGN;
+    while (frame != NULL && line == FOREIGN) {
+        PyObject *code = (PyObject *)PyFrame_GetCode(frame);
+        int instruction = PyFrame_GetLasti(frame);
+        if (known[place_of(code, FOREIGN)].code == NULL) {
+            size_t place = place_of(code, instruction);
+            if (known[place].code != NULL) {
+                line = known[place].line;
+            } else {
+                PyObject *number = PyObject_CallOneArg(line_in, (PyObject *)frame);
+                line = number == NULL ? 0 : (int)PyLong_AsLong(number);
+                if (number == NULL) drop_error();
+                Py_XDECREF(number);
+                remember_line(code, line == FOREIGN ? FOREIGN : instruction, line);
+            }
+        }
+        Py_DECREF(code);
+        PyFrameObject *outer = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = outer;
+    }
+    Py_XDECREF(frame);
+    if (line == FOREIGN) {         /* the program itself is an installed package */
+        PyObject *number = PyObject_CallOneArg(line_in, Py_None);
+        line = number == NULL ? 0 : (int)PyLong_AsLong(number);
+        if (number == NULL) drop_error();
+        Py_XDECREF(number);
+    }
+    return line < 0 ? 0 : line;
+}
+
+/* ---- spans */
+
+
+static void add(int kind, int line, int64_t spent, int64_t bytes, int64_t count) {
+    if (line < 0 || line >= header[LINES]) line = 0;
+    int64_t *total = totals + ((int64_t)line * SPAN_KINDS + kind) * COLUMNS;
+    total[TIMES] += count;
+    total[NANOSECONDS] += spent;
+    total[BYTES] += bytes;
+}
+
+static void note_event(int kind, int line, int name, int64_t start, int64_t length, int64_t bytes, int peer, int count) {
+    header[LATEST] = start + length;
+    if (length < header[THRESHOLD]) return;
+    if (header[COUNT] >= header[CAPACITY]) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        PyObject *done = PyObject_CallNoArgs(thin);
+        if (done == NULL) drop_error();
+        Py_XDECREF(done);
+        PyErr_Restore(type, value, trace);
+        if (!profiling || header[COUNT] >= header[CAPACITY] || length < header[THRESHOLD]) return;
+    }
+    events[header[COUNT]] = (Event){start, length, bytes, kind, line, name, here.thread, peer, count};
+    header[COUNT]++;
+}
+
+void begin_span(void) {
+    enter_session();
+    if (here.depth < DEEPEST) here.open[here.depth] = (Open){now(), 0};
+    here.depth++;
+}
+
+/* End the innermost span; its length, and what was spent outside the spans in it. */
+static int64_t closed(int64_t *start, int64_t *length) {
+    if (!profiling || here.session != session || here.depth <= 0) return -1;
+    if (--here.depth >= DEEPEST) return -1;
+    Open *open = &here.open[here.depth];
+    *start = open->start;
+    *length = now() - open->start;
+    if (here.depth) here.open[here.depth - 1].inner += *length;
+    return *length - open->inner;
+}
+
+int begin_call(void) {
+    PyObject *type, *value, *trace;
+    enter_session();
+    if (here.calls++) return session;
+    PyErr_Fetch(&type, &value, &trace);
+    here.line = line_here();
+    PyErr_Restore(type, value, trace);
+    begin_span();
+    return session;
+}
+
+static int is_outermost(int begun) {
+    if (!profiling || begun != session || here.session != session) return 0;
+    return --here.calls == 0;
+}
+
+static void end_outermost(int name) {
+    int64_t start, length, own = closed(&start, &length);
+    if (own < 0) return;
+    add(CALL_SPAN, here.line, own, 0, 1);
+    note_event(CALL_SPAN, here.line, name, start, length, 0, -1, 1);
+    here.line = 0;
+}
+
+static int number_named(PyObject *name, Named *named) {
+    if (named->session == session) return named->number;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *number = name == NULL ? NULL : PyObject_CallOneArg(number_of_name, name);
+    named->number = number == NULL ? 0 : (int)PyLong_AsLong(number);
+    named->session = session;
+    drop_error();
+    Py_XDECREF(number);
+    PyErr_Restore(type, value, trace);
+    return named->number;
+}
+
+void end_call(int begun, PyObject *name, Named *named) {
+    if (is_outermost(begun)) end_outermost(number_named(name, named));
+}
+
+void end_call_named(int begun, const char *name, Named *named) {
+    if (!is_outermost(begun)) return;
+    PyObject *text = named->session == session ? NULL : PyUnicode_FromString(name);
+    end_outermost(number_named(text, named));
+    Py_XDECREF(text);
+}
+
+void end_work(PyObject *work) {
+    int64_t start, length, own = closed(&start, &length);
+    if (own < 0 || work == NULL) return;
+    int kind = (int)PyLong_AsLong(PyTuple_GET_ITEM(work, 0)), name = (int)PyLong_AsLong(PyTuple_GET_ITEM(work, 1));
+    int64_t bytes = PyLong_AsLongLong(PyTuple_GET_ITEM(work, 2)), count = PyLong_AsLongLong(PyTuple_GET_ITEM(work, 3));
+    PyObject *lines = PyTuple_GET_ITEM(work, 4), *parts = PyTuple_GET_ITEM(work, 5);
+    Py_ssize_t n = PyTuple_GET_SIZE(lines);
+    int first = n ? (int)PyLong_AsLong(PyTuple_GET_ITEM(lines, 0)) : here.line;
+    if (!n) add(kind, first, own, bytes, count);
+    for (Py_ssize_t k = 0; k < n; k++) {
+        double part = PyFloat_AsDouble(PyTuple_GET_ITEM(parts, k));
+        add(kind, (int)PyLong_AsLong(PyTuple_GET_ITEM(lines, k)), (int64_t)(own * part), (int64_t)(bytes * part), count);
+    }
+    note_event(kind, first, name, start, length, bytes, -1, (int)count);
+}
+
+/* ---- for Python */
+
+
+static PyObject *py_begin(PyObject *module, PyObject *nothing) {
+    if (profiling) begin_span();
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_line(PyObject *module, PyObject *nothing) {
+    if (!profiling) return PyLong_FromLong(0);
+    enter_session();
+    return PyLong_FromLong(here.calls ? here.line : line_here());
+}
+
+/* end(kind, name, line, bytes, peer, count): a line below zero is the one at work. */
+static PyObject *py_end(PyObject *module, PyObject *args) {
+    int kind, name, line, peer, count;
+    long long bytes;
+    int64_t start, length;
+    if (!PyArg_ParseTuple(args, "iiiLii", &kind, &name, &line, &bytes, &peer, &count)) return NULL;
+    int64_t own = closed(&start, &length);
+    if (own < 0) Py_RETURN_NONE;
+    if (line < 0) line = here.calls ? here.line : line_here();
+    if (kind >= 0 && kind < SPAN_KINDS) {
+        add(kind, line, own, bytes, count);
+        if (kind == SEND_SPAN && peer >= 0 && peer < header[PEERS]) {
+            peers[2 * peer] += count;
+            peers[2 * peer + 1] += bytes;
+        }
+        note_event(kind, line, name, start, length, bytes, peer, count);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_end_work(PyObject *module, PyObject *work) {
+    if (!PyTuple_Check(work) || PyTuple_GET_SIZE(work) != 6) {
+        PyErr_SetString(PyExc_TypeError, "work is a tuple of six");
+        return NULL;
+    }
+    if (profiling) end_work(work);
+    PyErr_Clear();
+    Py_RETURN_NONE;
+}
+
+/* begin_call() and end_call(begun, name): for functions that are Python's. */
+static PyObject *py_begin_call(PyObject *module, PyObject *nothing) { return PyLong_FromLong(profiling ? begin_call() : -1); }
+
+static PyObject *py_end_call(PyObject *module, PyObject *args) {
+    int begun, name;
+    if (!PyArg_ParseTuple(args, "ii", &begun, &name)) return NULL;
+    if (is_outermost(begun)) end_outermost(name);
+    Py_RETURN_NONE;
+}
+
+static void stop(void) {
+    if (!profiling) return;
+    profiling = 0;
+    forget_lines();
+    PyBuffer_Release(&memory);
+    Py_CLEAR(line_in);
+    Py_CLEAR(number_of_name);
+    Py_CLEAR(thin);
+}
+
+PyObject *record_profile(PyObject *args) {
+    PyObject *mapped, *line, *number, *thinner;
+    Py_ssize_t totals_at, peers_at, events_at;
+    if (PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) == Py_None) {
+        stop();
+        Py_RETURN_NONE;
+    }
+    if (!PyArg_ParseTuple(args, "OnnnOOO", &mapped, &totals_at, &peers_at, &events_at, &line, &number, &thinner)) return NULL;
+    stop();
+    if (PyObject_GetBuffer(mapped, &memory, PyBUF_WRITABLE) < 0) return NULL;
+    header = memory.buf;
+    totals = (int64_t *)((char *)memory.buf + totals_at);
+    peers = (int64_t *)((char *)memory.buf + peers_at);
+    events = (Event *)((char *)memory.buf + events_at);
+    line_in = Py_NewRef(line);
+    number_of_name = Py_NewRef(number);
+    thin = Py_NewRef(thinner);
+    session++;
+    threads = 0;
+    profiling = 1;
+    Py_RETURN_NONE;
+}
+
+PyMethodDef span_methods[] = {
+    {"begin", py_begin, METH_NOARGS, "Begin a span."},
+    {"end", py_end, METH_VARARGS, "End a span."},
+    {"end_work", py_end_work, METH_O, "End a span that worked for several lines."},
+    {"line", py_line, METH_NOARGS, "The line at work."},
+    {"begin_call", py_begin_call, METH_NOARGS, "Begin a call of the user's program."},
+    {"end_call", py_end_call, METH_VARARGS, "End such a call."},
+    {NULL}};

@@ -1,0 +1,121 @@
+/* The turns of loops, counted while their operations are recorded and while NumPy computes them.
+ *
+ * A call site of the program, the anchor, counts the turns of its loop: where operations are recorded, by the evaluations of traces
+ * that contain it; where NumPy computes them, by the calls at it. Which way is quicker Python decides (lazy/trials.py).
+ */
+#include "trials.h"
+
+enum { STRAYS = 4, MISSES = 64 };
+
+static PyMemberDef loop_members[] = {
+    {"left", T_PYSSIZET, offsetof(Loop, left), 0, "visits of the anchor until Python is asked"},
+    {"work", T_DOUBLE, offsetof(Loop, work), 0, "elements of its visits so far"},
+    {"eager", T_INT, offsetof(Loop, eager), 0, "whether NumPy computes"},
+    {"anchor", T_OBJECT, offsetof(Loop, anchor), 0, "the call site that counts the turns"},
+    {NULL}};
+
+static int traverse_loop(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Loop *)self)->anchor);
+    return 0;
+}
+
+static int clear_loop(PyObject *self) {
+    Py_CLEAR(((Loop *)self)->anchor);
+    return 0;
+}
+
+static void end_of_loop(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    clear_loop(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject LoopType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Loop", .tp_basicsize = sizeof(Loop), .tp_members = loop_members,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_new = PyType_GenericNew,
+    .tp_traverse = traverse_loop, .tp_clear = clear_loop, .tp_dealloc = end_of_loop,
+    .tp_doc = "Call sites whose operations are evaluated together."};
+
+static PyMemberDef trace_members[] = {
+    {"loop", T_OBJECT, offsetof(Traced, loop), 0, "the loop that such traces belong to"},
+    {"anchor", T_OBJECT, offsetof(Traced, anchor), 0, "the loop's anchor when its visits were counted"},
+    {"visits", T_PYSSIZET, offsetof(Traced, visits), 0, "how often the anchor is visited in such a trace"},
+    {"work", T_DOUBLE, offsetof(Traced, work), 0, "the elements of these visits"},
+    {NULL}};
+
+static int traverse_traced(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(((Traced *)self)->loop);
+    Py_VISIT(((Traced *)self)->anchor);
+    return 0;
+}
+
+static int clear_traced(PyObject *self) {
+    Py_CLEAR(((Traced *)self)->loop);
+    Py_CLEAR(((Traced *)self)->anchor);
+    return 0;
+}
+
+static void end_of_traced(PyObject *self) {
+    PyObject_GC_UnTrack(self);
+    clear_traced(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+PyTypeObject TracedType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "atoll._front.Traced", .tp_basicsize = sizeof(Traced), .tp_members = trace_members,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_new = PyType_GenericNew,
+    .tp_traverse = traverse_traced, .tp_clear = clear_traced, .tp_dealloc = end_of_traced,
+    .tp_doc = "A kind of trace whose evaluations are counted."};
+
+/* Ask Python, which decides without errors of its own. */
+static void ask(PyObject *object, const char *method) {
+    Py_INCREF(object);
+    PyObject *done = PyObject_CallMethod(object, method, NULL);
+    if (done == NULL) postpone_error();
+    Py_XDECREF(done);
+    Py_DECREF(object);
+}
+
+static void count(Loop *loop, Py_ssize_t visits, double work) {
+    loop->misses = 0;
+    loop->work += work;
+    if ((loop->left -= visits) <= 0) ask((PyObject *)loop, "turned");
+}
+
+int computed_by_numpy(Loop *loop, PyObject *site, Py_ssize_t size) {
+    if (loop->eager && site == loop->anchor) {
+        loop->strays = 0;
+        Py_INCREF(loop);
+        count(loop, 1, (double)size);
+        int eager = loop->eager;
+        Py_DECREF(loop);
+        return eager;
+    }
+    return loop->eager;
+}
+
+void was_evaluated(PyObject *object) {
+    Traced *traced = (Traced *)object;
+    Loop *loop = (Loop *)traced->loop;
+    if (loop == NULL || !PyObject_TypeCheck(loop, &LoopType)) return;
+    if (traced->anchor == NULL || traced->anchor != loop->anchor) ask(object, "anchored");
+    if (traced->loop != (PyObject *)loop || traced->anchor != loop->anchor) return;
+    if (!traced->visits) {
+        if (++loop->misses % MISSES == 0) ask((PyObject *)loop, "lost");
+    } else if (!loop->eager) {
+        count(loop, traced->visits, traced->work);
+    } else if (++loop->strays % STRAYS == 0) {
+        ask((PyObject *)loop, "unheard");
+    }
+}
+
+static PyObject *evaluated(PyObject *module, PyObject *traced) {
+    if (PyObject_TypeCheck(traced, &TracedType)) was_evaluated(traced);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef trial_methods[] = {
+    {"evaluated", evaluated, METH_O, "Note that a trace was evaluated."},
+    {NULL}};
