@@ -45,7 +45,6 @@ from .lazy.operators import Operators
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
 from .lazy.showing import text_of
-from .lazy.small import install
 from .lazy.spread import place_of
 from .lazy.views import Handle, is_deferred, register_array_type
 from .ops.elementwise import FAST_SCALARS
@@ -578,7 +577,7 @@ def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | 
 ndarray.__hash__ = None  # type: ignore[assignment]
 register_array_type(ndarray)
 _add_methods()
-install(ndarray, flatiter)
+recorder.install(ndarray, flatiter)
 _KINDS = {
     Kind.ARRAYS: (
         "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
@@ -599,7 +598,6 @@ adopt(
     ("T", "dtype", "itemsize", "mT", "nbytes", "ndim", "shape", "size", "strides"),
     {name: kind for kind, names in _KINDS.items() for name in names},
 )
-recorder.install()
 recorder.enter(vars(ndarray))
 ndarray.register(np.ndarray)
 

@@ -152,8 +152,6 @@ def adopt(
     if native is None:
         return
     for name in (*native.operators, "__delitem__", "__iter__"):
-        if name in native.operators:
-            native.enter(name, getattr(array_type, name))
         for kind in array_type.__mro__:
             if kind is not native.Front and kind is not object and name in vars(kind):
                 delattr(kind, name)
@@ -171,8 +169,6 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 def register_shortening(shorten: Callable[[BaseException, FrameType | None], object]) -> None:
     """Let ``shorten`` have each error that leaves atoll, with the frame of the caller."""
     _shorten[:] = [shorten]
-    if native is not None:
-        native.shorten(shorten)
 
 
 def leave_with(error: BaseException) -> None:

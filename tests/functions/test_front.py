@@ -298,3 +298,40 @@ def test_a_front_built_from_other_sources_is_an_error_that_says_what_to_do(tmp_p
     assert "built from other C sources" in words
     assert "python hatch_build.py" in words
     assert imported(ATOLL_FRONT="python") == (0, "False\n")
+
+
+_REGISTERED = """
+import atoll as np
+from atoll.lazy import recorder
+from unittest.mock import Mock
+
+
+def refused(slots, **objects):
+    try:
+        native.register(slots, **objects)
+    except TypeError as error:
+        print(error)
+
+
+def tried(slots, **objects):
+    refused(slots, **{name: objects[name] for name in objects if name != "relieve"})
+    refused(slots, **objects, releive=None)
+    refused(slots[1:], **objects)
+
+
+native, recorder.native = recorder.native, Mock(operators=(), register=tried)
+recorder.install(np.ndarray, type(np.ones(3).flat))
+print((np.ones(3) + 1).sum())
+"""
+
+
+@native
+def test_an_incomplete_table_of_what_c_calls_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-c", _REGISTERED], capture_output=True, text=True, cwd=ROOT
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "the native front needs 'relieve', which is not registered"
+    assert lines[1] == "the native front has no use for 'releive'"
+    assert lines[2].startswith("the native front reads other slots than (")
+    assert lines[3:] == ["6.0"]

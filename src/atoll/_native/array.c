@@ -1,7 +1,6 @@
 /* The type of arrays: how they end, what Python sees of them, and their attributes. */
 #include "array.h"
 #include "buffers.h"
-#include "functions.h"
 
 static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((Front *)self)->np);
@@ -199,22 +198,11 @@ PyTypeObject AttributeType = {
     .tp_flags = Py_TPFLAGS_DEFAULT, .tp_descr_get = attribute_get, .tp_descr_set = attribute_set,
     .tp_new = attribute_new, .tp_doc = "A property that NumPy answers where the array is at hand."};
 
-static PyObject *install(PyObject *module, PyObject *args) {
-    PyObject *type, *flat;
-    if (!PyArg_ParseTuple(args, "O!O!OOOOO", &PyType_Type, &type, &PyType_Type, &flat, &scalars, &passed, &from_numpy, &taken, &settled)) return NULL;
-    flat_type = (PyTypeObject *)Py_NewRef(flat);
-    Py_INCREF(settled);
+int install_array(void) {
+    if (!PyType_Check(python.array_type) || !PyType_Check(python.flat_type)) return PyErr_Format(PyExc_TypeError, "arrays need classes"), -1;
     if (array_type == NULL) numbers_ask();
-    if (look_up_operators() < 0) return NULL;
-    array_type = (PyTypeObject *)Py_NewRef(type);
+    array_type = (PyTypeObject *)python.array_type;
+    flat_type = (PyTypeObject *)python.flat_type;
     if (array_type->tp_basicsize == FrontType.tp_basicsize) array_type->tp_dealloc = dealloc_array;
-    Py_INCREF(scalars);
-    Py_INCREF(passed);
-    Py_INCREF(from_numpy);
-    Py_INCREF(taken);
-    Py_RETURN_NONE;
+    return 0;
 }
-
-PyMethodDef array_methods[] = {
-    {"install", install, METH_VARARGS, "Wrap results in this class, with these rules."},
-    {NULL}};

@@ -5,6 +5,7 @@
 #include "operators.h"
 
 extern PyTypeObject FrontType, AttributeType;
-extern PyMethodDef array_methods[];
+/* Let arrays end here; -1 with an error. */
+int install_array(void);
 
 #endif

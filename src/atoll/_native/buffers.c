@@ -16,9 +16,6 @@ static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a r
 /* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
 enum { ASKING = 256 };
 static struct { PyObject *code, *names; int instruction; } asking[ASKING];
-static PyObject *names_asked;      /* tells the names of a call by its code and instruction */
-static PyObject *number_asks;      /* tells whether a class of numbers asks */
-static PyObject *settles;          /* computes a value that is asked for */
 
 /* What the frame calls by these names, None if there is no such thing; a new reference; NULL for attributes of what is no module. */
 static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
@@ -42,12 +39,12 @@ static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
 /* Whether one of NumPy's classes of numbers asks, which gets memory to write to. */
 static int asks_class_of_numbers(void) {
     PyFrameObject *frame = PyEval_GetFrame();
-    if (frame == NULL || names_asked == NULL) return 0;
+    if (frame == NULL || python.names_of_call == NULL) return 0;
     PyObject *code = (PyObject *)PyFrame_GetCode(frame), *names = NULL, *value = NULL;
     int instruction = PyFrame_GetLasti(frame), place = ((size_t)code / 16 * 31 + instruction) % ASKING;
     if (asking[place].code == code && asking[place].instruction == instruction) {
         names = Py_NewRef(asking[place].names);
-    } else if ((names = PyObject_CallFunction(names_asked, "Oi", code, instruction)) != NULL) {
+    } else if ((names = PyObject_CallFunction(python.names_of_call, "Oi", code, instruction)) != NULL) {
         Py_XSETREF(asking[place].code, Py_NewRef(code));
         Py_XSETREF(asking[place].names, Py_NewRef(names));
         asking[place].instruction = instruction;
@@ -57,7 +54,7 @@ static int asks_class_of_numbers(void) {
     Py_DECREF(code);
     int has_names = names != NULL && names != Py_None, has_none = has_names && !PyTuple_GET_SIZE(names);
     if (has_names && !has_none) value = called_by(frame, names);
-    if (value == NULL && !has_none) value = PyObject_CallNoArgs(number_asks);
+    if (value == NULL && !has_none) value = PyObject_CallNoArgs(python.asks_class_of_numbers);
     int is_class = value != NULL && PyType_Check(value) && PyType_IsSubtype((PyTypeObject *)value, &PyGenericArrType_Type);
     int answer = is_class || value == Py_True;
     Py_XDECREF(names);
@@ -91,7 +88,7 @@ static void unpin(PyObject *box, Py_ssize_t pins) {
     PyErr_Fetch(&type, &error, &traceback);
     int is_last = PyLong_AsSsize_t(field(box, BOX_PINS)) == pins;
     if (is_last && Py_REFCNT(node) > 1) {
-        PyObject *done = PyObject_CallMethod(box, "unpin", "n", pins);
+        PyObject *done = PyObject_CallFunction(python.unpin, "On", box, pins);
         if (done == NULL) postpone_error();
         Py_XDECREF(done);
     } else if (pinned_by(box, -pins) == 0 && value != Py_None) {
@@ -105,8 +102,8 @@ static void unpin(PyObject *box, Py_ssize_t pins) {
 static PyObject *to_lend(PyObject *self, int flags, Lent *lent) {
     if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return drop_error(), NULL;
     Front *front = (Front *)self;
-    if (np_of(self) == NULL && settles != NULL && front->cell != NULL && field(field(front->cell, BOX_NODE), NODE_VALUE) == Py_None && !among_ranks()) {
-        PyObject *done = PyObject_CallOneArg(settles, self);
+    if (np_of(self) == NULL && python.settle_asked != NULL && front->cell != NULL && field(field(front->cell, BOX_NODE), NODE_VALUE) == Py_None && !among_ranks()) {
+        PyObject *done = PyObject_CallOneArg(python.settle_asked, self);
         if (done == NULL) return NULL;
         Py_DECREF(done);
     }
@@ -158,18 +155,4 @@ static void release_buffer(PyObject *self, Py_buffer *view) {
 
 unsigned long reads_only = 0;
 
-/* Ask by these functions which function asks for a buffer, and compute what it asks for. */
-static PyObject *set_asking(PyObject *module, PyObject *args) {
-    PyObject *names, *asks, *settling;
-    if (!PyArg_ParseTuple(args, "OOO", &names, &asks, &settling)) return NULL;
-    Py_XSETREF(settles, Py_NewRef(settling));
-    Py_XSETREF(names_asked, Py_NewRef(names));
-    Py_XSETREF(number_asks, Py_NewRef(asks));
-    Py_RETURN_NONE;
-}
-
 PyBufferProcs as_buffer = {.bf_getbuffer = get_buffer, .bf_releasebuffer = release_buffer};
-
-PyMethodDef buffer_methods[] = {
-    {"asking", set_asking, METH_VARARGS, "Ask by these functions which function asks for a buffer, and compute what it asks for."},
-    {NULL}};

@@ -6,6 +6,5 @@
 
 extern unsigned long reads_only;   /* the thread that asks for a buffer now and writes nothing into it; 0 where none does */
 extern PyBufferProcs as_buffer;
-extern PyMethodDef buffer_methods[];
 
 #endif

@@ -14,7 +14,7 @@ static inline size_t place_of_site(void *code, int instruction) { return ((size_
 static PyFrameObject *users_frame(PyFrameObject *frame) {
     for (frame = PyFrame_GetBack(frame); frame != NULL;) {
         PyCodeObject *code = PyFrame_GetCode(frame);
-        PyObject *origin = PyDict_GetItem(objects[ORIGINS], code->co_filename);
+        PyObject *origin = PyDict_GetItem(python.origins, code->co_filename);
         Py_DECREF(code);
         if (origin == Py_False) return frame;
         PyFrameObject *back = origin == NULL ? NULL : PyFrame_GetBack(frame);
@@ -35,14 +35,14 @@ PyObject *site_here(void) {
     if (frame == NULL) Py_RETURN_NONE;
     static PyCodeObject *latest = NULL;  /* which is the user's */
     PyCodeObject *code = PyFrame_GetCode(frame), *user_code = NULL;
-    PyObject *origin = code == latest ? Py_False : PyDict_GetItem(objects[ORIGINS], code->co_filename);
+    PyObject *origin = code == latest ? Py_False : PyDict_GetItem(python.origins, code->co_filename);
     if (code != latest && origin == Py_False) Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
     int instruction = PyFrame_GetLasti(frame), of_user = 0;
     if (origin != Py_False) {
         PyFrameObject *user = origin == NULL || origin == Py_True ? NULL : users_frame(frame);
         if (user == NULL) {
             Py_DECREF(code);
-            return PyObject_CallOneArg(objects[SITE_FROM], (PyObject *)frame);
+            return PyObject_CallOneArg(python.site_from, (PyObject *)frame);
         }
         user_code = PyFrame_GetCode(user);
         of_user = PyFrame_GetLasti(user);
@@ -66,7 +66,7 @@ PyObject *site_here(void) {
 
 static PyObject *computed_number(PyObject *site) {
     PyObject *address = PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0));
-    PyObject *known = address == NULL ? NULL : PyDict_GetItem(objects[NUMBERED], address);
+    PyObject *known = address == NULL ? NULL : PyDict_GetItem(python.numbered, address);
     Py_XDECREF(address);
     if (known == NULL || PyTuple_GET_ITEM(known, 0) != PyTuple_GET_ITEM(site, 0)) return NULL;
     PyObject *place = PyTuple_GET_ITEM(site, 1);

@@ -42,7 +42,7 @@ long weigh(PyObject *root, long most) {
 /* What is known of the line of a node, borrowed; NULL where nothing is. */
 static PyObject *profile_of(PyObject *node) {
     PyObject *number = number_of(field(node, NODE_SITE));
-    PyObject *profile = number == NULL ? NULL : PyDict_GetItem(objects[PROFILES], number);
+    PyObject *profile = number == NULL ? NULL : PyDict_GetItem(python.profiles, number);
     Py_XDECREF(number);
     return profile;
 }
@@ -173,14 +173,14 @@ PyObject *array_of(PyObject *node) {
     PyObject *geometry = field(node, NODE_GEOMETRY), *made;
     if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
         int done = learning ? 0 : replay(&node, 1);
-        made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(objects[EVALUATED], node);
+        made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(python.evaluated, node);
         Py_DECREF(node);
         return made;
     }
     int cut = weight_of(node) > light && may_be_heavy(node) ? cut_again(node) : 1;
     if (cut < 0) Py_CLEAR(node);
     if (!cut) {
-        PyObject *lighter = PyObject_CallOneArg(objects[BOUNDED_NODE], node);
+        PyObject *lighter = PyObject_CallOneArg(python.bounded, node);
         Py_DECREF(node);
         node = lighter;
     }

@@ -228,7 +228,7 @@ static PyObject *computed(PyObject *function, PyObject *const *args, Py_ssize_t 
 }
 
 PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t sized, Py_ssize_t target) {
-    PyObject *operation = operations == NULL ? NULL : PyDict_GetItemWithError(operations, original);
+    PyObject *operation = PyDict_GetItemWithError(python.operations, original);
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), size = sized, k = 0;
     if (operation == NULL || count < 1 || n > 4) return NULL;
     int views = operation == Py_False, own = is_named(operation, 'f'), types[2] = {NOTHING, NOTHING};
@@ -240,7 +240,7 @@ PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count
     for (; k < n; k++) {
         if (k >= inputs && k != target && Py_TYPE(args[k]) == array_type) return NULL;  /* which is written to */
         int type = k && views ? NOTHING : type_of(args[k], &size);
-        if (type == NOTHING && !(is_of(passed, args[k]) || (!k && own && PyTuple_CheckExact(args[k])) ||
+        if (type == NOTHING && !(is_of(python.plain_types, args[k]) || (!k && own && PyTuple_CheckExact(args[k])) ||
                                  (k && views && PyTuple_CheckExact(args[k]))))
             return NULL;
         if (k < 2 && k != target && !own) types[k] = type;

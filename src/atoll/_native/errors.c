@@ -6,10 +6,7 @@
  */
 #include "errors.h"
 
-static PyObject *came_from_outside = NULL, *waiting = NULL, *main_thread = NULL;
-
-/* What shortens the traceback of an error that leaves atoll: see context/tracebacks.py. */
-static PyObject *shortening = NULL;
+static PyObject *waiting = NULL;
 
 static int raise_waiting(void *nothing) {
     PyObject *error = PyList_GET_SIZE(waiting) ? Py_NewRef(PyList_GET_ITEM(waiting, 0)) : NULL;
@@ -20,7 +17,7 @@ static int raise_waiting(void *nothing) {
 }
 
 static int is_main_thread(void) {
-    PyObject *ident = main_thread == NULL ? NULL : PyObject_GetAttrString(main_thread, "ident");
+    PyObject *ident = python.main_thread == NULL ? NULL : PyObject_GetAttrString(python.main_thread, "ident");
     int is_main = ident == NULL || PyLong_AsUnsignedLong(ident) == PyThread_get_thread_ident();
     Py_XDECREF(ident);
     PyErr_Clear();
@@ -35,7 +32,7 @@ void postpone_error(void) {
     if (traceback != NULL) PyException_SetTraceback(error, traceback);
     if (!is_main_thread()) {
         PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
-    } else if (waiting == NULL || PyList_Append(waiting, error) < 0) {
+    } else if (PyList_Append(waiting, error) < 0) {
         PyErr_Restore(type, error, traceback);
         PyErr_WriteUnraisable(NULL);
         return;
@@ -53,10 +50,10 @@ int is_from_outside(void) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return 1;
     PyErr_Fetch(&type, &error, &traceback);
     int is = 0;
-    if (traceback != NULL && came_from_outside != NULL) {  /* else no Python function has failed */
+    if (traceback != NULL && python.outside != NULL) {  /* else no Python function has failed */
         PyErr_NormalizeException(&type, &error, &traceback);
         PyException_SetTraceback(error, traceback);
-        PyObject *answer = PyObject_CallOneArg(came_from_outside, error);
+        PyObject *answer = PyObject_CallOneArg(python.outside, error);
         is = answer != Py_None;
         if (answer == NULL) postpone_error();
         Py_XDECREF(answer);
@@ -74,10 +71,10 @@ void leave_with_error(void) {
     PyObject *type, *error, *traceback, *done = NULL;
     PyFrameObject *caller = PyEval_GetFrame();
     PyErr_Fetch(&type, &error, &traceback);
-    if (traceback != NULL && shortening != NULL) {  /* else no frame of Python's has failed */
+    if (traceback != NULL && python.shorten != NULL) {  /* else no frame of Python's has failed */
         PyErr_NormalizeException(&type, &error, &traceback);
         PyException_SetTraceback(error, traceback);
-        done = PyObject_CallFunctionObjArgs(shortening, error, caller == NULL ? Py_None : (PyObject *)caller, NULL);
+        done = PyObject_CallFunctionObjArgs(python.shorten, error, caller == NULL ? Py_None : (PyObject *)caller, NULL);
         if (done == NULL) drop_error();
         else Py_SETREF(traceback, PyException_GetTraceback(error));
         Py_XDECREF(done);
@@ -85,20 +82,7 @@ void leave_with_error(void) {
     PyErr_Restore(type, error, traceback);
 }
 
-static PyObject *shorten_by(PyObject *module, PyObject *function) {
-    Py_XSETREF(shortening, Py_NewRef(function));
-    Py_RETURN_NONE;
-}
-
-/* interrupts(outside, main): the function that finds the exception from outside in an error, and the main thread. */
-static PyObject *set_interrupts(PyObject *module, PyObject *args) {
-    PyObject *outside, *thread;
-    if (!PyArg_ParseTuple(args, "OO", &outside, &thread)) return NULL;
-    if (waiting == NULL && (waiting = PyList_New(0)) == NULL) return NULL;
-    Py_XSETREF(came_from_outside, Py_NewRef(outside));
-    Py_XSETREF(main_thread, Py_NewRef(thread));
-    Py_RETURN_NONE;
-}
+int install_errors(void) { return (waiting = PyList_New(0)) == NULL ? -1 : 0; }
 
 /* ---- notices */
 
@@ -155,8 +139,3 @@ PyTypeObject NoticeType = {
     .tp_name = "atoll._front.Notice", .tp_basicsize = sizeof(Notice), .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_new = new_notice, .tp_dealloc = end_of_notice, .tp_call = PyVectorcall_Call, .tp_vectorcall_offset = offsetof(Notice, call),
     .tp_doc = "Notice(append, work, often=1): append what ended, and have the work done after so many ends."};
-
-PyMethodDef error_methods[] = {
-    {"shorten", shorten_by, METH_O, "Call this function with each error that leaves atoll, and its caller."},
-    {"interrupts", set_interrupts, METH_VARARGS, "interrupts(outside, main): what finds an exception from outside; the main thread."},
-    {NULL}};

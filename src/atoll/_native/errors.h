@@ -1,7 +1,7 @@
 /* Errors that leave atoll, exceptions from outside, and work that callbacks of weak references leave. */
 #ifndef ATOLL_ERRORS_H
 #define ATOLL_ERRORS_H
-#include "numpy_api.h"
+#include "table.h"
 
 /* Exceptions from outside. Whether the error that is set is one, or came of one; raise it soon instead of now; the same if it is one,
  * and forget it if it is not. */
@@ -24,6 +24,6 @@ static inline int ended_with(int status) {
 }
 
 extern PyTypeObject NoticeType;
-extern PyMethodDef error_methods[];
+int install_errors(void);
 
 #endif

@@ -20,10 +20,8 @@ enum { MOST = 16, SIZE_AT = 19 };  /* arguments of a call that is looked at */
 static Py_ssize_t exact = 0, truths = 0, row = 0; /* elements that are folded at once; truth values; elements of a row for that */
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
-static PyObject *has_threads;      /* whether there are several */
 static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
 
-PyObject *taken;
 
 enum { COPIED = 2 };               /* the way of a function that copies: lazy.recorder has the same number */
 
@@ -152,7 +150,7 @@ static int may_take(PyObject *result, const Call *call) {
             if (shows(array, call->given[k])) return k == 0 && call->kind & VIEWS;
         return 1;
     }
-    if (!PyTuple_Check(result) && !PyList_CheckExact(result)) return is_of(passed, result);  /* tuples with names among them */
+    if (!PyTuple_Check(result) && !PyList_CheckExact(result)) return is_of(python.plain_types, result);  /* tuples with names among them */
     for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(result); k++)
         if (!may_take(PySequence_Fast_GET_ITEM(result, k), call)) return 0;
     return 1;
@@ -166,7 +164,7 @@ static int has_items(PyObject *result) {
 /* Whether a result consists of numbers and words; the items of a list are alike. */
 static int has_no_array(PyObject *result) {
     int is_list = PyList_CheckExact(result);
-    if (!is_list && !PyTuple_CheckExact(result)) return is_of(passed, result);
+    if (!is_list && !PyTuple_CheckExact(result)) return is_of(python.plain_types, result);
     Py_ssize_t k = is_list && PyList_GET_SIZE(result) ? 1 : PySequence_Fast_GET_SIZE(result);
     while (k && has_no_array(PySequence_Fast_GET_ITEM(result, k - 1))) k--;
     return !k;
@@ -213,12 +211,12 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
         if (items != NULL && PyTuple_Check(items) && type != &PyTuple_Type) Py_SETREF(items, PyObject_CallObject((PyObject *)type, items));
         Py_DECREF(result);
         return items;
-    } else if (type == array_type || is_of(passed, result)) {
+    } else if (type == array_type || is_of(python.plain_types, result)) {
         return result;
     }
     PyObject *values = PyTuple_New(n);
     for (Py_ssize_t k = 0; values != NULL && k < n; k++) PyTuple_SET_ITEM(values, k, Py_NewRef(call->args[k]));
-    PyObject *made = values == NULL ? NULL : call_two(taken, result, values);
+    PyObject *made = values == NULL ? NULL : call_two(python.taken, result, values);
     Py_XDECREF(values);
     Py_DECREF(result);
     return made;
@@ -252,8 +250,8 @@ static int is_shared(PyObject *const *given, Py_ssize_t n) {
     Py_ssize_t largest = 0;
     for (Py_ssize_t k = 0; k < n; k++)
         if (PyArray_CheckExact(given[k]) && PyArray_SIZE((PyArrayObject *)given[k]) > largest) largest = PyArray_SIZE((PyArrayObject *)given[k]);
-    if (largest < divided_from || has_threads == NULL) return 0;
-    PyObject *answer = PyObject_CallNoArgs(has_threads);
+    if (largest < divided_from || python.has_threads == NULL) return 0;
+    PyObject *answer = PyObject_CallNoArgs(python.has_threads);
     int are_several = answer == NULL ? 1 : PyObject_IsTrue(answer);
     if (answer == NULL) drop_error();
     Py_XDECREF(answer);
@@ -356,7 +354,7 @@ static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t targe
         Front *front = (Front *)args[k];
         if (Py_TYPE(args[k]) != array_type || k == target || front->np != Py_None || front->tried || front->value != NULL) continue;
         if (front->geometry == NULL || value_of(front) != NULL || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None) continue;
-        PyObject *memory = PyObject_CallOneArg(evaluated, args[k]);
+        PyObject *memory = PyObject_CallOneArg(python.memory_of, args[k]);
         if (memory == NULL) return -1;
         Py_DECREF(memory);
     }
@@ -384,11 +382,9 @@ static int may_call_program(PyObject *callee, PyObject *const *given, Py_ssize_t
 
 /* Whether memory was given back after a MemoryError, so that the same call may find some. */
 static COLD int is_released(void) {
-    PyObject *type, *value, *trace, *done = NULL;
+    PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *module = PyImport_ImportModule("atoll.backend.memory");
-    if (module != NULL) done = PyObject_CallMethod(module, "release", NULL);
-    Py_XDECREF(module);
+    PyObject *done = PyObject_CallNoArgs(python.release_memory);
     int released = done == Py_True;
     Py_XDECREF(done);
     PyErr_Clear();
@@ -451,7 +447,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             if (given[k] == NULL && function->kind & INTEGERS && !k && alone) given[k] = integers_of(function, args, n, keywords);
             arrays |= is_plain ? PLAIN : SHOWN;
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
-        } else if (is_of(passed, value)) {
+        } else if (is_of(python.plain_types, value)) {
             given[k] = Py_NewRef(value);
         } else if (PyArray_CheckExact(value) && alone && k != target && function->kind & DATA && !(function->kind & VIEWS)) {
             given[k] = Py_NewRef(value);
@@ -643,11 +639,9 @@ static PyObject *set_folded(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static PyObject *set_shared(PyObject *module, PyObject *args) {
-    PyObject *function;
-    if (!PyArg_ParseTuple(args, "nO", &divided_from, &function)) return NULL;
-    Py_XSETREF(has_threads, Py_NewRef(function));
-    Py_RETURN_NONE;
+static PyObject *set_shared(PyObject *module, PyObject *number) {
+    divided_from = PyLong_AsSsize_t(number);
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *set_drawn(PyObject *module, PyObject *number) {
@@ -664,7 +658,7 @@ static PyObject *profile(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef function_methods[] = {
-    {"shared", set_shared, METH_VARARGS, "Calls of so many elements are shared by threads, if there are several."},
+    {"shared", set_shared, METH_O, "Calls of so many elements are shared by threads, if there are several."},
     {"folded", set_folded, METH_VARARGS, "NumPy folds up to so many elements, or truth values, of arrays in memory at once, where that gives the same bits."},
     {"drawn", set_drawn, METH_O, "Up to so many random numbers are those of NumPy's stream."},
     {"profile", profile, METH_VARARGS, "Record spans into some memory, or record none."},

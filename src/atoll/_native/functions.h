@@ -6,8 +6,6 @@
 extern PyTypeObject FunctionType;
 extern PyMethodDef function_methods[];
 
-extern PyObject *taken;            /* makes arrays of what a function has returned, wherever its memory lies */
-
 /* Note the names that functions need; -1 with an error. */
 int install_functions(void);
 

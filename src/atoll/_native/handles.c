@@ -3,7 +3,6 @@
 
 Py_ssize_t limit = 0;
 PyTypeObject *front_type, *array_type, *flat_type;
-PyObject *scalars, *passed, *from_numpy;
 
 /* Arrays that have ended, for the next ones: most live for one operation. */
 enum { SPARE = 64 };
@@ -36,7 +35,7 @@ PyObject *wrapped(PyObject *result) {
     Py_ssize_t size = PyArray_SIZE(array);
     if (size >= least && size < limit) count_medium(size);
     if (size >= limit && PyArray_BASE(array) == NULL) {
-        PyObject *made = PyObject_CallOneArg(from_numpy, result);
+        PyObject *made = PyObject_CallOneArg(python.from_numpy, result);
         Py_DECREF(result);
         return made;
     }

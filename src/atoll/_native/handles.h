@@ -15,9 +15,6 @@ typedef struct {
 extern PyTypeObject *front_type;   /* what arrays of all classes are */
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
 extern PyTypeObject *flat_type;    /* of iterators over the elements of an array */
-extern PyObject *scalars;          /* a frozenset: classes of numbers that operators take */
-extern PyObject *passed;           /* a frozenset: classes of arguments that NumPy gets as they are */
-extern PyObject *from_numpy;       /* makes an array over memory that nobody else holds, of any size */
 
 static inline int is_front(PyObject *value) { return PyObject_TypeCheck(value, front_type); }
 

@@ -108,7 +108,7 @@ static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
     int at = np_of(self) != NULL, was = 0, status = 0;
     if (Py_TYPE(self) != array_type || among_ranks() || !(at || may_show((Front *)self))) return 0;
     PyObject *index = picking(self, key), *array = NULL;
-    PyObject *given = index == NULL ? NULL : is_of(scalars, value) ? Py_NewRef(value) : memory_here(value);
+    PyObject *given = index == NULL ? NULL : is_of(python.number_types, value) ? Py_NewRef(value) : memory_here(value);
     if (given != NULL) array = memory_here(self);
     if (!(at || (value_of((Front *)self) != NULL && may_write((Front *)self)))) Py_CLEAR(array);  /* evaluating it, or the others, may have changed that */
     if (array != NULL && !(at && PyArray_TYPE((PyArrayObject *)array) == NPY_OBJECT)) {

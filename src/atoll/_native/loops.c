@@ -10,7 +10,6 @@ enum { DEEP = 4, SHORT = 64 };     /* axes that are looped over; NumPy is quicke
 enum { MOST_PRODUCTS = 1 << 18 };  /* of numbers, in a product of matrices: NumPy lets other threads run meanwhile */
 enum { FLAGS = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID };
 static const int types[KINDS] = {NPY_DOUBLE, NPY_LONG, NPY_FLOAT, NPY_BOOL, NPY_CDOUBLE, NPY_UBYTE};
-PyObject *settled;
 static npy_cdouble scratch[2048];  /* what is written in place comes from here: flags may be raised */
 
 static inline int kind_of(int type) {
@@ -28,7 +27,7 @@ void look_up(Loops *to, PyObject *object) {
     if (ufunc->core_enabled && !to->is_product) return;
     to->operands = ufunc->nin;
     PyObject *name = PyUnicode_FromString(ufunc->name);
-    to->is_settled = name != NULL && PySet_Contains(settled, name) > 0;
+    to->is_settled = name != NULL && PySet_Contains(python.settled_ufuncs, name) > 0;
     Py_XDECREF(name);
     PyErr_Clear();
     for (int kind = 0; kind < KINDS; kind++)

@@ -1,7 +1,7 @@
 /* The loops of ufuncs. */
 #ifndef ATOLL_LOOPS_H
 #define ATOLL_LOOPS_H
-#include "numpy_api.h"
+#include "table.h"
 
 enum { KINDS = 6 };                /* the types whose loops are called */
 typedef struct {
@@ -9,9 +9,8 @@ typedef struct {
     void *data[KINDS];
     int type[KINDS], operands;     /* of the result; how many there are */
     int is_product;                /* of matrices */
-    int is_settled;                /* every bit follows from the operands, wherever they lie */
+    int is_settled;                /* every bit follows from the operands, wherever they lie: python.settled_ufuncs, but for complex numbers */
 } Loops;
-extern PyObject *settled;          /* a frozenset: the names of ufuncs of which that is true, but for complex numbers */
 extern Py_ssize_t limit;           /* results with fewer elements stay with NumPy, whatever the settings are */
 
 /* Note which loops a ufunc has. */

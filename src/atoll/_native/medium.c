@@ -78,7 +78,7 @@ PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObj
         PyObject *inputs = PyTuple_New(count);
         for (Py_ssize_t k = 0; inputs != NULL && k < count; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(args[k]));
         revealed++;
-        result = inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(apply, ufunc, inputs, NULL);
+        result = inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(python.apply, ufunc, inputs, NULL);
         revealed--;
         Py_XDECREF(inputs);
         if (result == Py_NotImplemented) Py_CLEAR(result);

@@ -6,11 +6,8 @@
  */
 #include "memory.h"
 
-PyObject *filled, *evaluated;
 Py_ssize_t shortest = 0, most_filled = 0;
 _Thread_local int revealed = 0;
-static PyObject *located;          /* the geometry of a view that lies so many bytes into memory */
-static PyObject *adopted;          /* makes an array that is at hand one that is recorded */
 enum { PART = 8 };                 /* a small part of an array is this part of it at most */
 
 /* NumPy's array of what was selected, which `owner` keeps; a new reference. */
@@ -112,7 +109,7 @@ PyObject *small_array(PyObject *value) { return is_numpys(value) ? Py_NewRef(val
 
 PyObject *operand(PyObject *value) {
     if (Py_TYPE(value) == array_type) return at_hand(value);
-    return is_of(scalars, value) || is_numpys(value) ? Py_NewRef(value) : NULL;
+    return is_of(python.number_types, value) || is_numpys(value) ? Py_NewRef(value) : NULL;
 }
 
 PyObject *memory_for(PyObject *value) {
@@ -120,13 +117,13 @@ PyObject *memory_for(PyObject *value) {
     if (array != NULL || Py_TYPE(value) != array_type) return Py_NewRef(array ? array : value);
     if (is_tried(value)) return tried_memory(value);
     if ((array = in_memory(value)) != NULL) return array;
-    if ((array = PyObject_CallOneArg(evaluated, value)) == Py_None) Py_CLEAR(array);
+    if ((array = PyObject_CallOneArg(python.memory_of, value)) == Py_None) Py_CLEAR(array);
     return array;
 }
 
 int type_of(PyObject *value, Py_ssize_t *size) {
     int is_ours = Py_TYPE(value) == array_type;
-    if (!is_ours && !is_numpys(value)) return is_of(scalars, value) ? NUMBER : NOTHING;
+    if (!is_ours && !is_numpys(value)) return is_of(python.number_types, value) ? NUMBER : NOTHING;
     Front *front = (Front *)value;
     PyArrayObject *array = (PyArrayObject *)(is_ours ? np_of(value) : value);
     if (array == NULL && front->value != NULL) array = (PyArrayObject *)front->shown;
@@ -211,7 +208,7 @@ PyObject *geometry_get(PyObject *self, void *unused) {
         PyArrayObject *shown = (PyArrayObject *)front->shown;
         Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES(memory_in(front->value));
         PyObject *geometry = PyObject_CallFunction(
-            located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
+            python.located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
         if (geometry == NULL) return NULL;
         Py_XSETREF(front->geometry, geometry);
         if (!is_few(front, PyArray_SIZE(shown))) {  /* as in in_memory */
@@ -250,7 +247,7 @@ int adopt_array(PyObject *self) {
     Front *front = (Front *)self;
     if (!front->large) return 0;
     PyObject *array = Py_NewRef(front->np), *base = Py_NewRef(front->cell ? front->cell : Py_None);
-    PyObject *parts = PyObject_CallFunctionObjArgs(adopted, array, base, NULL);
+    PyObject *parts = PyObject_CallFunctionObjArgs(python.adopted, array, base, NULL);
     if (parts != NULL && front->large) {
         PyObject *np = front->np, *cell = front->cell, *geometry = front->geometry;
         front->large = 0;
@@ -269,7 +266,7 @@ int adopt_array(PyObject *self) {
 
 int compute_tried(Front *front) {
     PyObject *box = Py_NewRef(front->cell), *value = field(field(box, BOX_NODE), NODE_VALUE), *done = NULL;
-    if (value == Py_None) done = PyObject_CallMethod(box, "settle", NULL);
+    if (value == Py_None) done = PyObject_CallOneArg(python.settle, box);
     int status = value == Py_None && done == NULL ? -1 : 0;
     Py_XDECREF(done);
     Py_DECREF(box);
@@ -301,7 +298,7 @@ static PyObject *small_form(Front *front) {
         return Py_NewRef((PyObject *)array);
     }
     PyObject *geometry = Py_NewRef(front->geometry);
-    if ((memory = PyObject_CallMethod(box, "lend", NULL)) != NULL && is_base) form = Py_NewRef(memory);
+    if ((memory = PyObject_CallOneArg(python.lend, box)) != NULL && is_base) form = Py_NewRef(memory);
     if (memory != NULL && !is_base && (n = integers(field(geometry, FORM_SHAPE), shape)) >= 0 && integers(field(geometry, FORM_STRIDES), strides) >= 0) {
         Selection where = {.data = PyArray_BYTES((PyArrayObject *)memory), .axes = n};
         memcpy(where.shape, shape, n * sizeof *shape);
@@ -357,14 +354,10 @@ int adopted_all(PyObject *const *args, Py_ssize_t n) {
 }
 
 static PyObject *show(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "OOnnOO", &located, &filled, &shortest, &most_filled, &evaluated, &adopted)) return NULL;
-    Py_INCREF(located);
-    Py_INCREF(filled);
-    Py_INCREF(evaluated);
-    Py_INCREF(adopted);
+    if (!PyArg_ParseTuple(args, "nn", &shortest, &most_filled)) return NULL;
     Py_RETURN_NONE;
 }
 
 PyMethodDef memory_methods[] = {
-    {"show", show, METH_VARARGS, "Let short views of large arrays show their memory, by these functions."},
+    {"show", show, METH_VARARGS, "Views of so many elements are short; new arrays of so many are filled at once."},
     {NULL}};

@@ -5,8 +5,6 @@
 
 enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, or neither that nor an array of this process */
 
-extern PyObject *filled;           /* the operation that fills an array with a number */
-extern PyObject *evaluated;        /* the memory of an array whose value is pending, which is computed */
 extern Py_ssize_t shortest;        /* elements up to which a view is short */
 extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
 

@@ -5,7 +5,7 @@
 #include "nodes.h"
 
 int learning = 0;
-static PyObject *no_name, *held_name;
+static PyObject *no_name;
 
 /* Objects of one class, kept for the next ones. */
 enum { SPARES = 128, AXES = 8 };
@@ -110,13 +110,13 @@ static int holds_too_much(void) { return held - base > most_held + slack && !lea
 /* Let Python evaluate what keeps too many bytes alive; -1 with an error. */
 static int relieve(void) {
     if (!holds_too_much()) return 0;
-    PyObject *done = PyObject_CallNoArgs(objects[RELIEVE]);
+    PyObject *done = PyObject_CallNoArgs(python.relieve);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
 
 PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
-    PyObject *node = args == NULL || site == NULL || relieve() < 0 ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    PyObject *node = args == NULL || site == NULL || relieve() < 0 ? NULL : new_of(&nodes, python.node_type);
     if (node == NULL) {
         Py_XDECREF(args);
         Py_XDECREF(site);
@@ -145,14 +145,14 @@ PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
         weight = sum;
     }
     *slot(node, NODE_WEIGHT) = weight;
-    *slot(node, NODE_BORN) = PyIter_Next(objects[NEXT_BORN]);
+    *slot(node, NODE_BORN) = PyIter_Next(python.born_numbers);
     if (weight == NULL || field(node, NODE_BORN) == NULL) Py_CLEAR(node);
     else if (weight_of(node) < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
     return node;
 }
 
 PyObject *new_box(PyObject *node) {
-    PyObject *box = new_of(&boxes, objects[BOX_TYPE]);
+    PyObject *box = new_of(&boxes, python.box_type);
     if (box == NULL) {
         Py_DECREF(node);
         return NULL;
@@ -221,7 +221,7 @@ static PyObject *let_go(PyObject *module, PyObject *nothing) {
 }
 
 PyObject *new_value(PyObject *array, int pooled) {
-    PyObject *value = array == NULL ? NULL : new_of(&values, objects[VALUE_TYPE]);
+    PyObject *value = array == NULL ? NULL : new_of(&values, python.value_type);
     if (value == NULL) {
         Py_XDECREF(array);
         return NULL;
@@ -264,7 +264,7 @@ int is_free(PyObject *box) {
     if (field(field(box, BOX_NODE), NODE_PLACE) != Py_None) return 0;
     PyObject *pins = field(box, BOX_PINS);
     if (pins == zero) return 1;
-    PyObject *held = PyObject_CallMethodNoArgs(box, held_name);
+    PyObject *held = PyObject_CallOneArg(python.held, box);
     int free = held == Py_False;
     if (held == NULL) drop_error();
     Py_XDECREF(held);
@@ -273,7 +273,7 @@ int is_free(PyObject *box) {
 
 PyObject *through_of(PyObject *view) {
     if (field(view, FORM_THROUGH) != Py_None) return field(view, FORM_THROUGH);
-    PyObject *through = PyObject_CallOneArg(objects[THROUGH_FOR], view);
+    PyObject *through = PyObject_CallOneArg(python.through, view);
     Py_XDECREF(through);
     return through == NULL ? NULL : field(view, FORM_THROUGH);
 }
@@ -308,7 +308,7 @@ static PyObject *geometry_of(PyArrayObject *array) {
         same = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_SHAPE), k)) == PyArray_DIM(array, k) &&
                PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_STRIDES), k)) == PyArray_STRIDE(array, k);
     if (same) return Py_NewRef(geometry);
-    if ((geometry = PyObject_CallOneArg(objects[MEMORY_GEOMETRY], (PyObject *)array)) == NULL) return NULL;
+    if ((geometry = PyObject_CallOneArg(python.memory_geometry, (PyObject *)array)) == NULL) return NULL;
     Py_XSETREF(*place, Py_NewRef(geometry));
     return geometry;
 }
@@ -316,10 +316,10 @@ static PyObject *geometry_of(PyArrayObject *array) {
 /* Memory as a node; a new reference. Steals the memory. */
 static PyObject *source_of(PyArrayObject *array) {
     PyObject *geometry = array == NULL ? NULL : geometry_of(array);
-    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(array), 0), *node = value == NULL ? NULL : new_of(&nodes, objects[NODE_TYPE]);
+    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(array), 0), *node = value == NULL ? NULL : new_of(&nodes, python.node_type);
     Py_XDECREF(array);
     if (node != NULL) {
-        put(node, NODE_OP, objects[SOURCE]);
+        put(node, NODE_OP, python.source);
         put(node, NODE_ARGS, empty);
         put(node, NODE_GEOMETRY, geometry);
         put(node, NODE_PARAMS, empty);
@@ -395,10 +395,10 @@ static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
 }
 
 int install_nodes(void) {
-    if ((no_name = PyUnicode_FromString("")) == NULL || (held_name = PyUnicode_InternFromString("held")) == NULL) return -1;
-    ((PyTypeObject *)objects[NODE_TYPE])->tp_dealloc = end_of_node;
-    ((PyTypeObject *)objects[BOX_TYPE])->tp_dealloc = end_of_box;
-    ((PyTypeObject *)objects[VALUE_TYPE])->tp_dealloc = end_of_value;
+    if ((no_name = PyUnicode_FromString("")) == NULL) return -1;
+    ((PyTypeObject *)python.node_type)->tp_dealloc = end_of_node;
+    ((PyTypeObject *)python.box_type)->tp_dealloc = end_of_box;
+    ((PyTypeObject *)python.value_type)->tp_dealloc = end_of_value;
     return 0;
 }
 

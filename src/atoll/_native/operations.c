@@ -1,7 +1,7 @@
 /* The table of operators. */
 #include "operations.h"
 
-PyObject *general[SLOTS], *reflected[BINARY], *known[SLOTS], *operations, *slot_ufuncs[SLOTS + 1];
+PyObject *general[SLOTS], *reflected[BINARY], *known[SLOTS], *slot_ufuncs[SLOTS + 1];
 Loops loops[SLOTS];
 Named called[SLOTS];
 
@@ -27,7 +27,7 @@ static const struct {
     {NEG, "negative"}, {POS, "positive"}, {ABS, "absolute"}, {INVERT, "invert"}, {LT, "less"}, {LE, "less_equal"}, {EQ, "equal"},
     {NE, "not_equal"}, {GT, "greater"}, {GE, "greater_equal"}, {MATMUL, "matmul"}};
 
-int look_up_operators(void) {
+static int look_up_operators(void) {
     PyObject *numpy = PyImport_ImportModule("numpy");
     for (size_t k = 0; numpy != NULL && k < sizeof ufuncs / sizeof *ufuncs; k++) {
         PyObject *ufunc = PyObject_GetAttrString(numpy, ufuncs[k].name);
@@ -54,47 +54,20 @@ PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
     return result;
 }
 
-static PyObject *enter(PyObject *module, PyObject *args) {
-    const char *name;
-    PyObject *function;
-    if (!PyArg_ParseTuple(args, "sO", &name, &function)) return NULL;
-    for (int k = 0; k < SLOTS; k++)
-        if (strcmp(name, names[k]) == 0) {
-            Py_XSETREF(general[k], Py_NewRef(function));
-            Py_RETURN_NONE;
-        }
-    for (int k = 0; k < BINARY; k++)
-        if (strcmp(name, reflected_names[k]) == 0) {
-            Py_XSETREF(reflected[k], Py_NewRef(function));
-            Py_RETURN_NONE;
-        }
-    PyErr_Format(PyExc_ValueError, "no operator is called %s", name);
-    return NULL;
-}
+/* What a dict has for an operator, which it may lack; a new reference. */
+static PyObject *entry_for(PyObject *dict, const char *name) { return Py_XNewRef(PyDict_GetItemString(dict, name)); }
 
-/* What the recorder knows of the operands of an operator. */
-static PyObject *know(PyObject *module, PyObject *args) {
-    const char *name;
-    PyObject *forms;
-    if (!PyArg_ParseTuple(args, "sO!", &name, &PyDict_Type, &forms)) return NULL;
-    for (int k = 0; k < SLOTS; k++)
-        if (strcmp(name, names[k]) == 0) Py_XSETREF(known[k], Py_NewRef(forms));
-    Py_RETURN_NONE;
-}
-
-static PyObject *enter_operations(PyObject *module, PyObject *args) {
-    PyObject *of_slots;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &operations, &PyDict_Type, &of_slots)) return NULL;
-    Py_INCREF(operations);
-    for (int k = 0; k <= SLOTS; k++) {
-        PyObject *ufunc = PyDict_GetItemString(of_slots, k < SLOTS ? names[k] : "square");
-        Py_XSETREF(slot_ufuncs[k], Py_XNewRef(ufunc));
+int install_operations(void) {
+    for (int k = 0; k < SLOTS + BINARY; k++) {
+        const char *name = k < SLOTS ? names[k] : reflected_names[k - SLOTS];
+        PyObject **place = k < SLOTS ? &general[k] : &reflected[k - SLOTS];
+        Py_XSETREF(*place, entry_for(python.operators, name));
+        if (*place == NULL) return PyErr_Format(PyExc_TypeError, "the native front needs the operator %s", name), -1;
     }
-    Py_RETURN_NONE;
+    for (int k = 0; k < SLOTS; k++) {
+        Py_XSETREF(known[k], entry_for(python.operator_forms, names[k]));
+        Py_XSETREF(slot_ufuncs[k], entry_for(python.operator_ufuncs, names[k]));
+    }
+    Py_XSETREF(slot_ufuncs[SLOTS], entry_for(python.operator_ufuncs, "square"));
+    return look_up_operators();
 }
-
-PyMethodDef operation_methods[] = {
-    {"enter", enter, METH_VARARGS, "Call this Python function where an operator cannot do with NumPy."},
-    {"know", know, METH_VARARGS, "Record an operator on operands by these forms."},
-    {"operations", enter_operations, METH_VARARGS, "What functions and operators are entered as."},
-    {NULL}};

@@ -12,13 +12,12 @@ enum {
 extern const char *const names[SLOTS], *const reflected_names[BINARY];
 extern PyObject *general[SLOTS], *reflected[BINARY];
 extern PyObject *known[SLOTS];     /* what the recorder knows of an operator's operands */
-extern PyObject *operations;       /* a dict: what a function is entered as, True if NumPy computes it anyway, False for views */
 extern PyObject *slot_ufuncs[SLOTS + 1]; /* of the operators; the last is the square */
 extern Loops loops[SLOTS];         /* of operators */
 extern Named called[SLOTS];
 
-/* Look up the loops of operators; -1 with an error. */
-int look_up_operators(void);
+/* Take the operators that are registered; -1 with an error. */
+int install_operations(void);
 
 /* The result of a function of Python's; NotImplemented where it is NULL. */
 PyObject *call_two(PyObject *function, PyObject *a, PyObject *b);
@@ -40,6 +39,5 @@ PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y);
 #define SEEN_TWO(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b), (a, b))
 #define SEEN_THREE(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b, PyObject * c), (a, b, c))
 
-extern PyMethodDef operation_methods[];
 
 #endif

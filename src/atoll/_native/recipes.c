@@ -112,15 +112,15 @@ static PyObject *made_by(PyObject *recipe, const Arguments *given) {
 }
 
 /* A call by Python, of which a recipe is learnt. */
-static PyObject *learnt(PyObject *key, PyObject *python, PyObject *const *args, Py_ssize_t count, PyObject *keywords, const Arguments *given) {
+static PyObject *learnt(PyObject *key, PyObject *general, PyObject *const *args, Py_ssize_t count, PyObject *keywords, const Arguments *given) {
     PyObject *inputs = PyTuple_New(given->arrays), *plain = PyTuple_New(count), *options = PyDict_New(), *result = NULL;
     for (int k = 0; inputs != NULL && k < given->arrays; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(given->inputs[k]));
     for (Py_ssize_t k = 0; plain != NULL && k < count; k++) PyTuple_SET_ITEM(plain, k, Py_NewRef(args[k]));
     for (Py_ssize_t k = 0; options != NULL && keywords != NULL && k < PyTuple_GET_SIZE(keywords); k++)
         if (PyDict_SetItem(options, PyTuple_GET_ITEM(keywords, k), args[count + k]) < 0) Py_CLEAR(options);
     learning++;
-    if (inputs != NULL && plain != NULL && options != NULL && PyObject_SetItem(objects[RECIPES], key, Py_False) == 0)
-        result = PyObject_CallFunctionObjArgs(objects[LEARN], key, inputs, python, plain, options, NULL);
+    if (inputs != NULL && plain != NULL && options != NULL && PyObject_SetItem(python.recipes, key, Py_False) == 0)
+        result = PyObject_CallFunctionObjArgs(python.learn, key, inputs, general, plain, options, NULL);
     learning--;
     Py_XDECREF(inputs);
     Py_XDECREF(plain);
@@ -128,18 +128,18 @@ static PyObject *learnt(PyObject *key, PyObject *python, PyObject *const *args, 
     return result;
 }
 
-PyObject *by_recipe(PyObject *function, PyObject *python, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+PyObject *by_recipe(PyObject *function, PyObject *general, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     Arguments given;
     if (learning || among_ranks() || !in_world_of_process() || !is_calm()) return NULL;
     PyObject *key = key_of(&given, function, args, count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), keywords), *result = NULL;
     if (key == NULL) return NULL;
-    PyObject *recipe = Py_XNewRef(PyDict_GetItemWithError(objects[RECIPES], key));
+    PyObject *recipe = Py_XNewRef(PyDict_GetItemWithError(python.recipes, key));
     if (recipe == NULL && PyErr_Occurred()) {
         drop_error();             /* an argument without a hash */
     } else if (recipe == NULL) {
-        if (PyObject_SetItem(objects[RECIPES], key, Py_None) < 0) drop_error();
+        if (PyObject_SetItem(python.recipes, key, Py_None) < 0) drop_error();
     } else if (recipe == Py_None) {
-        result = learnt(key, python, args, count, keywords, &given);
+        result = learnt(key, general, args, count, keywords, &given);
     } else if (PyTuple_CheckExact(recipe)) {
         result = made_by(recipe, &given);
     }

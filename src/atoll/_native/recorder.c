@@ -7,7 +7,7 @@
  */
 #include "recorder.h"
 
-static PyObject *write_name, *unshared;
+static PyObject *unshared;          /* the name of an argument of Cell.write */
 
 /* A small array as an operand beside large ones, borrowed; NULL where there is none. */
 static PyArrayObject *small_operand(PyObject *value) {
@@ -77,7 +77,7 @@ PyObject *record_power(PyObject *known, PyObject *const *args) {
     PyObject *exponent = args[1];
     if (!recording || !is_large(args[0]) || !(PyLong_CheckExact(exponent) || PyFloat_CheckExact(exponent)))
         return record_call(known, args, 2);
-    PyObject *other = PyDict_GetItemWithError(objects[POWERS], exponent);
+    PyObject *other = PyDict_GetItemWithError(python.powers, exponent);
     if (other == NULL) return PyErr_Occurred() ? NULL : record_call(known, args, 2);
     const char *kinds = PyLong_CheckExact(exponent) && PyLong_AsLong(exponent) == 2 ? "biufc" : "fc";
     char kind = ((PyArray_Descr *)field(((Front *)args[0])->geometry, FORM_DTYPE))->kind;
@@ -204,8 +204,8 @@ static int lighten(PyObject *box) {
         return cut;
     }
     PyObject *nodes = PyTuple_Pack(1, field(box, BOX_NODE)), *done = NULL;
-    PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(objects[TOO_HEAVY], PyTuple_GET_ITEM(nodes, 0));
-    if (heavy == Py_True && (done = PyObject_CallOneArg(objects[CUT], nodes)) != NULL)
+    PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(python.too_heavy, PyTuple_GET_ITEM(nodes, 0));
+    if (heavy == Py_True && (done = PyObject_CallOneArg(python.cut, nodes)) != NULL)
         replace(box, BOX_SITES, Py_NewRef(Py_None));
     int status = heavy == NULL || (heavy == Py_True && done == NULL) ? -1 : 1;
     Py_XDECREF(nodes);
@@ -252,7 +252,7 @@ static int write_into(PyObject *box, PyObject *region, PyObject *value) {
     if (!done && !(region != NULL && is_short(region))) {
         PyObject *all = region == NULL ? field(value, NODE_GEOMETRY) : region;
         PyObject *args[6] = {box, all, value, Py_None, site, Py_False};
-        PyObject *written = PyObject_VectorcallMethod(write_name, args, 5, region == NULL ? unshared : NULL);
+        PyObject *written = PyObject_Vectorcall(python.write, args, 5, region == NULL ? unshared : NULL);
         done = written == NULL ? -1 : 1;
         Py_XDECREF(written);
     }
@@ -349,15 +349,4 @@ int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
     return record_into(known, array, args, 2);
 }
 
-static PyObject *install(PyObject *module, PyObject *args) {
-    PyObject *slots, *given;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &slots, &PyTuple_Type, &given)) return NULL;
-    if ((write_name = PyUnicode_InternFromString("write")) == NULL || (unshared = Py_BuildValue("(s)", "shared")) == NULL) return NULL;
-    if (install_runtime(slots, given) < 0 || install_nodes() < 0 || install_replay() < 0) return NULL;
-    recording = 1;
-    Py_RETURN_NONE;
-}
-
-PyMethodDef recorder_methods[] = {
-    {"install_recorder", install, METH_VARARGS, "Record by these slots and objects."},
-    {NULL}};
+int install_recorder(void) { return (unshared = Py_BuildValue("(s)", "shared")) == NULL ? -1 : 0; }

@@ -12,7 +12,7 @@
 
 static PyObject *run_name, *step_name, *site_name, *rules_name,
     *append_name, *kernels_name, *reused_name, *plans_name,
-    *ran_name, *flagged_name, *marked_name, *team_name;
+    *ran_name, *flagged_name, *team_name;
 
 enum { PYTHON, ALLOCATE, RELEASE, SHARE, KERNELS, ADD, COPY };
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
@@ -240,7 +240,7 @@ static PyObject *mark_of(PyObject *node) {
     if (field(node, NODE_VALUE) != Py_None && field(node, NODE_PLACE) == Py_None)
         mark = PyLong_FromLong(-1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER)));
     else
-        mark = PyObject_CallMethodNoArgs(node, marked_name);
+        mark = PyObject_CallOneArg(python.marked, node);
     if (mark != NULL) replace(node, NODE_MARK, mark);
     return mark;
 }
@@ -310,9 +310,9 @@ static Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
 static int is_plain(void) {
     if (shown || !is_calm()) return 0;  /* windows are open on ranks only */
     PyObject *list = filters();
-    if (!PyList_Check(list) || !PyList_GET_SIZE(list) || PyList_GET_ITEM(list, 0) != field(objects[CALM], CALM_FIRST)) return 0;
-    PyObject *rules = PyObject_GetAttr(objects[HELD], rules_name);
-    int plain = rules == Py_None || rules == field(objects[CALM], CALM_RULES);
+    if (!PyList_Check(list) || !PyList_GET_SIZE(list) || PyList_GET_ITEM(list, 0) != field(python.calm, CALM_FIRST)) return 0;
+    PyObject *rules = PyObject_GetAttr(python.float_rules, rules_name);
+    int plain = rules == Py_None || rules == field(python.calm, CALM_RULES);
     Py_XDECREF(rules);
     if (rules == NULL) PyErr_Clear();
     return plain;
@@ -349,7 +349,7 @@ static PyObject *state_of(Run *run, PyObject *step) {
         for (int k = 0; scalars != NULL && k < run->trace->scalars; k++)
             PyList_SET_ITEM(scalars, k, Py_NewRef(number_at(run, k)));
         if (scalars == NULL) return NULL;
-        run->state = PyObject_CallFunctionObjArgs(objects[STATE_TYPE], run->registers, scalars, NULL);
+        run->state = PyObject_CallFunctionObjArgs(python.state_type, run->registers, scalars, NULL);
         Py_DECREF(scalars);
     }
     if (run->state != NULL && PyObject_SetAttr(run->state, step_name, step) < 0) return NULL;
@@ -377,7 +377,7 @@ static int allocate(Run *run, Step *step) {
         value = new_value(array, 1);
         run->reused++;
     }
-    if (value == NULL) value = PyObject_CallFunctionObjArgs(objects[ALLOCATED], step->geometry, step->wanted, NULL);
+    if (value == NULL) value = PyObject_CallFunctionObjArgs(python.allocate, step->geometry, step->wanted, NULL);
     if (value == NULL) return -1;
     set_register(run, step->registers[0], value);
     return 0;
@@ -479,7 +479,7 @@ static int seen_step(Run *run, Step *step) {
     if (step->kind != KERNELS && step->kind != PYTHON && step->kind != ADD) return run_step(run, step);
     if (step->session != session) {
         PyObject *list = nodes_of(run);
-        PyObject *work = list == NULL ? NULL : PyObject_CallFunctionObjArgs(objects[WORK_OF], step->step, run->fit->program, list, run->trace->order, NULL);
+        PyObject *work = list == NULL ? NULL : PyObject_CallFunctionObjArgs(python.work_of, step->step, run->fit->program, list, run->trace->order, NULL);
         Py_XDECREF(list);
         if (work == NULL) return -1;
         Py_XSETREF(step->work, work);
@@ -506,7 +506,7 @@ static void count(PyObject *counts, PyObject *name, long amount) {
 static void count_run(Run *run) {
     PyObject *type, *error, *trace, *counters = NULL;
     PyErr_Fetch(&type, &error, &trace);
-    if (PyContextVar_Get(objects[COUNTERS], NULL, &counters) == 0 && counters != NULL) {
+    if (PyContextVar_Get(python.counters, NULL, &counters) == 0 && counters != NULL) {
         PyObject *counts = field(counters, COUNTERS_VALUES), *kernels = NULL;
         if (run->state != NULL) kernels = PyObject_GetAttr(run->state, kernels_name);
         count(counts, ran_name, run->kernels + (kernels ? PyLong_AsLong(kernels) : 0));
@@ -522,7 +522,7 @@ static void count_run(Run *run) {
 static void settle(PyObject *node, PyObject *value) {
     replace(node, NODE_VALUE, Py_NewRef(value));
     replace(node, NODE_PARAMS, Py_NewRef(empty));
-    replace(node, NODE_OP, Py_NewRef(objects[SOURCE]));
+    replace(node, NODE_OP, Py_NewRef(python.source));
     replace(node, NODE_WEIGHT, Py_NewRef(zero));
     replace(node, NODE_MARK, Py_NewRef(Py_None));
     replace(node, NODE_ARGS, Py_NewRef(empty));
@@ -535,7 +535,7 @@ static void rescue(Run *run, PyObject *step) {
     PyErr_NormalizeException(&type, &error, &trace);
     PyObject *state = state_of(run, step), *list = nodes_of(run);
     PyObject *done = state == NULL || list == NULL ? NULL
-        : PyObject_CallFunctionObjArgs(objects[RESCUED], run->fit->program, state, list, run->trace->order, error, NULL);
+        : PyObject_CallFunctionObjArgs(python.rescued, run->fit->program, state, list, run->trace->order, error, NULL);
     if (done == NULL) drop_error();
     Py_XDECREF(done);
     Py_XDECREF(list);
@@ -593,7 +593,7 @@ static int run_program(Run *run) {
     }
     for (int k = 0; !status && k < fit->outputs; k++) Py_DECREF(run->nodes[fit->kept[k]]);
     if (list != NULL) {
-        PyObject *done = PyObject_CallFunctionObjArgs(objects[REPORTED], program, flags, list, run->trace->order, NULL);
+        PyObject *done = PyObject_CallFunctionObjArgs(python.flags_reported, program, flags, list, run->trace->order, NULL);
         status = done == NULL ? -1 : 0;
         Py_XDECREF(done);
         Py_DECREF(list);
@@ -619,7 +619,7 @@ static int run_program(Run *run) {
 static int is_stored(PyObject *node) {
     PyObject *site = field(node, NODE_SITE), *number = site == Py_None ? NULL : number_of(site);
     if (number == NULL) return -1;
-    PyObject *profile = PyDict_GetItem(objects[PROFILES], number);
+    PyObject *profile = PyDict_GetItem(python.profiles, number);
     Py_DECREF(number);
     return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
 }
@@ -645,7 +645,7 @@ static PyObject *candidates_for(PyObject *const *roots, int count) {
         if (look == NULL) Py_CLEAR(key);
         else PyTuple_SET_ITEM(key, k, look);
     }
-    PyObject *candidates = key == NULL ? NULL : PyDict_GetItemWithError(objects[BY_ROOTS], key);
+    PyObject *candidates = key == NULL ? NULL : PyDict_GetItemWithError(python.by_roots, key);
     Py_XDECREF(key);
     return candidates != NULL && PyList_Check(candidates) ? candidates : NULL;
 }
@@ -683,7 +683,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings) 
         }
         if (run.fit->program == Py_None) return 0;
         for (int p = 0; p < run.fit->passing; p++) {
-            PyObject *noted = PyObject_CallMethodOneArg(objects[PASSED], append_name, field(nodes[run.fit->passed[p]], NODE_BORN));
+            PyObject *noted = PyObject_CallMethodOneArg(python.passed_by, append_name, field(nodes[run.fit->passed[p]], NODE_BORN));
             if (noted == NULL) return -1;
             Py_DECREF(noted);
         }
@@ -696,7 +696,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings) 
 }
 
 int replay(PyObject *const *roots, int count) {
-    if (!recording || count < 1 || count > MOST_ROOTS || !in_world_of_process() || !PyDict_GET_SIZE(objects[BY_ROOTS]) || !is_plain()) return 0;
+    if (!recording || count < 1 || count > MOST_ROOTS || !in_world_of_process() || !PyDict_GET_SIZE(python.by_roots) || !is_plain()) return 0;
     for (int k = 0; k < count; k++)
         if (field(roots[k], NODE_VALUE) != Py_None || weight_of(roots[k]) < 0) return 0;
     PyObject *settings = settings_now();
@@ -711,8 +711,8 @@ int replay(PyObject *const *roots, int count) {
         }
     }
     Py_DECREF(settings);
-    if (PyObject_Size(objects[LEFT]) > 0) {
-        PyObject *caught = PyObject_CallNoArgs(objects[CATCH_UP]);
+    if (PyObject_Size(python.left) > 0) {
+        PyObject *caught = PyObject_CallNoArgs(python.catch_up);
         if (caught == NULL) return -1;
         Py_DECREF(caught);
     }
@@ -736,10 +736,8 @@ int install_replay(void) {
         PyObject **name;
         const char *text;
     } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&site_name, "site"},
-                 {&rules_name, "rules"}, {&append_name, "append"}, 
-                 {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
-                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&marked_name, "marked"},
-                 {&team_name, "team"}};
+                 {&rules_name, "rules"}, {&append_name, "append"}, {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
+                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&team_name, "team"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
     return PyType_Ready(&TraceType);

@@ -14,7 +14,6 @@ static long tried_arrays = 0;
 enum { SAMPLED = 64, EXPLORED = 4096 };  /* operations that are looked at, and recorded, to get to know loops */
 static const double REPAID = 10;   /* how much longer than all of that the program is to take */
 static double patience;            /* the nanoseconds before the first time; with 0 it never ends */
-PyObject *apply;
 static int sampling = 0, sampled, unknown, exploring = 0, explored, in_trials = 0;
 static double spent = 0, looked = 0, cost = 0;  /* in all, until the latest look, and on getting to know loops */
 static struct timespec explored_from;
@@ -74,11 +73,9 @@ void count_tried(int more) {
     look_awake();
 }
 
-/* medium(least, patience, apply): arrays of so many elements may be recorded, by this function at first. */
+/* medium(least, patience): arrays of so many elements may be recorded. */
 static PyObject *set_medium(PyObject *module, PyObject *args) {
-    PyObject *function;
-    if (!PyArg_ParseTuple(args, "ndO", &least, &patience, &function)) return NULL;
-    Py_XSETREF(apply, Py_NewRef(function));
+    if (!PyArg_ParseTuple(args, "nd", &least, &patience)) return NULL;
     sampling = exploring = 0;
     spent = looked = cost = 0;
     look_awake();
@@ -93,6 +90,6 @@ static PyObject *note_trials(PyObject *module, PyObject *number) {
 }
 
 PyMethodDef sampling_methods[] = {
-    {"medium", set_medium, METH_VARARGS, "Arrays of at least so many elements may be recorded, by this function at first."},
+    {"medium", set_medium, METH_VARARGS, "Arrays of at least so many elements may be recorded."},
     {"in_trials", note_trials, METH_O, "So many loops over arrays of medium size are recorded, or tried."},
     {NULL}};

@@ -5,7 +5,6 @@
 
 extern Py_ssize_t least;           /* the fewest elements of arrays of medium size */
 extern int awake;                  /* whether call sites count: something is explored, tried, or recorded */
-extern PyObject *apply;            /* lazy.elementwise.apply: records a ufunc on operands that were not met before */
 extern _Thread_local int is_recording_medium; /* whether the thread's latest operation on arrays of medium size was recorded */
 
 /* NumPy has made an array of medium size. From time to time the next operations are looked at: a program whose phases change has

@@ -7,7 +7,7 @@ PyObject *items_of(PyObject *value, int *arrays, int depth) {
     int is_list = PyList_CheckExact(value);
     Py_ssize_t n = PySequence_Fast_GET_SIZE(value), k = 0;
     if (n > MOST_LISTED || depth > DEEPEST) return NULL;
-    while (k < n && is_of(passed, PySequence_Fast_GET_ITEM(value, k))) k++;
+    while (k < n && is_of(python.plain_types, PySequence_Fast_GET_ITEM(value, k))) k++;
     if (k == n) return Py_NewRef(value);
     PyObject *made = is_list ? PyList_New(n) : PyTuple_New(n);
     int same = 1;
@@ -18,7 +18,7 @@ PyObject *items_of(PyObject *value, int *arrays, int depth) {
             *arrays |= given == NULL ? 0 : given == item || plain(item) != NULL ? PLAIN : SHOWN;
         } else if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
             given = items_of(item, arrays, depth + 1);
-        } else if (is_of(passed, item)) {
+        } else if (is_of(python.plain_types, item)) {
             given = Py_NewRef(item);
         }
         if (given == NULL) {
@@ -183,10 +183,10 @@ static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
     if (array != NULL || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
     PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
     Selection where;
-    if ((value != NULL && value != Py_None) || field(node, NODE_PLACE) != Py_None || field(node, NODE_OP) != filled) return NULL;
+    if ((value != NULL && value != Py_None) || field(node, NODE_PLACE) != Py_None || field(node, NODE_OP) != python.fill) return NULL;
     if (front->geometry == NULL || !selected((PyArrayObject *)field(front->geometry, FORM_SHADOW), key, &where)) return NULL;
     if (!is_few(front, where.size) || whole_of(front) > most_filled) return NULL;
-    PyObject *settled_value = PyObject_CallMethod(front->cell, "settle", NULL);
+    PyObject *settled_value = PyObject_CallOneArg(python.settle, front->cell);
     if (settled_value == NULL) return NULL;
     Py_DECREF(settled_value);
     return (PyArrayObject *)in_memory(self);
@@ -223,7 +223,7 @@ PyObject *assigned(PyObject *value, PyArrayObject *array) {
     int arrays = 0, type = PyArray_DESCR(array)->type_num;
     PyObject *given = PyList_CheckExact(value) || PyTuple_CheckExact(value) ? items_of(value, &arrays, 0) : operand(value);
     if (given != NULL && given != value && type == NPY_OBJECT) Py_CLEAR(given);  /* which may hold arrays */
-    if (given != NULL && given == value && type == NPY_OBJECT && !is_of(scalars, value)) Py_CLEAR(given);
+    if (given != NULL && given == value && type == NPY_OBJECT && !is_of(python.number_types, value)) Py_CLEAR(given);
     return given;
 }
 

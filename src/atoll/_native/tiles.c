@@ -9,7 +9,7 @@
 
 PyObject *whole_tile(Front *front, PyObject *value) {
     PyObject *tiles = field(value, VALUE_TILES);
-    if (tiles == NULL || (PyObject *)Py_TYPE(tiles) != objects[TILES_TYPE] || field(value, VALUE_PINNED) != Py_False) return NULL;
+    if (tiles == NULL || (PyObject *)Py_TYPE(tiles) != python.tiles_type || field(value, VALUE_PINNED) != Py_False) return NULL;
     if (PyLong_AsLong(field(front->cell, BOX_PINS)) != 0 || field(tiles, TILE_WHOLE) == Py_None) return NULL;
     return field(tiles, TILE_WHOLE);
 }
@@ -132,7 +132,7 @@ int write_on_ranks(Front *front, PyArrayObject *region, PyObject *given) {
     if (whole == NULL || Py_REFCNT(node) != 1 || !PyArray_SIZE(region) || PyArray_TYPE(region) != PyArray_TYPE((PyArrayObject *)whole)) return 0;
     PyObject *home = field(field(value, VALUE_TILES), TILE_HOME);
     if (!PyTuple_CheckExact(home) || !is_writable_as(given, region)) return 0;
-    if (PyContextVar_Get(current_world, Py_None, &world) < 0) return -1;
+    if (PyContextVar_Get(python.world, Py_None, &world) < 0) return -1;
     Py_XDECREF(world);  /* the context has it */
     if (world != PyTuple_GET_ITEM(home, 0)) return 0;
     PyArrayObject *share = (PyArrayObject *)field(value, VALUE_ARRAY);

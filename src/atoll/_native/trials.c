@@ -70,9 +70,9 @@ PyTypeObject TracedType = {
     .tp_doc = "A kind of trace whose evaluations are counted."};
 
 /* Ask Python, which decides without errors of its own. */
-static void ask(PyObject *object, const char *method) {
+static void ask(PyObject *function, PyObject *object) {
     Py_INCREF(object);
-    PyObject *done = PyObject_CallMethod(object, method, NULL);
+    PyObject *done = PyObject_CallOneArg(function, object);
     if (done == NULL) postpone_error();
     Py_XDECREF(done);
     Py_DECREF(object);
@@ -81,7 +81,7 @@ static void ask(PyObject *object, const char *method) {
 static void count(Loop *loop, Py_ssize_t visits, double work) {
     loop->misses = 0;
     loop->work += work;
-    if ((loop->left -= visits) <= 0) ask((PyObject *)loop, "turned");
+    if ((loop->left -= visits) <= 0) ask(python.turned, (PyObject *)loop);
 }
 
 int computed_by_numpy(Loop *loop, PyObject *site, Py_ssize_t size) {
@@ -100,14 +100,14 @@ void was_evaluated(PyObject *object) {
     Traced *traced = (Traced *)object;
     Loop *loop = (Loop *)traced->loop;
     if (loop == NULL || !PyObject_TypeCheck(loop, &LoopType)) return;
-    if (traced->anchor == NULL || traced->anchor != loop->anchor) ask(object, "anchored");
+    if (traced->anchor == NULL || traced->anchor != loop->anchor) ask(python.anchored, object);
     if (traced->loop != (PyObject *)loop || traced->anchor != loop->anchor) return;
     if (!traced->visits) {
-        if (++loop->misses % MISSES == 0) ask((PyObject *)loop, "lost");
+        if (++loop->misses % MISSES == 0) ask(python.lost, (PyObject *)loop);
     } else if (!loop->eager) {
         count(loop, traced->visits, traced->work);
     } else if (++loop->strays % STRAYS == 0) {
-        ask((PyObject *)loop, "unheard");
+        ask(python.unheard, (PyObject *)loop);
     }
 }
 

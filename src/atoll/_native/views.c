@@ -128,7 +128,7 @@ PyObject *region_of(PyObject *geometry, PyObject *key) {
     if (known == NULL) return NULL;
     if (is_same_view(known, &wanted)) return Py_NewRef(known->to);
     PyObject *items = PyTuple_CheckExact(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
-    PyObject *region = items == NULL ? NULL : PyObject_CallMethod(geometry, "index", "(O)", items);
+    PyObject *region = items == NULL ? NULL : PyObject_CallFunctionObjArgs(python.index, geometry, items, NULL);
     Py_XDECREF(items);
     if (region == NULL) {
         drop_error();  /* Python raises it, with its words */

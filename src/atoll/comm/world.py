@@ -53,8 +53,8 @@ class World:
         self._former: list[World | None] = []
         self._positions: dict[int, int] | None = None
         if self.size > 1 and native is not None:
-            native.share(1, _current)
-            at_end(self, partial(native.share, -1, _current))
+            native.share(1)
+            at_end(self, partial(native.share, -1))
 
     @property
     def nodes(self) -> Nodes:
@@ -282,7 +282,7 @@ def _make_process_world() -> World:
         if _process_world is None:
             communicator = _process_communicator()
             if native is not None:
-                native.share(0, _current, communicator.size)
+                native.share(0, communicator.size)
             _process_world = World(communicator)
         return _process_world
 

@@ -22,8 +22,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from ..front import finish_ends, native
-from .interrupts import outside
+from ..front import finish_ends
 
 
 class _Turn(threading.local):
@@ -94,7 +93,3 @@ def communicating() -> threading.Thread | None:
 if hasattr(os, "register_at_fork"):
     hold, let_go = process_lock.acquire, process_lock.release
     os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
-
-
-if native is not None:
-    native.interrupts(outside, threading.main_thread())

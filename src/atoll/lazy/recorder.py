@@ -7,6 +7,7 @@ that were met before. It reads the same memories, so both record the same; it le
 from __future__ import annotations
 
 import atexit
+import threading
 import warnings
 from collections.abc import Mapping
 from enum import IntEnum
@@ -15,10 +16,14 @@ from typing import Any
 import numpy as np
 
 from .. import backend, policy
+from ..comm.world import _current
 from ..config import Config, Settings, config
 from ..context import statistics
 from ..context.call_sites import _numbered, _origins, site_from
+from ..context.callees import global_names
+from ..context.interrupts import outside
 from ..context.threads import _left, catch_up, process_lock
+from ..context.tracebacks import shorten
 from ..execute.parts import State
 from ..execute.program import Program
 from ..front import native
@@ -26,11 +31,12 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Value, born_numbers
 from ..graph.op import SOURCE
 from ..graph.pattern import Pattern
-from ..ops.elementwise import Through, through
+from ..ops.elementwise import FAST_SCALARS, Through, through
+from ..ops.table import FILL, SETTLED_UFUNCS
 from .elementwise import apply, known_of
 from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
-from .making import memory_geometry, of_node
+from .making import adopted, from_numpy, memory_geometry, of_node, settled
 from .operators import POWERS
 from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
@@ -38,7 +44,10 @@ from .recipes import learn, recipes
 from .reductions import met_folds
 from .replaying import flags_reported, rescued, work_of
 from .selecting import met_choices
+from .showing import asks_class_of_numbers, settle_asked
+from .small import PASSED, taken_of
 from .tiles import Tiles
+from .trials import OPERATIONS, SLOTS, Judgement, Loop
 from .views import Cell
 
 _SLOTS: tuple[tuple[type, str], ...] = (
@@ -60,7 +69,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (CallSite, "computed_again cut"),
     (Tiles, "whole home"),
 )
-"""In the order of the enumeration in ``_native/runtime.h``."""
+"""In the order of the enumeration in ``_native/table.h``."""
 
 _OPERATORS = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
@@ -77,8 +86,15 @@ def _allocate(geometry: Geometry, wanted: object) -> Value:
     return backend.current().allocate(geometry, wanted)
 
 
-def install() -> None:
-    """Let the native recorder record, where it was built."""
+def _release_memory() -> bool:
+    """Give memory back to the system, by a module that is loaded with the first large array."""
+    from ..backend.memory import release
+
+    return release()
+
+
+def install(array_type: type, iterators: type) -> None:
+    """Register all that the native front uses of Python, where it was built: it records from now on."""
     if native is None:
         return
     slots = [vars(kind)[name] for kind, names in _SLOTS for name in names.split()]
@@ -88,26 +104,41 @@ def install() -> None:
             raise TypeError(
                 f"{kind.__name__} has slots that the native recorder does not fill: {missing}"
             )
-    objects: tuple[Any, ...] = (
-        Node, Cell, Value, Tiles, born_numbers, _origins, _numbered, calm, _variable, vars(warnings),
-        process_lock.acquire, process_lock.release, site_from, bounded, of_node, config, config._current, SOURCE, by_roots(),
-        passed(), alone.process, _held, _left, catch_up, statistics._separate, State, flags_reported, rescued,
-        _allocate, too_heavy, cut, {number: known_of(ufunc) for number, ufunc in POWERS.items()},
-        recipes, learn, memory_geometry, work_of, through, relieve,
+    forms = {f"__{name}__": known_of(ufunc) for name, ufunc in _OPERATORS.items()}
+    forms |= {f"__i{name}__": known_of(_OPERATORS[name]) for name in _UPDATING}
+    native.register(
+        tuple(slots),
+        # classes
+        array_type=array_type, flat_type=iterators, node_type=Node, box_type=Cell, value_type=Value, tiles_type=Tiles,
+        state_type=State, number_types=frozenset(FAST_SCALARS), plain_types=PASSED,
+        # operators and functions
+        operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=SLOTS,
+        operations=OPERATIONS, settled_ufuncs=SETTLED_UFUNCS, fill=FILL, source=SOURCE,
+        powers={number: known_of(ufunc) for number, ufunc in POWERS.items()},
+        # state
+        world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
+        float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
+        by_roots=by_roots(), passed_by=passed(), profiles=alone.process, left=_left, recipes=recipes, born_numbers=born_numbers,
+        # calls
+        shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
+        release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.located,
+        memory_of=settled, adopted=adopted, memory_geometry=memory_geometry, through=through, index=Geometry.index,
+        held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
+        names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
+        apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
+        allocate=_allocate, flags_reported=flags_reported, rescued=rescued, work_of=work_of, marked=Node.marked,
+        turned=Loop.turned, lost=Loop.lost, unheard=Loop.unheard, anchored=Judgement.anchored,
     )  # fmt: skip
-    native.install_recorder(tuple(slots), objects)
+    native.show(policy.limits.short, policy.limits.filled)
+    policy.watch(lambda limits: native.shared(2 * limits.shared_call))
     policy.watch(lambda limits: native.folded(limits.parallel, limits.truths, limits.sought_row))
     policy.watch(
         lambda limits: native.limits(
             limits.light, limits.near, limits.pending, limits.swept / limits.pieces, limits.held
         )
     )
-    policy.watch(lambda limits: native.medium(limits.medium, limits.unexplored, apply))
+    policy.watch(lambda limits: native.medium(limits.medium, limits.unexplored))
     atexit.register(native.record, False)
-    for name, ufunc in _OPERATORS.items():
-        native.know(f"__{name}__", known_of(ufunc))
-        if name in _UPDATING:
-            native.know(f"__i{name}__", known_of(ufunc))
 
 
 class Way(IntEnum):

@@ -22,7 +22,6 @@ from .. import policy
 from ..config import config
 from ..context.interrupts import passed_on
 from ..context.threads import turn
-from ..front import native
 
 Array = np.ndarray[Any, Any]
 Cut = Callable[[Callable[..., Any], list[Any], dict[str, Any], int], Any]
@@ -232,6 +231,3 @@ def _pool() -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pools.clear)
-
-if native is not None:
-    policy.watch(lambda limits: native.shared(2 * limits.shared_call, lambda: config.threads > 1))

@@ -22,7 +22,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from ..context.caches import Living
 from ..context.call_sites import user_site
-from ..context.callees import callee_of_one, global_names
+from ..context.callees import callee_of_one
 from ..context.interrupts import outside, passed_on
 from ..front import native
 from ..graph.node import Site
@@ -61,7 +61,7 @@ def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
 
 
 def _read_only(array: Array, handle: Handle) -> Any:
-    if _asks_class_of_numbers() and array.flags.writeable:
+    if asks_class_of_numbers() and array.flags.writeable:
         return array
     if array is handle._np:
         array = array.view()
@@ -82,19 +82,15 @@ def buffer(handle: Handle, flags: int) -> memoryview:
     return view
 
 
-def _asks_class_of_numbers() -> bool:
+def asks_class_of_numbers() -> bool:
     """Whether one of NumPy's classes of numbers asks, such as ``numpy.float64(a)``, whose result the program may write to."""
     asking = callee_of_one()
     return isinstance(asking, type) and issubclass(asking, np.generic)
 
 
-def _settle(handle: Handle) -> None:
+def settle_asked(handle: Handle) -> None:
     with _remembered(handle, user_site()):
         handle._cell.settle()
-
-
-if native is not None:
-    native.asking(global_names, _asks_class_of_numbers, _settle)
 
 
 class _Asked(threading.local):

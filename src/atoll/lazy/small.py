@@ -19,12 +19,7 @@ import numpy as np
 from .. import policy
 from ..context.interrupts import passed_on
 from ..context.warn import come_first
-from ..front import native
-from ..graph.geometry import Geometry
-from ..ops.elementwise import FAST_SCALARS
-from ..ops.table import FILL, SETTLED_UFUNCS
-from .making import adopted, from_numpy, of_small, present, settled
-from .trials import OPERATIONS, SLOTS
+from .making import from_numpy, of_small, present
 from .views import Handle
 
 GENERAL = object()
@@ -239,19 +234,7 @@ def _array_taken(result: Array, owners: Owners) -> Any:
     return from_numpy(result.copy(order="K"))
 
 
-def install(array_type: type, iterators: type) -> None:
-    """Tell the native front how to wrap what NumPy returns for arrays that are at hand."""
-    if native is not None:
-        numbers = frozenset(FAST_SCALARS)
-        native.install(
-            array_type, iterators, numbers, PASSED, from_numpy, _taken_of, SETTLED_UFUNCS
-        )
-        limits = policy.limits
-        native.show(Geometry.located, FILL, limits.short, limits.filled, settled, adopted)
-        native.operations(OPERATIONS, SLOTS)
-
-
-def _taken_of(result: Any, args: tuple[Any, ...]) -> Any:
+def taken_of(result: Any, args: tuple[Any, ...]) -> Any:
     """What NumPy returned for these arguments, in our hands."""
     owners: Owners = {}
     for value in args:

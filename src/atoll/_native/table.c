@@ -1,0 +1,47 @@
+#include "table.h"
+
+Py_ssize_t offsets[FIELDS];
+Python python;
+PyObject *zero, *one, *minus_one, *empty;
+
+#define NAMED(NAME) {#NAME, &python.NAME},
+static const struct {
+    const char *name;
+    PyObject **object;
+} entries[] = {PYTHON(NAMED)};
+enum { COUNT = sizeof entries / sizeof *entries };
+
+static int refuse(const char *problem, PyObject *name) { return PyErr_Format(PyExc_TypeError, problem, name), -1; }
+
+/* Whether the table has exactly the objects of a dict. */
+static int check(PyObject *objects) {
+    PyObject *left = PySet_New(objects), *name = NULL;
+    for (size_t k = 0; left != NULL && k < COUNT; k++) {
+        int found = (name = PyUnicode_FromString(entries[k].name)) == NULL ? -1 : PySet_Discard(left, name);
+        if (found == 0) refuse("the native front needs %R, which is not registered", name);
+        if (found <= 0) Py_CLEAR(left);
+        Py_XDECREF(name);
+    }
+    if (left != NULL && PySet_GET_SIZE(left) && (name = PySet_Pop(left)) != NULL) {
+        refuse("the native front has no use for %R", name);
+        Py_DECREF(name);
+    }
+    Py_XDECREF(left);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+int install_table(PyObject *objects, PyObject *slots) {
+    if (check(objects) < 0) return -1;
+    if (PyTuple_GET_SIZE(slots) != FIELDS) return refuse("the native front reads other slots than %R", slots);
+    for (size_t k = 0; k < COUNT; k++) Py_XSETREF(*entries[k].object, Py_NewRef(PyDict_GetItemString(objects, entries[k].name)));
+    for (int k = 0; k < FIELDS; k++) {
+        PyObject *member = PyTuple_GET_ITEM(slots, k);
+        if (!Py_IS_TYPE(member, &PyMemberDescr_Type)) return refuse("a slot is no member descriptor: %R", member);
+        offsets[k] = ((PyMemberDescrObject *)member)->d_member->offset;
+    }
+    zero = PyLong_FromLong(0);
+    one = PyLong_FromLong(1);
+    minus_one = PyLong_FromLong(-1);
+    empty = PyTuple_New(0);
+    return zero == NULL || one == NULL || minus_one == NULL || empty == NULL ? -1 : 0;
+}

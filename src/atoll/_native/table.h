@@ -1,0 +1,62 @@
+/* The one table of what C uses of Python: slots of objects by their offsets, objects, and functions that C calls. */
+#ifndef ATOLL_TABLE_H
+#define ATOLL_TABLE_H
+#include "numpy_api.h"
+
+/* The slots, in the order in which lazy.recorder lists them. */
+enum {
+    NODE_OP, NODE_ARGS, NODE_GEOMETRY, NODE_PARAMS, NODE_NAME, NODE_SITE, NODE_VALUE, NODE_CODE, NODE_MARK, NODE_PLACE,
+    NODE_BORN, NODE_WEIGHT, NODE_END,
+    BOX_NODE = NODE_END, BOX_SHARED, BOX_GEOMETRY, BOX_PINS, BOX_PIECES, BOX_READ, BOX_SITES, BOX_WRITEABLE, BOX_FIRST, BOX_END,
+    VALUE_ARRAY = BOX_END, VALUE_ADDRESS, VALUE_PINNED, VALUE_PROGRAM, VALUE_COUNT, VALUE_TILES, VALUE_POOLED, VALUE_COUNTED, VALUE_END,
+    FORM_NUMBER = VALUE_END, FORM_IS_BASE, FORM_BASE, FORM_SHAPE, FORM_STRIDES, FORM_DTYPE, FORM_SIZE, FORM_NDIM, FORM_SHORT,
+    FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS, FORM_OFFSET, FORM_SHADOW,
+    THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER,
+    CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CONFIG_DEFAULT, SETTINGS_SMALL,
+    SETTINGS_FUSION, SETTINGS_BYTES, PATTERN_NATIVE, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_VALUES, PROFILE_AGAIN, PROFILE_CUT,
+    TILE_WHOLE, TILE_HOME, FIELDS
+};
+extern Py_ssize_t offsets[FIELDS];
+
+/* The objects of Python that C uses, and the functions that it calls: lazy.recorder registers all of them by these names. */
+#define PYTHON(X)                                                                                \
+    X(array_type) X(flat_type) X(node_type) X(box_type) X(value_type) X(tiles_type) X(state_type) \
+    X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(operations) X(fill) X(source) \
+    X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
+    X(origins) X(numbered) X(by_roots) X(passed_by) X(profiles) X(left) X(powers) X(recipes) X(born_numbers) \
+    X(shorten) X(outside) X(acquire) X(release) X(catch_up) X(release_memory) X(relieve) \
+    X(from_numpy) X(taken) X(located) X(memory_of) X(adopted) X(memory_geometry) X(through) X(index) \
+    X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
+    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(rescued) X(work_of) \
+    X(marked) X(turned) X(lost) X(unheard) X(anchored)
+#define MEMBER(NAME) PyObject *NAME;
+typedef struct {
+    PYTHON(MEMBER)
+} Python;
+extern Python python;
+extern PyObject *zero, *one, *minus_one, *empty;
+
+static inline PyObject **slot(PyObject *object, int which) { return (PyObject **)((char *)object + offsets[which]); }
+
+static inline PyObject *field(PyObject *object, int which) { return *slot(object, which); }
+
+static inline void put(PyObject *object, int which, PyObject *value) { *slot(object, which) = Py_NewRef(value); }
+
+/* Give a slot another value; steals the reference. */
+static inline void replace(PyObject *object, int which, PyObject *value) {
+    PyObject **place = slot(object, which), *old = *place;
+    *place = value;
+    Py_XDECREF(old);
+}
+
+static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(field(geometry, FORM_SIZE)); }
+
+static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == python.node_type; }
+
+/* The pending operations that a number, or a node, consists of. */
+static inline double weight_of(PyObject *value) { return is_node(value) ? PyFloat_AsDouble(field(value, NODE_WEIGHT)) : 0; }
+
+/* Take the objects, a dict, and the slots, a tuple; -1 with an error where one is missing or unknown. */
+int install_table(PyObject *objects, PyObject *slots);
+
+#endif
