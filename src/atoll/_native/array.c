@@ -3,6 +3,7 @@
 #include "buffers.h"
 
 static int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
     Py_VISIT(((Front *)self)->np);
     Py_VISIT(((Front *)self)->cell);
     Py_VISIT(((Front *)self)->geometry);
@@ -26,7 +27,7 @@ static void clear(PyObject *self) {
 
 static void dealloc(PyObject *self) {
     clear(self);
-    Py_TYPE(self)->tp_free(self);
+    free_object(self);
 }
 
 /* Arrays that weak references and views alone know. In NumPy views refer to their base, so it lives as long as they do: such an
@@ -107,23 +108,25 @@ static int set_part(PyObject *self, PyObject *value, void *offset) {
     return 0;
 }
 
-static PyMethodDef front_methods[] = {
-    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_FASTCALL | METH_KEYWORDS,
-     "__array_ufunc__($self, ufunc, method, /, *inputs, **kwargs)\n--\n\nWhat NumPy's ufuncs ask for."},
-    {NULL}};
 static PyGetSetDef front_getset[] = {
     {"_np", get_part, set_part, "the NumPy array of a small array; else None", (void *)offsetof(Front, np)},
     {"_cell", get_part, set_part, "the box of the base", (void *)offsetof(Front, cell)},
     {"_geometry", geometry_get, geometry_set, "the shape, strides and offset of the view", NULL}, {NULL}};
 
-PyTypeObject FrontType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Front", .tp_basicsize = sizeof(Front), .tp_dealloc = dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_traverse = traverse,
-    .tp_weaklistoffset = offsetof(Front, weak), .tp_finalize = finalize,
-    .tp_as_number = &as_number, .tp_as_buffer = &as_buffer, .tp_as_mapping = &as_mapping, .tp_iter = iterator_of, .tp_richcompare = compare,
-    .tp_methods = front_methods, .tp_getset = front_getset,
-    .tp_doc = "What arrays are to the native front."};
+static PyMemberDef front_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Front, weak), READONLY}, {NULL}};
+static const PyType_Slot life_slots[] = {
+    {Py_tp_dealloc, dealloc}, {Py_tp_traverse, traverse}, {Py_tp_finalize, finalize}, {Py_tp_members, front_members},
+    {Py_tp_getset, front_getset}, {Py_tp_doc, "What arrays are to the native front."}, {0}};
+
+PyType_Spec *front_spec(void) {
+    static PyType_Slot slots[64];
+    static PyType_Spec spec = {"atoll._front.Front", sizeof(Front), 0, CLASS_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+    const PyType_Slot *all[] = {life_slots, operator_slots, item_slots, buffer_slots};
+    int count = 0;
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        for (const PyType_Slot *slot = all[k]; slot->slot; slot++) slots[count++] = *slot;
+    return &spec;
+}
 
 /* ---- attributes */
 
@@ -189,20 +192,19 @@ static void attribute_dealloc(PyObject *self) {
     Py_CLEAR(((Attribute *)self)->view);
     Py_CLEAR(((Attribute *)self)->name);
     Py_CLEAR(((Attribute *)self)->python);
-    Py_TYPE(self)->tp_free(self);
+    free_object(self);
 }
 
-PyTypeObject AttributeType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Attribute", .tp_basicsize = sizeof(Attribute), .tp_dealloc = attribute_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT, .tp_descr_get = attribute_get, .tp_descr_set = attribute_set,
-    .tp_new = attribute_new, .tp_doc = "A property that NumPy answers where the array is at hand."};
+static PyType_Slot attribute_slots[] = {
+    {Py_tp_new, attribute_new}, {Py_tp_dealloc, attribute_dealloc}, {Py_tp_descr_get, attribute_get}, {Py_tp_descr_set, attribute_set},
+    {Py_tp_doc, "A property that NumPy answers where the array is at hand."}, {0}};
+PyType_Spec attribute_spec = {"atoll._front.Attribute", sizeof(Attribute), 0, CLASS_FLAGS, attribute_slots};
 
 int install_array(void) {
     if (!PyType_Check(python.array_type) || !PyType_Check(python.flat_type)) return PyErr_Format(PyExc_TypeError, "arrays need classes"), -1;
     if (array_type == NULL) numbers_ask();
     array_type = (PyTypeObject *)python.array_type;
     flat_type = (PyTypeObject *)python.flat_type;
-    if (array_type->tp_basicsize == FrontType.tp_basicsize) array_type->tp_dealloc = dealloc_array;
+    if (array_type->tp_basicsize == front_type->tp_basicsize) array_type->tp_dealloc = dealloc_array;
     return 0;
 }

@@ -4,7 +4,9 @@
 #include "items.h"
 #include "operators.h"
 
-extern PyTypeObject FrontType, AttributeType;
+/* What all arrays are, and attributes that NumPy answers. */
+PyType_Spec *front_spec(void);
+extern PyType_Spec attribute_spec;
 /* Let arrays end here; -1 with an error. */
 int install_array(void);
 

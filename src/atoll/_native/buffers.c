@@ -155,4 +155,4 @@ static void release_buffer(PyObject *self, Py_buffer *view) {
 
 unsigned long reads_only = 0;
 
-PyBufferProcs as_buffer = {.bf_getbuffer = get_buffer, .bf_releasebuffer = release_buffer};
+const PyType_Slot buffer_slots[] = {{Py_bf_getbuffer, get_buffer}, {Py_bf_releasebuffer, release_buffer}, {0}};

@@ -5,6 +5,6 @@
 #include "operations.h"
 
 extern unsigned long reads_only;   /* the thread that asks for a buffer now and writes nothing into it; 0 where none does */
-extern PyBufferProcs as_buffer;
+extern const PyType_Slot buffer_slots[];  /* of the type of arrays */
 
 #endif

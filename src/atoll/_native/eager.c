@@ -45,7 +45,7 @@ static PyObject *enter_site(PyObject *module, PyObject *args) {
     PyObject *code, *operation, *key;
     int instruction, first, second, magnitude;
     Loop *loop;
-    if (!PyArg_ParseTuple(args, "OiOiiiO!O", &code, &instruction, &operation, &first, &second, &magnitude, &LoopType, &loop, &key))
+    if (!PyArg_ParseTuple(args, "OiOiiiO!O", &code, &instruction, &operation, &first, &second, &magnitude, loop_type, &loop, &key))
         return NULL;
     if (entered >= ENTRIES / 2) forget_entries();
     Entry *entry = entry_of(code, instruction, operation, first, second, magnitude);

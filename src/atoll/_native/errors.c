@@ -131,11 +131,11 @@ static PyObject *new_notice(PyTypeObject *type, PyObject *args, PyObject *keywor
 static void end_of_notice(PyObject *self) {
     Py_XDECREF(((Notice *)self)->append);
     Py_XDECREF(((Notice *)self)->work);
-    Py_TYPE(self)->tp_free(self);
+    free_object(self);
 }
 
-PyTypeObject NoticeType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Notice", .tp_basicsize = sizeof(Notice), .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_new = new_notice, .tp_dealloc = end_of_notice, .tp_call = PyVectorcall_Call, .tp_vectorcall_offset = offsetof(Notice, call),
-    .tp_doc = "Notice(append, work, often=1): append what ended, and have the work done after so many ends."};
+static PyMemberDef notice_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Notice, call), READONLY}, {NULL}};
+static PyType_Slot notice_slots[] = {
+    {Py_tp_new, new_notice}, {Py_tp_dealloc, end_of_notice}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, notice_members},
+    {Py_tp_doc, "Notice(append, work, often=1): append what ended, and have the work done after so many ends."}, {0}};
+PyType_Spec notice_spec = {"atoll._front.Notice", sizeof(Notice), 0, CLASS_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL, notice_slots};

@@ -23,7 +23,7 @@ static inline int ended_with(int status) {
     return status;
 }
 
-extern PyTypeObject NoticeType;
+extern PyType_Spec notice_spec;
 int install_errors(void);
 
 #endif

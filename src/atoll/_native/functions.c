@@ -544,7 +544,7 @@ static void see_functions(int seen) {
 
 /* NumPy's functions become methods of classes that have them as attributes; ufuncs, which are of a subclass, do not. */
 static PyObject *bound(PyObject *self, PyObject *object, PyObject *type) {
-    if (object == NULL || object == Py_None || Py_TYPE(self) != &FunctionType) return Py_NewRef(self);
+    if (object == NULL || object == Py_None || Py_TYPE(self) != function_type) return Py_NewRef(self);
     return PyMethod_New(self, object);
 }
 
@@ -575,6 +575,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *opti
 }
 
 static int function_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
     Function *function = (Function *)self;
     Py_VISIT(function->original);
     Py_VISIT(function->direct);
@@ -604,7 +605,7 @@ static void function_dealloc(PyObject *self) {
     else if (functions == function) functions = function->next;
     if (function->next != NULL) function->next->former = function->former;
     function_clear(self);
-    Py_TYPE(self)->tp_free(self);
+    free_object(self);
 }
 
 /* Functions are pickled by their names. */
@@ -620,19 +621,18 @@ static PyMemberDef function_members[] = {
     {"_way", T_INT, offsetof(Function, way), 0, "how the recorder records it"},
     {"_fold", T_OBJECT, offsetof(Function, fold), 0, "the method of a ufunc that folds a whole array"},
     {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Function, weak), READONLY},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, call), READONLY},
     {NULL}};
 static PyGetSetDef function_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict}, {NULL}};
-PyTypeObject FunctionType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Function", .tp_basicsize = sizeof(Function), .tp_dealloc = function_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
-                Py_TPFLAGS_METHOD_DESCRIPTOR,
-    .tp_vectorcall_offset = offsetof(Function, call), .tp_call = PyVectorcall_Call, .tp_descr_get = bound,
-    .tp_dictoffset = offsetof(Function, dict), .tp_weaklistoffset = offsetof(Function, weak),
-    .tp_traverse = function_traverse, .tp_clear = function_clear, .tp_methods = methods,
-    .tp_members = function_members,
-    .tp_getset = function_getset, .tp_getattro = PyObject_GenericGetAttr, .tp_setattro = PyObject_GenericSetAttr,
-    .tp_new = function_new, .tp_doc = "A function that NumPy computes where all arrays are at hand."};
+static PyType_Slot function_slots[] = {
+    {Py_tp_new, function_new}, {Py_tp_dealloc, function_dealloc}, {Py_tp_traverse, function_traverse}, {Py_tp_clear, function_clear},
+    {Py_tp_call, PyVectorcall_Call}, {Py_tp_descr_get, bound}, {Py_tp_methods, methods}, {Py_tp_members, function_members},
+    {Py_tp_getset, function_getset}, {Py_tp_doc, "A function that NumPy computes where all arrays are at hand."}, {0}};
+PyType_Spec function_spec = {"atoll._front.Function", sizeof(Function), 0,
+                             CLASS_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
+                             function_slots};
+PyTypeObject *function_type;
 
 static PyObject *set_folded(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "nnn", &exact, &truths, &row)) return NULL;

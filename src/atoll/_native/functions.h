@@ -3,7 +3,8 @@
 #define ATOLL_FUNCTIONS_H
 #include "medium.h"
 
-extern PyTypeObject FunctionType;
+extern PyType_Spec function_spec;
+extern PyTypeObject *function_type;
 extern PyMethodDef function_methods[];
 
 /* Note the names that functions need; -1 with an error. */

@@ -240,7 +240,7 @@ typedef struct {
     Py_ssize_t next;
 } Iterator;
 
-PyObject *iterator_of(PyObject *self) {
+static PyObject *iterator_of(PyObject *self) {
     PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
     if (shape == NULL && !PyErr_Occurred()) {
         PyObject *array = np_of(self);
@@ -267,7 +267,7 @@ PyObject *iterator_of(PyObject *self) {
         Py_XDECREF(elements);
         if (!fields) return iterator;
     }
-    Iterator *iterator = PyObject_GC_New(Iterator, &IteratorType);
+    Iterator *iterator = PyObject_GC_New(Iterator, iterator_type);
     if (iterator == NULL) return NULL;
     iterator->array = Py_NewRef(self);
     iterator->next = 0;
@@ -299,6 +299,7 @@ static PyObject *iterator_next(PyObject *self) {
 }
 
 static int iterator_traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
     Py_VISIT(((Iterator *)self)->array);
     return 0;
 }
@@ -306,13 +307,15 @@ static int iterator_traverse(PyObject *self, visitproc visit, void *arg) {
 static void iterator_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_CLEAR(((Iterator *)self)->array);
-    PyObject_GC_Del(self);
+    free_object(self);
 }
 
-PyTypeObject IteratorType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Iterator", .tp_basicsize = sizeof(Iterator), .tp_dealloc = iterator_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, .tp_traverse = iterator_traverse, .tp_iter = PyObject_SelfIter,
-    .tp_iternext = iterator_next, .tp_doc = "The elements along the first axis."};
+static PyType_Slot iterator_slots[] = {
+    {Py_tp_traverse, iterator_traverse}, {Py_tp_dealloc, iterator_dealloc}, {Py_tp_iter, PyObject_SelfIter}, {Py_tp_iternext, iterator_next},
+    {Py_tp_doc, "The elements along the first axis."}, {0}};
+PyType_Spec iterator_spec = {"atoll._front.Iterator", sizeof(Iterator), 0,
+                             CLASS_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, iterator_slots};
+PyTypeObject *iterator_type;
 
-PyMappingMethods as_mapping = {.mp_length = length, .mp_subscript = get_item, .mp_ass_subscript = set_item};
+const PyType_Slot item_slots[] = {
+    {Py_mp_length, length}, {Py_mp_subscript, get_item}, {Py_mp_ass_subscript, set_item}, {Py_tp_iter, iterator_of}, {0}};

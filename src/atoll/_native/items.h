@@ -3,9 +3,8 @@
 #define ATOLL_ITEMS_H
 #include "medium.h"
 
-extern PyMappingMethods as_mapping;
-extern PyTypeObject IteratorType;
-
-PyObject *iterator_of(PyObject *array);
+extern const PyType_Slot item_slots[];  /* of the type of arrays */
+extern PyType_Spec iterator_spec;
+extern PyTypeObject *iterator_type;
 
 #endif

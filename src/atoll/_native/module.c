@@ -22,39 +22,52 @@ static PyObject *register_table(PyObject *module, PyObject *args, PyObject *obje
     Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {
+static PyMethodDef module_methods[] = {
     {"register", (PyCFunction)(void (*)(void))register_table, METH_VARARGS | METH_KEYWORDS, "Work with these objects, functions and slots of Python."},
     {NULL}};
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_front", "Arrays at hand, without entering Python.", -1, methods};
-
 #ifndef ATOLL_SOURCES /* hatch_build.py defines it as a digest of the sources */
 #define ATOLL_SOURCES ""
 #endif
 
-PyMODINIT_FUNC PyInit__front(void) {
+static int fill_module(PyObject *module) {
+    PyTypeObject *notice_type, *attribute_type;
     struct {
-        const char *name;
-        PyTypeObject *type;
-    } types[] = {{"Front", &FrontType}, {"Function", &FunctionType}, {"Attribute", &AttributeType}, {"Iterator", &IteratorType}, {"Box", &BoxType},
-                 {"Loop", &LoopType}, {"Traced", &TracedType}, {"Notice", &NoticeType}};
-    PyMethodDef *of_units[] = {block_methods, cut_methods, eager_methods, function_methods, handle_methods,
-                              memory_methods, node_methods, replay_methods, runtime_methods, sampling_methods,
-                              span_methods, trial_methods};
-    if (import_numpy() < 0 || install_errors() < 0 || install_functions() < 0) return NULL;
-    FrontType.tp_new = BoxType.tp_new = PyBaseObject_Type.tp_new;
-    front_type = &FrontType;
-    PyObject *module = PyModule_Create(&definition), *operators = PyList_New(0);
-    if (module == NULL || operators == NULL) return NULL;
-    for (int k = 0; k < SLOTS + BINARY; k++) {
-        PyObject *name = PyUnicode_FromString(k < SLOTS ? names[k] : reflected_names[k - SLOTS]);
-        if (name == NULL || PyList_Append(operators, name) < 0) return NULL;
-        Py_DECREF(name);
+        PyTypeObject **type;
+        PyType_Spec *spec;
+    } types[] = {{&front_type, front_spec()}, {&function_type, &function_spec}, {&attribute_type, &attribute_spec}, {&box_base, &box_spec},
+                 {&iterator_type, &iterator_spec}, {&loop_type, &loop_spec}, {&traced_type, &traced_spec}, {&trace_type, &trace_spec},
+                 {&notice_type, &notice_spec}};
+    PyMethodDef *methods[] = {block_methods, cut_methods, eager_methods, function_methods, handle_methods, memory_methods, node_methods,
+                              replay_methods, runtime_methods, sampling_methods, span_methods, trial_methods};
+    if (front_type != NULL) return PyErr_Format(PyExc_ImportError, "the native front is loaded once in a process"), -1;
+    if (import_numpy() < 0 || install_errors() < 0 || install_functions() < 0) return -1;
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+        *types[k].type = (PyTypeObject *)PyType_FromModuleAndSpec(module, types[k].spec, NULL);
+        if (*types[k].type == NULL || PyModule_AddType(module, *types[k].type) < 0) return -1;
     }
-    for (size_t k = 0; k < sizeof types / sizeof *types; k++)
-        if (PyType_Ready(types[k].type) < 0 || PyModule_AddObjectRef(module, types[k].name, (PyObject *)types[k].type) < 0) return NULL;
-    for (size_t k = 0; k < sizeof of_units / sizeof *of_units; k++)
-        if (PyModule_AddFunctions(module, of_units[k]) < 0) return NULL;
-    if (PyModule_AddObjectRef(module, "operators", operators) < 0 || PyModule_AddStringConstant(module, "sources", ATOLL_SOURCES) < 0) return NULL;
-    Py_DECREF(operators);
-    return module;
+    for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
+        if (PyModule_AddFunctions(module, methods[k]) < 0) return -1;
+    PyObject *operators = PyList_New(0);
+    for (int k = 0; operators != NULL && k < SLOTS + BINARY; k++) {
+        PyObject *name = PyUnicode_FromString(k < SLOTS ? names[k] : reflected_names[k - SLOTS]);
+        if (name == NULL || PyList_Append(operators, name) < 0) Py_CLEAR(operators);
+        Py_XDECREF(name);
+    }
+    int status = operators == NULL ? -1 : PyModule_AddObjectRef(module, "operators", operators);
+    Py_XDECREF(operators);
+    return status < 0 ? -1 : PyModule_AddStringConstant(module, "sources", ATOLL_SOURCES);
 }
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, fill_module},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_USED}, /* tables, spares and counters belong to the process */
+#endif
+    {0}};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_front", .m_doc = "Arrays at hand, without entering Python.", .m_methods = module_methods, .m_slots = module_slots};
+
+PyMODINIT_FUNC PyInit__front(void) { return PyModuleDef_Init(&definition); }

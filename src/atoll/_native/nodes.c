@@ -38,10 +38,9 @@ static void end_of_node(PyObject *node) {
     Py_TRASHCAN_END
 }
 
-PyTypeObject BoxType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Box", .tp_basicsize = sizeof(Box), .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .tp_doc = "What boxes begin with."};
+static PyType_Slot box_slots[] = {{Py_tp_doc, "What boxes begin with."}, {0}};
+PyType_Spec box_spec = {"atoll._front.Box", sizeof(Box), 0, CLASS_FLAGS | Py_TPFLAGS_BASETYPE, box_slots};
+PyTypeObject *box_base;
 
 /* All boxes, in the order in which they were made. A thread, which may be a simulated rank, computes its own. */
 static Box *first_box = NULL, *last_box = NULL;
@@ -380,7 +379,7 @@ static PyObject *begin(PyObject *module, PyObject *args) {
 
 /* Link a box that Python has made. */
 static PyObject *link_made(PyObject *module, PyObject *box) {
-    if (!PyObject_TypeCheck(box, &BoxType)) return PyErr_Format(PyExc_TypeError, "a box is wanted");
+    if (!PyObject_TypeCheck(box, box_base)) return PyErr_Format(PyExc_TypeError, "a box is wanted");
     if (!((Box *)box)->thread) link_box((Box *)box);
     Py_RETURN_NONE;
 }

@@ -10,7 +10,8 @@ typedef struct Box {
     struct Box *former, *next;
     long thread;
 } Box;
-extern PyTypeObject BoxType;
+extern PyType_Spec box_spec;
+extern PyTypeObject *box_base;
 
 /* A node of a form, none of whose operands lies on ranks: what graph.node.node_of makes. Steals `args` and `site`. */
 PyObject *new_node(PyObject *form, PyObject *args, PyObject *site);

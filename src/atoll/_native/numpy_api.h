@@ -16,7 +16,15 @@
 #include <structmember.h>
 
 #pragma GCC visibility push(hidden)
+#define CLASS_FLAGS (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE)
 #define COLD __attribute__((noinline, cold))
+
+/* The end of an object's memory, and of its reference to its class, as each class of the module ends it. */
+static inline void free_object(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    type->tp_free(object);
+    Py_DECREF(type);
+}
 
 /* Let units call NumPy's C functions; -1 with an error. */
 int import_numpy(void);

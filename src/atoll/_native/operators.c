@@ -267,12 +267,17 @@ static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize
 }
 SEEN(array_ufunc, UFUNC, (PyObject * self, PyObject *const *args, Py_ssize_t count, PyObject *keywords), (self, args, count, keywords))
 
-PyNumberMethods as_number = {
-    .nb_add = add, .nb_subtract = subtract, .nb_multiply = multiply, .nb_true_divide = divide,
-    .nb_floor_divide = floor_divide, .nb_remainder = remainder_of, .nb_divmod = divided, .nb_power = power,
-    .nb_matrix_multiply = matrix_multiply, .nb_and = and_of, .nb_or = or_of, .nb_xor = xor_of, .nb_lshift = left_shift,
-    .nb_rshift = right_shift, .nb_inplace_add = iadd, .nb_inplace_subtract = isub, .nb_inplace_multiply = imul,
-    .nb_inplace_true_divide = idiv, .nb_inplace_floor_divide = ifloordiv, .nb_inplace_remainder = imod,
-    .nb_inplace_power = ipow, .nb_inplace_and = iand, .nb_inplace_or = ior, .nb_inplace_xor = ixor,
-    .nb_inplace_lshift = ilshift, .nb_inplace_rshift = irshift, .nb_negative = negative, .nb_positive = positive,
-    .nb_absolute = absolute, .nb_invert = invert};
+static PyMethodDef methods[] = {
+    {"__array_ufunc__", (PyCFunction)(void (*)(void))array_ufunc, METH_FASTCALL | METH_KEYWORDS,
+     "__array_ufunc__($self, ufunc, method, /, *inputs, **kwargs)\n--\n\nWhat NumPy's ufuncs ask for."},
+    {NULL}};
+const PyType_Slot operator_slots[] = {
+    {Py_nb_add, add}, {Py_nb_subtract, subtract}, {Py_nb_multiply, multiply}, {Py_nb_true_divide, divide},
+    {Py_nb_floor_divide, floor_divide}, {Py_nb_remainder, remainder_of}, {Py_nb_divmod, divided}, {Py_nb_power, power},
+    {Py_nb_matrix_multiply, matrix_multiply}, {Py_nb_and, and_of}, {Py_nb_or, or_of}, {Py_nb_xor, xor_of},
+    {Py_nb_lshift, left_shift}, {Py_nb_rshift, right_shift}, {Py_nb_inplace_add, iadd}, {Py_nb_inplace_subtract, isub},
+    {Py_nb_inplace_multiply, imul}, {Py_nb_inplace_true_divide, idiv}, {Py_nb_inplace_floor_divide, ifloordiv},
+    {Py_nb_inplace_remainder, imod}, {Py_nb_inplace_power, ipow}, {Py_nb_inplace_and, iand}, {Py_nb_inplace_or, ior},
+    {Py_nb_inplace_xor, ixor}, {Py_nb_inplace_lshift, ilshift}, {Py_nb_inplace_rshift, irshift}, {Py_nb_negative, negative},
+    {Py_nb_positive, positive}, {Py_nb_absolute, absolute}, {Py_nb_invert, invert}, {Py_tp_richcompare, compare},
+    {Py_tp_methods, methods}, {0}};

@@ -3,10 +3,7 @@
 #define ATOLL_OPERATORS_H
 #include "medium.h"
 
-extern PyNumberMethods as_number;
-
-PyObject *compare(PyObject *a, PyObject *b, int relation);
-PyObject *array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords);
+extern const PyType_Slot operator_slots[];  /* of the type of arrays */
 
 /* Let the operators of NumPy's numbers ask those of arrays first. */
 void numbers_ask(void);

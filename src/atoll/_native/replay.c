@@ -101,13 +101,13 @@ static void end_of_trace(PyObject *self) {
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) PyMem_Free(all[k]);
     PyMem_Free(trace->mark);
     Py_XDECREF(trace->order);
-    Py_TYPE(self)->tp_free(self);
+    free_object(self);
 }
 
-static PyTypeObject TraceType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Trace", .tp_basicsize = sizeof(Trace), .tp_dealloc = end_of_trace,
-    .tp_flags = Py_TPFLAGS_DEFAULT, .tp_doc = "How a trace is recognised, and the programs for it."};
+static PyType_Slot trace_slots[] = {
+    {Py_tp_dealloc, end_of_trace}, {Py_tp_doc, "How a trace is recognised, and the programs for it."}, {0}};
+PyType_Spec trace_spec = {"atoll._front.Trace", sizeof(Trace), 0, CLASS_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION, trace_slots};
+PyTypeObject *trace_type;
 
 /* trace(roots, steps, crossings, marks, leaves, order, scalars): what a graph.pattern.Pattern consists of, in flat tuples. */
 static PyObject *make_trace(PyObject *module, PyObject *args) {
@@ -116,7 +116,7 @@ static PyObject *make_trace(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "iO!O!O!O!O!O!", &roots, &PyTuple_Type, &steps, &PyTuple_Type, &crossings, &PyTuple_Type, &marks,
                           &PyTuple_Type, &leaves, &PyList_Type, &order, &PyTuple_Type, &scalars))
         return NULL;
-    Trace *trace = PyObject_New(Trace, &TraceType);
+    Trace *trace = PyObject_New(Trace, trace_type);
     if (trace == NULL) return NULL;
     memset((char *)trace + sizeof(PyObject), 0, sizeof(Trace) - sizeof(PyObject));
     Py_ssize_t n, many;
@@ -198,7 +198,7 @@ static int read_step(Step *step, PyObject *told) {
 static PyObject *add_fit(PyObject *module, PyObject *args) {
     PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *judged;
     int registers;
-    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!O", &TraceType, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
+    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!O", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
                           &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &judged))
         return NULL;
     Trace *trace = (Trace *)self;
@@ -655,7 +655,7 @@ static Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
     PyObject *candidates = candidates_for(roots, count);
     for (Py_ssize_t k = 0; candidates != NULL && k < PyList_GET_SIZE(candidates); k++) {
         PyObject *native = field(PyList_GET_ITEM(candidates, k), PATTERN_NATIVE);
-        if (native == NULL || !Py_IS_TYPE(native, &TraceType)) continue;
+        if (native == NULL || !Py_IS_TYPE(native, trace_type)) continue;
         if (recognised((Trace *)native, roots, count, nodes)) return (Trace *)native;
         if (PyErr_Occurred()) break;
     }
@@ -740,7 +740,7 @@ int install_replay(void) {
                  {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&team_name, "team"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
-    return PyType_Ready(&TraceType);
+    return 0;
 }
 
 PyMethodDef replay_methods[] = {

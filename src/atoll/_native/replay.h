@@ -9,6 +9,9 @@ enum { MOST_ROOTS = 64 };
 int replay(PyObject *const *roots, int count);
 int install_replay(void);
 
+extern PyType_Spec trace_spec;
+extern PyTypeObject *trace_type;
+
 extern PyMethodDef replay_methods[];
 
 #endif

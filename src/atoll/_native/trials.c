@@ -15,6 +15,7 @@ static PyMemberDef loop_members[] = {
     {NULL}};
 
 static int traverse_loop(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
     Py_VISIT(((Loop *)self)->anchor);
     return 0;
 }
@@ -27,15 +28,14 @@ static int clear_loop(PyObject *self) {
 static void end_of_loop(PyObject *self) {
     PyObject_GC_UnTrack(self);
     clear_loop(self);
-    Py_TYPE(self)->tp_free(self);
+    free_object(self);
 }
 
-PyTypeObject LoopType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Loop", .tp_basicsize = sizeof(Loop), .tp_members = loop_members,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_new = PyType_GenericNew,
-    .tp_traverse = traverse_loop, .tp_clear = clear_loop, .tp_dealloc = end_of_loop,
-    .tp_doc = "Call sites whose operations are evaluated together."};
+static PyType_Slot loop_slots[] = {
+    {Py_tp_new, PyType_GenericNew}, {Py_tp_traverse, traverse_loop}, {Py_tp_clear, clear_loop}, {Py_tp_dealloc, end_of_loop},
+    {Py_tp_members, loop_members}, {Py_tp_doc, "Call sites whose operations are evaluated together."}, {0}};
+PyType_Spec loop_spec = {"atoll._front.Loop", sizeof(Loop), 0, CLASS_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, loop_slots};
+PyTypeObject *loop_type;
 
 static PyMemberDef trace_members[] = {
     {"loop", T_OBJECT, offsetof(Traced, loop), 0, "the loop that such traces belong to"},
@@ -45,6 +45,7 @@ static PyMemberDef trace_members[] = {
     {NULL}};
 
 static int traverse_traced(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
     Py_VISIT(((Traced *)self)->loop);
     Py_VISIT(((Traced *)self)->anchor);
     return 0;
@@ -59,15 +60,14 @@ static int clear_traced(PyObject *self) {
 static void end_of_traced(PyObject *self) {
     PyObject_GC_UnTrack(self);
     clear_traced(self);
-    Py_TYPE(self)->tp_free(self);
+    free_object(self);
 }
 
-PyTypeObject TracedType = {
-    PyVarObject_HEAD_INIT(NULL, 0)
-    .tp_name = "atoll._front.Traced", .tp_basicsize = sizeof(Traced), .tp_members = trace_members,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, .tp_new = PyType_GenericNew,
-    .tp_traverse = traverse_traced, .tp_clear = clear_traced, .tp_dealloc = end_of_traced,
-    .tp_doc = "A kind of trace whose evaluations are counted."};
+static PyType_Slot traced_slots[] = {
+    {Py_tp_new, PyType_GenericNew}, {Py_tp_traverse, traverse_traced}, {Py_tp_clear, clear_traced}, {Py_tp_dealloc, end_of_traced},
+    {Py_tp_members, trace_members}, {Py_tp_doc, "A kind of trace whose evaluations are counted."}, {0}};
+PyType_Spec traced_spec = {"atoll._front.Traced", sizeof(Traced), 0, CLASS_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, traced_slots};
+PyTypeObject *traced_type;
 
 /* Ask Python, which decides without errors of its own. */
 static void ask(PyObject *function, PyObject *object) {
@@ -99,7 +99,7 @@ int computed_by_numpy(Loop *loop, PyObject *site, Py_ssize_t size) {
 void was_evaluated(PyObject *object) {
     Traced *traced = (Traced *)object;
     Loop *loop = (Loop *)traced->loop;
-    if (loop == NULL || !PyObject_TypeCheck(loop, &LoopType)) return;
+    if (loop == NULL || !PyObject_TypeCheck(loop, loop_type)) return;
     if (traced->anchor == NULL || traced->anchor != loop->anchor) ask(python.anchored, object);
     if (traced->loop != (PyObject *)loop || traced->anchor != loop->anchor) return;
     if (!traced->visits) {
@@ -112,7 +112,7 @@ void was_evaluated(PyObject *object) {
 }
 
 static PyObject *evaluated(PyObject *module, PyObject *traced) {
-    if (PyObject_TypeCheck(traced, &TracedType)) was_evaluated(traced);
+    if (PyObject_TypeCheck(traced, traced_type)) was_evaluated(traced);
     Py_RETURN_NONE;
 }
 

@@ -17,7 +17,8 @@ typedef struct {
     Py_ssize_t visits;
     double work;
 } Traced;
-extern PyTypeObject LoopType, TracedType;
+extern PyType_Spec loop_spec, traced_spec;
+extern PyTypeObject *loop_type, *traced_type;
 
 /* Whether NumPy computes the operation of a call site, which is visited. */
 int computed_by_numpy(Loop *loop, PyObject *site, Py_ssize_t size);
