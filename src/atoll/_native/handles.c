@@ -9,7 +9,7 @@ enum { SPARE = 64 };
 static PyObject *spare[SPARE];
 static int spares = 0;
 
-PyObject *new_handle(void) {
+inline PyObject *new_handle(void) {
     if (!spares) return array_type->tp_alloc(array_type, 0);
     PyObject *self = PyObject_Init(spare[--spares], array_type);
     PyObject_GC_Track(self);
@@ -22,14 +22,14 @@ int keep_spare(PyObject *handle) {
     return 1;
 }
 
-PyObject *handle_of(PyObject *array) {
+inline PyObject *handle_of(PyObject *array) {
     PyObject *self = new_handle();
     if (self == NULL) Py_DECREF(array);
     else ((Front *)self)->np = array;
     return self;
 }
 
-PyObject *wrapped(PyObject *result) {
+inline PyObject *wrapped(PyObject *result) {
     if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
     PyArrayObject *array = (PyArrayObject *)result;
     Py_ssize_t size = PyArray_SIZE(array);

@@ -19,13 +19,13 @@ PyObject *array_at(const Selection *where, PyArrayObject *array, PyObject *owner
     return view;
 }
 
-int is_few(Front *front, Py_ssize_t size) {
+inline int is_few(Front *front, Py_ssize_t size) {
     if (front->tried) return size < least;
     if (among_ranks() && size >= small_now()) return 0;
     return size < limit && (size <= shortest || size <= whole_of(front) / PART);
 }
 
-PyObject *value_of(Front *front) {
+inline PyObject *value_of(Front *front) {
     if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
     PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
     if (value == NULL || value == Py_None) return NULL;
@@ -94,7 +94,7 @@ PyObject *in_memory(PyObject *self) {
     return shown;
 }
 
-PyObject *at_hand(PyObject *self) {
+inline PyObject *at_hand(PyObject *self) {
     if (Py_TYPE(self) != array_type) return NULL;
     Front *front = (Front *)self;
     if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
@@ -105,9 +105,9 @@ PyObject *at_hand(PyObject *self) {
     return in_memory(self);
 }
 
-PyObject *small_array(PyObject *value) { return is_numpys(value) ? Py_NewRef(value) : at_hand(value); }
+inline PyObject *small_array(PyObject *value) { return is_numpys(value) ? Py_NewRef(value) : at_hand(value); }
 
-PyObject *operand(PyObject *value) {
+inline PyObject *operand(PyObject *value) {
     if (Py_TYPE(value) == array_type) return at_hand(value);
     return is_of(python.number_types, value) || is_numpys(value) ? Py_NewRef(value) : NULL;
 }
@@ -146,12 +146,12 @@ void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size) {
     Py_XDECREF(y);
 }
 
-int may_show(Front *front) {
+inline int may_show(Front *front) {
     return field(front->cell, BOX_WRITEABLE) == Py_True &&
            (front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True);
 }
 
-int may_write(Front *front) {
+inline int may_write(Front *front) {
     return may_show(front) && !on_ranks(front) && Py_REFCNT(field(front->cell, BOX_NODE)) == 1;
 }
 
@@ -173,7 +173,7 @@ int begin_writing(Front *front, PyArrayObject *memory) {
     return was;
 }
 
-void end_writing(PyArrayObject *memory, int was) {
+inline void end_writing(PyArrayObject *memory, int was) {
     if (!was) PyArray_CLEARFLAGS(memory, NPY_ARRAY_WRITEABLE);
 }
 
@@ -343,11 +343,11 @@ int end_trials(PyObject *const *args, Py_ssize_t n) {
     return 0;
 }
 
-int is_hidden(Front *front) { return front->large || (front->tried && !revealed); }
+inline int is_hidden(Front *front) { return front->large || (front->tried && !revealed); }
 
 int show_to_python(PyObject *self) { return ((Front *)self)->large ? adopt_array(self) : end_trial(self); }
 
-int adopted_all(PyObject *const *args, Py_ssize_t n) {
+inline int adopted_all(PyObject *const *args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++)
         if (Py_TYPE(args[k]) == array_type && is_hidden((Front *)args[k]) && show_to_python(args[k]) < 0) return 0;
     return 1;

@@ -45,7 +45,7 @@ PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
     return PyObject_Vectorcall(function, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
 }
 
-PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
+inline PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
     Py_INCREF(x);
     Py_INCREF(y);
     PyObject *result = call(x, y);

@@ -30,7 +30,11 @@ int is_calm(void) {
     return same && filters() == field(python.calm, CALM_FILTERS);
 }
 
-PyObject *filters(void) { return PyDict_GetItemString(python.warnings, "filters"); }
+PyObject *filters(void) {
+    static PyObject *name = NULL;
+    if (name == NULL && (name = PyUnicode_InternFromString("filters")) == NULL) return NULL;
+    return PyDict_GetItem(python.warnings, name);
+}
 
 int lock(void) {
     PyObject *done = PyObject_CallNoArgs(python.acquire);

@@ -151,7 +151,7 @@ int selected(PyArrayObject *array, PyObject *key, Selection *to) {
     return 1;
 }
 
-char *element_at(PyArrayObject *array, PyObject *key) {
+inline char *element_at(PyArrayObject *array, PyObject *key) {
     int is_tuple = PyTuple_CheckExact(key), axes = PyArray_NDIM(array);
     if (!is_tuple && !PyLong_CheckExact(key)) return NULL;
     if (axes != (is_tuple ? PyTuple_GET_SIZE(key) : 1)) return NULL;
@@ -168,11 +168,11 @@ char *element_at(PyArrayObject *array, PyObject *key) {
     return data;
 }
 
-char *element_for(PyObject *number, PyArrayObject *array, PyObject *key) {
+inline char *element_for(PyObject *number, PyArrayObject *array, PyObject *key) {
     return PyFloat_Check(number) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(array) ? element_at(array, key) : NULL;
 }
 
-PyObject *element_of(const Selection *where, PyArrayObject *array) {
+inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
     return PyArray_Scalar(where->data, PyArray_DESCR(array), (PyObject *)array);
 }
 
