@@ -586,3 +586,153 @@ def test_nodes_refuse_to_change() -> None:
         node.settle(Value(np.ones(3)))
     with pytest.raises(AttributeError):
         node.asked = True
+
+
+NATIVE = PACKAGE / "_native"
+REFERENCE_COUNTS = 21
+"""The places where C looks at a count of references: it may fall, and is lowered then."""
+
+FIELDS_BY_OFFSET = 289
+"""The places where C reads or writes a slot of an object of Python's by its offset: the same."""
+
+CALLS_BY_NAME = {"functions": 1, "replay": 6}
+"""The calls of methods by name: of arrays, and of a program's steps, of which each class has its own."""
+
+
+def native_files() -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(NATIVE.glob("*.[ch]"))}
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+def included(text: str) -> list[str]:
+    """The units whose headers a file includes."""
+    return re.findall(r'^#include "(\w+)\.h"$', text, flags=re.MULTILINE)
+
+
+def circle_of_units(sources: dict[str, str]) -> list[str]:
+    """Units of C that include each other in a circle, a unit being a header and its code."""
+    graph: dict[str, set[str]] = {}
+    for name, text in sources.items():
+        unit = name.split(".")[0]
+        graph.setdefault(unit, set()).update({*included(text)} - {unit})
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        names: list[str] = error.args[1]
+        return names
+    return []
+
+
+def statements(text: str) -> Iterator[str]:
+    """The declarations and definitions of a file, each with the braces that it has."""
+    code = re.sub(r"^#(?:.*\\\n)*.*$", "", without_comments(text), flags=re.MULTILINE)
+    depth, start = 0, 0
+    for place, letter in enumerate(code):
+        depth += (letter == "{") - (letter == "}")
+        ends = letter == ";" or (letter == "}" and not re.match(r"\s*\w*;", code[place + 1 :]))
+        if ends and not depth:
+            yield code[start : place + 1].strip()
+            start = place + 1
+
+
+def bodies(header: str) -> list[str]:
+    """What a header defines: functions that are not ``static inline``, and variables."""
+    declared = r"(typedef|extern|enum|static inline)\b|(?!static)[^{=]*\)\s*;$"
+    return [found for found in statements(header) if not re.match(declared, found)]
+
+
+def calls_by_name(text: str) -> int:
+    return len(re.findall(r"PyObject_(?:CallMethod|VectorcallMethod)", text))
+
+
+def kept_from_python(text: str) -> list[str]:
+    """Variables of a unit that a function of the module fills with an object that Python gives it."""
+    code = without_comments(text)
+    names = {
+        name.strip(" *").split("[")[0].split(" ")[0]
+        for line in re.findall(r"^(?:static )?PyObject \*([^(){}]*?);", code, flags=re.MULTILINE)
+        for name in line.split(",")
+    }
+    given = re.findall(r"PyArg_Parse\w*\(([^;]*)\);?", code)
+    taken = {found for call in given for found in re.findall(r"&(\w+)", call)}
+    set_from = re.findall(r"Py_XSETREF\((\w+), Py_NewRef\((\w+)\)\)", code)
+    return sorted((names & taken) | {name for name, value in set_from if name in names & {name} and value in taken})  # fmt: skip
+
+
+def test_units_of_c_have_a_header_each() -> None:
+    sources = native_files()
+    code = {name[:-2] for name in sources if name.endswith(".c")}
+    assert code - {"module"} == {name[:-2] for name in sources if name.endswith(".h")}
+    assert [unit for unit in code - {"module"} if included(sources[f"{unit}.c"])[0] != unit] == []
+
+
+def test_headers_of_c_only_declare() -> None:
+    found = {name: bodies(text) for name, text in native_files().items() if name.endswith(".h")}
+    assert {name: defined for name, defined in found.items() if defined} == {}
+
+
+def test_units_of_c_include_each_other_in_no_circle() -> None:
+    assert circle_of_units(native_files()) == []
+
+
+def test_c_calls_python_by_its_table() -> None:
+    """Objects come to C by ``native.register`` alone, which refuses an incomplete table."""
+    sources = native_files()
+    assert [name for name, text in sources.items() if '"atoll.' in re.sub('"atoll._front', "", text)] == []  # fmt: skip
+    assert [name for name, text in sources.items() if kept_from_python(text)] == []
+    counts = {name[:-2]: calls_by_name(text) for name, text in sources.items() if name[-1] == "c"}
+    assert {unit: count for unit, count in counts.items() if count} == CALLS_BY_NAME
+
+
+def test_c_knows_no_more_of_the_interpreter() -> None:
+    text = "".join(map(without_comments, native_files().values()))
+    code = "".join(text for name, text in native_files().items() if name.endswith(".c"))
+    assert len(re.findall(r"Py_(?:SET_)?REFCNT\b", text)) <= REFERENCE_COUNTS
+    assert len(re.findall(r"\b(?:field|slot|put|replace)\(", code)) <= FIELDS_BY_OFFSET
+    assert [name for name, text in native_files().items() if "offsets[" in text] == ["table.c", "table.h"]  # fmt: skip
+    assert "internal/pycore" not in text
+    assert "Py_BUILD_CORE" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("table.h", '#include "errors.h"'),
+        ("memory.c", '#include "items.h"'),
+        ("loops.h", '#include "operations.h"'),
+    ],
+)
+def test_a_circle_of_units_is_seen(name: str, broken: str) -> None:
+    sources = native_files()
+    sources[name] += "\n" + broken + "\n"
+    assert name.split(".")[0] in circle_of_units(sources)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "static int f(void) { return 1; }",
+        "PyObject *f(PyObject *a) {\n    return a;\n}",
+        "int count;",
+        "static PyObject *seen = NULL;",
+    ],
+)
+def test_a_definition_in_a_header_is_seen(broken: str) -> None:
+    header = native_files()["memory.h"]
+    assert not bodies(header)
+    assert bodies(header.replace("#endif", broken + "\n\n#endif"))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        'static PyObject *f;\nstatic PyObject *set(PyObject *m, PyObject *a) {\n    PyArg_ParseTuple(a, "O", &f);\n}',
+        'static PyObject *f;\nstatic PyObject *set(PyObject *m, PyObject *a) {\n    PyObject *g;\n    PyArg_ParseTuple(a, "O", &g);\n'
+        "    Py_XSETREF(f, Py_NewRef(g));\n}",
+    ],
+)
+def test_an_object_that_is_registered_elsewhere_is_seen(broken: str) -> None:
+    assert kept_from_python(native_files()["memory.c"] + broken) == ["f"]

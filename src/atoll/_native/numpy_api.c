@@ -1,3 +1,4 @@
+/* The one unit that has the tables of NumPy's C functions. */
 #define ATOLL_IMPORTS_NUMPY
 #include "numpy_api.h"
 

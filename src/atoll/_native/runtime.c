@@ -1,3 +1,4 @@
+/* Settings, the lock and worlds, as Python has them. */
 #include "runtime.h"
 
 int recording = 0, shown = 0;

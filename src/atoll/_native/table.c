@@ -1,3 +1,4 @@
+/* Registration: all or nothing. */
 #include "table.h"
 
 Py_ssize_t offsets[FIELDS];
