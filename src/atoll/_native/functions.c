@@ -23,7 +23,6 @@ static Py_ssize_t divided_from = 0; /* elements of a call that several threads s
 static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
 
 
-enum { COPIED = 2 };               /* the way of a function that copies: lazy.recorder has the same number */
 
 typedef struct Function {
     PyObject_HEAD
@@ -402,7 +401,7 @@ static COLD int is_released(void) {
 static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target) {
     Function *function = (Function *)self;
     PyObject *made = NULL;
-    if (n == count && count && function->way == COPIED && is_recording_medium && begin_trial(args[0])) {
+    if (n == count && count && function->way == COPY && is_recording_medium && begin_trial(args[0])) {
         made = record_function(self, function->way, NULL, NULL, args, count, NULL);
     } else if (n == count && count && count < 3 && function->loops.operands == count && function->known != NULL) {
         made = record_medium(function->original, &function->loops, function->known, args, count, 0, 1);
@@ -482,7 +481,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
                                                       size_made(function->kind, args, count), writes ? target : -1);
         int may_record = result == NULL && !PyErr_Occurred() && adopted_all(args, n);
         if (may_record && writes)
-            result = function->way == 0 && record_into(function->known, args[target], args, target) > 0 ? Py_NewRef(args[target]) : NULL;
+            result = function->way == ELEMENTWISE && record_into(function->known, args[target], args, target) > 0 ? Py_NewRef(args[target]) : NULL;
         else if (may_record)
             result = record_function(self, function->way, function->known, function->python, args, count, keywords);
         if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);

@@ -144,8 +144,6 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     return made;
 }
 
-enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, RECIPE };
-
 PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
                           Py_ssize_t count, PyObject *keywords) {
     if (way == ELEMENTWISE) return keywords == NULL ? record_call(known, args, count) : NULL;

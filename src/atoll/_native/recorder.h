@@ -4,6 +4,8 @@
 #include "recipes.h"
 #include "views.h"
 
+enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, RECIPE };  /* how a function is recorded: lazy.recorder has the same numbers */
+
 /* The recorder answers NULL or 0 without an error where Python has to decide, and -1 or NULL with an error. `known` has the forms of nodes
  * by the numbers of geometries and the classes of numbers: see lazy.elementwise.binary. */
 PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count);
