@@ -23,7 +23,7 @@ FACILITIES = {
     "hugepages": "large pages on request; else as the system decides",
     "libmvec": "the C library's vector functions; else loops of numbers",
     "memfd": "files without names in memory; else temporary files, unlinked once all have opened them",
-    "noreserve": "addresses that no memory backs; else numbers that no allocation has",
+    "noreserve": "mappings that get memory only where they are written; else as Python makes them",
     "prctl": "an end with the parent process; else a thread that waits for it",
     "proc": "/proc, with the stacks, steps, states and maps of other processes; else nothing is said of them",
     "robust": "mutexes between processes that survive their holder; else messages",

@@ -141,7 +141,9 @@ static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) 
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
     PyObject *array = np_of(object);
     if (array == NULL && is_tried(object)) {
-        PyObject *result = PyObject_GetAttr(field(((Front *)object)->geometry, FORM_SHADOW), attribute->name);
+        PyObject *shadow = PyObject_GetAttrString(((Front *)object)->geometry, "shadow");
+        PyObject *result = shadow == NULL ? NULL : PyObject_GetAttr(shadow, attribute->name);
+        Py_XDECREF(shadow);
         if (result == NULL || PyTuple_CheckExact(result) || PyLong_CheckExact(result) || PyArray_DescrCheck(result)) return result;
         Py_DECREF(result);
         if (end_trial(object) < 0) return NULL;

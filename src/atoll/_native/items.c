@@ -225,7 +225,10 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
 static Py_ssize_t length(PyObject *self) {
     PyObject *array = np_of(self);
     if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
-    if (array == NULL && Py_TYPE(self) == array_type && ((Front *)self)->geometry != NULL) array = field(((Front *)self)->geometry, FORM_SHADOW);
+    if (array == NULL && Py_TYPE(self) == array_type && ((Front *)self)->geometry != NULL) {
+        PyObject *shape = field(((Front *)self)->geometry, FORM_SHAPE);
+        if (PyTuple_GET_SIZE(shape)) return PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, 0));
+    }
     if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
     PyObject *number = ended(PyObject_CallOneArg(general[LEN], self));
     if (number == NULL) return -1;
@@ -244,8 +247,9 @@ static PyObject *iterator_of(PyObject *self) {
     PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
     if (shape == NULL && !PyErr_Occurred()) {
         PyObject *array = np_of(self);
-        if (array == NULL) array = ((Front *)self)->tried ? field(((Front *)self)->geometry, FORM_SHADOW) : ((Front *)self)->shown;
-        shape = array != NULL ? PyTuple_New(PyArray_NDIM((PyArrayObject *)array)) : PyObject_GetAttrString(self, "shape");
+        if (array == NULL) array = ((Front *)self)->shown;
+        if (((Front *)self)->tried) shape = Py_NewRef(field(((Front *)self)->geometry, FORM_SHAPE));
+        else shape = array != NULL ? PyTuple_New(PyArray_NDIM((PyArrayObject *)array)) : PyObject_GetAttrString(self, "shape");
     }
     if (shape == NULL) return NULL;
     int axes = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 0;

@@ -208,7 +208,7 @@ PyObject *geometry_get(PyObject *self, void *unused) {
         PyArrayObject *shown = (PyArrayObject *)front->shown;
         Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES(memory_in(front->value));
         PyObject *geometry = PyObject_CallFunction(
-            python.located, "OOn", field(front->cell, BOX_GEOMETRY), front->shown, PyArray_SIZE(shown) ? offset : 0);
+            python.located, "OOnO", field(front->cell, BOX_GEOMETRY), front->shown, offset, Py_True);
         if (geometry == NULL) return NULL;
         Py_XSETREF(front->geometry, geometry);
         if (!is_few(front, PyArray_SIZE(shown))) {  /* as in in_memory */

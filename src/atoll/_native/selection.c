@@ -184,8 +184,10 @@ static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
     PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
     Selection where;
     if ((value != NULL && value != Py_None) || field(node, NODE_PLACE) != Py_None || field(node, NODE_OP) != python.fill) return NULL;
-    if (front->geometry == NULL || !selected((PyArrayObject *)field(front->geometry, FORM_SHADOW), key, &where)) return NULL;
-    if (!is_few(front, where.size) || whole_of(front) > most_filled) return NULL;
+    PyObject *shadow = front->geometry == NULL || whole_of(front) > most_filled ? NULL : PyObject_GetAttrString(front->geometry, "shadow");
+    int found = shadow != NULL && selected((PyArrayObject *)shadow, key, &where);
+    Py_XDECREF(shadow);
+    if (!found || !is_few(front, where.size)) return NULL;
     PyObject *settled_value = PyObject_CallOneArg(python.settle, front->cell);
     if (settled_value == NULL) return NULL;
     Py_DECREF(settled_value);

@@ -37,10 +37,7 @@ def _geometry_again(row: Row) -> Geometry:
         return strided(shape, dtype, strides)
     offset, writeable, *base = rest
     form = _geometry_again(tuple(base))
-    view: np.ndarray[Any, Any] = np.lib.stride_tricks.as_strided(
-        np.empty(1, dtype), shape, strides, writeable=writeable
-    )
-    return form.at(view, offset)
+    return form.at(strided(shape, dtype, strides), offset, writeable)
 
 
 def _parameter(value: Any) -> Any:

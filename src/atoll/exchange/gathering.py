@@ -35,7 +35,7 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
     if memory is not None:
         what = "the gathering of an array"
         communicator.log.step(of_move(geometry.shape, layout) ^ node.born & _BITS, what)
-        statistics.add("gathered", geometry.shadow.nbytes)
+        statistics.add("gathered", geometry.nbytes)
         whole = whole_on_node(memory, layout, node.value.array, geometry, what)
     else:
         region = tuple([Range(0, n) for n in geometry.shape])
@@ -92,7 +92,7 @@ def _collected(node: Node, geometry: Geometry, region: Region, which: int) -> np
         return array
     assert exchange is not None
     if not which:
-        exchange.gathered = node.geometry.shadow.nbytes
+        exchange.gathered = node.geometry.nbytes
     registers: Memory = [node.value, None]
     exchange.run(registers)
     value = registers[1]

@@ -33,7 +33,7 @@ def _set_diagonal(matrix: Any, k: Any, value: Any) -> None:
     """Assign to a diagonal of a large array: the view that NumPy makes of it is read-only."""
     diagonal = shaping.view(matrix, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
     own = diagonal._geometry
-    diagonal._geometry = matrix._cell.geometry.at(own.shadow, own.offset, writeable=True)
+    diagonal._geometry = matrix._cell.geometry.at(own, own.offset, writeable=True)
     if own.size:
         diagonal[...] = value
 

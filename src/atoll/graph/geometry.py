@@ -1,9 +1,9 @@
-"""Shapes, strides and views, computed by NumPy on arrays without memory.
+"""Shapes, strides and views, as integers.
 
 Every array is a *base* or a view of one. A :class:`Geometry` describes either: shape, dtype, strides and the offset
-into the base's memory, together with a *shadow*: a NumPy array over an address range that is reserved and never
-committed. Indexing, transposing or reshaping a geometry indexes, transposes or reshapes the shadow, so that NumPy
-decides what is legal, what is a view, and which strides result. Only operations that read no element may use a shadow.
+into the base's memory. Basic indexing is arithmetic on these integers. NumPy decides the rest, such as which shapes are
+views and what is wrong with an index, on a *shadow*: a NumPy array of that shape over addresses that no memory has,
+made when it is asked for. Only operations that read no element may use a shadow.
 
 Geometries in frequent use are interned: looking up a slice again costs one dictionary access, and equal geometries
 mostly share a ``number``, which identifies them in the keys of plans. (Equal ones with different numbers only cost a
@@ -14,7 +14,9 @@ templates.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,24 +26,38 @@ from ..context.caches import Memo
 from ..context.interrupts import passed_on
 from ..errors import OutOfMemoryError
 from .interned import Identity, Interned, identity_of
-from .reserved import ADDRESS, BUFFER, RESERVED
 
 _ENDLESS = 1 << 59
 """The length of an axis of which a slice says all that there is to say about it, in integers: a key made of
 these is not equal to that of ``1.0:5.0``, which is no slice, and for which there is NumPy's error."""
+_LARGEST = 1 << 44
+_MOST_AXES = 64
 _numbers = itertools.count()
 _WARNS = 1 << 31
 """NumPy's flag of arrays that warn before they are written to."""
+
+
+class _Addresses:
+    """The addresses that shadows have: no allocation gets these, and nothing is mapped there."""
+
+    first = 1 << 45
+    __array_interface__: ClassVar[Any] = {
+        "version": 3,
+        "shape": (2 * first,),
+        "typestr": "|u1",
+        "data": (first, False),
+    }
+
+
+_NO_MEMORY = np.asarray(_Addresses())
+_ORIGIN = _Addresses.first
+"""Where bases begin in ``_NO_MEMORY``: strides may be negative."""
 
 
 def _writing(array: np.ndarray[Any, Any]) -> bool | None:
     """Whether an array may be written to; ``None`` where NumPy warns first."""
     flags = array.flags
     return None if flags.num & _WARNS else flags.writeable
-
-
-def _address(array: np.ndarray[Any, Any]) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 class Geometry:
@@ -51,7 +67,6 @@ class Geometry:
         "__weakref__",
         "_axes",
         "_memo",
-        "address",
         "base",
         "c_contiguous",
         "dense",
@@ -63,7 +78,6 @@ class Geometry:
         "number",
         "offset",
         "overlapping",
-        "shadow",
         "shape",
         "short",
         "size",
@@ -76,14 +90,20 @@ class Geometry:
     _table: ClassVar[Interned[Geometry]]
 
     def __init__(
-        self, shadow: np.ndarray[Any, Any], offset: int, base: Geometry | None, dense: bool = False
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        writing: bool | None,
+        offset: int,
+        base: Geometry | None,
+        dense: bool,
     ) -> None:
-        self.shadow = shadow
-        self.shape: tuple[int, ...] = shadow.shape
-        self.strides: tuple[int, ...] = shadow.strides
-        self.dtype: np.dtype[Any] = shadow.dtype
-        self.size: int = shadow.size
-        self.ndim: int = shadow.ndim
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+        self.size = prod(shape)
+        self.ndim = len(shape)
         self.offset = offset
         self.base = self if base is None else base
         limits, whole = policy.limits, self.base.size
@@ -95,73 +115,95 @@ class Geometry:
         """Whether NumPy may be quicker than a loop of ours: few elements, a small part, or a part of what would count as small."""
         self.is_base = base is None
         """Whether this is all of its base, unchanged."""
-        self.c_contiguous: bool = shadow.flags.c_contiguous
-        self.warns: bool = _writing(shadow) is None
+        self.c_contiguous = _is_contiguous(reversed(shape), reversed(strides), dtype.itemsize)
+        self.warns = writing is None
         """Whether it may be written to once its array has warned, as what ``broadcast_arrays`` makes."""
-        self.writeable: bool = not self.warns and shadow.flags.writeable
-        self.overlapping: bool = base is not None and not self.c_contiguous and _overlaps(shadow)
+        self.writeable = bool(writing)
+        self.overlapping: bool = base is not None and not self.c_contiguous and _overlaps(self)
         """Whether elements of this view may share memory with one another, as those of ``as_strided`` do."""
         self.number = next(_numbers)
         self.through: Any = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
         self._memo: Memo[Any, Geometry] = Memo("views")
         self._axes: AxisReads | bool | None = False
-        self.integers: tuple[int, ...] = (*self.shape, *self.strides, offset)
+        self.integers: tuple[int, ...] = (*shape, *strides, offset)
         """All that two geometries of one form differ in."""
-        self.address: int = _address(shadow) if base is None else base.address
-        """Where the shadow of the base begins."""
-        self.dense = base is None and dense
+        self.dense = dense
         """Whether it is a base that fills its memory, each element once."""
         self.form: Identity = identity_of(
             (
-                self.dtype,
+                dtype,
                 self.ndim,
                 self.c_contiguous,
                 self.writeable,
-                self.dense,
+                dense,
                 None if base is None else base.form,
-                tuple([n if n < 2 else 2 for n in self.shape]),
-                tuple([(s > 0) - (s < 0) for s in self.strides]),
+                tuple([n if n < 2 else 2 for n in shape]),
+                tuple([(s > 0) - (s < 0) for s in strides]),
             )
         )
 
     def __repr__(self) -> str:
         return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"
 
+    @property
+    def shadow(self) -> np.ndarray[Any, Any]:
+        """A NumPy array of this shape and these strides, of which no element may be read."""
+        start = _ORIGIN + self.offset
+        array = np.ndarray(self.shape, self.dtype, _NO_MEMORY, start, self.strides)
+        if self.warns:
+            array.flags._warn_on_write = True  # type: ignore[attr-defined]
+        elif not self.writeable:
+            array.flags.writeable = False
+        return array
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def f_contiguous(self) -> bool:
+        """Whether the elements lie one after the other, the first axis fastest."""
+        return _is_contiguous(self.shape, self.strides, self.dtype.itemsize)
+
     @staticmethod
     def _intern(
-        shadow: np.ndarray[Any, Any], base: Geometry | None, dense: bool = False
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        writing: bool | None,
+        offset: int,
+        base: Geometry | None,
+        dense: bool = False,
     ) -> Geometry:
-        if shadow.dtype.metadata is not None:
-            shadow = shadow.view(_without_metadata(shadow.dtype))
-        offset = _address(shadow) - base.address if base is not None and shadow.size else 0
-        key = (
-            shadow.shape,
-            shadow.strides,
-            shadow.dtype,
-            shadow.dtype.num,  # long and longlong are equal
-            _writing(shadow),
-            offset,
-            -1 - dense if base is None else base.number,  # True would be the number of a base
-        )
+        if dtype.metadata is not None:
+            dtype = _without_metadata(dtype)
+        if 0 in shape:
+            offset = 0
+        # long and longlong are equal; True would be the number of a base
+        kind = dtype, dtype.num, writing
+        key = (shape, strides, kind, offset, -1 - dense if base is None else base.number)
         geometry = Geometry._table.get(key)
         if geometry is None:
-            geometry = Geometry._table.only(key, Geometry(shadow, offset, base, dense))
+            new = Geometry(shape, strides, dtype, writing, offset, base, dense)
+            geometry = Geometry._table.only(key, new)
         return geometry
 
     def derived(
         self, key: object, make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
     ) -> Geometry:
         """The view that ``make`` takes of the shadow, remembered under ``key`` if that names it exactly."""
-        if type(key) is not str and not _is_exact(key):
-            return Geometry._intern(make(self.shadow), self.base)
-        view = self._memo.get(key)
+        exact = type(key) is str or _is_exact(key)
+        view = self._memo.get(key) if exact else None
         if view is None:
-            view = self._remember(key, make(self.shadow))
-        return view
-
-    def _remember(self, key: object, shadow: np.ndarray[Any, Any]) -> Geometry:
-        view = self._memo[key] = Geometry._intern(shadow, self.base)
+            made = make(self.shadow)
+            address: int = made.__array_interface__["data"][0]
+            offset = address - _Addresses.first - _ORIGIN
+            form = made.shape, made.strides, made.dtype, _writing(made)
+            view = Geometry._intern(*form, offset, self.base)
+            if exact:
+                self._memo[key] = view
         return view
 
     def met(self, key: Any) -> Geometry | None:
@@ -177,60 +219,59 @@ class Geometry:
 
     def index(self, key: tuple[Any, ...]) -> Geometry:
         """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
-        if len(key) == 1 and type(key[0]) is int and self.ndim > 1:
-            return self._row(key[0])
+        if len(key) == 1 and type(key[0]) is int:  # of each row once
+            return self._indexed(key)
         remembered = tuple([k.indices(_ENDLESS) if type(k) is slice else k for k in key])
         view = self._memo.get(remembered)
         if view is None:
-            whole = key if any(k is Ellipsis for k in key) else (*key, Ellipsis)
-            view = self._remember(remembered, self.shadow[whole])
+            view = self._memo[remembered] = self._indexed(key)
         return view
 
-    def _row(self, k: int) -> Geometry:
-        """The view ``a[k]``. Programs iterate over rows: the later ones differ from the first only in their offsets."""
-        length = self.shape[0]
-        if not (-length <= k < length and self.size):
-            return self._remember((k,), self.shadow[k, ...])
-        offset = self.offset + (k if k >= 0 else k + length) * self.strides[0]
-        base = self.base
-        form = self.shape[1:], self.strides[1:], self.dtype, self.dtype.num
-        key = (*form, None if self.warns else self.writeable, offset, base.number)
-        row = Geometry._table.get(key)
-        if row is None:
-            first = self._memo.get("row")
-            if first is None:
-                first = self._remember("row", self.shadow[k, ...])
-                if first.offset == offset:
-                    return first
-            row = Geometry._table.only(key, first._moved(self.shadow[k, ...], offset))
-        return row
-
-    def _moved(self, shadow: np.ndarray[Any, Any], offset: int) -> Geometry:
-        """A view of the same base that differs from this one in its offset only."""
-        moved: Geometry = object.__new__(Geometry)
-        moved.shadow = shadow
-        moved.shape = self.shape
-        moved.strides = self.strides
-        moved.dtype = self.dtype
-        moved.size = self.size
-        moved.short = self.short
-        moved.ndim = self.ndim
-        moved.offset = offset
-        moved.base = self.base
-        moved.is_base = False
-        moved.c_contiguous = self.c_contiguous
-        moved.warns = self.warns
-        moved.writeable = self.writeable
-        moved.overlapping = self.overlapping
-        moved.number = next(_numbers)
-        moved.through = None
-        moved._memo = Memo("views")
-        moved._axes = False
-        moved.integers = (*self.integers[:-1], offset)
-        moved.address = self.address
-        moved.dense = False
-        moved.form = self.form
-        return moved
+    def _indexed(self, key: tuple[Any, ...]) -> Geometry:
+        own, steps, axis = self.shape, self.strides, 0
+        shape: list[int] = []
+        strides: list[int] = []
+        offset = self.offset
+        try:
+            for item in key:
+                if type(item) is slice:
+                    n = own[axis]
+                    first, stop, step = item.indices(n)
+                    count = len(range(first, stop, step))
+                    shape.append(count)
+                    strides.append(step * steps[axis] if count else steps[axis])
+                    offset += first * steps[axis]
+                    axis += 1
+                    if (
+                        not -n <= step <= n
+                    ):  # whose bytes may be too many for an integer of the machine
+                        raise IndexError
+                elif item is None:
+                    shape.append(1)
+                    strides.append(0)
+                elif item is Ellipsis:
+                    later = key[key.index(item) + 1 :]
+                    end = self.ndim - len(later) + later.count(None)
+                    if end < axis or Ellipsis in later:
+                        raise IndexError
+                    shape += own[axis:end]
+                    strides += steps[axis:end]
+                    axis = end
+                else:
+                    offset += range(own[axis])[item] * steps[axis]
+                    axis += 1
+            shape += own[axis:]
+            strides += steps[axis:]
+            if len(shape) > _MOST_AXES:
+                raise IndexError
+        except IndexError as problem:
+            passed_on(problem)
+            whole = key if any(item is Ellipsis for item in key) else (*key, Ellipsis)
+            return self.derived(whole, lambda s: s[whole])  # NumPy decides
+        writing = None if self.warns else self.writeable
+        return Geometry._intern(
+            tuple(shape), tuple(strides), self.dtype, writing, offset, self.base
+        )
 
     def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
         """The view of another shape, or ``None`` where NumPy would have to copy."""
@@ -251,23 +292,13 @@ class Geometry:
         """The read-only view that repeats this one to ``shape``."""
         return self.derived(("broadcast", shape), lambda s: np.broadcast_to(s, shape))
 
-    def at(self, array: np.ndarray[Any, Any], offset: int, *, writeable: bool = False) -> Geometry:
-        """The view of this base that lies ``offset`` bytes into it and has the form of ``array``."""
-        start = self.address - ADDRESS + offset
-        shadow = np.ndarray(array.shape, array.dtype, BUFFER, start, array.strides)
-        shadow.flags.writeable = writeable or bool(_writing(array))
-        view = Geometry._intern(shadow, self)
+    def at(self, array: Any, offset: int, writeable: bool | None = None) -> Geometry:
+        """The view of this base that lies ``offset`` bytes into it and has the shape, dtype and strides of ``array``."""
+        writing = bool(_writing(array)) if writeable is None else writeable
+        view = Geometry._intern(array.shape, array.strides, array.dtype, writing, offset, self)
         own = (self.shape, self.strides, self.dtype, self.writeable, self.offset)
         same = (view.shape, view.strides, view.dtype, view.writeable, view.offset)
         return self if own == same else view
-
-    def located(self, array: np.ndarray[Any, Any], offset: int) -> Geometry:
-        """The same for a view that may be written to, remembered."""
-        key = "located", array.shape, array.strides, array.dtype, offset
-        view = self._memo.get(key)
-        if view is None:
-            view = self._memo[key] = self.at(array, offset, writeable=True)
-        return view
 
     def field(self, key: Any) -> Geometry | None:
         """The view ``a[key]`` where ``key`` names a field of a structured dtype, or lists several; else ``None``."""
@@ -305,10 +336,10 @@ class Geometry:
         if within is None:
             return None
         kept = [k for k in range(self.ndim) if k not in within]
-        shape, strides = [[many[k] for k in kept] for many in (self.shape, self.strides)]
-        start = self.address - ADDRESS + self.offset - self.offset % self.base.dtype.itemsize
-        shadow = np.ndarray(shape, self.base.dtype, BUFFER, start, strides)
-        return Geometry._intern(shadow, self.base)
+        shape, strides = [tuple([many[k] for k in kept]) for many in (self.shape, self.strides)]
+        dtype = self.base.dtype
+        offset = self.offset - self.offset % dtype.itemsize
+        return Geometry._intern(shape, strides, dtype, True, offset, self.base)
 
     def part_of(self, elements: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """The part that this view shows of each of the given elements of its base: a view of them."""
@@ -341,12 +372,23 @@ class Geometry:
         )
 
 
-def _overlaps(array: np.ndarray[Any, Any]) -> bool:
-    """Whether elements of an array may overlap in memory, by its strides."""
-    end = array.itemsize
-    steps = [(abs(s), n) for s, n in zip(array.strides, array.shape) if n > 1]
-    for step, n in sorted(steps):
-        if step < end:
+def _is_contiguous(shape: Iterable[int], strides: Iterable[int], step: int) -> bool:
+    """Whether elements lie one after the other, in steps of so many bytes; the fastest axis first."""
+    gaps = False
+    for n, stride in zip(shape, strides):
+        if n == 0:
+            return True
+        if n > 1:
+            gaps = gaps or stride != step
+            step *= n
+    return not gaps
+
+
+def _overlaps(view: Geometry) -> bool:
+    """Whether elements of a view may overlap in memory, by its strides."""
+    end = view.dtype.itemsize
+    for step, n in sorted(zip(map(abs, view.strides), view.shape)):
+        if n > 1 and step < end:
             return True
         end += step * (n - 1)
     return False
@@ -415,26 +457,21 @@ def dense(
     base = _bases.get(key)
     if base is not None:
         return base
-    nbytes = dtype.itemsize
-    for n in shape:
-        nbytes *= n
-    if nbytes > RESERVED // 2:
-        if nbytes >= 1 << 63:
-            np.empty(shape, dtype)  # NumPy's text for a size beyond any address
+    shape = tuple(map(index, shape))
+    nbytes = dtype.itemsize * prod([max(n, 1) for n in shape])
+    if nbytes >= 1 << 63 or len(shape) > _MOST_AXES or min(shape, default=0) < 0:
+        np.empty(shape, dtype)  # NumPy's words
+    if nbytes > _LARGEST and 0 not in shape:
         raise OutOfMemoryError(
             f"out of memory: Unable to allocate {nbytes / 2**40:.5g} TiB for an array with shape "
             f"{shape_text(shape)} and data type {dtype}"
         )
-    if order is None:
-        shadow = np.ndarray(shape, dtype, BUFFER)
-    else:
-        strides = [0] * len(shape)
-        step = dtype.itemsize
-        for axis in reversed(order):
-            strides[axis] = step
-            step *= max(shape[axis], 1)
-        shadow = np.ndarray(shape, dtype, BUFFER, 0, tuple(strides))
-    base = Geometry._intern(shadow, None, True)
+    strides = [0] * len(shape)
+    step = dtype.itemsize
+    for axis in reversed(range(len(shape)) if order is None else order):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    base = Geometry._intern(shape, tuple(strides), dtype, True, 0, None, True)
     _bases[key] = base
     return base
 
@@ -462,21 +499,11 @@ Geometry._table = Interned("geometries")
 
 def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Geometry:
     """A base that need not fill its memory, as foreign arrays may be."""
-    if not shape or _c_strides(shape, dtype.itemsize) == strides:
-        return dense(shape, dtype)
     order = tuple(sorted(range(len(shape)), key=lambda k: -strides[k]))
-    along = _c_strides(tuple([shape[k] for k in order]), dtype.itemsize)
-    if along == tuple([strides[k] for k in order]):
-        return dense(shape, dtype, order)
-    return Geometry._intern(np.ndarray(shape, dtype, BUFFER, RESERVED // 2, strides), None)
-
-
-def _c_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    strides = []
-    for n in reversed(shape):
-        strides.append(itemsize)
-        itemsize *= max(n, 1)
-    return tuple(reversed(strides))
+    for base in (dense(shape, dtype), dense(shape, dtype, order)):
+        if base.strides == strides:
+            return base
+    return Geometry._intern(shape, strides, dtype, True, 0, None)
 
 
 def _axis_reads(view: Geometry) -> AxisReads | None:
@@ -586,7 +613,7 @@ def copied_order(view: Geometry) -> tuple[int, ...] | None:
     """The memory order that NumPy gives a copy (order 'K'): by the sizes of strides alone, so what repeats is fastest."""
     if view.c_contiguous:
         return None
-    if view.shadow.flags.f_contiguous:
+    if view.f_contiguous:
         return tuple(reversed(range(view.ndim)))
     order = tuple(sorted(range(view.ndim), key=lambda k: -abs(view.strides[k])))
     return None if order == tuple(range(view.ndim)) else order

@@ -248,12 +248,10 @@ def _laid_out(handle: Any, order: Any) -> bool:
     if order is None or handle.ndim < 1:
         return True
     order = str(order).upper()
-    flags = handle._np.flags if handle._np is not None else handle._geometry.shadow.flags
-    if order == "C":
-        return bool(flags.c_contiguous)
-    if order == "F":
-        return bool(flags.f_contiguous)
-    return True
+    form = handle._np.flags if handle._np is not None else handle._geometry
+    return bool(
+        order not in ("C", "F") or (form.c_contiguous if order == "C" else form.f_contiguous)
+    )
 
 
 def _is_of(own: np.dtype[Any], wanted: Any) -> bool:

@@ -62,7 +62,7 @@ def called(node: Node, steps: float = 1, nbytes: int = 0) -> None:
         world = node.place.world
         work = policy.limits.heavy * policy.numpy_time(nbytes) if nbytes else 0.0
         loss = steps * policy.limits.step - gain(work, world.size)
-        priced(world.communicator.log, [(node.geometry.shape, node.geometry.shadow.nbytes, loss)])
+        priced(world.communicator.log, [(node.geometry.shape, node.geometry.nbytes, loss)])
 
 
 def brought(node: Node) -> Node | None:

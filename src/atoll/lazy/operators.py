@@ -89,12 +89,12 @@ class Operators(Handle):
 
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements as bytes."""
-        array, flags = self._array(), self._shape_of_view().shadow.flags
+        array, view = self._array(), self._shape_of_view()
         if str(order).upper() in (
             "A",
             "K",
         ):  # what is brought together lies otherwise than the view that was asked for
-            order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
+            order = "F" if view.f_contiguous and not view.c_contiguous else "C"
         return array.tobytes(order)
 
     # -- protocols

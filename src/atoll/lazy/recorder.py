@@ -56,7 +56,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (Value, "array _address pinned program count tiles pooled counted"),
     (
         Geometry,
-        "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous offset shadow",
+        "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous offset",
     ),
     (Through, "read update update_number"),
     (type(calm), "state filters first rules"),
@@ -121,7 +121,7 @@ def install(array_type: type, iterators: type) -> None:
         by_roots=by_roots(), passed_by=passed(), profiles=alone.process, left=_left, recipes=recipes, born_numbers=born_numbers,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
-        release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.located,
+        release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.at,
         memory_of=settled, adopted=adopted, memory_geometry=memory_geometry, through=through, index=Geometry.index,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,

@@ -1,6 +1,6 @@
 """Views of another shape, and copies where a view is impossible.
 
-A view is a geometry; NumPy finds it on the shadow (see :mod:`..graph.geometry`), under the
+A view is a geometry; NumPy finds it on a shadow (see :mod:`..graph.geometry`), under the
 same name as on a small array. Where NumPy would copy, a copy is recorded, and viewed.
 """
 
@@ -62,7 +62,7 @@ def is_view_of(first: Handle, second: Handle) -> bool:
 def _dense_for(geometry: Geometry, order: str) -> Geometry:
     """The base in which a copy of ``geometry`` in some memory order lies."""
     shape, dtype = geometry.shape, geometry.dtype
-    fortran = geometry.shadow.flags.f_contiguous
+    fortran = geometry.f_contiguous
     if order == "C" or (order == "A" and not (fortran and not geometry.c_contiguous)):
         return dense(shape, dtype)
     if order in "FA":
@@ -114,8 +114,8 @@ def copied_order_of(handle: Any) -> tuple[int, ...] | None:
 
 def turned_order(handle: Any) -> tuple[int, ...] | None:
     """The order that NumPy gives results that follow columns only where all of an operand does."""
-    flags = handle._shape_of_view().shadow.flags
-    turned = flags.f_contiguous and not flags.c_contiguous
+    view = handle._shape_of_view()
+    turned = view.f_contiguous and not view.c_contiguous
     return tuple(reversed(range(len(handle.shape)))) if turned else None
 
 
@@ -183,7 +183,7 @@ def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = No
         np.empty(0).reshape(-1, order=order)  # NumPy's words for what is wrong with it
     geometry = handle._geometry
     if order == "A":
-        order = "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
+        order = "F" if geometry.f_contiguous and not geometry.c_contiguous else "C"
     reshaped = None if copy else _reshaped(geometry, shape, order)
     if reshaped is None:
         if copy is False:
@@ -230,7 +230,7 @@ def _flat_order(geometry: Geometry, order: Any) -> str:
     if order not in ("C", "F", "A", "K"):
         np.empty(0).flatten(order)
     if order == "A":
-        return "F" if geometry.shadow.flags.f_contiguous and not geometry.c_contiguous else "C"
+        return "F" if geometry.f_contiguous and not geometry.c_contiguous else "C"
     return str(order)
 
 
@@ -248,8 +248,7 @@ def ravel(handle: Handle, order: Any = "C") -> Any:
     order = _flat_order(geometry, order)
     if order == "C" and geometry.c_contiguous:
         return reshape(handle, (-1,))
-    flags = geometry.shadow.flags
-    if order == "F" and flags.f_contiguous:
+    if order == "F" and geometry.f_contiguous:
         return reshape(handle, (-1,), "F")
     if order == "K":
         return _ravel_as_it_lies(handle)
@@ -395,9 +394,7 @@ def writeable_again(handle: Handle) -> Geometry:
     owned = owner is None or owner is handle or owner._geometry.writeable
     if not (owned and handle._cell.writeable):
         np.frombuffer(b"0", np.uint8).flags.writeable = True  # NumPy's words
-    return handle._cell.geometry.at(
-        handle._geometry.shadow, handle._geometry.offset, writeable=True
-    )
+    return handle._cell.geometry.at(handle._geometry, handle._geometry.offset, writeable=True)
 
 
 def base_of(handle: Handle) -> Any:

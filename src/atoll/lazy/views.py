@@ -479,9 +479,7 @@ class Handle(Front):
         if geometry.warns:
             come_first()
             broadcast()[0] = 0  # NumPy's words
-            self._geometry = geometry = geometry.base.at(
-                geometry.shadow, geometry.offset, writeable=True
-            )
+            self._geometry = geometry = geometry.base.at(geometry, geometry.offset, writeable=True)
         return self._cell.writeable and geometry.writeable
 
     def _written(self, array: np.ndarray[Any, Any]) -> None:
