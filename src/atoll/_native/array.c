@@ -7,6 +7,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(((Front *)self)->np);
     Py_VISIT(((Front *)self)->cell);
     Py_VISIT(((Front *)self)->geometry);
+    Py_VISIT(((Front *)self)->view.dtype);
     Py_VISIT(((Front *)self)->shown);
     Py_VISIT(((Front *)self)->value);
     return 0;
@@ -18,9 +19,7 @@ static void clear(PyObject *self) {
     if (front->weak != NULL) PyObject_ClearWeakRefs(self);
     Py_CLEAR(front->np);
     Py_CLEAR(front->cell);
-    Py_CLEAR(front->geometry);
-    Py_CLEAR(front->shown);
-    Py_CLEAR(front->value);
+    set_geometry(front, NULL);
     if (front->tried) mark_tried(self, 0);
     front->large = 0;
 }
@@ -141,7 +140,7 @@ static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) 
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
     PyObject *array = np_of(object);
     if (array == NULL && is_tried(object)) {
-        PyObject *shadow = PyObject_GetAttrString(((Front *)object)->geometry, "shadow");
+        PyObject *geometry = geometry_of((Front *)object), *shadow = geometry == NULL ? NULL : PyObject_GetAttrString(geometry, "shadow");
         PyObject *result = shadow == NULL ? NULL : PyObject_GetAttr(shadow, attribute->name);
         Py_XDECREF(shadow);
         if (result == NULL || PyTuple_CheckExact(result) || PyLong_CheckExact(result) || PyArray_DescrCheck(result)) return result;
@@ -153,12 +152,11 @@ static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) 
         PyObject *result = PyObject_GetAttr(array, attribute->name);
         return ((Front *)object)->large ? kept(result, object) : wrapped(result);
     }
-    array = Py_TYPE(object) == array_type ? ((Front *)object)->shown : NULL;
-    if (array != NULL && !(attribute->lies && on_ranks((Front *)object))) {  /* which always has the form of the view, whatever value that has now */
+    array = has_view(object) && !(attribute->lies && on_ranks((Front *)object)) ? at_hand(object) : NULL;
+    if (array != NULL) {
         PyObject *result = PyObject_GetAttr(array, attribute->name);
-        if (result == NULL || !PyArray_CheckExact(result)) return result;
-        if (value_of((Front *)object) == ((Front *)object)->value) return view_in(object, (PyArrayObject *)result);
-        Py_DECREF(result);
+        Py_DECREF(array);
+        return result == NULL || !PyArray_CheckExact(result) ? result : view_in(object, (PyArrayObject *)result);
     }
     PyObject *view = attribute->view == NULL ? NULL : record_attribute(attribute->view, object);
     if (view != NULL || PyErr_Occurred()) return view;

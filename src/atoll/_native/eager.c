@@ -177,7 +177,7 @@ PyObject *item_at_hand(PyObject *self, PyObject *key) {
     if (element != NULL) return PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
     Selection where;
     if (selected(array, key, &where) && !where.picks && !where.is_element)
-        return kept(array_at(&where, array, (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE), self);
+        return kept(array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE), self);
     PyObject *index = index_of(key);
     if (index == NULL) return NULL;
     PyObject *result = with_two(PyObject_GetItem, (PyObject *)array, index);

@@ -351,8 +351,8 @@ static COLD PyObject *call_with_lines(PyObject *self, PyObject *const *args, siz
 static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t target) {
     for (Py_ssize_t k = 0; k < n; k++) {
         Front *front = (Front *)args[k];
-        if (Py_TYPE(args[k]) != array_type || k == target || front->np != Py_None || front->tried || front->value != NULL) continue;
-        if (front->geometry == NULL || value_of(front) != NULL || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None) continue;
+        if (Py_TYPE(args[k]) != array_type || k == target || front->np != Py_None || front->tried) continue;
+        if (front->cell == NULL || value_of(front) != NULL || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None) continue;
         PyObject *memory = PyObject_CallOneArg(python.memory_of, args[k]);
         if (memory == NULL) return -1;
         Py_DECREF(memory);

@@ -4,10 +4,21 @@
 #include "loops.h"
 #include "sampling.h"
 
+enum { BY_VALUE = 4 };             /* axes of a view by value; one with more has a geometry */
+
+/* Where the elements of an array are in the memory of its base, in bytes. */
+typedef struct {
+    PyArray_Descr *dtype;          /* NULL where the geometry alone says it */
+    int axes;
+    npy_intp size, offset, shape[BY_VALUE], strides[BY_VALUE];
+} View;
+
 typedef struct {
     PyObject_HEAD
-    PyObject *np, *cell, *geometry, *weak;
-    PyObject *shown, *value;       /* of a short view: NumPy's view of the memory of this value, read-only */
+    PyObject *np, *cell, *weak;
+    PyObject *geometry;            /* the view for Python; one by value, which may be written through, has it when it is asked for */
+    View view;
+    PyObject *shown, *value;       /* NumPy's view of the memory of this value, read-only, once it was needed */
     int large;                     /* whether `np` is large: see eager.c */
     int tried;                     /* whether it is recorded, but small where Python sees it: see medium.c */
 } Front;

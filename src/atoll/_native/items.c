@@ -3,28 +3,6 @@
 #include "blocks.h"
 #include "buffers.h"
 
-enum { MOVED = 16 };                /* slices move that have moved so often */
-
-/* A large view of an array in memory, where slices move all the time: its geometry is made if anything asks for it. */
-static PyObject *get_moving(PyObject *self, PyObject *key, int is_known) {
-    static PyObject *moving;       /* the geometry whose slices have moved; only ever compared */
-    static int times;
-    Front *front = (Front *)self;
-    if (is_known || front->geometry == NULL || front->geometry != moving) {
-        if (!is_known || front->geometry == moving) times = 0;
-        if (!is_known) moving = front->geometry;
-        return NULL;
-    }
-    if (++times < MOVED || !may_show(front) || on_ranks(front)) return NULL;
-    PyArrayObject *array = (PyArrayObject *)in_memory(self);
-    Selection where;
-    PyObject *view = NULL;
-    if (array != NULL && selected(array, key, &where) && !where.is_element && !where.picks)
-        view = array_at(&where, array, field(field(front->cell, BOX_NODE), NODE_VALUE), 0);
-    Py_XDECREF(array);
-    return view == NULL ? NULL : view_in(self, (PyArrayObject *)view);
-}
-
 /* ---- elements at index arrays
  *
  * In a process by itself NumPy reads and writes elements at index arrays, in memory, whatever their size. A mask for all elements of an
@@ -46,9 +24,8 @@ static int is_mask(PyObject *value) {
 static Py_ssize_t axes_of(PyObject *value) {
     Front *front = (Front *)value;
     if (Py_TYPE(value) != array_type) return -1;
-    PyObject *array = np_of(value) != NULL ? np_of(value) : front->shown;
-    if (array != NULL) return PyArray_NDIM((PyArrayObject *)array);
-    return front->geometry == NULL ? -1 : PyTuple_GET_SIZE(field(front->geometry, FORM_SHAPE));
+    if (np_of(value) != NULL) return PyArray_NDIM((PyArrayObject *)np_of(value));
+    return has_view(value) ? axes_in(front) : -1;
 }
 
 /* Whether NumPy takes the masks of an index: the array is at hand, or they are none for all of its elements. */
@@ -131,26 +108,16 @@ static PyObject *item_of(PyObject *self, PyObject *key) {
     if (array == NULL) {
         PyObject *result = item_at_hand(self, key);
         if (result == NULL && !PyErr_Occurred() && np_of(self) != NULL) result = picked(self, key);
-        if (result == NULL && !PyErr_Occurred() && adopted_all(&self, 1)) result = get_in_memory(self, key);
-        if (result == NULL && !PyErr_Occurred()) {
-            result = record_view(self, key);
-            if (!PyErr_Occurred() && is_front(self)) {
-                PyObject *moved = get_moving(self, key, result != NULL);
-                if (moved != NULL) result = moved;
-            }
-        }
+        if (result == NULL && !PyErr_Occurred() && adopted_all(&self, 1)) result = get_selected(self, key);
         if (result == NULL && !PyErr_Occurred()) result = picked(self, key);
-        if (result != NULL || PyErr_Occurred()) return result;
-        result = call_two(general[GETITEM], self, key);
-        if (result != NULL) remember_view(self, key, result);
-        return result;
+        return result != NULL || PyErr_Occurred() ? result : call_two(general[GETITEM], self, key);
     }
     Selection where;
     char *element = PyArray_DESCR(array)->type_num < NPY_OBJECT ? element_at(array, key) : NULL;
     if (element != NULL) return PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
     if (PyArray_DESCR(array)->type_num < NPY_OBJECT && selected(array, key, &where) && !where.picks) {
         PyObject *result = where.is_element ? element_of(&where, array)
-                                            : array_at(&where, array, (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
+                                            : array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
         return where.is_element || result == NULL ? result : handle_of(result);
     }
     PyObject *index = index_of(key), *result = NULL;
@@ -224,12 +191,8 @@ static int set_item(PyObject *self, PyObject *key, PyObject *value) {
 
 static Py_ssize_t length(PyObject *self) {
     PyObject *array = np_of(self);
-    if (array == NULL && Py_TYPE(self) == array_type) array = ((Front *)self)->shown;
-    if (array == NULL && Py_TYPE(self) == array_type && ((Front *)self)->geometry != NULL) {
-        PyObject *shape = field(((Front *)self)->geometry, FORM_SHAPE);
-        if (PyTuple_GET_SIZE(shape)) return PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, 0));
-    }
     if (array != NULL && PyArray_NDIM((PyArrayObject *)array)) return PyArray_DIM((PyArrayObject *)array, 0);
+    if (has_view(self) && axes_in((Front *)self)) return length_of((Front *)self);
     PyObject *number = ended(PyObject_CallOneArg(general[LEN], self));
     if (number == NULL) return -1;
     Py_ssize_t n = PyLong_AsSsize_t(number);
@@ -244,25 +207,19 @@ typedef struct {
 } Iterator;
 
 static PyObject *iterator_of(PyObject *self) {
-    PyObject *shape = Py_TYPE(self) == array_type ? NULL : PyObject_GetAttrString(self, "shape");
-    if (shape == NULL && !PyErr_Occurred()) {
-        PyObject *array = np_of(self);
-        if (array == NULL) array = ((Front *)self)->shown;
-        if (((Front *)self)->tried) shape = Py_NewRef(field(((Front *)self)->geometry, FORM_SHAPE));
-        else shape = array != NULL ? PyTuple_New(PyArray_NDIM((PyArrayObject *)array)) : PyObject_GetAttrString(self, "shape");
+    int axes = (int)axes_of(self);
+    if (axes < 0) {
+        PyObject *shape = PyObject_GetAttrString(self, "shape");
+        if (shape == NULL) return NULL;
+        axes = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 0;
+        Py_DECREF(shape);
     }
-    if (shape == NULL) return NULL;
-    int axes = PyTuple_CheckExact(shape) ? (int)PyTuple_GET_SIZE(shape) : 0;
-    Py_DECREF(shape);
     if (axes == 0) {
         PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
         return NULL;
     }
     if (axes == 1 && Py_TYPE(self) == array_type && np_of(self) == NULL) {
-        PyObject *kind = PyObject_GetAttrString(self, "dtype");
-        int fields = kind == NULL || PyDataType_HASFIELDS((PyArray_Descr *)kind);
-        Py_XDECREF(kind);
-        if (kind == NULL) return NULL;
+        int fields = PyDataType_HASFIELDS(dtype_of((Front *)self));
         PyObject *elements = NULL;
         reads_only = PyThread_get_thread_ident();
         if (!fields) elements = on_ranks((Front *)self) ? PyObject_CallOneArg((PyObject *)flat_type, self) : PyArray_FROM_O(self);
@@ -287,14 +244,6 @@ static PyObject *iterator_next(PyObject *self) {
     if (iterator->next >= n) {
         Py_CLEAR(iterator->array);
         return NULL;
-    }
-    int tried = Py_TYPE(iterator->array) == array_type && ((Front *)iterator->array)->tried;
-    PyObject *array = tried ? NULL : at_hand(iterator->array);
-    if (array != NULL) {
-        PyObject *item = PySequence_GetItem(array, iterator->next++);
-        Py_DECREF(array);
-        if (item == NULL || !PyArray_CheckExact(item)) return item;
-        return plain(iterator->array) != NULL ? wrapped(item) : view_in(iterator->array, (PyArrayObject *)item);
     }
     PyObject *key = PyLong_FromSsize_t(iterator->next++);
     PyObject *item = key == NULL ? NULL : PyObject_GetItem(iterator->array, key);

@@ -29,9 +29,9 @@ static int medium_type(PyObject *value, Py_ssize_t *size) {
     if (Py_TYPE(value) != array_type) return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyArray_IsScalar(value, Double) ? NUMBER : NOTHING;
     PyArrayObject *array = (PyArrayObject *)plain(value);
     if (array == NULL && !((Front *)value)->tried) return NOTHING;
-    Py_ssize_t own = array != NULL ? PyArray_SIZE(array) : PyLong_AsSsize_t(field(((Front *)value)->geometry, FORM_SIZE));
+    Py_ssize_t own = array != NULL ? PyArray_SIZE(array) : count_of((Front *)value);
     if (own > *size) *size = own;
-    return array != NULL ? PyArray_TYPE(array) : ((PyArray_Descr *)field(((Front *)value)->geometry, FORM_DTYPE))->type_num;
+    return array != NULL ? PyArray_TYPE(array) : dtype_of((Front *)value)->type_num;
 }
 
 /* Whether kernels and NumPy make the same bits of such operands: of one type, which for some operations is one of floating point. */
@@ -120,10 +120,11 @@ PyObject *medium_view(PyObject *self, PyObject *key) {
         if (!is_recording_medium || array == NULL || PyArray_SIZE(array) < least || PyArray_SIZE(array) >= limit) return NULL;
         if (!selected(array, key, &where) || where.picks || where.size < least || !begin_trial(self)) return NULL;
     }
-    PyObject *view = is_recording_medium || Py_REFCNT(((Front *)self)->cell) > 1 ? record_any_view(self, key) : NULL;
-    if (view != NULL) return as_tried(view);
-    if (PyErr_Occurred() || compute_tried((Front *)self) < 0) return NULL;
-    if ((view = get_in_memory(self, key)) != NULL && Py_TYPE(view) != array_type) return view;  /* an element */
+    int is_used = is_recording_medium || Py_REFCNT(((Front *)self)->cell) > 1;
+    if (!is_used && compute_tried((Front *)self) < 0) return NULL;
+    PyObject *view = get_selected(self, key);
+    if (view == NULL && !PyErr_Occurred() && compute_tried((Front *)self) == 0) view = get_selected(self, key);  /* an element */
+    if (view != NULL && (is_used || Py_TYPE(view) != array_type)) return as_tried(view);
     Py_XDECREF(view);
     if (!PyErr_Occurred()) end_trial(self);
     return NULL;

@@ -1,20 +1,19 @@
 /* Arrays in memory.
  *
- * A large array that is computed, and does not lie on ranks, has its elements in the memory of its value. A short view of it is
- * NumPy's view of that memory, as long as the array has that value. It is read-only, for other arrays may have the same value;
- * what writes through it asks whether that is so. Its geometry is made when Python asks for it.
+ * A large array that is computed, and does not lie on ranks, has its elements in the memory of its value. What reads an array there gets
+ * NumPy's view of that memory, which a short one keeps as long as the array has that value. It is read-only, for other arrays may have
+ * the same value; what writes through it asks whether that is so.
  */
 #include "memory.h"
+#include "views.h"
 
 Py_ssize_t shortest = 0, most_filled = 0;
 _Thread_local int revealed = 0;
 enum { PART = 8 };                 /* a small part of an array is this part of it at most */
 
-/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
-PyObject *array_at(const Selection *where, PyArrayObject *array, PyObject *owner, int flags) {
-    PyArray_Descr *dtype = PyArray_DESCR(array);
+PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags) {
     Py_INCREF(dtype);
-    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, where->data, flags, NULL);
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, data + where->offset, flags, NULL);
     if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(owner)) < 0) Py_CLEAR(view);
     return view;
 }
@@ -33,10 +32,6 @@ inline PyObject *value_of(Front *front) {
     return value;
 }
 
-static inline PyArrayObject *memory_in(PyObject *value) {
-    return (PyArrayObject *)(PyArray_CheckExact(value) ? value : field(value, VALUE_ARRAY));
-}
-
 /* The integers of a tuple; -1 where it holds others. */
 static int integers(PyObject *tuple, npy_intp *to) {
     Py_ssize_t n = PyTuple_GET_SIZE(tuple);
@@ -44,50 +39,80 @@ static int integers(PyObject *tuple, npy_intp *to) {
     return PyErr_Occurred() ? -1 : (int)n;
 }
 
-/* NumPy's view of a value, as a view of its array shows it; a new reference. */
-static PyObject *shown_in(Front *front, PyObject *value) {
-    PyArrayObject *array = memory_in(value), *old = (PyArrayObject *)front->shown;
-    PyArray_Descr *dtype;
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    Py_ssize_t offset;
-    int n;
-    if (old != NULL) {  /* of a value that the array had before */
-        offset = PyArray_BYTES(old) - PyArray_BYTES(memory_in(front->value));
-        n = PyArray_NDIM(old);
-        memcpy(shape, PyArray_DIMS(old), n * sizeof(npy_intp));
-        memcpy(strides, PyArray_STRIDES(old), n * sizeof(npy_intp));
-        dtype = PyArray_DESCR(old);
-    } else {
-        offset = PyLong_AsSsize_t(field(front->geometry, FORM_OFFSET));
-        n = integers(field(front->geometry, FORM_SHAPE), shape);
-        if (n < 0 || integers(field(front->geometry, FORM_STRIDES), strides) < 0) return NULL;
-        dtype = (PyArray_Descr *)field(front->geometry, FORM_DTYPE);
-    }
-    for (int k = 0; k < n; k++)
-        if (shape[k] == 0) offset = 0;
+/* Where the elements of an array are, by its geometry; whether its integers are those of the machine. */
+static int lies(PyObject *geometry, Selection *to) {
+    to->axes = integers(field(geometry, FORM_SHAPE), to->shape);
+    to->offset = PyLong_AsSsize_t(field(geometry, FORM_OFFSET));
+    to->size = size_of(geometry);
+    int is_known = integers(field(geometry, FORM_STRIDES), to->strides) == to->axes && !PyErr_Occurred();
+    if (!is_known) PyErr_Clear();
+    return is_known;
+}
+
+static void set_view(Front *front, const Selection *where, PyArray_Descr *dtype) {
+    View *view = &front->view;
     Py_INCREF(dtype);
-    PyObject *shown = PyArray_NewFromDescr(&PyArray_Type, dtype, n, shape, strides, PyArray_BYTES(array) + offset, 0, NULL);
-    if (shown == NULL) return NULL;
-    if (PyArray_SetBaseObject((PyArrayObject *)shown, Py_NewRef(value)) < 0) {
-        Py_DECREF(shown);
-        return NULL;
+    view->dtype = dtype;
+    view->axes = where->axes;
+    view->size = where->size;
+    view->offset = where->offset;
+    memcpy(view->shape, where->shape, where->axes * sizeof *view->shape);
+    memcpy(view->strides, where->strides, where->axes * sizeof *view->strides);
+}
+
+PyArray_Descr *dtype_of(Front *front) {
+    return front->view.dtype != NULL ? front->view.dtype : (PyArray_Descr *)field(front->geometry, FORM_DTYPE);
+}
+
+Py_ssize_t count_of(Front *front) { return front->view.dtype != NULL ? front->view.size : size_of(front->geometry); }
+
+Py_ssize_t length_of(Front *front) {
+    return front->view.dtype != NULL ? front->view.shape[0] : PyLong_AsSsize_t(PyTuple_GET_ITEM(field(front->geometry, FORM_SHAPE), 0));
+}
+
+int axes_in(Front *front) { return front->view.dtype != NULL ? front->view.axes : (int)PyTuple_GET_SIZE(field(front->geometry, FORM_SHAPE)); }
+
+/* The view of an array, in `room` where it has many axes; whether it has any. */
+static int view_of(Front *front, Selection *room) {
+    if (front->view.dtype != NULL) {
+        const View *view = &front->view;
+        room->axes = view->axes;
+        room->size = view->size;
+        room->offset = view->offset;
+        memcpy(room->shape, view->shape, view->axes * sizeof *view->shape);
+        memcpy(room->strides, view->strides, view->axes * sizeof *view->strides);
+        return 1;
     }
-    return shown;
+    if (front->geometry == NULL || !lies(front->geometry, room)) return 0;
+    if (room->axes <= BY_VALUE) set_view(front, room, (PyArray_Descr *)field(front->geometry, FORM_DTYPE));
+    return 1;
+}
+
+int selected_in(Front *front, PyObject *key, Selection *to) {
+    const View *view = &front->view;
+    Selection room;
+    if (view->dtype == NULL && !view_of(front, &room)) return 0;
+    int is_selected = view->dtype != NULL ? selected_along(view->axes, view->shape, view->strides, key, to)
+                                          : selected_along(room.axes, room.shape, room.strides, key, to);
+    to->offset += view->dtype != NULL ? view->offset : room.offset;
+    return is_selected;
 }
 
 PyObject *in_memory(PyObject *self) {
     Front *front = (Front *)self;
     PyObject *value = value_of(front);
+    Selection where;
     if (value == NULL) return NULL;
     if (front->value == value) return Py_NewRef(front->shown);
-    if (front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True) return Py_NewRef((PyObject *)memory_in(value));
-    if (front->geometry == NULL && front->shown == NULL) return NULL;
-    PyObject *shown = shown_in(front, value);
+    PyArrayObject *memory = memory_in(value);
+    if (front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True) return Py_NewRef((PyObject *)memory);
+    if (!view_of(front, &where)) return NULL;
+    PyObject *shown = array_at(&where, dtype_of(front), PyArray_BYTES(memory), value, 0);
     if (shown == NULL) {
         drop_error();
         return NULL;
     }
-    if (is_few(front, PyArray_SIZE((PyArrayObject *)shown))) {  /* a large one must not keep memory that is not needed any more */
+    if (is_few(front, where.size)) {  /* a large one must not keep memory that is not needed any more */
         Py_XSETREF(front->shown, Py_NewRef(shown));
         Py_XSETREF(front->value, Py_NewRef(value));
     }
@@ -99,10 +124,7 @@ inline PyObject *at_hand(PyObject *self) {
     Front *front = (Front *)self;
     if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
     if (front->tried) return tried_memory(self);
-    if (front->value == NULL && front->geometry == NULL) return NULL;
-    Py_ssize_t size = front->value == NULL ? PyLong_AsSsize_t(field(front->geometry, FORM_SIZE)) : PyArray_SIZE((PyArrayObject *)front->shown);
-    if (!is_few(front, size)) return NULL;
-    return in_memory(self);
+    return front->cell != NULL && is_few(front, count_of(front)) ? in_memory(self) : NULL;
 }
 
 inline PyObject *small_array(PyObject *value) { return is_numpys(value) ? Py_NewRef(value) : at_hand(value); }
@@ -126,15 +148,13 @@ int type_of(PyObject *value, Py_ssize_t *size) {
     if (!is_ours && !is_numpys(value)) return is_of(python.number_types, value) ? NUMBER : NOTHING;
     Front *front = (Front *)value;
     PyArrayObject *array = (PyArrayObject *)(is_ours ? np_of(value) : value);
-    if (array == NULL && front->value != NULL) array = (PyArrayObject *)front->shown;
     if (array != NULL) {
         if (PyArray_SIZE(array) > *size) *size = PyArray_SIZE(array);
         return PyArray_TYPE(array);
     }
-    if (among_ranks() || front->geometry == NULL || front->cell == NULL || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None) return NOTHING;
-    Py_ssize_t own = PyLong_AsSsize_t(field(front->geometry, FORM_SIZE));
-    if (own > *size) *size = own;
-    return ((PyArray_Descr *)field(front->geometry, FORM_DTYPE))->type_num;
+    if (front->cell == NULL || (value_of(front) == NULL && (among_ranks() || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None))) return NOTHING;
+    if (count_of(front) > *size) *size = count_of(front);
+    return dtype_of(front)->type_num;
 }
 
 void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size) {
@@ -186,57 +206,54 @@ int remember_first(PyObject *box, PyObject *array) {
     return 0;
 }
 
-PyObject *view_in(PyObject *self, PyArrayObject *shown) {
+PyObject *view_at(PyObject *self, const Selection *where, PyArray_Descr *dtype) {
     Front *parent = (Front *)self;
-    PyArray_CLEARFLAGS(shown, NPY_ARRAY_WRITEABLE);
-    PyObject *value = value_of(parent), *view = value == NULL ? NULL : handle_of(Py_NewRef(Py_None));
-    if (view == NULL) {
-        Py_DECREF(shown);
-        return NULL;
-    }
-    ((Front *)view)->shown = (PyObject *)shown;
+    int by_value = where->axes <= BY_VALUE && (parent->geometry == NULL || field(parent->geometry, FORM_WRITEABLE) == Py_True);
+    PyObject *geometry = by_value ? NULL : geometry_for(parent, where, dtype), *view = NULL;
+    if ((by_value || geometry != NULL) && remember_first(parent->cell, self) == 0) view = handle_of(Py_NewRef(Py_None));
+    if (view == NULL) return Py_XDECREF(geometry), NULL;
     ((Front *)view)->cell = Py_NewRef(parent->cell);
-    ((Front *)view)->value = Py_NewRef(value);
-    if (remember_first(parent->cell, self) < 0) Py_CLEAR(view);
+    ((Front *)view)->geometry = geometry;
+    if (by_value) set_view((Front *)view, where, dtype);
     return view;
+}
+
+PyObject *view_in(PyObject *self, PyArrayObject *shown) {
+    PyObject *value = value_of((Front *)self), *view = NULL;
+    Selection where = {.axes = PyArray_NDIM(shown), .size = PyArray_SIZE(shown)};
+    memcpy(where.shape, PyArray_DIMS(shown), where.axes * sizeof *where.shape);
+    memcpy(where.strides, PyArray_STRIDES(shown), where.axes * sizeof *where.strides);
+    if (value != NULL) where.offset = where.size ? PyArray_BYTES(shown) - PyArray_BYTES(memory_in(value)) : 0;
+    if (value != NULL) view = view_at(self, &where, PyArray_DESCR(shown));
+    Py_DECREF(shown);
+    return view;
+}
+
+PyObject *geometry_of(Front *front) {
+    Selection where;
+    if (front->geometry == NULL && front->view.dtype != NULL && view_of(front, &where))
+        front->geometry = geometry_for(front, &where, front->view.dtype);
+    return front->geometry;
 }
 
 PyObject *geometry_get(PyObject *self, void *unused) {
     Front *front = (Front *)self;
     if (is_hidden(front) && show_to_python(self) < 0) return NULL;
-    if (front->geometry == NULL && front->shown != NULL) {
-        PyArrayObject *shown = (PyArrayObject *)front->shown;
-        Py_ssize_t offset = PyArray_BYTES(shown) - PyArray_BYTES(memory_in(front->value));
-        PyObject *geometry = PyObject_CallFunction(
-            python.located, "OOnO", field(front->cell, BOX_GEOMETRY), front->shown, offset, Py_True);
-        if (geometry == NULL) return NULL;
-        Py_XSETREF(front->geometry, geometry);
-        if (!is_few(front, PyArray_SIZE(shown))) {  /* as in in_memory */
-            Py_CLEAR(front->shown);
-            Py_CLEAR(front->value);
-        }
-    }
-    if (front->geometry == NULL) {
-        PyErr_SetString(PyExc_AttributeError, "_geometry");
-        return NULL;
-    }
-    return Py_NewRef(front->geometry);
+    if (geometry_of(front) == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "_geometry");
+    return Py_XNewRef(front->geometry);
 }
 
-int has_geometry(PyObject *self) {
-    if (((Front *)self)->geometry != NULL) return 1;
-    PyObject *geometry = geometry_get(self, NULL);
-    if (geometry == NULL) drop_error();
-    Py_XDECREF(geometry);
-    return geometry != NULL;
+void set_geometry(Front *front, PyObject *geometry) {
+    Py_XSETREF(front->geometry, geometry);
+    Py_CLEAR(front->view.dtype);
+    Py_CLEAR(front->shown);
+    Py_CLEAR(front->value);
 }
 
 int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
     Front *front = (Front *)self;
     if (is_hidden(front) && show_to_python(self) < 0) return -1;
-    Py_XSETREF(front->geometry, Py_XNewRef(geometry));
-    Py_CLEAR(front->shown);
-    Py_CLEAR(front->value);
+    set_geometry(front, Py_XNewRef(geometry));
     return 0;
 }
 
@@ -289,25 +306,21 @@ PyObject *tried_memory(PyObject *self) {
 static PyObject *small_form(Front *front) {
     PyObject *box = front->cell, *node = field(box, BOX_NODE), *value = field(node, NODE_VALUE), *memory, *form = NULL;
     PyArrayObject *array = memory_in(value);
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-    int is_base = field(front->geometry, FORM_IS_BASE) == Py_True, n;
+    int is_base = front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True;
     if (is_base && Py_REFCNT(box) == 1 && !PyObject_IsTrue(field(box, BOX_PINS))) {
         int is_sole = Py_REFCNT(node) == 1 && Py_REFCNT(value) == 1 && Py_REFCNT(array) == 1 && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
         if (!is_sole) return PyArray_NewCopy(array, NPY_KEEPORDER);
         PyArray_ENABLEFLAGS(array, NPY_ARRAY_WRITEABLE);
         return Py_NewRef((PyObject *)array);
     }
-    PyObject *geometry = Py_NewRef(front->geometry);
-    if ((memory = PyObject_CallOneArg(python.lend, box)) != NULL && is_base) form = Py_NewRef(memory);
-    if (memory != NULL && !is_base && (n = integers(field(geometry, FORM_SHAPE), shape)) >= 0 && integers(field(geometry, FORM_STRIDES), strides) >= 0) {
-        Selection where = {.data = PyArray_BYTES((PyArrayObject *)memory), .axes = n};
-        memcpy(where.shape, shape, n * sizeof *shape);
-        memcpy(where.strides, strides, n * sizeof *strides);
-        if (PyLong_AsSsize_t(field(geometry, FORM_SIZE))) where.data += PyLong_AsSsize_t(field(geometry, FORM_OFFSET));
-        int flags = field(geometry, FORM_WRITEABLE) == Py_True ? NPY_ARRAY_WRITEABLE : 0;
-        form = array_at(&where, (PyArrayObject *)memory, memory, flags);
-    }
-    Py_DECREF(geometry);
+    Selection where;
+    int flags = may_show(front) ? NPY_ARRAY_WRITEABLE : 0;
+    PyArray_Descr *dtype = dtype_of(front);
+    if (!view_of(front, &where)) return NULL;
+    Py_INCREF(dtype);
+    if ((memory = PyObject_CallOneArg(python.lend, box)) != NULL)
+        form = is_base ? Py_NewRef(memory) : array_at(&where, dtype, PyArray_BYTES((PyArrayObject *)memory), memory, flags);
+    Py_DECREF(dtype);
     Py_XDECREF(memory);
     return form;
 }
@@ -324,9 +337,7 @@ int end_trial(PyObject *self) {
     mark_tried(self, 0);
     Py_SETREF(front->np, form);
     Py_CLEAR(front->cell);
-    Py_CLEAR(front->geometry);
-    Py_CLEAR(front->shown);
-    Py_CLEAR(front->value);
+    set_geometry(front, NULL);
     return 0;
 }
 

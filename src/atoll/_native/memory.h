@@ -8,16 +8,31 @@ enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, 
 extern Py_ssize_t shortest;        /* elements up to which a view is short */
 extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
 
-/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. */
+/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. It is
+ * so many bytes behind the first element of the array, or of the base. */
 typedef struct {
-    char *data;
+    npy_intp offset;
     Py_ssize_t size;
     int axes, is_element, picks;
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
 } Selection;
 
-/* NumPy's array of what was selected, which `owner` keeps; a new reference. */
-PyObject *array_at(const Selection *where, PyArrayObject *array, PyObject *owner, int flags);
+/* NumPy's array of what was selected behind an address, which `owner` keeps; a new reference. */
+PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags);
+
+/* Whether an index is one of integers, slices, short lists and few indices, for an array with these axes; else Python decides, as on
+ * errors. The same for a NumPy array, and for an array with a box, in the memory of its base. */
+int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyObject *key, Selection *to);
+static inline int selected(PyArrayObject *array, PyObject *key, Selection *to) {
+    return selected_along(PyArray_NDIM(array), PyArray_DIMS(array), PyArray_STRIDES(array), key, to);
+}
+int selected_in(Front *front, PyObject *key, Selection *to);
+
+/* The dtype of an array with a box, borrowed, how many elements and axes it has, and the length of the first one. */
+PyArray_Descr *dtype_of(Front *front);
+Py_ssize_t count_of(Front *front);
+Py_ssize_t length_of(Front *front);
+int axes_in(Front *front);
 
 /* The number of elements of an array that views are taken of. */
 static inline Py_ssize_t whole_of(Front *front) { return size_of(field(front->cell, BOX_GEOMETRY)); }
@@ -28,6 +43,16 @@ int is_few(Front *front, Py_ssize_t size);
 
 /* What has the elements of an array that is computed in memory, its value or a tile of it, borrowed; else NULL. */
 PyObject *value_of(Front *front);
+
+static inline PyArrayObject *memory_in(PyObject *value) {
+    return (PyArrayObject *)(PyArray_CheckExact(value) ? value : field(value, VALUE_ARRAY));
+}
+
+/* Whether a value is an array with a box, which is known by its view. */
+static inline int has_view(PyObject *value) {
+    Front *front = (Front *)value;
+    return Py_TYPE(value) == array_type && front->np == Py_None && front->cell != NULL && (front->geometry != NULL || front->view.dtype != NULL);
+}
 
 /* The elements of an array in memory, of any size; a new reference, NULL without an error where they are not there. The same for few
  * elements, and for arrays that stay with NumPy; of arrays of NumPy's, too; as what NumPy takes in place of an operand. */
@@ -60,14 +85,18 @@ void end_writing(PyArrayObject *memory, int was);
 /* Let a box know the array that views of it have as their base; -1 with an error. */
 int remember_first(PyObject *box, PyObject *array);
 
-/* A short view of an array; steals the reference to NumPy's. */
+/* A view of an array with a box. The same from NumPy's view of the memory that it has; steals the reference. */
+PyObject *view_at(PyObject *array, const Selection *where, PyArray_Descr *dtype);
 PyObject *view_in(PyObject *array, PyArrayObject *shown);
 
 PyObject *geometry_get(PyObject *array, void *unused);
 int geometry_set(PyObject *array, PyObject *geometry, void *unused);
 
-/* Whether an array has a geometry, which a short view is given when it is asked for. */
-int has_geometry(PyObject *array);
+/* Give an array with a box a geometry; steals the reference. */
+void set_geometry(Front *front, PyObject *geometry);
+
+/* The geometry of an array with a box, borrowed, which a view by value is given when it is asked for; NULL with an error. */
+PyObject *geometry_of(Front *front);
 
 /* Let an array at hand be one that is recorded; -1 with an error. */
 int adopt_array(PyObject *array);

@@ -251,7 +251,9 @@ PyObject *waiting_memory(PyArray_Descr *dtype, int ndim, const npy_intp *shape, 
 /* ---- arrays as operands */
 
 int is_large(PyObject *value) {
-    return Py_TYPE(value) == array_type && ((Front *)value)->np == Py_None && has_geometry(value);
+    if (!has_view(value)) return 0;
+    if (geometry_of((Front *)value) == NULL) drop_error();
+    return ((Front *)value)->geometry != NULL;
 }
 
 int is_short(PyObject *geometry) {
@@ -295,7 +297,7 @@ int is_native(PyObject *dtype) {
 enum { SMALLS = 256 };
 
 /* The geometry of memory; a new reference. */
-static PyObject *geometry_of(PyArrayObject *array) {
+static PyObject *memory_geometry(PyArrayObject *array) {
     static PyObject *known[SMALLS];
     int n = PyArray_NDIM(array), same = n <= AXES;
     size_t hash = (size_t)PyArray_DESCR(array) >> 4;
@@ -314,7 +316,7 @@ static PyObject *geometry_of(PyArrayObject *array) {
 
 /* Memory as a node; a new reference. Steals the memory. */
 static PyObject *source_of(PyArrayObject *array) {
-    PyObject *geometry = array == NULL ? NULL : geometry_of(array);
+    PyObject *geometry = array == NULL ? NULL : memory_geometry(array);
     PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(array), 0), *node = value == NULL ? NULL : new_of(&nodes, python.node_type);
     Py_XDECREF(array);
     if (node != NULL) {
@@ -347,7 +349,7 @@ int box_memory(PyObject *array) {
         return 0;
     }
     Py_SETREF(front->np, Py_NewRef(Py_None));
-    Py_XSETREF(front->geometry, Py_NewRef(field(box, BOX_GEOMETRY)));
+    set_geometry(front, Py_NewRef(field(box, BOX_GEOMETRY)));
     Py_XSETREF(front->cell, box);
     return 1;
 }

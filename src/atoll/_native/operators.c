@@ -108,10 +108,9 @@ static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
     PyObject *result = y == NULL ? NULL : by_loop(&loops[slot], (PyObject *)x, y, NULL);
     int status = PyErr_Occurred() ? -1 : 0;
     if (result != NULL && PyArray_CheckExact(result) && PyArray_SAMESHAPE((PyArrayObject *)result, x)) {
-        Selection all = {.data = PyArray_BYTES(x), .axes = PyArray_NDIM(x)};
-        memcpy(all.shape, PyArray_DIMS(x), all.axes * sizeof *all.shape);
-        memcpy(all.strides, PyArray_STRIDES(x), all.axes * sizeof *all.strides);
-        PyObject *region = array_at(&all, x, (PyObject *)x, NPY_ARRAY_WRITEABLE);
+        Selection all;
+        PyObject *region = selected(x, Py_Ellipsis, &all)
+                               ? array_at(&all, PyArray_DESCR(x), PyArray_BYTES(x), (PyObject *)x, NPY_ARRAY_WRITEABLE) : NULL;
         status = region == NULL ? -1 : write_on_ranks(a, (PyArrayObject *)region, result);
         Py_XDECREF(region);
     }

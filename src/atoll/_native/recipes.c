@@ -105,7 +105,7 @@ static PyObject *recorded(PyObject *steps, const Arguments *given) {
 static PyObject *made_by(PyObject *recipe, const Arguments *given) {
     PyObject *geometry = PyTuple_GET_ITEM(recipe, 1), *tails = PyTuple_GET_ITEM(recipe, 2);
     PyObject *node = recorded(PyTuple_GET_ITEM(recipe, 0), given), *made = node == NULL ? NULL : array_of(node);
-    if (made != NULL && geometry != Py_None && Py_TYPE(made) == array_type) Py_XSETREF(((Front *)made)->geometry, Py_NewRef(geometry));
+    if (made != NULL && geometry != Py_None && Py_TYPE(made) == array_type) set_geometry((Front *)made, Py_NewRef(geometry));
     for (Py_ssize_t k = 0; made != NULL && k < PyTuple_GET_SIZE(tails); k++)
         Py_SETREF(made, PyObject_CallOneArg(PyTuple_GET_ITEM(tails, k), made));
     return made;

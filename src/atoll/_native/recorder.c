@@ -308,7 +308,7 @@ static int write_number(PyObject *box, PyObject *region, PyObject *value) {
 
 int record_store(PyObject *array, PyObject *key, PyObject *value) {
     if (!recording || !in_world_of_process() || !is_large(array)) return 0;
-    PyObject *box = ((Front *)array)->cell, *region = region_of(((Front *)array)->geometry, key);
+    PyObject *box = ((Front *)array)->cell, *region = region_of(array, key);
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
     int there = field(field(box, BOX_NODE), NODE_VALUE) != Py_None;

@@ -73,12 +73,11 @@ int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t 
     return 0;
 }
 
-int selected(PyArrayObject *array, PyObject *key, Selection *to) {
+int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyObject *key, Selection *to) {
     PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
     Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, picked = -1, extent;
-    int axis = 0, axes = PyArray_NDIM(array), wide = 0, view = 0, rest;
-    const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
-    to->data = PyArray_BYTES(array);
+    int axis = 0, wide = 0, view = 0, rest;
+    to->offset = 0;
     to->size = 1;
     to->axes = 0;
     if (n > NPY_MAXDIMS) return 0;
@@ -112,12 +111,13 @@ int selected(PyArrayObject *array, PyObject *key, Selection *to) {
             }
             if (index < 0) index += extent;
             if (index < 0 || index >= extent) return 0;
-            to->data += index * strides[axis++];
+            to->offset += index * strides[axis++];
         } else if (PySlice_Check(item)) {
             Py_ssize_t start, stop, step;
             if (!is_unpacked(item, &start, &stop, &step) || to->axes == NPY_MAXDIMS) return 0;
             extent = PySlice_AdjustIndices(extent, &start, &stop, step);
-            if (extent > 0) to->data += start * strides[axis];
+            if (extent <= 0) start = 0, step = 1;  /* as NumPy does */
+            to->offset += start * strides[axis];
             to->size *= to->shape[to->axes] = extent;
             to->strides[to->axes++] = step * strides[axis++];
             view = 1;
@@ -173,52 +173,38 @@ inline char *element_for(PyObject *number, PyArrayObject *array, PyObject *key) 
 }
 
 inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
-    return PyArray_Scalar(where->data, PyArray_DESCR(array), (PyObject *)array);
+    return PyArray_Scalar(PyArray_BYTES(array) + where->offset, PyArray_DESCR(array), (PyObject *)array);
 }
 
-/* The elements of an array; one that is only filled with a number so far is computed before a part of it is read or written. */
-static PyArrayObject *in_memory_for(PyObject *self, PyObject *key) {
-    PyObject *array = in_memory(self);
-    Front *front = (Front *)self;
-    if (array != NULL || front->cell == NULL || front->np != Py_None || Py_TYPE(self) != array_type) return (PyArrayObject *)array;
-    PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
-    Selection where;
-    if ((value != NULL && value != Py_None) || field(node, NODE_PLACE) != Py_None || field(node, NODE_OP) != python.fill) return NULL;
-    PyObject *shadow = front->geometry == NULL || whole_of(front) > most_filled ? NULL : PyObject_GetAttrString(front->geometry, "shadow");
-    int found = shadow != NULL && selected((PyArrayObject *)shadow, key, &where);
-    Py_XDECREF(shadow);
-    if (!found || !is_few(front, where.size)) return NULL;
-    PyObject *settled_value = PyObject_CallOneArg(python.settle, front->cell);
-    if (settled_value == NULL) return NULL;
-    Py_DECREF(settled_value);
-    return (PyArrayObject *)in_memory(self);
+/* Compute an array that is only filled with a number so far, before a few elements are read or written; -1 with an error. */
+static int fill_for(Front *front, const Selection *where) {
+    PyObject *node = field(front->cell, BOX_NODE), *done;
+    if (field(node, NODE_VALUE) != Py_None || field(node, NODE_OP) != python.fill || field(node, NODE_PLACE) != Py_None) return 0;
+    if (whole_of(front) > most_filled || !is_few(front, where->size)) return 0;
+    if ((done = PyObject_CallOneArg(python.settle, front->cell)) == NULL) return -1;
+    Py_DECREF(done);
+    return 0;
 }
 
 /* Whether NumPy may pick so many elements; on ranks as lazy.indexing says. */
 static inline int may_pick(Py_ssize_t size) { return among_ranks() ? size <= shortest && size < small_now() : size < limit; }
 
-PyObject *get_in_memory(PyObject *self, PyObject *key) {
-    PyArrayObject *array = in_memory_for(self, key);
-    if (array == NULL) return NULL;
-    Selection where;
-    PyObject *result = NULL, *index;
+PyObject *get_selected(PyObject *self, PyObject *key) {
     Front *front = (Front *)self;
-    char *element = element_at(array, key);
-    if (element != NULL) {
-        result = PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
-    } else if (selected(array, key, &where)) {
-        if (where.is_element) {
-            result = element_of(&where, array);
-        } else if (!where.picks) {
-            if (is_few(front, where.size) && may_show(front)) result = array_at(&where, array, value_of(front), 0);
-            if (result != NULL) result = view_in(self, (PyArrayObject *)result);
-        } else if (may_pick(where.size) && (index = index_of(key)) != NULL) {
-            result = wrapped(PyObject_GetItem((PyObject *)array, index));
-            Py_DECREF(index);
-        }
+    Selection where;
+    if (!has_view(self) || !selected_in(front, key, &where)) return NULL;
+    PyObject *value = value_of(front);
+    if (value == NULL && fill_for(front, &where) < 0) return NULL;
+    value = value_of(front);
+    if (where.picks) {
+        PyObject *index = value != NULL && may_pick(where.size) ? index_of(key) : NULL, *array = index == NULL ? NULL : in_memory(self);
+        PyObject *result = array == NULL ? NULL : wrapped(PyObject_GetItem(array, index));
+        Py_XDECREF(index);
+        Py_XDECREF(array);
+        return result;
     }
-    Py_DECREF(array);
-    return result;
+    if (where.is_element) return value == NULL ? NULL : PyArray_Scalar(PyArray_BYTES(memory_in(value)) + where.offset, dtype_of(front), (PyObject *)memory_in(value));
+    return !on_ranks(front) || (value != NULL && is_few(front, where.size)) ? view_at(self, &where, dtype_of(front)) : NULL;
 }
 
 PyObject *assigned(PyObject *value, PyArrayObject *array) {
@@ -288,13 +274,13 @@ int put_selected(const Selection *where, PyArrayObject *array, PyObject *given) 
     if (where->size == 0 || where->size > MOST_PUT || !PyArray_ISBEHAVED(array)) return 0;
     if (!PyArray_CheckExact(given)) {
         if (!number_in(given, type, (char *)&number)) return 0;
-        copy_axes(where->data, (char *)&number, where->axes, where->shape, where->strides, steps, size);
+        copy_axes(PyArray_BYTES(array) + where->offset, (char *)&number, where->axes, where->shape, where->strides, steps, size);
         return 1;
     }
     PyArrayObject *from = (PyArrayObject *)given;
     if (PyArray_TYPE(from) != type || !is_kept(from) || !PyArray_ISNBO(PyArray_DESCR(array)->byteorder)) return 0;
     if (!steps_of(from, where, steps)) return 0;
-    char *low = where->data, *high = where->data, *first = PyArray_BYTES(from), *last = first;
+    char *data = PyArray_BYTES(array) + where->offset, *low = data, *high = data, *first = PyArray_BYTES(from), *last = first;
     int is_same = first == low;
     for (int axis = 0; axis < where->axes; axis++) is_same &= where->shape[axis] == 1 || steps[axis] == where->strides[axis];
     if (is_same) return 1;  /* as Python ends `a[key] += x` */
@@ -302,24 +288,26 @@ int put_selected(const Selection *where, PyArrayObject *array, PyObject *given) 
     reach_of(&first, &last, where->axes, where->shape, steps);
     if (low < last + size && first < high + size) {
         npy_intp step = where->axes == 1 && steps[0] == where->strides[0] ? (steps[0] < 0 ? -steps[0] : steps[0]) : 0;
-        npy_intp between = step ? (PyArray_BYTES(from) - where->data) % step : 0;  /* as of two columns of a matrix */
+        npy_intp between = step ? (PyArray_BYTES(from) - data) % step : 0;  /* as of two columns of a matrix */
         if (between < 0) between += step;
         if (between < size || step - between < size) return 0;
     }
-    copy_axes(where->data, PyArray_BYTES(from), where->axes, where->shape, where->strides, steps, size);
+    copy_axes(data, PyArray_BYTES(from), where->axes, where->shape, where->strides, steps, size);
     return 1;
 }
 
 int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
-    PyArrayObject *array = in_memory_for(self, key);
-    if (array == NULL) return PyErr_Occurred() ? -1 : 0;
+    Selection where;
+    if (!has_view(self)) return 0;
+    if (value_of((Front *)self) == NULL && selected_in((Front *)self, key, &where) && fill_for((Front *)self, &where) < 0) return -1;
+    PyArrayObject *array = (PyArrayObject *)in_memory(self);
+    if (array == NULL) return 0;
     PyObject *computed = Py_TYPE(value) == array_type && ((Front *)value)->large ? np_of(value) : NULL;
     PyObject *given = NULL, *index = NULL;
-    Selection where;
     int status = 0;
     if (on_ranks((Front *)self) && may_show((Front *)self) && selected(array, key, &where) && !where.picks && is_few((Front *)self, where.size) &&
         (given = assigned(value, array)) != NULL) {
-        PyObject *region = array_at(&where, array, (PyObject *)array, NPY_ARRAY_WRITEABLE);
+        PyObject *region = array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, NPY_ARRAY_WRITEABLE);
         if (region == NULL) status = -1;
         else if (is_itself((Front *)self, (PyArrayObject *)region, value, given)) status = 1;
         else status = write_on_ranks((Front *)self, (PyArrayObject *)region, given);

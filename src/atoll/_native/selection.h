@@ -21,17 +21,14 @@ PyObject *index_of(PyObject *key);
 /* The bounds of a slice, if reading them calls no method of the program's; whether it was done. */
 int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step);
 
-/* Whether an index is one of integers, slices, short lists and few indices; else Python decides, as on errors. */
-int selected(PyArrayObject *array, PyObject *key, Selection *to);
-
 /* The element at one integer for each axis; NULL for any other index. The element that takes a number of floating point without any
  * conversion; else NULL. What was selected, as a scalar. */
 char *element_at(PyArrayObject *array, PyObject *key);
 char *element_for(PyObject *number, PyArrayObject *array, PyObject *key);
 PyObject *element_of(const Selection *where, PyArrayObject *array);
 
-/* Elements of an array in memory, or a short view of it; NULL without an error where Python has to decide. */
-PyObject *get_in_memory(PyObject *array, PyObject *key);
+/* A view of an array with a box, or elements of it that are in memory; NULL without an error where Python has to decide. */
+PyObject *get_selected(PyObject *array, PyObject *key);
 
 /* What NumPy takes in place of a value that is assigned: a list of numbers as it is. */
 PyObject *assigned(PyObject *value, PyArrayObject *array);

@@ -25,7 +25,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
     X(origins) X(numbered) X(by_roots) X(passed_by) X(profiles) X(left) X(powers) X(recipes) X(born_numbers) \
     X(shorten) X(outside) X(acquire) X(release) X(catch_up) X(release_memory) X(relieve) \
-    X(from_numpy) X(taken) X(located) X(memory_of) X(adopted) X(memory_geometry) X(through) X(index) \
+    X(from_numpy) X(taken) X(located) X(memory_of) X(adopted) X(memory_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
     X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(rescued) X(work_of) \
     X(marked) X(turned) X(lost) X(unheard) X(anchored)

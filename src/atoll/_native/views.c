@@ -1,148 +1,87 @@
-/* Views that were met before have geometries, which are remembered by what they were made of. */
+/* Views as Python knows them: geometries, which are remembered by what they were made of. */
 #include "views.h"
 
-enum { VIEWS = 2048, ITEMS = 4, NEW_AXIS = -2, INTEGER = -1, TUPLE = -3 };
+enum { VIEWS = 2048, NUMBERS = 2 * BY_VALUE + 1, TUPLE = -3 };
 typedef struct {
-    Py_ssize_t start, length, step;  /* the length is below zero where it is no slice */
-} Item;
-typedef struct {
-    PyObject *from, *to, *by;        /* the method that makes the view; NULL for an index */
+    PyObject *from, *by, *to;        /* the geometry of a base and a dtype, or a geometry and the method that makes the view of it */
     int count;
-    Item items[ITEMS];
-} View;
-static View views[VIEWS];
+    npy_intp numbers[NUMBERS];
+} Known;
+static Known views[VIEWS];
 
-/* The place of a view of a geometry among those that are remembered, with its key in `wanted`; NULL where Python has to see it. */
-static View *view_at(PyObject *geometry, PyObject *key, View *wanted) {
-    PyObject *shape = field(geometry, FORM_SHAPE);
-    int is_tuple = PyTuple_CheckExact(key);
-    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1, ndim = PyTuple_GET_SIZE(shape), axis = 0;
-    if (n > ITEMS) return NULL;
-    size_t hash = (size_t)geometry >> 4;
-    wanted->count = 0;
-    wanted->from = geometry;
-    wanted->by = NULL;
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *item = is_tuple ? PyTuple_GET_ITEM(key, k) : key;
-        Item *last = &wanted->items[wanted->count++];
-        if (item == Py_None) {
-            *last = (Item){0, NEW_AXIS, 0};
-        } else if (item == Py_Ellipsis) {
-            return NULL;
-        } else {
-            if (axis >= ndim) return NULL;
-            Py_ssize_t extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, axis++));
-            if (PySlice_Check(item)) {
-                Py_ssize_t stop;
-                if (!is_unpacked(item, &last->start, &stop, &last->step)) return NULL;
-                last->length = PySlice_AdjustIndices(extent, &last->start, &stop, last->step);
-                if (!last->length) last->start = 0, last->step = 1;
-            } else if (PyLong_CheckExact(item)) {
-                Py_ssize_t index = PyLong_AsSsize_t(item);
-                if (index == -1 && PyErr_Occurred()) {
-                    PyErr_Clear();
-                    return NULL;
-                }
-                if (index < 0) index += extent;
-                if (index < 0 || index >= extent) return NULL;
-                *last = (Item){index, INTEGER, 0};
-            } else {
-                return NULL;
-            }
-        }
-        hash = ((hash * 31 + last->start) * 31 + last->length) * 31 + last->step;
-    }
+/* The place of a geometry among those that are remembered. */
+static Known *place_of(const Known *wanted) {
+    size_t hash = ((size_t)wanted->from >> 4) * 31 + ((size_t)wanted->by >> 4);
+    for (int k = 0; k < wanted->count; k++) hash = hash * 31 + (size_t)wanted->numbers[k];
     return &views[(hash ^ hash >> 11) % VIEWS];
 }
 
-static inline int is_same_view(const View *known, const View *wanted) {
+static inline int is_same(const Known *known, const Known *wanted) {
     return known->from == wanted->from && known->by == wanted->by && known->count == wanted->count &&
-           !memcmp(known->items, wanted->items, wanted->count * sizeof(Item));
+           !memcmp(known->numbers, wanted->numbers, wanted->count * sizeof *wanted->numbers);
 }
 
-/* The same for a method that makes a view of integers, or of one tuple of them. */
-static View *view_by(PyObject *geometry, PyObject *by, PyObject *const *args, Py_ssize_t count, View *wanted) {
-    size_t hash = ((size_t)geometry >> 4) * 31 + ((size_t)by >> 4);
-    int is_tuple = count == 1 && PyTuple_CheckExact(args[0]);
-    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(args[0]) : count;
-    if (n >= ITEMS) return NULL;
-    wanted->from = geometry;
-    wanted->by = by;
-    wanted->count = (int)n + is_tuple;
-    if (is_tuple) wanted->items[n] = (Item){0, TUPLE, 0};
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *item = is_tuple ? PyTuple_GET_ITEM(args[0], k) : args[k];
-        if (!PyLong_CheckExact(item)) return NULL;
-        wanted->items[k] = (Item){PyLong_AsSsize_t(item), INTEGER, 0};
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            return NULL;
-        }
-        hash = hash * 31 + wanted->items[k].start;
-    }
-    return &views[(hash ^ hash >> 11) % VIEWS];
-}
-
-static void keep(View *known, View *wanted, PyObject *geometry) {
-    wanted->from = Py_NewRef(wanted->from);
-    wanted->to = Py_NewRef(geometry);
-    View old = *known;
+static void keep(Known *known, const Known *wanted, PyObject *geometry) {
+    Known old = *known;
     *known = *wanted;
+    Py_INCREF(known->from);
+    Py_INCREF(known->by);
+    known->to = Py_NewRef(geometry);
     Py_XDECREF(old.from);
+    Py_XDECREF(old.by);
     Py_XDECREF(old.to);
 }
 
-/* Remember which view of an array Python has made. */
-static void remember(PyObject *array, PyObject *view, View *known, View *wanted) {
-    if (known == NULL || !is_large(view) || ((Front *)view)->cell != ((Front *)array)->cell) return;
-    keep(known, wanted, ((Front *)view)->geometry);
-}
-
-void remember_view(PyObject *array, PyObject *key, PyObject *view) {
-    View wanted;
-    if (recording && is_large(array)) remember(array, view, view_at(((Front *)array)->geometry, key, &wanted), &wanted);
-}
-
-/* The geometry of a view that was met before; a new reference; else NULL. */
-static PyObject *met_view(PyObject *geometry, PyObject *key) {
-    View wanted, *known = view_at(geometry, key, &wanted);
-    return known != NULL && is_same_view(known, &wanted) ? Py_NewRef(known->to) : NULL;
-}
-
-PyObject *record_view(PyObject *array, PyObject *key) {
-    PyObject *view = recording && is_large(array) ? met_view(((Front *)array)->geometry, key) : NULL;
-    return view == NULL ? NULL : view_on(array, view);
-}
-
-PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, Py_ssize_t count) {
-    View wanted, *known = view_by(((Front *)args[0])->geometry, by, args + 1, count - 1, &wanted);
-    if (known == NULL) return NULL;
-    if (is_same_view(known, &wanted)) return view_on(args[0], Py_NewRef(known->to));
-    PyObject *made = PyObject_Vectorcall(python, args, count, NULL);
-    if (made != NULL) remember(args[0], made, known, &wanted);
+PyObject *geometry_for(Front *front, const Selection *where, PyArray_Descr *dtype) {
+    int axes = where->axes, is_writeable = front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True;
+    PyObject *from = is_writeable ? field(front->cell, BOX_GEOMETRY) : front->geometry;
+    Known wanted = {.from = from, .by = (PyObject *)dtype, .count = 2 * axes + 1, .numbers = {where->offset}};
+    Known *known = NULL;
+    if (axes <= BY_VALUE) {
+        memcpy(wanted.numbers + 1, where->shape, axes * sizeof *where->shape);
+        memcpy(wanted.numbers + 1 + axes, where->strides, axes * sizeof *where->strides);
+        known = place_of(&wanted);
+        if (is_same(known, &wanted)) return Py_NewRef(known->to);
+    }
+    PyObject *shape = PyTuple_New(axes), *strides = PyTuple_New(axes), *made = NULL;
+    for (int k = 0; shape != NULL && strides != NULL && k < axes; k++) {
+        PyTuple_SET_ITEM(shape, k, PyLong_FromSsize_t(where->shape[k]));
+        PyTuple_SET_ITEM(strides, k, PyLong_FromSsize_t(where->strides[k]));
+    }
+    if (!PyErr_Occurred()) made = PyObject_CallFunction(python.located, "OOOOn", from, shape, strides, dtype, where->offset);
+    if (known != NULL && made != NULL) keep(known, &wanted, made);
+    Py_XDECREF(shape);
+    Py_XDECREF(strides);
     return made;
 }
 
-PyObject *region_of(PyObject *geometry, PyObject *key) {
-    View wanted, *known = view_at(geometry, key, &wanted);
-    if (known == NULL) return NULL;
-    if (is_same_view(known, &wanted)) return Py_NewRef(known->to);
-    PyObject *items = PyTuple_CheckExact(key) ? Py_NewRef(key) : PyTuple_Pack(1, key);
-    PyObject *region = items == NULL ? NULL : PyObject_CallFunctionObjArgs(python.index, geometry, items, NULL);
-    Py_XDECREF(items);
-    if (region == NULL) {
-        drop_error();  /* Python raises it, with its words */
-    } else if (PyTuple_GET_SIZE(field(region, FORM_SHAPE))) {
-        keep(known, &wanted, region);
-    } else {
-        Py_CLEAR(region);
+PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, Py_ssize_t count) {
+    PyObject *geometry = ((Front *)args[0])->geometry;
+    int is_tuple = count == 2 && PyTuple_CheckExact(args[1]);
+    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(args[1]) : count - 1;
+    Known wanted = {.from = geometry, .by = by, .count = (int)n + is_tuple};
+    if (n >= NUMBERS) return NULL;
+    if (is_tuple) wanted.numbers[n] = TUPLE;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(args[1], k) : args[k + 1];
+        if (!PyLong_CheckExact(item)) return NULL;
+        wanted.numbers[k] = PyLong_AsSsize_t(item);
+        if (PyErr_Occurred()) return PyErr_Clear(), NULL;
     }
-    return region;
+    Known *known = place_of(&wanted);
+    if (is_same(known, &wanted)) return view_on(args[0], Py_NewRef(known->to));
+    PyObject *made = PyObject_Vectorcall(python, args, count, NULL);
+    if (made != NULL && is_large(made) && ((Front *)made)->cell == ((Front *)args[0])->cell) keep(known, &wanted, ((Front *)made)->geometry);
+    return made;
 }
 
-PyObject *record_any_view(PyObject *array, PyObject *key) {
-    PyObject *region = recording ? region_of(((Front *)array)->geometry, key) : NULL;
-    return region == NULL ? NULL : view_on(array, region);
+PyObject *region_of(PyObject *array, PyObject *key) {
+    Front *front = (Front *)array;
+    Selection where;
+    if (!may_show(front) || !selected_in(front, key, &where) || where.picks || !where.axes) return NULL;
+    PyObject *region = geometry_for(front, &where, dtype_of(front));
+    if (region == NULL) drop_error();  /* Python raises it, with its words */
+    return region;
 }
 
 PyObject *record_attribute(PyObject *getter, PyObject *array) {

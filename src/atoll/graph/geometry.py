@@ -268,10 +268,14 @@ class Geometry:
             passed_on(problem)
             whole = key if any(item is Ellipsis for item in key) else (*key, Ellipsis)
             return self.derived(whole, lambda s: s[whole])  # NumPy decides
+        return self.lying(tuple(shape), tuple(strides), self.dtype, offset)
+
+    def lying(
+        self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any], offset: int
+    ) -> Geometry:
+        """Another view of the base that may be written to as this one."""
         writing = None if self.warns else self.writeable
-        return Geometry._intern(
-            tuple(shape), tuple(strides), self.dtype, writing, offset, self.base
-        )
+        return Geometry._intern(shape, strides, dtype, writing, offset, self.base)
 
     def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
         """The view of another shape, or ``None`` where NumPy would have to copy."""

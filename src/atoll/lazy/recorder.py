@@ -121,8 +121,8 @@ def install(array_type: type, iterators: type) -> None:
         by_roots=by_roots(), passed_by=passed(), profiles=alone.process, left=_left, recipes=recipes, born_numbers=born_numbers,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
-        release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.at,
-        memory_of=settled, adopted=adopted, memory_geometry=memory_geometry, through=through, index=Geometry.index,
+        release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
+        memory_of=settled, adopted=adopted, memory_geometry=memory_geometry, through=through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
