@@ -204,7 +204,8 @@ PyObject *get_selected(PyObject *self, PyObject *key) {
         return result;
     }
     if (where.is_element) return value == NULL ? NULL : PyArray_Scalar(PyArray_BYTES(memory_in(value)) + where.offset, dtype_of(front), (PyObject *)memory_in(value));
-    return !on_ranks(front) || (value != NULL && is_few(front, where.size)) ? view_at(self, &where, dtype_of(front)) : NULL;
+    if (on_ranks(front) && field(field(field(front->cell, BOX_NODE), NODE_PLACE), PLACE_BOXES) != Py_True) return NULL;  /* which Python may refuse */
+    return view_at(self, &where, dtype_of(front));
 }
 
 PyObject *assigned(PyObject *value, PyArrayObject *array) {

@@ -32,6 +32,7 @@ from ..graph.node import Node, Value, born_numbers
 from ..graph.op import SOURCE
 from ..graph.pattern import Pattern
 from ..ops.elementwise import FAST_SCALARS, Through, through
+from ..ops.placement import Place
 from ..ops.table import FILL, SETTLED_UFUNCS
 from .elementwise import apply, known_of
 from .evaluate import by_roots, passed
@@ -68,6 +69,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (statistics.Counters, "_values"),
     (CallSite, "computed_again cut"),
     (Tiles, "whole home"),
+    (Place, "is_boxes"),
 )
 """In the order of the enumeration in ``_native/table.h``."""
 
