@@ -206,17 +206,6 @@ class Geometry:
                 self._memo[key] = view
         return view
 
-    def met(self, key: Any) -> Geometry | None:
-        """The view ``a[key]``, if it is remembered, and the key one of the two commonest: slices."""
-        if type(key) is tuple:
-            if len(key) == 2:
-                first, second = key
-                if type(first) is slice is type(second):
-                    return self._memo.get((first.indices(_ENDLESS), second.indices(_ENDLESS)))
-        elif type(key) is slice:
-            return self._memo.get((key.indices(_ENDLESS),))
-        return None
-
     def index(self, key: tuple[Any, ...]) -> Geometry:
         """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
         if len(key) == 1 and type(key[0]) is int:  # of each row once

@@ -141,30 +141,28 @@ def get(handle: Handle, key: Any) -> Any:
             return of_small(small[key])
         return _picked(handle, key)
     key = settled(key)
-    geometry = handle._geometry.met(key)
-    if geometry is None:
-        elements = _element_there(handle, key)
-        if elements is not None:
-            return elements
-        items = basic_key(key)
-        if items is None:
-            geometry = handle._geometry.field(key)
-            if geometry is None:
-                integers = _key_with_integers(key)
-                if integers is not None and basic_key(integers) is not None:
-                    elements = get(handle, integers)
-                    is_array = isinstance(elements, Handle)
-                    return elements.copy("K") if is_array else elements
-                elements = _picked_there(handle, key)
-                if elements is None:
-                    elements = _masked_there(handle, key)
-                if elements is None:
-                    elements = compressed(handle, key)
-                return _picked(handle, key) if elements is None else elements
-        else:
-            geometry = handle._geometry.index(items)
-            if geometry.ndim == 0 and Ellipsis not in items:
-                return element(handle, geometry)
+    elements = _element_there(handle, key)
+    if elements is not None:
+        return elements
+    items = basic_key(key)
+    if items is None:
+        geometry = handle._geometry.field(key)
+        if geometry is None:
+            integers = _key_with_integers(key)
+            if integers is not None and basic_key(integers) is not None:
+                elements = get(handle, integers)
+                is_array = isinstance(elements, Handle)
+                return elements.copy("K") if is_array else elements
+            elements = _picked_there(handle, key)
+            if elements is None:
+                elements = _masked_there(handle, key)
+            if elements is None:
+                elements = compressed(handle, key)
+            return _picked(handle, key) if elements is None else elements
+    else:
+        geometry = handle._geometry.index(items)
+        if geometry.ndim == 0 and Ellipsis not in items:
+            return element(handle, geometry)
     cell = handle._cell
     place = cell.node.place
     if place is not None and not place.is_boxes and geometry.number not in place.read:
@@ -209,39 +207,19 @@ def _element_there(handle: Handle, key: Any) -> Any:
     return node.value.array[key]
 
 
-def _put_there(handle: Handle, key: Any, value: Any) -> bool:
-    """Write a few numbers into a base whose value is in memory that no other array shows, without any geometry; whether
-    it was done."""
-    geometry = handle._geometry
-    if not geometry.is_base or not geometry.ndim:
+def _put_element(handle: Handle, key: Any, value: Any) -> bool:
+    """Write a number into an element of a base whose value is in memory that no other array shows, without any geometry;
+    whether it was done."""
+    geometry, cell = handle._geometry, handle._cell
+    memory = cell.node.value
+    if memory is None or cell.node.place is not None or not geometry.is_base or not is_at_hand(1):
         return False
-    cell = handle._cell
-    node = cell.node
-    memory = node.value
-    if node.place is not None or memory is None:
+    if type(value) not in FAST_SCALARS or not _names_element(key, geometry.ndim):
         return False
-    del node
-    if type(value) is Handle.array_type:
-        value = value._np
-        if value is None:
-            return False
-    elif type(value) not in FAST_SCALARS:
-        return False
-    if not is_at_hand(1):
-        return False
-    array = memory.array
-    if _names_element(key, geometry.ndim):
-        region, where = array, key
-    else:
-        if not BASIC.issuperset(map(type, key if type(key) is tuple else (key,))):
-            return False
-        region, where = array[key], ...
-        if not (region.size <= policy.limits.short or geometry.short):
-            return False
     with turn.lock:
         if cell.node.value is not memory or not cell.is_unshared():
             return False
-        region[where] = value
+        memory.array[key] = value
         memory.count = -1
     return True
 
@@ -441,13 +419,11 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     if not handle._may_be_written():
         raise ValueError("assignment destination is read-only")
     key = settled(key)
-    if _put_there(handle, key, value):
+    if _put_element(handle, key, value):
         return
-    region = handle._geometry.met(key)
-    if region is None:
-        integers = None if type(key) in BASIC else _key_with_integers(key)
-        items = basic_key(key if integers is None else integers)
-        region = handle._geometry.field(key) if items is None else handle._geometry.index(items)
+    integers = None if type(key) in BASIC else _key_with_integers(key)
+    items = basic_key(key if integers is None else integers)
+    region = handle._geometry.field(key) if items is None else handle._geometry.index(items)
     if _asks(value):
         if type(value) not in (list, tuple) and (region is None or region.ndim):
             value = answered(value, (region or handle._geometry).dtype)
