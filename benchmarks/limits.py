@@ -58,7 +58,7 @@ def throughput() -> dict[str, float]:
 
 
 def template() -> dict[str, float]:
-    """Planning what was not met before, against finding a plan."""
+    """Filling in the numbers of a plan that were not met before, against finding its program."""
     numbers = itertools.count(65)
     with np.config(small=0):
         new = microseconds(lambda: numpy.asarray(np.ones((next(numbers), 3))[1:] * 2.0))

@@ -229,8 +229,8 @@ class Limits:
     """A pattern that was met so often is compiled (``template``)."""
     native_nodes: int = 512
     """The native evaluation recognises traces of up to so many nodes (``template``)."""
-    template_price: int = 8
-    """How many traces a template must serve to be worth its planning (``template``)."""
+    compiled_plan: int = 8
+    """A plan that has served so many other traces is compiled (``template``)."""
     shelf: int = 32
     """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
     bites: int = 8
@@ -261,10 +261,8 @@ class Limits:
     """Views remembered for each base."""
     plans: int = 1024
     """Plans, and the patterns by which traces find them."""
-    moved_plans: int = 256
-    """Plans bound to slices that have moved, which may not come again, and templates by structure."""
-    templates: int = 8
-    """Templates of one structure."""
+    variants: int = 8
+    """Plans of one structure."""
     fits: int = 64
     """What may be alive beside one pattern."""
     kernels: int = 1024

@@ -53,7 +53,11 @@ def kinds(program):
 
 def check_moved():
     """The programs that this rank has bound to other slices are those that it would have planned."""
-    moved = [one for one in evaluate._programs.moved.values() if one.communicator is not None]
+    moved = [
+        one
+        for one in evaluate._programs.programs.values()
+        if one.communicator is not None and one.described
+    ]
     for program in moved[:60]:
         planned = program.described(backend.current().step)
         assert pieces(program) == pieces(planned)

@@ -26,7 +26,7 @@ from atoll.layout import (
     needed,
     transfer,
 )
-from atoll.layout.symbolic import Sheet, text_of
+from atoll.layout.symbolic import Sheet, Unknown, filled
 from atoll.layout.symbolic_layout import interval
 
 from .strategies import bounds, layouts, scatter
@@ -164,22 +164,27 @@ def test_symbolic_boxes_are_cut_by_owner_like_known_ones(
     ends = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
     sheet = Sheet()
     unknown = [
-        [sheet.unknown(f"v{2 * k + j}", end) for j, end in enumerate(pair)]
+        [Unknown(sheet, f"v{2 * k + j}", end) for j, end in enumerate(pair)]
         for k, pair in enumerate(ends)
     ]
     rank = data.draw(st.integers(0, size - 1))
     symbolic = needed(layout, tuple([interval(*pair) for pair in unknown]), rank)
-    texts = [text_of([r.source_key, r.target_key, r.shape]) for r in symbolic]
-    bound = sheet.compiled("".join([f"v{k}, " for k in range(2 * len(shape))]), texts)
+    wanted = [[r.source_key, r.target_key, r.shape] for r in symbolic]
+    names = [f"v{k}" for k in range(2 * len(shape))]
+    bound = sheet.compiled(names, wanted)
     moved = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
     for box in (ends, moved):
         known = needed(layout, tuple([Range(*pair) for pair in box]), rank)
-        results = bound([end for pair in box for end in pair])
+        given = [end for pair in box for end in pair]
+        results = bound(given)
+        numbers = dict(zip(names, given, strict=True))
+        worked = sheet.worked(numbers)
+        assert worked is (results is not None)
         if box is ends or results is not None:
             assert results is not None
             expected = [[r.source_key, r.target_key, r.shape] for r in known]
             assert [record.peer for record in symbolic] == [record.peer for record in known]
-            assert list(results) == expected
+            assert list(results) == filled(wanted, numbers) == expected
 
 
 def test_receivers_spread_over_the_copies() -> None:

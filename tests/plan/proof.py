@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from atoll.backend.numpy import NumpyStep
-from atoll.plan.templates import Template
+from atoll.plan.templates import Plan
 
 
 def said(program):
@@ -33,7 +33,7 @@ def numbers(step):
 @contextmanager
 def proving():
     """Compare every program that moves; gives a list with a line for each."""
-    plain, moved = Template.bound, []
+    plain, moved = Plan.bound, []
 
     def bound(self, sample, order):
         program = plain(self, sample, order)
@@ -45,8 +45,8 @@ def proving():
             moved.append(len(program.steps))
         return program
 
-    Template.bound = bound
+    Plan.bound = bound
     try:
         yield moved
     finally:
-        Template.bound = plain
+        Plan.bound = plain

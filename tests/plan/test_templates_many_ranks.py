@@ -22,10 +22,10 @@ def eliminated(which, size, rank):
         for k in range(1000, 1012):
             a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
             node = a._cell.node
-            programs.append(evaluate._new_program(evaluate.look_up([node]), [node]))
+            programs.append(evaluate._new_program(evaluate.look_up([node]), [node])[0])
             node.settle(node.args[0].value)  # as if it had been computed
-    families = evaluate._programs.families.values()
-    lines = [len(one.sheet.lines) for family in families for one in family._templates]
+    plans = [plan for one in evaluate._programs.plans.values() for plan in one.known]
+    lines = [len(plan.sheet.lines) for plan in plans]
     return programs, max(lines)
 
 

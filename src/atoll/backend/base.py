@@ -61,6 +61,9 @@ class Template(Protocol):
     def result(self, numbers: Any) -> int:
         """Where the numbers of a list or tuple will be among a binding's ``results``."""
 
+    def now(self, number: Any) -> int:
+        """What a number is in the trace that is planned."""
+
     def shared(self, partials: Any, binding: Any) -> Any:
         """The :class:`Partials` of a binding that stand for those of the template."""
 

@@ -4,8 +4,8 @@ A trace is walked once, iteratively, into a *structure*: for each pending node i
 form of its geometry, and where its operands come from (leaves are numbered by first
 appearance, numbers are left out), and for whatever is still referred to from outside, that it
 is. With the numbers of the geometries it is a *key*. Equal keys have equal programs, so a loop that
-repeats its expressions plans them once. Equal structures have a *family* of programs: a loop
-whose slices move finds its program there, by arithmetic (see ``plan.templates``).
+repeats its expressions plans them once. Equal structures have a list of *plans*, each for all numbers for which the planner
+would decide alike: a loop whose slices move finds its program there, by arithmetic (see ``plan.templates``).
 
 A trace that has been walked leaves its *pattern*, and the program. The next one like it is recognised
 without a walk (see ``graph.pattern``): all that is left to ask is what is alive.
@@ -44,7 +44,7 @@ from ..graph.pattern import Pattern, Patterns
 from ..ops.fingerprint import outlined
 from ..ops.placement import Place
 from . import dividing, float_errors, unplanned
-from .planning import Lookup, extended, make_program, planned, sample_of
+from .planning import Lookup, make_program, planned, sample_of
 from .profiles import alone as profiles
 from .replaying import flags_reported, rescued, sites_of, teach
 from .sharing import with_sharers
@@ -52,7 +52,7 @@ from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
 
 if TYPE_CHECKING:
-    from ..plan.templates import Family
+    from ..plan.templates import Plans
 
 
 class _Programs(threading.local):
@@ -65,10 +65,9 @@ class _Programs(threading.local):
         if not turn.simulated and hasattr(self, "process"):
             self.__dict__.update(self.process)
             return
-        self.kept: Recent[Any, Program] = Recent("plans", "plans_dropped")
-        self.moved: Recent[Any, Program] = Recent("moved_plans", "plans_dropped")
-        """Programs that were bound to slices, which may not come again."""
-        self.families: Recent[Any, Family] = Recent("moved_plans", "plans_dropped")
+        self.programs: Recent[Any, Program] = Recent("plans", "plans_dropped")
+        """By structure and numbers."""
+        self.plans: Recent[Any, Plans] = Recent("plans", "plans_dropped")
         """By structure."""
         self.judged: Memo[Any, Judgement | None] = Memo("plans")
         """What counts the evaluations of traces, by structure and call sites; ``None`` where NumPy can compute nothing."""
@@ -81,7 +80,7 @@ class _Programs(threading.local):
 
     def forget(self) -> None:
         """Plan everything anew."""
-        for known in (self.kept, self.moved, self.families, self.judged, self.patterns):
+        for known in (self.programs, self.plans, self.judged, self.patterns):
             known.clear()
         profiles.sites.clear()
         if native is not None:
@@ -116,7 +115,7 @@ def look_up(pending: Sequence[Node]) -> Lookup:
     structure = len(key)
     walk.add_numbers()
     frozen = tuple(key)
-    program = _programs.kept.get(frozen) or _programs.moved.get(frozen)
+    program = _programs.programs.get(frozen)
     uses = walk.leaf_uses, walk.node_uses
     alive = alive_leaves, alive_nodes
     return Lookup(frozen, structure, program, leaves, walk.scalars, order, *alive, uses)
@@ -434,12 +433,13 @@ def _prepared(pending: list[Node]) -> _Prepared:
     if program is not None and program.running:
         program = make_program(lookup, pending, backend.current().step)
     state = State([leaf.value for leaf in leaves], lookup.scalars, int(program is not None))
+    is_new = False
     if program is None:
         with profiler.span(Kind.PLAN, "plan"), progress.task("compiling", "kernels"):
-            program = _new_program(lookup, pending)
+            program, is_new = _new_program(lookup, pending)
     elif pattern is None:  # what comes but once needs none
         attempted(lambda: _programs.patterns.add(pending, leaves, order))
-    judged = attempted(lambda: _judgement(lookup))
+    judged = None if is_new else attempted(lambda: _judgement(lookup))
     passing = passing_of(lookup, pending, program)
     _programs.passed.extend([order[place].born for place in passing])
     if pattern is not None and form is not None and _counted_alike(form[0], pattern, lookup):
@@ -460,9 +460,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
 
 
 def _judgement(lookup: Lookup) -> Judgement | None:
-    """What counts the evaluations of a trace; ``None`` the first time, when it is planned and compiled."""
-    if lookup.program is None and lookup.key not in _programs.moved:
-        return None
+    """What counts the evaluations of a trace, but for the first one, when it is planned and compiled."""
     key = lookup.key[: lookup.structure], kind_of(lookup.order)
     if key not in _programs.judged:
         return _programs.judged.only(key, judgement_of(lookup.order))
@@ -563,30 +561,26 @@ def _recording(frame: FrameType) -> Site | None:
 warn.register_sites(_recording)
 
 
-def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
-    """The program of a trace that has not been met: bound to where slices have moved, or planned."""
-    leaves, order = lookup.leaves, lookup.order
+def _new_program(lookup: Lookup, roots: list[Node]) -> tuple[Program, bool]:
+    """The program of a trace that has not been met, and whether it had to be planned: a plan of its structure may fit."""
     structure = lookup.key[: lookup.structure]
-    families = _programs.families
-    family = families.get(structure)
-    if family is not None:
-        sample = sample_of(leaves, order)
-        program = statistics.attempted(lambda: family.bound(sample, order))
-        if program is not None:
-            statistics.add("plans_reused")
-            statistics.add("plans_moved")
-        else:
-            program = statistics.attempted(lambda: extended(family, lookup, roots, sample))
-        if program is not None:
-            _programs.moved[lookup.key] = program
-            return program
-    program = planned(lookup, roots)
-    _programs.kept[lookup.key] = program
-    if family is None:
-        from ..plan.templates import Family
+    plans = _programs.plans.get(structure)
+    program = None
+    if plans is None:
+        from ..plan.templates import Plans
 
-        families[structure] = Family(sample_of(leaves, order))
-    return program
+        plans = _programs.plans[structure] = Plans()
+    elif plans.known:
+        sample = sample_of(lookup.leaves, lookup.order)
+        program = statistics.attempted(lambda: plans.bound(sample, lookup.order))
+    is_new = program is None
+    if program is None:
+        program = planned(lookup, roots, plans)
+    else:
+        statistics.add("plans_reused")
+        statistics.add("plans_moved")
+    _programs.programs[lookup.key] = program
+    return program, is_new
 
 
 def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:
@@ -600,8 +594,8 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:
     key = ("bound", *walk.key, strides, wanted, settings.fusion, settings.small)
     alive = tuple([True] * len(leaves))
     unseen = tuple([False] * len(walk.order))
-    program = _programs.kept.get(key)
+    program = _programs.programs.get(key)
     lookup = Lookup(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
     if program is None:
-        program = _programs.kept[key] = planned(lookup, list(roots))
+        program = _programs.programs[key] = planned(lookup, list(roots))
     return program, lookup

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..execute.program import Program
     from ..plan.build import LaunchMaker
     from ..plan.template_traces import Sample, Twins
-    from ..plan.templates import Family
+    from ..plan.templates import Plans
 
 
 class Lookup(NamedTuple):
@@ -89,9 +89,14 @@ def _kernels_can(node: Node) -> bool:
     return native_node(node) and backend.current().supports(node)
 
 
-def planned(lookup: Lookup, roots: list[Node]) -> Program:
-    """A program by the planner. If its kernels cannot be compiled, NumPy runs them: the messages are the same."""
-    program = statistics.attempted(lambda: make_program(lookup, roots, backend.current().step))
+def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Program:
+    """A program by the planner, from a new one of some plans if it can. If its kernels cannot be compiled, NumPy runs them: the
+    messages are the same."""
+    program = None
+    if plans is not None:
+        program = statistics.attempted(lambda: _extended(plans, lookup, roots))
+    if program is None:
+        program = statistics.attempted(lambda: make_program(lookup, roots, backend.current().step))
     if program is None:
         program = make_program(lookup, roots, backend.named("numpy").step)
     statistics.add("plans_made")
@@ -130,21 +135,20 @@ def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometr
     return [node.geometry for node in nodes] + views + [view.base for view in views]
 
 
-def extended(family: Family, lookup: Lookup, roots: list[Node], sample: Sample) -> Program | None:
-    """The program of a trace from a new template of its family; ``None`` if there can be none."""
+def _extended(plans: Plans, lookup: Lookup, roots: list[Node]) -> Program | None:
+    """The program of a trace from a new plan; ``None`` if there can be none."""
     from ..plan.template_steps import SymbolicLaunch
 
     alive_leaves, alive_nodes = lookup.alive_leaves, lookup.alive_nodes
     settings = config.settings()
+    if config.debug:
+        check(lookup.order)
 
     def plan(twins: Twins, make: Any) -> Program:
         leaves, order, roots, regions = twins
         trace = Lookup((), 0, None, leaves, [], order, alive_leaves, alive_nodes)
         return make_program(trace, roots, make, settings, make is not SymbolicLaunch, regions)
 
-    program = family.extended(
-        sample, lookup.leaves, lookup.order, roots, plan, backend.current().step
-    )
-    if program is not None:
-        statistics.add("plans_made")
-    return program
+    leaves, order = lookup.leaves, lookup.order
+    sample = sample_of(leaves, order)
+    return plans.extended(sample, leaves, order, roots, plan, backend.current().step)

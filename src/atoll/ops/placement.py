@@ -73,13 +73,18 @@ class Place:
         """
         if self._outline is None:
             layout = self.layout
-            ways = [axis.way for axis in layout.axes]
-            if self.padded or None in ways:
+            if self.is_like_no_other:
                 self._outline = identity_of(("alone", self.number))
             else:
-                dealt = (layout.processes, layout.copies, layout.grid, tuple(ways))
+                ways = tuple([axis.way for axis in layout.axes])
+                dealt = (layout.processes, layout.copies, layout.grid, ways)
                 self._outline = identity_of(("dealt", self.world, dealt))
         return self._outline
+
+    @property
+    def is_like_no_other(self) -> bool:
+        """Whether it is padded, or has lists in any order."""
+        return self.padded or any(axis.way is None for axis in self.layout.axes)
 
     @classmethod
     def of(cls, layout: Layout, world: World) -> Place | None:

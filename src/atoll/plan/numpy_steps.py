@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,9 +33,14 @@ def function_of(node: Node) -> Callable[..., Any]:
     return backend.current().selected if node.op.selects else node.op.numpy(node)
 
 
-def _nothing(shape: tuple[int, ...], dtype: np.dtype[Any], *operands: Any) -> np.ndarray[Any, Any]:
-    """The share of a rank that has no elements."""
-    return np.empty(shape, dtype)
+class Nothing(NamedTuple):
+    """The function that computes the share of a rank that has no elements."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __call__(self, *operands: Any) -> np.ndarray[Any, Any]:
+        return np.empty(self.shape, self.dtype)
 
 
 class StepsByNumpy(Steps):
@@ -72,7 +76,7 @@ class StepsByNumpy(Steps):
             self._add(Localise(register, node.place, registers.geometry[register]), {register})
         self.launches.append([])
 
-    def _by_numpy_on_shares(self, node: Node, function: Callable[..., Any]) -> None:
+    def _by_numpy_on_shares(self, node: Node, function: Any) -> None:
         """An elementwise operation on this rank's share of each operand."""
         registers, shape = self.registers, node.geometry.shape
         counts = node.place.layout.local_shape(registers.rank)
@@ -98,7 +102,7 @@ class StepsByNumpy(Steps):
         if (
             absent
         ):  # no elements of the operands came here, and those of one element could not be broadcast
-            function = partial(_nothing, counts, node.geometry.dtype)
+            function = Nothing(counts, node.geometry.dtype)
         register = registers.of[id(node)]
         number = self.number.get(id(node), -1)
         step = ByNumpy(register, function, tuple(arguments), registers.geometry[register], number)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import eq
 from typing import Any
 
 import numpy as np
 
 from ..graph.geometry import Geometry, dense
-from ..layout.symbolic import Number, Unknown
+from ..layout.symbolic import Number, Sheet, Unknown
 
 
 class Shape:
@@ -55,12 +57,154 @@ class Shape:
 
 def dense_shape(shape: tuple[Number, ...], dtype: np.dtype[Any]) -> Any:
     """``dense`` for a shape in which there may be unknowns."""
-    if all(type(n) is not Unknown for n in shape):
+    for n in shape:
+        if type(n) is Unknown:
+            break
+    else:
         return dense(shape, dtype)
-    strides: list[Number] = []
-    step: Number = dtype.itemsize
-    for n in reversed(shape):
-        strides.append(step)
-        if n:
-            step = step * n
-    return Shape(None, -1, shape, tuple(reversed(strides)), 0, dtype, None)
+    key = dtype, *[m.name if type(m) is Unknown else m for m in shape]
+    known = n.sheet.shapes.get(key)
+    if known is None:
+        strides = _dense_strides(shape, range(len(shape)), dtype.itemsize)
+        known = n.sheet.shapes[key] = Shape(None, -1, shape, strides, 0, dtype, None)
+    return known
+
+
+def _dense_strides(
+    shape: Sequence[Number], order: Sequence[int], itemsize: Number
+) -> tuple[Number, ...]:
+    """The strides of what fills its memory; ``order`` lists its axes from the slowest to the fastest."""
+    strides: list[Number] = [0] * len(shape)
+    for axis in reversed(order):
+        strides[axis] = itemsize
+        if type(shape[axis]) is Unknown or shape[axis]:  # unknown ones are at least two
+            itemsize = itemsize * shape[axis]
+    return tuple(strides)
+
+
+class Dresser:
+    """Makes symbolic geometries: of all traces with geometries of these forms.
+
+    A form says which extents are zero or one, which strides are zero or less, and what fills its memory. Extents that are equal
+    in the trace that is planned are taken to be equal in all that the plan serves; so are the strides of a view and those of its
+    base, where that takes each element of an axis.
+    """
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self.names: list[str] = []
+        """Of all integers that the shapes are made from, in order."""
+        self._tied: dict[Any, Unknown] = {}
+
+    def shape(self, like: Geometry, position: int, base: Any) -> Shape:
+        """A symbolic geometry for one; a view needs that of its base."""
+        first, ndim = len(self.names), like.ndim
+        self.names += [f"v{k}" for k in range(first, first + 2 * ndim + 1)]
+        extents = tuple([self._tie("extent", n, first + k) if n > 1 else n for k, n in enumerate(like.shape)])  # fmt: skip
+        strides: tuple[Number, ...]
+        if like.is_base:
+            if like.dense:
+                order = list(range(ndim))
+                if not like.c_contiguous:
+                    order.sort(key=lambda k: -like.strides[k])
+                strides = _dense_strides(extents, order, like.dtype.itemsize)
+                for k, stride in enumerate(strides) if not like.c_contiguous else ():
+                    self._check(first + ndim + k, stride)
+            else:
+                strides = self._raw(like, first + ndim)
+            return Shape(like, position, extents, strides, 0, like.dtype, base)
+        axes = self._regular(like) if type(base) is Shape else None
+        offset = self._unknown(first + 2 * ndim, like.offset)
+        if axes is None:
+            strides = self._raw(like, first + ndim)
+            return Shape(like, position, extents, strides, offset, like.dtype, base)
+        return self._taken(like, position, extents, offset, base, axes)
+
+    def _regular(self, view: Geometry) -> Any:
+        """How a view takes slices and single elements along the axes of its base, if it does no more."""
+        axes = view.axes if view.size else None
+        if axes is None or any(len(steps) > 1 for _, steps in axes):
+            return None
+        taken = [steps[0][0] for _, steps in axes if steps]
+        return None if len(set(taken)) < len(taken) else axes
+
+    def _taken(
+        self,
+        like: Geometry,
+        position: int,
+        extents: tuple[Number, ...],
+        offset: Unknown,
+        base: Shape,
+        axes: Any,
+    ) -> Shape:
+        """The shape of a regular view: its offset is cut into indices."""
+        ndim = like.ndim
+        first = len(self.names) - 1 - ndim
+        strides: list[Number] = [None if s else 0 for s in like.strides]
+        starts: list[Number] = [0] * base.ndim
+        whole = like.base
+        order = [k for k in range(base.ndim) if whole.shape[k] > 1]
+        order.sort(key=lambda k: -whole.strides[k])
+        rest: Number = offset
+        for k in order:
+            starts[k], rest = rest // base.strides[k], rest % base.strides[k]
+        _holds(rest == 0)
+        reads: list[Any] = []
+        for k, (_, steps) in enumerate(axes):
+            if not steps:
+                reads.append((starts[k], ()))
+                continue
+            axis, step = steps[0]
+            along: Number = base.strides[k]
+            if step in (1, -1):
+                strides[axis] = along = along * step
+                self._check(first + axis, along)
+            else:
+                strides[axis] = stride = self._unknown(first + axis, like.strides[axis])
+                step = stride // along if step > 0 else 0 - (0 - stride) // along
+                _holds(step * along == stride)
+            last = starts[k] + (extents[axis] - 1) * step
+            _holds(last >= 0)
+            _holds(last < base.shape[k])
+            reads.append((starts[k], ((axis, step),)))
+        for axis, stride in enumerate(strides):
+            if stride is None:  # of an axis of one element
+                strides[axis] = self._unknown(first + axis, like.strides[axis])
+        shape = Shape(like, position, extents, tuple(strides), offset, like.dtype, base)
+        shape._axes = tuple(reads)
+        return shape
+
+    def _raw(self, like: Geometry, first: int) -> tuple[Number, ...]:
+        """Strides of which nothing is known."""
+        strides: list[Number] = []
+        for k, stride in enumerate(like.strides):
+            if abs(stride) == like.dtype.itemsize:
+                self._check(first + k, stride)
+            elif stride:
+                strides.append(self._tie("stride", stride, first + k))
+                continue
+            strides.append(stride)
+        return tuple(strides)
+
+    def _unknown(self, place: int, value: int) -> Unknown:
+        return Unknown(self._sheet, self.names[place], value)
+
+    def _tie(self, kind: str, value: int, place: int) -> Unknown:
+        """An unknown for an integer: one for those that have this value now."""
+        known = self._tied.get((kind, value))
+        if known is None:
+            known = self._tied[kind, value] = self._unknown(place, value)
+        else:
+            self._check(place, known)
+        return known
+
+    def _check(self, place: int, number: Number) -> None:
+        """An integer must always be this number."""
+        named = number.name if type(number) is Unknown else number
+        self._sheet.check((eq, self.names[place], named), True)
+
+
+def _holds(check: bool) -> None:
+    """A check that was written down when it was made."""
+    if not check:
+        raise AssertionError("a view that lies otherwise than its geometry says")

@@ -21,16 +21,16 @@ from ..exchange.ghosts import GhostRegion, exchange_under_maps
 from ..exchange.schedule import Exchange
 from ..exchange.shares import SymbolicPlace
 from ..execute.allocation import Allocate, Copy, Release, Share
-from ..execute.exchange import AcrossRanks, FinishExchange, Position, StartExchange
+from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State
 from ..execute.program import ByNumpy, Combine
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
-from ..layout.symbolic import Number, Unknown, text_of
+from ..layout.symbolic import Number, Unknown, filled
 from ..layout.symbolic_layout import NoTemplateError
 from .build import fold_across
 from .launches import Launch
-from .numpy_steps import function_of
+from .numpy_steps import Nothing, function_of
 from .shapes import Shape
 from .template_traces import Sample
 
@@ -73,7 +73,7 @@ class SymbolicLaunch(Symbolic):
 class Binding:
     """What the steps of a template are made from: one trace."""
 
-    results: tuple[Any, ...]
+    results: Sequence[Any]
     """What was calculated from its geometries."""
     sample: Sample
     order: Sequence[Node]
@@ -98,11 +98,14 @@ class MovingStep(Protocol):
 class TemplateSteps:
     """The steps of a program that waits for geometries and places."""
 
-    def __init__(self, steps: Sequence[Any], step: type[MovingStep], changed: list[bool]) -> None:
-        self.results: list[str] = []
-        """What is to be calculated, as the texts of expressions."""
-        self._changed = changed
-        """For each node of the trace, whether planning folds it over other axes."""
+    def __init__(
+        self, steps: Sequence[Any], step: type[MovingStep], changed: Callable[[], list[bool]]
+    ) -> None:
+        """``changed`` says of each node of the trace whether planning folds it over other axes."""
+        self.results: list[Any] = []
+        """What is to be calculated."""
+        numbered = any(getattr(planned, "number", -1) >= 0 for planned in steps)
+        self._changed = changed() if numbered else []
         self._shared: dict[int, Bound] = {}
         for planned in steps:
             if isinstance(planned, Combine):
@@ -118,8 +121,10 @@ class TemplateSteps:
 
     def result(self, numbers: Any) -> int:
         """The place of a number, or of nested tuples, lists and slices of numbers, among the results."""
-        self.results.append(text_of(numbers))
+        self.results.append(numbers)
         return len(self.results) - 1
+
+    now = staticmethod(filled)
 
     def shared(self, planned: Any, binding: Binding) -> Any:
         """The exchange, or the step that folds partial results, of a program that stands for a template's."""
@@ -163,6 +168,19 @@ class TemplateSteps:
         geometry, count = self._bound(planned.geometry), self._bound(planned.count)
         return lambda binding: planned.again(count(binding), geometry(binding))
 
+    def _function(self, planned: ByNumpy) -> Bound:
+        """What NumPy computes in a step."""
+        if type(planned.function) is Nothing:
+            dtype, counts = planned.function.dtype, self.result(tuple(planned.function.shape))
+            return lambda binding: Nothing(binding.results[counts], dtype)
+        return lambda binding: function_of(binding.order[planned.number])
+
+    def _join(self, join: Fold | Position) -> Bound:
+        if type(join) is not Position:
+            return lambda binding: join
+        geometry = self._bound(join.geometry)
+        return lambda binding: Position(join.register, join.name, geometry(binding))
+
     def _step(self, planned: Any, step: type[MovingStep]) -> Bound:
         """How a step is made when the geometries are known."""
         if isinstance(planned, (Share, Release)):
@@ -175,10 +193,13 @@ class TemplateSteps:
             return self._called(planned)
         if isinstance(planned, (StartExchange, FinishExchange)):
             return lambda binding: type(planned)(self.shared(planned.exchange, binding))
-        if isinstance(planned, AcrossRanks) and not any(
-            type(join) is Position and type(join.geometry) is not Geometry for join in planned.joins
-        ):
-            return lambda binding: planned
+        if isinstance(planned, AcrossRanks):
+            joins = [self._join(join) for join in planned.joins]
+            if all(type(join) is not Position for join in planned.joins):
+                return lambda binding: planned
+            return lambda binding: AcrossRanks(
+                planned.communicator, [join(binding) for join in joins]
+            )
         if isinstance(planned, Allocate) and type(planned.geometry) is Geometry:
             return lambda binding: planned
         register, geometry = planned.register, self._bound(getattr(planned, "geometry", None))
@@ -191,12 +212,9 @@ class TemplateSteps:
         number = getattr(planned, "number", -1)
         if number >= 0 and not self._changed[number]:
             if isinstance(planned, ByNumpy):
+                function = self._function(planned)
                 return lambda binding: ByNumpy(
-                    register,
-                    function_of(binding.order[number]),
-                    planned.arguments,
-                    geometry(binding),
-                    number,
+                    register, function(binding), planned.arguments, geometry(binding), number
                 )
             if isinstance(planned, RunCollective):
                 return lambda binding: RunCollective(

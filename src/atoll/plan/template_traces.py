@@ -22,24 +22,19 @@ class Sample:
     scattered: bool = False
     """Whether some shares are no boxes: then who sits where moves, too."""
 
+    def forms(self) -> list[Any]:
+        """What each place has in common with others that a plan may serve as well."""
+        if self.scattered:
+            return [None if place is None else place.outline for place in self.places]
+        return [None if place is None else place.form for place in self.places]
+
     def numbers(self) -> list[int]:
-        """A number for each geometry."""
+        """What tells geometries from each other."""
         return [geometry.number for geometry in self.geometries]
 
     def homes(self) -> list[int]:
-        """A number for each place, below zero for none."""
+        """What tells places from each other; below zero where there is none."""
         return [-1 if place is None else place.number for place in self.places]
-
-    def form_of(self, place: Place | None) -> Any:
-        """What a place has in common with others that a template may serve as well."""
-        return None if place is None else place.outline if self.scattered else place.form
-
-    def is_like(self, other: Sample) -> bool:
-        """Whether the places differ in their bounds alone, and, where shares are scattered, in their seats."""
-        return self.scattered == other.scattered and all(
-            first is second or self.form_of(first) == self.form_of(second)
-            for first, second in zip(self.places, other.places, strict=True)
-        )
 
 
 Twins = tuple[list[Node], list[Node], list[Node], dict[Node, Any]]

@@ -73,14 +73,15 @@ class CompiledStep(KernelStep):
         launch: Launch, parts: list[tuple[Partials, Any]], template: Template
     ) -> Callable[[Any], CompiledStep]:
         """How the step is made when the extents, strides and offsets of a launch are known."""
-        kernel = compile_kernel(launch.spec, 0)
+        work = _work(launch)
+        kernel = compile_kernel(launch.spec, template.now(work))
         layout = kernel.layout
         place = template.result(
             (
                 words_of(launch, layout),
                 tuple([m.offset for m in launch.memories]),
                 tuple([start for _, start in parts]),
-                (launch.chunks, _work(launch)),
+                (launch.chunks, work),
             )
         )
         scalars = _scalars_of(launch, layout)
