@@ -19,7 +19,7 @@ in native byte order (``'f8'``, ``'i4'``, ``'b1'``, ``'c16'``), see :data:`DTYPE
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..ops.folds import fold_named
 
@@ -29,8 +29,7 @@ DTYPES = (
 """The dtypes that kernels handle; all others run as NumPy on the data."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """Memory that the kernel reads, writes, or both (``access`` ``'r'``, ``'w'``, ``'rw'``).
 
     ``inner`` is ``'unit'`` (the innermost stride is the item size), ``'zero'`` (broadcast along
@@ -51,8 +50,7 @@ class Operand:
         return int(self.inner[3:]) if self.inner.startswith("run") else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Instruction:
+class Instruction(NamedTuple):
     """One value of the body. ``args`` are numbers of earlier values unless said otherwise.
 
     ==========  =======================  ==========================================================
@@ -80,8 +78,7 @@ class Instruction:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
+class Reduction(NamedTuple):
     """Fold the value ``value`` by ``op`` over the loop axes ``axes``, in dtype ``dtype``.
 
     ``op`` is one of ``add multiply minimum maximum fmin fmax logical_and logical_or
@@ -105,8 +102,7 @@ class Reduction:
     mask: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSpec:
+class KernelSpec(NamedTuple):
     """One loop nest over ``ndim`` axes.
 
     Work is handed out by *chunks*: ``chunk`` indices of axis 0 (a run-time number) are done by
@@ -121,7 +117,7 @@ class KernelSpec:
     operands: tuple[Operand, ...]
     scalars: tuple[str, ...] = ()
     body: tuple[Instruction, ...] = ()
-    reductions: tuple[Reduction, ...] = field(default=())
+    reductions: tuple[Reduction, ...] = ()
 
 
 def is_full(reduction: Reduction, ndim: int) -> bool:

@@ -350,7 +350,7 @@ class Geometry:
     def axes(self) -> AxisReads | None:
         """How a view's index becomes an index of its base, or ``None`` if no axis map describes it."""
         if self._axes is False:
-            self._axes = _axis_reads(self)
+            self._axes = axis_reads(self)
         return self._axes  # type: ignore[return-value]
 
     @property
@@ -499,7 +499,8 @@ def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ..
     return Geometry._intern(shape, strides, dtype, True, 0, None)
 
 
-def _axis_reads(view: Geometry) -> AxisReads | None:
+def axis_reads(view: Any) -> AxisReads | None:
+    """How the index of a view becomes an index of its base."""
     base = view.base
     if view.dtype != base.dtype:
         return None

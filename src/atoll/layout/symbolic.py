@@ -27,15 +27,15 @@ from typing import Any
 Number = Any
 """An integer, or one that is unknown."""
 
-_SIGNS: dict[Any, str] = {
-    operator.add: "+",
-    operator.sub: "-",
-    operator.mul: "*",
-    operator.floordiv: "//",
-    operator.mod: "%",
-    operator.eq: "==",
-    operator.lt: "<",
-    operator.le: "<=",
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
 }
 
 
@@ -57,12 +57,17 @@ def text_of(number: Any) -> str:
 def filled(number: Any, known: Mapping[str, Any] | None = None) -> Any:
     """A number as it is where these names are ``known``, or as it is at planning; or a list, tuple or slice of numbers."""
     kind = type(number)
-    if kind is int:
-        return number
     if kind is Unknown or kind is Given:
         return number.value if known is None else known[number.name]
     if kind is list or kind is tuple:
-        return kind([part if type(part) is int else filled(part, known) for part in number])
+        if known is None:
+            return kind(
+                [
+                    n if type(n) is int else n.value if type(n) is Unknown else filled(n)
+                    for n in number
+                ]
+            )
+        return kind([n if type(n) is int else filled(n, known) for n in number])
     if kind is slice:
         return slice(filled(number.start, known), filled(number.stop, known), number.step)
     return int(number)
@@ -71,61 +76,65 @@ def filled(number: Any, known: Mapping[str, Any] | None = None) -> Any:
 class Sheet:
     """What was calculated from unknowns, and which comparisons decided, in order."""
 
-    __slots__ = ("_constants", "known", "lines", "shapes", "things")
+    __slots__ = ("known", "lines", "names", "shapes", "things")
 
     def __init__(self) -> None:
-        self.lines: list[tuple[Any, Any, tuple[Any, ...]]] = []
-        """For each line the name it gives a value to, or how a check must come out; the function; numbers and names."""
+        self.lines: list[tuple[Any, ...]] = []
+        """What was calculated or compared: the sign or the name of a function, and numbers and names."""
+        self.names: list[Any] = []
+        """For each line the name of its result, or how a comparison must come out."""
         self.known: dict[Any, Any] = {}
-        """Results of calculations and checks, by function, numbers and names."""
-        self._constants: dict[int, Given] = {}
+        """Results, by line."""
         self.things: dict[str, Any] = {}
-        """What is the same for all traces, by name."""
+        """What is the same for all traces, by name: functions, and what they ask for numbers."""
         self.shapes: dict[Any, Any] = {}
         """Geometries of symbolic extents, by these: equal ones are one."""
 
-    def constant(self, thing: Any) -> Given:
-        """A thing that is the same for all traces, and that functions ask for numbers."""
-        known = self._constants.get(id(thing))
-        if known is None:
-            known = self._constants[id(thing)] = Given(self, f"c{len(self._constants)}", thing)
-            self.things[known.name] = thing
-        return known
-
-    def let(self, key: Any, value: int) -> Unknown:
-        """A name for the result of a function of numbers and names."""
+    def let(self, line: tuple[Any, ...], value: int) -> Unknown:
+        """A name for what is calculated in a line."""
         name = f"t{len(self.lines)}"
-        unknown = self.known[key] = Unknown(self, name, value)
-        self.lines.append((name, key[0], key[1:]))
+        unknown = self.known[line] = Unknown(self, name, value)
+        self.lines.append(line)
+        self.names.append(name)
         return unknown
 
-    def check(self, key: Any, outcome: Any) -> bool:
+    def check(self, line: tuple[Any, ...], outcome: Any) -> bool:
         """The outcome of a comparison: from now on it must always come out so."""
-        self.known[key] = outcome
-        self.lines.append((outcome, key[0], key[1:]))
+        self.known[line] = outcome
+        self.lines.append(line)
+        self.names.append(outcome)
         return bool(outcome)
 
     def finish(self) -> None:
         """Forget what only further calculations would need."""
-        self.known, self._constants, self.shapes = {}, {}, {}
+        self.known, self.shapes = {}, {}
 
     def function(self, what: Callable[..., int], *given: Any) -> Unknown:
         """What a pure function makes of numbers, and of things: no check on the way."""
-        numbers = [
-            argument if type(argument) in (int, Unknown, Given) else self.constant(argument)
-            for argument in given
-        ]
-        key = (what, *[n if type(n) is int else n.name for n in numbers])
-        known = self.known.get(key)
+        names: list[Any] = [what.__name__]
+        values: list[Any] = []
+        for thing in given:
+            if type(thing) is Unknown or type(thing) is Given:
+                names.append(thing.name)
+                values.append(thing.value)
+                continue
+            if type(thing) is not int:
+                self.things[f"c{id(thing)}"] = thing
+            names.append(thing if type(thing) is int else f"c{id(thing)}")
+            values.append(thing)
+        line = tuple(names)
+        known: Any = self.known.get(line)
         if known is None:
-            known = self.let(key, what(*map(filled, numbers)))
-        return known
+            self.things[what.__name__] = what
+            known = self.let(line, what(*values))
+        return known  # type: ignore[no-any-return]
 
     def worked(self, known: dict[str, Any]) -> bool:
         """Work through the sheet for the names that are ``known``, adding the others; whether all checks hold."""
         known.update(self.things)
-        for name, what, given in self.lines:
-            result = what(*[known[part] if type(part) is str else part for part in given])
+        for name, (what, *given) in zip(self.names, self.lines, strict=True):
+            numbers = [known[part] if type(part) is str else part for part in given]
+            result = (_SIGNS.get(what) or known[what])(*numbers)
             if type(name) is str:
                 known[name] = result
             elif result is not name:
@@ -140,24 +149,20 @@ class Sheet:
         used: set[str] = set()
         for text in texts:
             used.update(_names_in(text))
-        space: dict[str, Any] = dict(self.things)
         kept: list[str] = []
-        for name, what, given in reversed(self.lines):
+        for name, (what, *given) in zip(reversed(self.names), reversed(self.lines), strict=True):
             if type(name) is str and name not in used:
                 continue
-            words = [str(part) for part in given]
+            words = list(map(str, given))
             used.update(words)
-            if what in _SIGNS:
-                text = f" {_SIGNS[what]} ".join(words)
-            else:
-                space[what.__name__] = what
-                text = f"{what.__name__}({', '.join(words)})"
+            text = f" {what} ".join(words) if what in _SIGNS else f"{what}({', '.join(words)})"
             if type(name) is str:
                 kept.append(f"    {name} = {text}")
             else:
                 kept.append(f"    if {'not ' if name else ''}{text}: return None")
         source = ["def bound(given):", f"    {''.join(name + ', ' for name in names)} = given"]
         source += [*reversed(kept), f"    return ({''.join(text + ', ' for text in texts)})"]
+        space: dict[str, Any] = dict(self.things)
         exec("\n".join(source), space)
         bound: Callable[[Sequence[Any]], tuple[Any, ...] | None] = space["bound"]
         return bound
@@ -178,51 +183,59 @@ class Given:
     value: Any
 
 
-def _calculation(what: Any, *unchanged: int) -> Any:
-    """The methods ``a + b`` and ``b + a`` of unknowns, for a function; some ``b`` leave ``a`` ``unchanged``."""
+def _calculation(sign: str, *unchanged: int) -> Any:
+    """The methods ``a + b`` and ``b + a`` of unknowns, for a sign; some ``b`` leave ``a`` ``unchanged``."""
+    what = _SIGNS[sign]
+    first = unchanged if sign in "+*" else ()
 
     def forward(a: Unknown, b: Number) -> Number:
         if type(b) is Unknown:
-            name: Any = b.name
-            value = b.value
+            line: Any = sign, a.name, b.name
         elif b in unchanged:
             return a
         elif type(b) is int:
-            name = value = b
+            line = sign, a.name, b
         else:
             return what(int(a), b)
-        key = what, a.name, name
-        known = a.sheet.known.get(key)
-        return a.sheet.let(key, what(a.value, value)) if known is None else known
+        known = a.sheet.known.get(line)
+        return a.sheet.let(line, what(a.value, getattr(b, "value", b))) if known is None else known
 
     def backward(a: Unknown, b: Number) -> Number:
+        if b in first:
+            return a
         if type(b) is not int:
             return what(b, int(a))
-        key = what, b, a.name
-        known = a.sheet.known.get(key)
-        return a.sheet.let(key, what(b, a.value)) if known is None else known
+        line = sign, b, a.name
+        known = a.sheet.known.get(line)
+        return a.sheet.let(line, what(b, a.value)) if known is None else known
 
     return forward, backward
 
 
-def _comparison(what: Any, alike: bool) -> Any:
-    """The methods ``a < b`` and ``b < a`` of unknowns, for a function that is ``alike`` where both are the same."""
+def _comparison(sign: str, alike: bool) -> Any:
+    """The methods ``a < b`` and ``b < a`` of unknowns, for a sign that holds where both are the same, or does not."""
+    what = _SIGNS[sign]
 
     def forward(a: Unknown, b: Number) -> bool:
-        if a is b:
-            return alike
-        if type(b) is not Unknown and type(b) is not int:
+        if type(b) is Unknown:
+            if a is b:
+                return alike
+            line: Any = sign, a.name, b.name
+        elif type(b) is int:
+            line = sign, a.name, b
+        else:
             return NotImplemented  # type: ignore[no-any-return]
-        key = what, a.name, getattr(b, "name", b)
-        known: Any = a.sheet.known.get(key)
-        return a.sheet.check(key, what(a.value, filled(b))) if known is None else known
+        known: Any = a.sheet.known.get(line)
+        return (
+            a.sheet.check(line, what(a.value, getattr(b, "value", b))) if known is None else known
+        )
 
     def backward(a: Unknown, b: Number) -> bool:
-        if type(b) is not Unknown and type(b) is not int:
-            return NotImplemented  # type: ignore[no-any-return]
-        key = what, getattr(b, "name", b), a.name
-        known: Any = a.sheet.known.get(key)
-        return a.sheet.check(key, what(filled(b), a.value)) if known is None else known
+        if type(b) is not int:
+            return forward(b, a) if type(b) is Unknown else NotImplemented
+        line = sign, b, a.name
+        known: Any = a.sheet.known.get(line)
+        return a.sheet.check(line, what(b, a.value)) if known is None else known
 
     return forward, backward
 
@@ -235,14 +248,14 @@ class Unknown:
     def __init__(self, sheet: Sheet, name: str, value: int) -> None:
         self.sheet, self.name, self.value = sheet, name, value
 
-    __add__, __radd__ = _calculation(operator.add, 0)
-    __sub__, __rsub__ = _calculation(operator.sub, 0)
-    __mul__, __rmul__ = _calculation(operator.mul, 1)
-    __floordiv__, __rfloordiv__ = _calculation(operator.floordiv, 1)
-    __mod__, __rmod__ = _calculation(operator.mod)
-    __eq__, _ = _comparison(operator.eq, True)
-    __lt__, __gt__ = _comparison(operator.lt, False)
-    __le__, __ge__ = _comparison(operator.le, True)
+    __add__, __radd__ = _calculation("+", 0)
+    __sub__, __rsub__ = _calculation("-", 0)
+    __mul__, __rmul__ = _calculation("*", 1)
+    __floordiv__, __rfloordiv__ = _calculation("//", 1)
+    __mod__, __rmod__ = _calculation("%")
+    __eq__, _ = _comparison("==", True)
+    __lt__, __gt__ = _comparison("<", False)
+    __le__, __ge__ = _comparison("<=", True)
 
     def __repr__(self) -> str:
         return repr(self.__index__())

@@ -50,7 +50,7 @@ def make_program(
     # The planner is imported with the first large array, so that small programs start quickly.
     from ..plan.build import Planner
     from ..plan.flattened import whole_folds
-    from ..plan.statements import Trace
+    from ..plan.statements import Trace, native_node
 
     order, leaves = lookup.order, lookup.leaves
     if config.debug and describe:  # the extents of a template are symbolic
@@ -69,9 +69,15 @@ def make_program(
     settings = settings or config.settings()
     below = min(256, settings.small)
     at = {id(instead[node]): place for node, place in (regions or {}).items()}
-    trace = Trace(planned, wanted, frozenset(alive), _kernels_can, below, scalar_of, at)
+    supports = backend.current().supports
+
+    def kernels_can(node: Node) -> bool:
+        return native_node(node) and supports(node)
+
+    trace = Trace(planned, wanted, frozenset(alive), kernels_can, below, scalar_of, at)
     planner = Planner(trace, leaves, make)
     sites = tuple([node.site for node in order])
+    trace.placed = planner.world is not None
     trace.together = planner.world is not None and planner.world.size > 1
     outline = outlined(order, roots, leaves) if describe and trace.together else None
     program = planner.plan(settings.fusion, describe)
@@ -81,12 +87,6 @@ def make_program(
         if outline is not None:
             program.shared(planner.world.communicator, outline, order)
     return program
-
-
-def _kernels_can(node: Node) -> bool:
-    from ..plan.statements import native_node
-
-    return native_node(node) and backend.current().supports(node)
 
 
 def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Program:

@@ -16,13 +16,17 @@ AxisMap = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 
 
 def identity(shape: Sequence[int]) -> AxisMap:
-    """The map that takes the loop's index as it is."""
-    return tuple([(0, ((k, 1),)) if n != 1 else (0, ()) for k, n in enumerate(shape)])
+    """The map that takes the loop's index as it is. An extent that is unknown is more than one."""
+    return tuple(
+        [(0, ((k, 1),) if type(n) is not int or n != 1 else ()) for k, n in enumerate(shape)]
+    )
 
 
 def broadcast_map(node: Node, ndim: int, shape: Sequence[int], outer: AxisMap) -> AxisMap:
     """The map of an operand that is broadcast to ``shape``, whose own map is ``outer``."""
     own = node.geometry.shape
+    if own == shape:
+        return outer
     lead = ndim - len(own)
     return tuple(
         [(0, ()) if n == 1 and shape[lead + k] != 1 else outer[lead + k] for k, n in enumerate(own)]
@@ -67,7 +71,7 @@ def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
         n = region.shape[axis]
         low = first if step == 1 else first - n + 1
         box.append((low, low + n, axis, step))
-    if any(n > 1 and k not in seen for k, n in enumerate(region.shape)):
+    if len(seen) < region.ndim and any(n > 1 and k not in seen for k, n in enumerate(region.shape)):
         return None
     return tuple(box)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..context.caches import Memo
 from ..errors import MixedArraysError, WorldError
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, view_of
@@ -21,9 +22,14 @@ from .maps import AxisMap
 from .placement import Place, place_of_broadcast, place_of_read, without_padding
 
 
-def code_of(dtype: np.dtype[Any]) -> str:
-    """The dtype as kernels name it."""
-    return dtype.kind + str(dtype.itemsize)
+class _Codes(Memo[np.dtype[Any], str]):
+    def __missing__(self, dtype: np.dtype[Any]) -> str:
+        code = self[dtype] = dtype.kind + str(dtype.itemsize)
+        return code
+
+
+code_of: Callable[[np.dtype[Any]], str] = _Codes().__getitem__
+"""A dtype as kernels name it."""
 
 
 class Entry(Op):

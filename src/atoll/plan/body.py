@@ -198,17 +198,18 @@ class Body:
     operations: list[Operation] = field(default_factory=list)
     _values: dict[Any, int] = field(default_factory=dict)
     _stored: dict[int, tuple[AxisMap, int]] = field(default_factory=dict)
+    _sources: dict[tuple[int, int], tuple[Any, AxisMap, AxisMap]] = field(default_factory=dict)
+    """By node and map, which is kept as long."""
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""
-        key = (op, dtype, args, name)
+        instruction = Instruction(op, dtype, args, name)
         if op != "store":
-            known = self._values.get(key)
+            known = self._values.get(instruction)
             if known is not None:
                 return known
-        self.instructions.append(Instruction(op, dtype, args, name))
-        number = len(self.instructions) - 1
-        self._values[key] = number
+        self.instructions.append(instruction)
+        number = self._values[instruction] = len(self.instructions) - 1
         return number
 
     def load(
@@ -254,10 +255,16 @@ class Body:
         offset = 0
         strides = [0] * len(self.box)
         for k, ((start, steps), stride) in enumerate(zip(outer, strides_of_axes, strict=True)):
-            offset += (start - (corner[k] if corner is not None else 0)) * stride
+            if corner is not None:
+                start = start - corner[k]
+            if type(start) is not int or start:
+                offset = start * stride + offset
             for axis, step in steps:
-                strides[axis] += step * stride
-        offset += sum(low * stride for (low, _), stride in zip(self.box, strides, strict=True))
+                along = step * stride
+                strides[axis] += along
+        for (low, _), stride in zip(self.box, strides, strict=True):
+            if type(low) is not int or low:
+                offset = offset + low * stride
         return offset, tuple(strides)
 
     def own(self, node: Node, outer: AxisMap) -> tuple[int, tuple[int, ...]]:
@@ -323,9 +330,11 @@ class Body:
             first = last = start
             for axis, step in steps:
                 begin, end = self.box[axis]
-                ends = (step * begin, step * (end - 1))
-                first += min(ends)
-                last += max(ends)
+                if step < 0:
+                    begin, end = end - 1, begin + 1
+                if type(begin) is not int or begin:
+                    first = first + step * begin
+                last = last + step * (end - 1)
             box.append((first, last + 1))
         return tuple(box)
 
@@ -400,11 +409,14 @@ class Body:
         if self.counts is not None:
             return
         stack = expressions[::-1]
-        seen = set()
+        seen: set[Any] = set()
         while stack:
             node, outer = stack.pop()
-            if (id(node), outer) not in seen and self._at_hand(node) is None:
-                seen.add((id(node), outer))
+            if self._at_hand(node) is not None:
+                continue
+            before = len(seen)
+            seen.add((id(node), outer))
+            if len(seen) > before:
                 below = self._below(node, outer)
                 stack += [each for each in reversed(below) if id(each[0]) not in stored]
 
@@ -551,20 +563,23 @@ class Body:
 
     def _source_of(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:
         """What an element comes from of an array that a box was assigned to, and under which map."""
+        key = id(node), id(outer)
+        known = self._sources.get(key)
+        if known is None:
+            known = self._sources[key] = (*self._new_source(node, outer), outer)
+        return known[:2]
+
+    def _new_source(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:
         region: Geometry = node.params[0]
         box = box_of(region)
         if box is None or self.counts is not None or len(node.args) > 2:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
-        wanted = self.reached(outer)
-        if any(
-            last <= low or first >= high
-            for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)
-        ):
-            return node.args[0], outer
-        if all(
-            first >= low and last <= high
-            for (first, last), (low, high, _, _) in zip(wanted, box, strict=True)
-        ):
+        inside = True
+        for (first, last), (low, high, _, _) in zip(self.reached(outer), box, strict=True):
+            if last <= low or first >= high:
+                return node.args[0], outer
+            inside = inside and first >= low and last <= high
+        if inside:
             inner = inside_region(region, box, outer)
             value = node.args[1]
             if type(value) is Node:

@@ -226,7 +226,11 @@ class Planner(StepsByNumpy):
                 allocate = Allocate(register, registers.geometry[register], initial, site)
                 self._add(allocate, {register})
         ghosts = {ghost.register for ghost in needs.ghosts}
-        early = [body for body in bodies if not any(m.register in ghosts for m in body.memories)]
+        early = [
+            body
+            for body in bodies
+            if not ghosts or not any(m.register in ghosts for m in body.memories)
+        ]
         late = [body for body in bodies if body not in early]
         launches = [
             launch for body in early for launch in launches_of(body, group, registers, scratch)

@@ -21,10 +21,12 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
     """
     shaped: dict[Node, Node | None] = {}
     planned: dict[Node, Node] = {}
+    again = False
+    """Whether there are other nodes."""
     for node in order:
-        args = tuple([planned.get(arg, arg) if type(arg) is Node else arg for arg in node.args])
-        params = node.params
-        op = node.op
+        args, params, op = node.args, node.params, node.op
+        if again:
+            args = tuple([planned.get(arg, arg) if type(arg) is Node else arg for arg in args])
         if op.folds and not op.finds_position and len(params[0]) == args[0].geometry.ndim:
             pending = in_order(args, lambda below: below.value is None and below not in shaped)
             for below in pending:
@@ -34,6 +36,7 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
                 args, params = (inner,), (tuple(range(inner.geometry.ndim)), False)
         planned[node] = node
         if args != node.args:
+            again = True
             geometry, name, site = node.geometry, node.name, node.site
             planned[node] = Node(op, args, geometry, params, name, site, place=node.place)
             _same_scalars(planned[node], node, scalar_of)

@@ -18,8 +18,12 @@ def bound_sizes(order: list[Node], stored: Chosen, by_numpy: Chosen) -> None:
     A kernel takes the operations in their order. It ends where the fewest values are needed by those that come after, in the
     second half of what it may hold; these values are stored.
     """
-    positions = {id(node): k for k, node in enumerate(order)}
     limits = policy.limits
+    if len(order) <= limits.kernel_operations:
+        read = {id(arg) for node in order for arg in node.args if type(arg) is Node and arg.value}
+        if len(read) + len(stored) <= limits.kernel_streams:
+            return
+    positions = {id(node): k for k, node in enumerate(order)}
     for root in [node for node in order if id(node) in stored and id(node) not in by_numpy]:
         inside = _inside(root, stored)
         if len(inside) <= limits.kernel_operations:

@@ -20,7 +20,7 @@ from ..backend.spec import Instruction, KernelSpec, Operand, Reduction, rounds
 from ..exchange.shares import Box, box_of_rank, region_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..layout.symbolic import function, greatest, least
+from ..layout.symbolic import Number, function
 from ..ops.maps import AxisMap, broadcast_map, identity, through_view
 from ..ops.table import code_of
 from .body import Body, Memory, Needs, Registers, SplitBoxError
@@ -38,6 +38,8 @@ def bodies_of(
 ) -> tuple[list[Body], Needs]:
     """The boxes of a rank's share of a group, each with its body, and the ghost regions they need."""
     place = group.place
+    for statement in group.statements:
+        statement.own = statement.own or identity(statement.domain)
     if counted_locally(group):
         return _body_of_counts(group, registers, available, reusable, rank)
     needs = Needs(registers)
@@ -53,12 +55,13 @@ def bodies_of(
     if any(low >= high for low, high in whole):
         return done, needs
     stored = {id(statement.node) for statement in group.statements}
+    computed = [each for s in group.statements for each in _computed(s, stored)]
     pending = [whole]
     while pending:
         box = pending.pop()
         body = Body(registers, box, available, needs, rank, place)
         try:
-            body.cut_for([each for s in group.statements for each in _computed(s, stored)], stored)
+            body.cut_for(computed, stored)
             _emit(group, body, registers, reusable)
         except SplitBoxError as split:
             low, high = box[split.axis]
@@ -72,7 +75,7 @@ def bodies_of(
 
 def _computed(statement: Statement, stored: set[int]) -> list[tuple[Node, AxisMap]]:
     """The expressions that the loops of a statement compute, but for what others store, and under which maps."""
-    node, own = statement.node, identity(statement.domain)
+    node, own = statement.node, statement.own
     if statement.style == "map":
         return [(node, own)]
     if statement.style == "fold":
@@ -134,15 +137,14 @@ def _emit(group: Group, body: Body, registers: Registers, reusable: dict[int, in
             source = registers.keep[reusable[registers.of[id(statement.node)]]]
             if any(id(source) in later.reads for later in group.statements[k + 1 :]):
                 assert source is not None
-                body.value(source, identity(statement.domain))
+                body.value(source, statement.own)
         _emit_statement(statement, body, registers, reusable)
 
 
 def _emit_statement(
     statement: Statement, body: Body, registers: Registers, reusable: dict[int, int]
 ) -> None:
-    node = statement.node
-    own = identity(statement.domain)
+    node, own = statement.node, statement.own
     if statement.style == "map":
         value: int = node.op.lower(node, body, own)
         offset, strides = body.own(node, own)
@@ -266,7 +268,8 @@ def _launches(
             strides, corner = _fold_strides(node, registers, ndim, register)
             if body.counts is not None:  # loops count local indices, from zero
                 corner = [0] * ndim
-            offset = sum((low - c) * s for (low, _), s, c in zip(box, strides, corner, strict=True))
+            corners = zip(box, strides, corner, strict=True)
+            offset = sum([(low - c) * s for (low, _), s, c in corners])
             dtype = registers.geometry[register].dtype
             memories.append(Memory(register, offset, strides, dtype, "rw"))
         body.reductions[k] = Reduction(
@@ -281,14 +284,16 @@ def _launches(
     stores = [m for m in memories if m.access != "r"] or memories
     order.sort(
         key=lambda k: (
-            -sum(abs(m.strides[k]) for m in stores),
-            -sum(abs(m.strides[k]) for m in memories),
+            -sum([abs(m.strides[k]) for m in stores]),
+            -sum([abs(m.strides[k]) for m in memories]),
             k,
         )
     )
     if partial:
         # loads decide: the axis on which most operands step by single items runs innermost
-        order.sort(key=lambda k: (-sum(abs(m.strides[k]) for m in memories if m.access == "r"), k))
+        order.sort(
+            key=lambda k: (-sum([abs(m.strides[k]) for m in memories if m.access == "r"]), k)
+        )
     if seen is not None:
         order = [k for k in seen if extents[k] != 1]
     folded = _folded(body)
@@ -309,7 +314,7 @@ def _launches(
                 merged[-1].append(k)
                 continue
         merged.append([k])
-    loops = [Loop(prod(extents[k] for k in axes), axes[-1], tuple(axes)) for axes in merged]
+    loops = [Loop(prod([extents[k] for k in axes]), axes[-1], tuple(axes)) for axes in merged]
     run = _run(loops, memories, body)
     if run > 1:
         loops.pop()
@@ -357,14 +362,15 @@ def _folded(body: Body) -> list[tuple[bool, ...]]:
     """For each axis, which of the folds over some axes are along it."""
     ndim = len(body.box)
     partial = [r for r in body.reductions if len(r.axes) < ndim]
-    return [tuple(k in r.axes for r in partial) for k in range(ndim)]
+    return [tuple([k in r.axes for r in partial]) for k in range(ndim)]
 
 
 def _is_flat(body: Body, loops: list[Loop]) -> bool:
     """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
     folds, ndim = body.reductions, len(body.box)
-    whole = all(len(fold.axes) == ndim for fold in folds)
-    return len(loops) > 1 and whole and any(rounds(fold) for fold in folds)
+    if len(loops) < 2 or not folds:
+        return False
+    return not [fold for fold in folds if len(fold.axes) < ndim] and any(map(rounds, folds))
 
 
 def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
@@ -441,6 +447,16 @@ def strip_width(extent: int) -> int:
     return extent // -(-extent // 2048)
 
 
+def chunk_length(extent: int, inner: int, most: int) -> int:
+    """How many indices of the outermost loop make a chunk, where the others make ``inner`` elements of each."""
+    return max(1, min(extent, most // max(inner, 1)))
+
+
+def chunk_count(extent: int, length: int) -> int:
+    """How many chunks there are."""
+    return -(-extent // length)
+
+
 def _fold_strides(
     node: Node, registers: Registers, ndim: int, register: int
 ) -> tuple[tuple[int, ...], list[int]]:
@@ -467,20 +483,15 @@ def _assemble(
     place_of = {axis: place for place, loop in enumerate(loops) for axis in loop.axes}
     depth = len(loops)
     extents = tuple([loop.extent for loop in loops])
-    shared = any(
-        place_of.get(k) == 0 for r in body.reductions if len(r.axes) < ndim for k in r.axes
-    )
-    inner = prod(extents[1:]) * run
-    chunk = (
-        extents[0]
-        if shared
-        else greatest(1, least(extents[0], policy.limits.chunk // greatest(inner, 1)))
-    )
+    chunk: Number
+    many, chunk = extents[0], policy.limits.chunk
     if _is_flat(body, loops):
-        chunk = policy.limits.chunk
-        chunks = -(-prod(extents) // chunk)
+        many = prod(extents)
+    elif [r for r in body.reductions if len(r.axes) < ndim and 0 in map(place_of.get, r.axes)]:
+        chunk = many
     else:
-        chunks = -(-extents[0] // chunk)
+        chunk = function(chunk_length, many, prod(extents[1:]) * run, chunk)
+    chunks = function(chunk_count, many, chunk)
     full = [r for r in body.reductions if len(r.axes) == ndim]
     partials: list[tuple[int, int]] = []
     for reduction in full:
@@ -496,7 +507,7 @@ def _assemble(
         )
         if cut is not None and number in cut.strides:
             strides = (cut.strides[number], *strides[1:])
-        shift = sum(memory.strides[loop.axis] * loop.start for loop in loops if loop.axis >= 0)
+        shift = sum([memory.strides[loop.axis] * loop.start for loop in loops if loop.axis >= 0])
         last = strides[-1]
         kind = "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
         if run > 1 and memory.access == "w":

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 
 from .. import policy
 from ..backend.spec import Reduction, arguments, rounds, whole
@@ -133,16 +132,15 @@ def _only(body: Body, reductions: list[Reduction]) -> Body:
         instruction = body.instructions[old]
         if instruction.op == "load":
             place = places.setdefault(whole(instruction.args[0]), len(places))
-            instruction = replace(instruction, args=(place, *instruction.args[1:]))
+            instruction = instruction._replace(args=(place, *instruction.args[1:]))
         elif arguments(instruction):
-            instruction = replace(
-                instruction, args=tuple([number[n] for n in arguments(instruction)])
+            instruction = instruction._replace(
+                args=tuple([number[n] for n in arguments(instruction)])
             )
         rest.instructions.append(instruction)
     rest.memories = [copy(body.memories[place]) for place in places]
     rest.reductions = [
-        replace(
-            reduction,
+        reduction._replace(
             value=number[reduction.value],
             position=number.get(reduction.position, -1),
             mask=number.get(reduction.mask, -1),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import eq
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..graph.geometry import Geometry, dense
+from ..graph.geometry import AxisReads, Geometry, axis_reads, dense
 from ..layout.symbolic import Number, Sheet, Unknown
 
 
@@ -16,8 +16,8 @@ class Shape:
     """A geometry with unknown integers: what the planner asks of one."""
 
     __slots__ = (
-        "_axes", "base", "c_contiguous", "dense", "dtype", "is_base", "ndim", "number", "offset", "position",
-        "shape", "strides",
+        "axes", "base", "c_contiguous", "dense", "dtype", "is_base", "ndim", "number", "offset", "position", "shape", "size",
+        "strides",
     )  # fmt: skip
 
     def __init__(
@@ -40,17 +40,17 @@ class Shape:
         self.is_base = base is None
         self.c_contiguous = like is None or like.c_contiguous
         self.dense = like is None or like.dense
-        self._axes: Any = False
 
-    @property
-    def size(self) -> Number:
-        """The number of elements."""
-        size: Number = 1
-        for n in self.shape:
-            size = size * n
-        return size
+    def __getattr__(self, name: str) -> Any:
+        """What is worked out when it is asked for: the number of elements, and how the base is read."""
+        if name == "size":
+            self.size: Number = prod(self.shape)
+        elif name == "axes":
+            self.axes: AxisReads | None = axis_reads(self)
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
 
-    axes = Geometry.axes
     is_whole = Geometry.is_whole
     within = Geometry.within
 
@@ -171,7 +171,7 @@ class Dresser:
             if stride is None:  # of an axis of one element
                 strides[axis] = self._unknown(first + axis, like.strides[axis])
         shape = Shape(like, position, extents, tuple(strides), offset, like.dtype, base)
-        shape._axes = tuple(reads)
+        shape.axes = tuple(reads)
         return shape
 
     def _raw(self, like: Geometry, first: int) -> tuple[Number, ...]:
@@ -201,7 +201,7 @@ class Dresser:
     def _check(self, place: int, number: Number) -> None:
         """An integer must always be this number."""
         named = number.name if type(number) is Unknown else number
-        self._sheet.check((eq, self.names[place], named), True)
+        self._sheet.check(("==", self.names[place], named), True)
 
 
 def _holds(check: bool) -> None:

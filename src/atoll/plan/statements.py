@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from .. import policy
 from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
-from ..ops.elementwise import is_native, parts_of
+from ..ops.elementwise import NATIVE, is_native, parts_of
 from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
@@ -41,6 +40,8 @@ class Trace:
     """Number of the run-time scalar that is an argument: by id of the node and place."""
     regions: dict[int, Any] = field(default_factory=dict)
     """Where the regions of assignments lie, by id of the node, as far as that is known already."""
+    placed: bool = False
+    """Whether something lies on ranks, be they one."""
     together: bool = False
     """Whether ranks compute it together. Then which loops there are, and so which messages, must
     not depend on what is alive: garbage is collected at different times on different ranks."""
@@ -73,6 +74,8 @@ class Statement:
     remark: str = ""
     """Why NumPy computes it, or where it assigns."""
 
+    own: AxisMap = ()
+    """The map of the loop's own index, where its group is lowered."""
     only: Node | None = None
     """A masked assignment, if that alone reads the value: nothing else of it is computed."""
 
@@ -109,13 +112,12 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
         elif node.op.is_update and (trace.together or id(node) in trace.alive):
             seen = id(node) in trace.alive
             stored.add(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
-        size = max([prod(shape), *[prod(a.geometry.shape) for a in node.args if type(a) is Node]])
         numpy = ""
         if node.op.is_collective:
             numpy = reasons.COLLECTIVE
-        elif not shape and size == 1:
+        elif not shape and _is_below(node, 2):
             numpy = reasons.NUMBER
-        elif size < trace.numpy_below and not _lies_on_ranks(node):
+        elif _is_below(node, trace.numpy_below) and not _lies_on_ranks(node):
             numpy = reasons.SMALL.format(elements=trace.numpy_below)
         elif not trace.supported(node):
             numpy = _what_is_missing(node)
@@ -153,13 +155,13 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                     stored.add(id(arg), reasons.OVERWRITTEN)
                 elif (
                     place == 1
-                    and prod(arg.geometry.shape) < node.params[0].size
+                    and arg.geometry.size < node.params[0].size
                     and not arg.op.is_trivial(arg)
                 ):
                     stored.add(id(arg), reasons.REPEATED)
             elif arg.geometry.shape != shape and not node.op.folds:
                 mode = ("broadcast", shape)
-                if not arg.op.is_trivial(arg) and arg.geometry.size < prod(shape):
+                if not arg.op.is_trivial(arg) and arg.geometry.size < node.geometry.size:
                     stored.add(id(arg), reasons.REPEATED)
             else:
                 mode = "same"
@@ -185,6 +187,13 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             stored.add(id(node), reasons.SHIFTED)
     bound_sizes(order, stored, by_numpy)
     return stored, by_numpy
+
+
+def _is_below(node: Node, size: int) -> bool:
+    """Whether a node and its operands have fewer elements each."""
+    if node.geometry.size >= size:
+        return False
+    return not [arg for arg in node.args if type(arg) is Node and arg.geometry.size >= size]
 
 
 def _is_part(node: Node, joins: dict[int, int]) -> bool:
@@ -336,8 +345,9 @@ class Reads:
         stack = [(node, outer, inside)]
         while stack:
             node, outer, inside = stack.pop()
-            if (id(node), outer, inside) not in self._seen:
-                self._seen.add((id(node), outer, inside))
+            seen = len(self._seen)
+            self._seen.add((id(node), outer, inside))
+            if len(self._seen) > seen:
                 below = self._below(node, outer, inside)
                 stack += [(arg, under, True) for arg, under in reversed(below)]
 
@@ -395,12 +405,7 @@ def make_statements(trace: Trace) -> list[Statement]:
     met = trace.order
     trace.order = in_order(trace.roots, lambda node: node.value is None)
     stored, by_numpy = choose_stored(trace)
-    if any(
-        arg.place is not None
-        for node in trace.order
-        for arg in (node, *node.args)
-        if type(arg) is Node
-    ):
+    if trace.placed:
         _store_for_ranks(trace, stored, by_numpy)
     statements: list[Statement] = []
     _keep_sources(trace, met, stored)
@@ -550,6 +555,5 @@ def _what_is_missing(node: Node) -> str:
 
 def native_node(node: Node) -> bool:
     """Whether all dtypes of a node are ones that kernels hold."""
-    return is_native(node.geometry.dtype) and all(
-        is_native(a.geometry.dtype) for a in node.args if type(a) is Node
-    )
+    dtypes = [each.geometry.dtype for each in (node, *node.args) if type(each) is Node]
+    return not [dtype for dtype in dtypes if dtype.char not in NATIVE or not dtype.isnative]

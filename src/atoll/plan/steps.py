@@ -24,9 +24,8 @@ class Steps:
         self.trace = trace
         self.leaves = leaves
         self.number = {id(node): k for k, node in enumerate(trace.order)}
-        self.world = next(
-            (n.place.world for n in [*leaves, *trace.order] if n.place is not None), None
-        )
+        placed = [node.place for node in [*leaves, *trace.order] if node.place is not None]
+        self.world = placed[0].world if placed else None
         self.registers = Registers(
             {}, trace.scalar_of, 0 if self.world is None else self.world.rank
         )

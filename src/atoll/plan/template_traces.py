@@ -64,13 +64,16 @@ class Skeleton:
         self.nodes = [
             (
                 node.op,
-                tuple([number[id(arg)] if type(arg) is Node else None for arg in node.args]),
-                tuple([_VIEW if type(part) is Geometry else part for part in node.params]),
+                tuple(map(number.get, map(id, node.args))),
+                tuple([_VIEW if type(part) is Geometry else part for part in node.params])
+                if Geometry in map(type, node.params)
+                else node.params,
                 node.name,
                 node.site,
             )
             for node in order
         ]
+        """Of each its operands by number; ``None`` stands for what is no node."""
         self.roots = [number[id(root)] - len(leaves) for root in roots]
         count = len(leaves) + len(order)
         self.views = (
@@ -81,26 +84,24 @@ class Skeleton:
 
     def dressed(self, geometries: Sequence[Any], places: Sequence[Any]) -> Twins:
         """A trace with these geometries and places, in the order of ``evaluate.geometries_of`` and ``places_of``."""
-        nodes: list[Node] = []
+        nodes: dict[int | None, Any] = {None: None}
         count = len(self.pinned)
         views = iter(geometries[self.views[0] :])
         homes = places or [None] * self.views[0]  # not asked for again: geometries may be unknown
-        for pinned, lies, geometry, home in zip(
-            self.pinned, self.lies, geometries, homes, strict=False
-        ):
+        for k, (pinned, lies) in enumerate(zip(self.pinned, self.lies, strict=True)):
             array: Any = None if lies is None else lies.shadow
             value = Value(array, 0, pinned=pinned)
-            nodes.append(Node(SOURCE, (), geometry, place=home, value=value))
-        for (op, args, params, name, site), geometry, home in zip(
-            self.nodes, geometries[count:], homes[count:], strict=False
-        ):
-            operands = tuple([arg if arg is None else nodes[arg] for arg in args])
-            params = tuple([next(views) if part is _VIEW else part for part in params])
-            nodes.append(Node(op, operands, geometry, params, name, site, place=home))
-        leaves, order = nodes[:count], nodes[count:]
+            nodes[k] = Node(SOURCE, (), geometries[k], place=homes[k], value=value)
+        for k, (op, args, params, name, site) in enumerate(self.nodes, count):
+            operands = tuple(map(nodes.__getitem__, args))
+            if _VIEW in params:
+                params = tuple([next(views) if part is _VIEW else part for part in params])
+            nodes[k] = Node(op, operands, geometries[k], params, name, site, place=homes[k])
+        del nodes[None]
+        twins = list(nodes.values())
+        leaves, order = twins[:count], twins[count:]
         regions: dict[Node, Any] = {}
         if places:
             assigned = [node for node in order if node.op.is_update]
-            of_regions = places[len(nodes) :]
-            regions = dict(zip(assigned, of_regions, strict=True))
+            regions = dict(zip(assigned, places[len(twins) :], strict=True))
         return leaves, order, [order[root] for root in self.roots], regions

@@ -178,7 +178,7 @@ class Plan:
                 known = shapes[k] = dresser.shape(like, k, base)
             return known
 
-        dressed = [shape(k) for k in leader]
+        dressed = [shapes.get(k) or shape(k) for k in leader]
         self._names = [*dresser.names, *[f"p{k}" for k in self._lead_homes]]
         return dressed
 

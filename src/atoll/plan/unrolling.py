@@ -71,7 +71,7 @@ def stored_first(
     second = copy(body)
     second.memories = [Memory(register, 0, tuple(strides), dtype)]
     second.instructions = [Instruction("load", code_of(dtype), (0,))]
-    second.reductions = [replace(fold, value=0) for fold in body.reductions]
+    second.reductions = [fold._replace(value=0) for fold in body.reductions]
     second.scalars = []
     return first, second, (register, None)
 
@@ -218,13 +218,13 @@ class _Turns:
             return Instruction("const", "i8", (self.old.box[self.loop.axis][0] + turn,))
         if op == "load":
             again = (len(self.body.instructions),) if len(args) > 1 else ()
-            return replace(instruction, args=(self._place(whole(args[0]), turn), *again))
+            return instruction._replace(args=(self._place(whole(args[0]), turn), *again))
         if op == "store":
             values = [known[whole(argument)] for argument in args[1:]]
-            return replace(instruction, args=(self._place(whole(args[0]), turn), *values))
+            return instruction._replace(args=(self._place(whole(args[0]), turn), *values))
         if op in ("scalar", "const", "index"):
             return instruction
-        return replace(instruction, args=tuple([known[whole(argument)] for argument in args]))
+        return instruction._replace(args=tuple([known[whole(argument)] for argument in args]))
 
     def _call(self, name: str, dtype: str, *args: int) -> int:
         return self._emit(Instruction("call", dtype, args, name))
@@ -236,7 +236,7 @@ class _Turns:
         for turn, known in enumerate(values):
             full = len(fold.axes) == len(self.old.box)
             operand = fold.operand if full else self._place(fold.operand, turn)
-            self.body.reductions.append(replace(fold, value=known[fold.value], operand=operand))
+            self.body.reductions.append(fold._replace(value=known[fold.value], operand=operand))
 
     def _fold(self, fold: Reduction, values: list[dict[int, int]]) -> None:
         """A fold along the loop, and along others, if it has more axes."""
@@ -254,7 +254,7 @@ class _Turns:
         others = {k for loop in self.others for k in loop.axes}
         if full or others & set(fold.axes):
             operand = fold.operand if full else self._place(fold.operand, 0)
-            self.body.reductions.append(replace(fold, value=value, operand=operand))
+            self.body.reductions.append(fold._replace(value=value, operand=operand))
             return
         number = self._place(fold.operand, 0)
         before = self._emit(Instruction("load", fold.dtype, (number,)))

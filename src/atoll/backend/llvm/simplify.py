@@ -7,8 +7,6 @@ Short integers are divided by a number of the whole nest by way of its inverse: 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..spec import Instruction, KernelSpec, whole
 from .integers import QUICK, SHORT, inverse_dtype
 
@@ -45,18 +43,17 @@ def simplified(spec: KernelSpec) -> KernelSpec:
             by = (*args, len(body) - 1)
             body.append(Instruction("call", instruction.dtype, by, f"{instruction.name}.by"))
         else:
-            body.append(replace(instruction, args=args))
+            body.append(instruction._replace(args=args))
         place.append(len(body) - 1)
     reductions = [
-        replace(
-            reduction,
+        reduction._replace(
             value=place[reduction.value],
             position=place[reduction.position] if reduction.position >= 0 else -1,
             mask=place[reduction.mask] if reduction.mask >= 0 else -1,
         )
         for reduction in spec.reductions
     ]
-    return replace(spec, body=tuple(body), reductions=tuple(reductions))
+    return spec._replace(body=tuple(body), reductions=tuple(reductions))
 
 
 def _compares_size(body: tuple[Instruction, ...], number: int) -> bool:

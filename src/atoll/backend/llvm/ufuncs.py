@@ -294,6 +294,9 @@ _ALIASES = {
 }  # fmt: skip
 
 
+_HELD = frozenset(DTYPES)
+
+
 def _find(name: str) -> Row | None:
     return UFUNCS.get(_ALIASES.get(name, name))
 
@@ -314,7 +317,7 @@ def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
     """
     row = _find(name)
     dtypes = (*inputs, output) if output else tuple(inputs)
-    if row is None or len(inputs) != row.inputs or any(dtype not in DTYPES for dtype in dtypes):
+    if row is None or len(inputs) != row.inputs or not _HELD.issuperset(dtypes):
         return False
     if KIND[inputs[0]] not in row.emissions:
         return False
