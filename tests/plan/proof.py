@@ -1,7 +1,7 @@
-"""Programs that have moved to other slices, compared with what the planner makes of the same slices, number by number.
+"""Programs of plans, compared with what the planner makes of the same geometries with actual numbers, number by number.
 
-That is no matter of what they compute: whatever a plan has assumed of the slices that it was made for shows here, for
-``NumpyStep`` keeps all numbers of a launch. On ranks a plan that has moved may use less memory again than one
+That is no matter of what they compute: whatever a plan has assumed of the geometries that it was made for shows here, for
+``NumpyStep`` keeps all numbers of a launch. On ranks such a program may use less memory again than one
 that is made anew, so there it is compared by what it sends (``test_templates_on_ranks.py``).
 """
 
@@ -32,21 +32,18 @@ def numbers(step):
 
 @contextmanager
 def proving():
-    """Compare every program that moves; gives a list with a line for each."""
-    plain, moved = Plan.bound, []
+    """Compare every program of a plan; gives a list with a line for each."""
+    plain, filled = Plan._filled, []
 
-    def bound(self, sample, order):
-        program = plain(self, sample, order)
-        if program is not None:
-            planned = self.described(sample, NumpyStep)
-            assert said(program) == said(planned), (
-                "a program that has moved is not the one planned anew"
-            )
-            moved.append(len(program.steps))
+    def compared(self, results, sample, order):
+        program = plain(self, results, sample, order)
+        planned = self.described(sample, NumpyStep)
+        assert said(program) == said(planned), "a program is not the one planned with its numbers"
+        filled.append(len(program.steps))
         return program
 
-    Plan.bound = bound
+    Plan._filled = compared
     try:
-        yield moved
+        yield filled
     finally:
-        Plan.bound = plain
+        Plan._filled = plain
