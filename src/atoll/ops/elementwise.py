@@ -7,7 +7,6 @@ remembered by ufunc and operand dtypes.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +19,6 @@ from ..graph.interned import identity_of
 from ..graph.node import Form, Node, mark_of
 from .table import READ, UPDATE
 
-_numbers = itertools.count()
-
 
 class Loop:
     """One output of the loop that NumPy would run for a ufunc on operands of given dtypes."""
@@ -33,7 +30,8 @@ class Loop:
         self.name: str = ufunc.__name__ if ufunc.nout == 1 else f"{ufunc.__name__}.{output}"
         self.inputs = dtypes[: ufunc.nin]
         self.output = dtypes[ufunc.nin + output]
-        self.number = next(_numbers)
+        self.number = identity_of((ufunc, dtypes, output))
+        """The same for equal loops, as long as a code refers to it."""
         self._text = ""
 
     def __repr__(self) -> str:
