@@ -229,8 +229,6 @@ class Limits:
     """A pattern that was met so often is compiled (``template``)."""
     native_nodes: int = 512
     """The native evaluation recognises traces of up to so many nodes (``template``)."""
-    compiled_plan: int = 8
-    """A plan that has served so many other traces is compiled (``template``)."""
     shelf: int = 32
     """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
     bites: int = 8

@@ -6,7 +6,7 @@ planned, so that every decision can be taken as usual; and it has a name. What i
 is an unknown again, and the calculation is written down on a :class:`Sheet`. Where two of them
 are compared, the comparison is written down too, with how it came out: as a *check*.
 
-The sheet is worked through for the numbers of another trace. It comes to the same
+The sheet is compiled into a function of the unknowns. For those of another trace it comes to the same
 numbers that the planner would come to, or says that a check failed: then the planner might have
 decided otherwise, and has to be asked. No proof is needed of which decisions depend on what.
 
@@ -20,7 +20,7 @@ it is there (what a loop has stored, the ghost region of a region) is looked for
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,22 +54,15 @@ def text_of(number: Any) -> str:
     return repr(int(number))
 
 
-def filled(number: Any, known: Mapping[str, Any] | None = None) -> Any:
-    """A number as it is where these names are ``known``, or as it is at planning; or a list, tuple or slice of numbers."""
+def filled(number: Any) -> Any:
+    """A number as it is in the trace that is planned, or a list, tuple or slice of numbers."""
     kind = type(number)
-    if kind is Unknown or kind is Given:
-        return number.value if known is None else known[number.name]
+    if kind is Unknown:
+        return number.value
     if kind is list or kind is tuple:
-        if known is None:
-            return kind(
-                [
-                    n if type(n) is int else n.value if type(n) is Unknown else filled(n)
-                    for n in number
-                ]
-            )
-        return kind([n if type(n) is int else filled(n, known) for n in number])
+        return kind([n if type(n) is int else filled(n) for n in number])
     if kind is slice:
-        return slice(filled(number.start, known), filled(number.stop, known), number.step)
+        return slice(filled(number.start), filled(number.stop), number.step)
     return int(number)
 
 
@@ -128,18 +121,6 @@ class Sheet:
             self.things[what.__name__] = what
             known = self.let(line, what(*values))
         return known  # type: ignore[no-any-return]
-
-    def worked(self, known: dict[str, Any]) -> bool:
-        """Work through the sheet for the names that are ``known``, adding the others; whether all checks hold."""
-        known.update(self.things)
-        for name, (what, *given) in zip(self.names, self.lines, strict=True):
-            numbers = [known[part] if type(part) is str else part for part in given]
-            result = (_SIGNS.get(what) or known[what])(*numbers)
-            if type(name) is str:
-                known[name] = result
-            elif result is not name:
-                return False
-        return True
 
     def compiled(
         self, names: Sequence[str], results: Sequence[Any]

@@ -130,8 +130,8 @@ class Plan:
         steps = self.program.steps
         bound = TemplateSteps(steps, step, lambda: _changed(nodes))
         self._steps, self._wanted = bound.made, bound.results
-        self._compiled: Callable[[Sequence[Any]], Sequence[Any] | None] | None = None
-        self._served = 0
+        self._results: Callable[[Sequence[Any]], Sequence[Any] | None] | None = None
+        """What is calculated from given numbers and places; ``None`` where a check fails."""
         self._step_at = {id(planned): k for k, planned in enumerate(steps)}
         self._outline = None
         if self.program.communicator is not None:
@@ -198,24 +198,14 @@ class Plan:
         for k in self._lead_shapes:
             given += sample.geometries[k].integers
         given += [sample.places[k] for k in self._lead_homes]
+        if self._results is None:  # what comes but once needs none
+            self._results = self.sheet.compiled(self._names, self._wanted)
         try:
             results = self._results(given)
         except ZeroDivisionError as problem:  # a stride that planning divides by has become zero
             passed_on(problem)
             return None
         return None if results is None else self._filled(results, sample, order)
-
-    def _results(self, given: list[Any]) -> Sequence[Any] | None:
-        """What is calculated from given numbers and places; ``None`` where a check fails."""
-        if self._compiled is not None:
-            return self._compiled(given)
-        known = dict(zip(self._names, given, strict=True))
-        if not self.sheet.worked(known):
-            return None
-        self._served += 1
-        if self._served >= policy.limits.compiled_plan:
-            self._compiled = self.sheet.compiled(self._names, self._wanted)
-        return filled(self._wanted, known)  # type: ignore[no-any-return]
 
     def _filled(self, results: Sequence[Any], sample: Sample, order: Sequence[Node]) -> Program:
         """The program with the numbers of a trace."""
