@@ -59,7 +59,7 @@ def check_moved():
         if one.communicator is not None and one.described
     ]
     for program in moved[:60]:
-        planned = program.described(backend.current().step)
+        planned = program.described(backend.current().step.of)
         assert pieces(program) == pieces(planned)
         assert kinds(program) == kinds(planned)
         assert program.fingerprint == planned.fingerprint

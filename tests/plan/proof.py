@@ -37,7 +37,7 @@ def proving():
 
     def compared(self, results, sample, order):
         program = plain(self, results, sample, order)
-        planned = self.described(sample, NumpyStep)
+        planned = self.described(sample, NumpyStep.of)
         assert said(program) == said(planned), "a program is not the one planned with its numbers"
         filled.append(len(program.steps))
         return program

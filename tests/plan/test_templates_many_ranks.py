@@ -44,7 +44,7 @@ def test_a_step_is_bound_among_any_number_of_ranks(which, size, fresh):
     assert after.plans_made - before.plans_made <= 4
     assert after.plans_moved - before.plans_moved >= 8
     for program in programs[-2:]:
-        planned = program.described(backend.current().step)
+        planned = program.described(backend.current().step.of)
         assert pieces(program) == pieces(planned)
         assert kinds(program) == kinds(planned)
 

@@ -43,6 +43,8 @@ class Launch(Protocol):
     scalars: Any
     origins: tuple[int, ...]
     operations: list[Operation]
+    made: Any
+    """What a backend has made for all steps of it, or ``None``."""
 
 
 class Partials(Protocol):
@@ -53,19 +55,6 @@ class Partials(Protocol):
 
     def addresses(self, start: int) -> list[int]:
         """Where the partial results from number ``start`` on, and their positions, begin."""
-
-
-class Template(Protocol):
-    """A program whose numbers depend on the slices that it is bound to; see ``plan.templates``."""
-
-    def result(self, numbers: Any) -> int:
-        """Where the numbers of a list or tuple will be among a binding's ``results``."""
-
-    def now(self, number: Any) -> int:
-        """What a number is in the trace that is planned."""
-
-    def shared(self, partials: Any, binding: Any) -> Any:
-        """The :class:`Partials` of a binding that stand for those of the template."""
 
 
 class Run(Protocol):
@@ -121,16 +110,19 @@ class KernelStep(ABC):
     launch: Launch
 
     @abstractmethod
-    def __init__(self, launch: Launch, parts: list[tuple[Any, int]]) -> None:
-        """``parts`` has, for each full reduction of the launch, its :class:`Partials` and the
+    def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Any, int]]) -> None:
+        """``numbers`` are those of the launch. ``parts`` has, for each full reduction of it, its :class:`Partials` and the
         number of the first one that the launch writes."""
 
     @staticmethod
     @abstractmethod
-    def moving(
-        launch: Launch, parts: list[tuple[Any, Any]], template: Template
-    ) -> Callable[[Any], Any]:
-        """How the step is made when the extents, strides and offsets of a launch are known."""
+    def numbers_of(launch: Launch) -> tuple[Any, ...]:
+        """The numbers that follow from extents, strides and offsets, which may be symbolic."""
+
+    @classmethod
+    def of(cls, launch: Launch, parts: list[tuple[Any, int]]) -> Any:
+        """The step of a launch whose numbers are known."""
+        return cls(launch, cls.numbers_of(launch), parts)
 
     @staticmethod
     def joined(steps: Sequence[Any], order: Any = None) -> Any:

@@ -431,7 +431,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
         return _prepared([*pending, *more])
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
     if program is not None and program.running:
-        program = make_program(lookup, pending, backend.current().step)
+        program = make_program(lookup, pending, backend.current().step.of)
     state = State([leaf.value for leaf in leaves], lookup.scalars, int(program is not None))
     is_new = False
     if program is None:

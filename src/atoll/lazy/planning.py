@@ -96,9 +96,11 @@ def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Pr
     if plans is not None:
         program = statistics.attempted(lambda: _extended(plans, lookup, roots))
     if program is None:
-        program = statistics.attempted(lambda: make_program(lookup, roots, backend.current().step))
+        program = statistics.attempted(
+            lambda: make_program(lookup, roots, backend.current().step.of)
+        )
     if program is None:
-        program = make_program(lookup, roots, backend.named("numpy").step)
+        program = make_program(lookup, roots, backend.named("numpy").step.of)
     statistics.add("plans_made")
     if log.plans.isEnabledFor(log.DEBUG):
         last = site_text(roots[-1].site)

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
+from ..backend.base import KernelStep
 from ..collective.operation import Call
 from ..collective.steps import RunCollective
 from ..exchange.ghosts import GhostRegion, exchange_under_maps
@@ -26,7 +27,7 @@ from ..execute.parts import State
 from ..execute.program import ByNumpy, Combine
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
-from ..layout.symbolic import Number, Unknown, filled
+from ..layout.symbolic import Number, Unknown
 from ..layout.symbolic_layout import NoTemplateError
 from .build import fold_across
 from .launches import Launch
@@ -85,21 +86,11 @@ class Binding:
 Bound = Callable[[Binding], Any]
 
 
-class MovingStep(Protocol):
-    """A step that runs a launch."""
-
-    @staticmethod
-    def moving(
-        launch: Launch, parts: list[tuple[Combine, Number]], template: TemplateSteps
-    ) -> Bound:
-        """How the step is made when the geometries are known."""
-
-
 class TemplateSteps:
     """The steps of a program that waits for geometries and places."""
 
     def __init__(
-        self, steps: Sequence[Any], step: type[MovingStep], changed: Callable[[], list[bool]]
+        self, steps: Sequence[Any], step: type[KernelStep], changed: Callable[[], list[bool]]
     ) -> None:
         """``changed`` says of each node of the trace whether planning folds it over other axes."""
         self.results: list[Any] = []
@@ -123,8 +114,6 @@ class TemplateSteps:
         """The place of a number, or of nested tuples, lists and slices of numbers, among the results."""
         self.results.append(numbers)
         return len(self.results) - 1
-
-    now = staticmethod(filled)
 
     def shared(self, planned: Any, binding: Binding) -> Any:
         """The exchange, or the step that folds partial results, of a program that stands for a template's."""
@@ -168,6 +157,17 @@ class TemplateSteps:
         geometry, count = self._bound(planned.geometry), self._bound(planned.count)
         return lambda binding: planned.again(count(binding), geometry(binding))
 
+    def _launch(self, planned: SymbolicLaunch, step: type[KernelStep]) -> Bound:
+        launch, parts = planned.launch, planned.parts
+        place = self.result((step.numbers_of(launch), [start for _, start in parts]))
+
+        def make(binding: Binding) -> KernelStep:
+            numbers, starts = binding.results[place]
+            folds = [self.shared(partials, binding) for partials, _ in parts]
+            return step(launch, numbers, list(zip(folds, starts, strict=True)))
+
+        return make
+
     def _function(self, planned: ByNumpy) -> Bound:
         """What NumPy computes in a step."""
         if type(planned.function) is Nothing:
@@ -181,14 +181,14 @@ class TemplateSteps:
         geometry = self._bound(join.geometry)
         return lambda binding: Position(join.register, join.name, geometry(binding))
 
-    def _step(self, planned: Any, step: type[MovingStep]) -> Bound:
+    def _step(self, planned: Any, step: type[KernelStep]) -> Bound:
         """How a step is made when the geometries are known."""
         if isinstance(planned, (Share, Release)):
             return lambda binding: planned
         if isinstance(planned, Combine):
             return lambda binding: self.shared(planned, binding)
         if isinstance(planned, SymbolicLaunch):
-            return step.moving(planned.launch, planned.parts, self)
+            return self._launch(planned, step)
         if isinstance(planned, Symbolic):
             return self._called(planned)
         if isinstance(planned, (StartExchange, FinishExchange)):

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import policy
+from ..backend.base import KernelStep
 from ..context.interrupts import passed_on
 from ..exchange.shares import SymbolicPlace
 from ..execute.program import Program
@@ -32,7 +33,7 @@ from ..layout.symbolic_layout import NoTemplateError
 from ..ops.fingerprint import outlined
 from .flattened import whole_folds
 from .shapes import Dresser
-from .template_steps import Binding, MovingStep, SymbolicLaunch, TemplateSteps
+from .template_steps import Binding, SymbolicLaunch, TemplateSteps
 from .template_traces import Sample, Skeleton, Twins
 
 PlanOf = Callable[[Twins, Any], Program]
@@ -66,7 +67,7 @@ class Plans:
         order: Sequence[Node],
         roots: Sequence[Node],
         plan: PlanOf,
-        step: type[MovingStep],
+        step: type[KernelStep],
     ) -> Program | None:
         """The program for a trace, from a new plan; ``None`` where it has to be planned with actual numbers."""
         if self._each_alone:
@@ -115,7 +116,7 @@ class Plan:
         order: Sequence[Node],
         skeleton: Skeleton,
         plan: PlanOf,
-        step: type[MovingStep],
+        step: type[KernelStep],
     ) -> None:
         self.skeleton = skeleton
         self.plan = plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from ... import policy
 from ...config import config
 from ...graph.node import Node
-from ..base import Interval, Intervals, KernelStep, Launch, Partials, Run, Template, Told
+from ..base import Interval, Intervals, KernelStep, Launch, Partials, Run, Told
 from ..spec import is_flat, written_operands
 from .compile import compile_kernel, worked
 from .kernel import Kernel, Layout
@@ -25,23 +25,39 @@ from .workers import team
 class CompiledStep(KernelStep):
     """One kernel over one box."""
 
-    def __init__(self, launch: Launch, parts: list[tuple[Partials, int]]) -> None:
-        self.work = _work(launch)
-        kernel = compile_kernel(launch.spec, self.work)
+    def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Partials, int]]) -> None:
+        words, offsets, self.chunks, self.work = numbers
+        if launch.made is None:
+            launch.made = compile_kernel(launch.spec, self.work)
+        kernel: Kernel = launch.made
         layout = kernel.layout
-        words = words_of(launch, layout)
+        self.launch = launch
+        self._take(kernel)
         slot = layout.partials
         for fold, start in parts:
             for address in fold.addresses(start):
                 words[slot] = address
                 slot += 1
-        patches = tuple(
-            [(layout.pointers + k, m.register, m.offset) for k, m in enumerate(launch.memories)]
+        block: Any = (ctypes.c_int64 * len(words))(*words)
+        self.block = block
+        self.pointer: int = ctypes.addressof(block)
+        places = enumerate(zip(launch.memories, offsets, strict=True), layout.pointers)
+        self.patches = tuple([(word, memory.register, at) for word, (memory, at) in places])
+        """For each operand its word, its register, and its offset in bytes."""
+        self.scalars = tuple(
+            [
+                (*_place_of(block, layout.scalars + 2 * k, dtype), number)
+                for k, (number, dtype, _) in enumerate(launch.scalars)
+                if number >= 0
+            ]
         )
-        self.launch = launch
-        self.chunks = launch.chunks
-        self._take(kernel)
-        self._bind(words, patches, _scalars_of(launch, layout), [fold for fold, _ in parts])
+        """For each number that is given at a run: where it goes, and which it is."""
+        self._folds = [fold for fold, _ in parts]  # whose memory the kernel writes to
+
+    @staticmethod
+    def numbers_of(launch: Launch) -> tuple[Any, ...]:
+        offsets = tuple([memory.offset for memory in launch.memories])
+        return words_of(launch, Layout.of(launch.spec)), offsets, launch.chunks, _work(launch)
 
     def _take(self, kernel: Kernel) -> None:
         """Run this kernel, which may be a draft, and keep it."""
@@ -54,63 +70,12 @@ class CompiledStep(KernelStep):
         if worked(kernel, self.work, times):
             self._take(kernel)
 
-    def _bind(
-        self, words: list[int], patches: Any, scalars: list[Any], folds: list[Partials]
-    ) -> None:
-        block: Any = (ctypes.c_int64 * len(words))(*words)
-        self.block = block
-        self.pointer: int = ctypes.addressof(block)
-        self.patches: tuple[tuple[int, int, int], ...] = patches
-        """For each operand its word, its register, and its offset in bytes."""
-        self.scalars = tuple(
-            [(*_place_of(block, word, dtype), number) for word, number, dtype in scalars]
-        )
-        """For each number that is given at a run: where it goes, and which it is."""
-        self._folds = folds  # whose memory the kernel writes to
-
-    @staticmethod
-    def moving(
-        launch: Launch, parts: list[tuple[Partials, Any]], template: Template
-    ) -> Callable[[Any], CompiledStep]:
-        """How the step is made when the extents, strides and offsets of a launch are known."""
-        work = _work(launch)
-        kernel = compile_kernel(launch.spec, template.now(work))
-        layout = kernel.layout
-        place = template.result(
-            (
-                words_of(launch, layout),
-                tuple([m.offset for m in launch.memories]),
-                tuple([start for _, start in parts]),
-                (launch.chunks, work),
-            )
-        )
-        scalars = _scalars_of(launch, layout)
-        targets = [(layout.pointers + k, m.register) for k, m in enumerate(launch.memories)]
-
-        def make(binding: Any) -> CompiledStep:
-            step = CompiledStep.__new__(CompiledStep)
-            words, offsets, starts, (step.chunks, step.work) = binding.results[place]
-            step.launch = launch
-            step._take(kernel)
-            slot, folds = layout.partials, []
-            for (partials, _), start in zip(parts, starts, strict=True):
-                fold = template.shared(partials, binding)
-                folds.append(fold)
-                for where in fold.addresses(start):
-                    words[slot] = where
-                    slot += 1
-            patches = [(word, register, at) for (word, register), at in zip(targets, offsets)]
-            step._bind(words, patches, scalars, folds)
-            return step
-
-        return make
-
     def run(self, state: Run) -> None:
         """Fill in the pointers and the numbers of this run, and go."""
         block = self.block
         registers = state.registers
         for word, register, offset in self.patches:
-            block[word] = registers[register].address + offset  # type: ignore[union-attr]
+            block[word] = registers[register].address + offset
         numbers = state.scalars
         for view, place, number in self.scalars:
             view[place] = numbers[number]
@@ -298,15 +263,6 @@ def words_of(launch: Launch, layout: Layout) -> list[Any]:
         if number < 0:
             words[layout.scalars + 2 * k] = literal
     return words
-
-
-def _scalars_of(launch: Launch, layout: Layout) -> list[tuple[int, int, np.dtype[Any]]]:
-    """For each number that is given at a run: its word, which it is, and its dtype."""
-    return [
-        (layout.scalars + 2 * k, number, dtype)
-        for k, (number, dtype, _) in enumerate(launch.scalars)
-        if number >= 0
-    ]
 
 
 def _work(launch: Launch) -> int:

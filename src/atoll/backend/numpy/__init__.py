@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...graph.node import Value
 from ...graph.op import Op
-from ..base import Array, Backend, KernelStep, Launch, Run, Template
+from ..base import Array, Backend, KernelStep, Launch, Run
 from ..spec import KernelSpec
 from .nest import Nest, ufunc_of
 
@@ -58,15 +58,12 @@ class NumpyStep(KernelStep):
 
     __slots__ = ("_nest", "_numbers", "_ordered", "_partials", "_raised")
 
-    def __init__(self, launch: Launch, parts: list[tuple[Any, int]]) -> None:
-        self._bind(launch, Nest(launch.spec), _Numbers(*_Numbers.of(launch)), parts)
-
-    def _bind(
-        self, launch: Launch, nest: Nest, numbers: _Numbers, parts: list[tuple[Any, int]]
-    ) -> None:
+    def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Any, int]]) -> None:
+        if launch.made is None:
+            launch.made = Nest(launch.spec)
         self.launch = launch
-        self._nest = nest
-        self._numbers = numbers
+        self._nest: Nest = launch.made
+        self._numbers = numbers = _Numbers(*numbers)
         self._ordered: bool | None = None
         self._raised: list[int] = []
         stop = numbers.chunks
@@ -77,20 +74,8 @@ class NumpyStep(KernelStep):
                     self._partials.append(array[start : start + stop])
 
     @staticmethod
-    def moving(
-        launch: Launch, parts: list[tuple[Any, Any]], template: Template
-    ) -> Callable[[Any], NumpyStep]:
-        nest = Nest(launch.spec)
-        place = template.result((_Numbers.of(launch), tuple([start for _, start in parts])))
-
-        def make(binding: Any) -> NumpyStep:
-            numbers, starts = binding.results[place]
-            step = NumpyStep.__new__(NumpyStep)
-            folds = [template.shared(partials, binding) for partials, _ in parts]
-            step._bind(launch, nest, _Numbers(*numbers), list(zip(folds, starts, strict=True)))
-            return step
-
-        return make
+    def numbers_of(launch: Launch) -> tuple[Any, ...]:
+        return _Numbers.of(launch)
 
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
         numbers = self._numbers
