@@ -148,7 +148,7 @@ class KernelStep(ABC):
     @abstractmethod
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
         """The extents of its loops, and the strides of each operand along them: those of this step, where its launch is a
-        template's."""
+        plan's."""
 
     @abstractmethod
     def raised_by(self) -> Sequence[int]:

@@ -5,7 +5,7 @@ from layouts alone: the pieces of its regions that others own arrive, and the pi
 lists those of the ranks that can read what it owns (see :mod:`.readers`), and no others. All pieces for one neighbour travel
 in one message, unless they are large; then region ``k`` travels with tag ``k``, so both ends agree without a word.
 
-Regions are index sets, or intervals with symbolic ends, which a template fills in.
+Regions are index sets, or intervals with symbolic ends, which a plan fills in.
 """
 
 from __future__ import annotations

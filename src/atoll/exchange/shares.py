@@ -15,7 +15,6 @@ from math import gcd
 from typing import Any
 
 from ..comm.world import World
-from ..context.caches import Memo
 from ..graph.geometry import Geometry
 from ..layout import Layout, Region
 from ..layout.symbolic import Given, Number, function
@@ -50,18 +49,10 @@ def box_of_rank(place: Any, rank: int) -> Box | None:
         if not layout.is_block:
             return None
         return tuple([(part.start, part.stop) for part in layout.region(rank)])
-    key = (place.number, rank)
-    known: Any = _boxes.get(key, _boxes)
-    if known is _boxes:
-        region: Region = place.layout.region(rank)
-        known = None
-        if all(not len(part) or part.is_contiguous for part in region):
-            known = tuple([(p.lowest, p.highest + 1) if len(p) else (0, 0) for p in region])
-        _boxes[key] = known
-    return known  # type: ignore[no-any-return]
-
-
-_boxes: Memo[tuple[int, int], Box | None] = Memo()
+    region: Region = place.layout.region(rank)
+    if any(len(part) and not part.is_contiguous for part in region):
+        return None
+    return tuple([(p.lowest, p.highest + 1) if len(p) else (0, 0) for p in region])
 
 
 def counts_locally(layout: Layout, view: Geometry) -> bool:

@@ -33,7 +33,7 @@ class _Window:
         self.nbytes = 0.0
 
     def count(self, value: Any) -> None:
-        if value.array is not None and value.counted is not self.mark:  # a template has no memory
+        if value.array is not None and value.counted is not self.mark:  # a plan has no memory
             value.counted = self.mark
             self.nbytes += owner_of(value).nbytes
 

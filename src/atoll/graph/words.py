@@ -60,7 +60,7 @@ def key_text(parts: list[str]) -> str:
 def view_text(view: Geometry) -> str:
     """How a view is taken of its base, such as ``[1:-1, ::2]`` or ``.T``; nothing for all of it.
 
-    A view with symbolic integers, as templates have them, has no such words.
+    A view with symbolic integers, as plans have them, has no such words.
     """
     if view.is_base:
         return ""

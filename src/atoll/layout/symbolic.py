@@ -104,23 +104,19 @@ class Sheet:
 
     def function(self, what: Callable[..., int], *given: Any) -> Unknown:
         """What a pure function makes of numbers, and of things: no check on the way."""
-        names: list[Any] = [what.__name__]
-        values: list[Any] = []
-        for thing in given:
-            if type(thing) is Unknown or type(thing) is Given:
-                names.append(thing.name)
-                values.append(thing.value)
-                continue
-            if type(thing) is not int:
-                self.things[f"c{id(thing)}"] = thing
-            names.append(thing if type(thing) is int else f"c{id(thing)}")
-            values.append(thing)
-        line = tuple(names)
-        known: Any = self.known.get(line)
-        if known is None:
+        known = [n if type(n) in (int, Unknown, Given) else self._constant(n) for n in given]
+        line = what.__name__, *[getattr(n, "name", n) for n in known]
+        result: Any = self.known.get(line)
+        if result is None:
             self.things[what.__name__] = what
-            known = self.let(line, what(*values))
-        return known  # type: ignore[no-any-return]
+            result = self.let(line, what(*[getattr(n, "value", n) for n in known]))
+        return result  # type: ignore[no-any-return]
+
+    def _constant(self, thing: Any) -> Given:
+        """A thing that is the same for all traces, and that functions ask for numbers."""
+        name = f"c{id(thing)}"
+        self.things[name] = thing
+        return Given(self, name, thing)
 
     def compiled(
         self, names: Sequence[str], results: Sequence[Any]
@@ -194,10 +190,10 @@ def _calculation(sign: str, *unchanged: int) -> Any:
 
 
 def _comparison(sign: str, alike: bool) -> Any:
-    """The methods ``a < b`` and ``b < a`` of unknowns, for a sign that holds where both are the same, or does not."""
+    """The method ``a < b`` of unknowns, for a sign that holds where both are the same, or does not."""
     what = _SIGNS[sign]
 
-    def forward(a: Unknown, b: Number) -> bool:
+    def compared(a: Unknown, b: Number) -> bool:
         if type(b) is Unknown:
             if a is b:
                 return alike
@@ -211,14 +207,7 @@ def _comparison(sign: str, alike: bool) -> Any:
             a.sheet.check(line, what(a.value, getattr(b, "value", b))) if known is None else known
         )
 
-    def backward(a: Unknown, b: Number) -> bool:
-        if type(b) is not int:
-            return forward(b, a) if type(b) is Unknown else NotImplemented
-        line = sign, b, a.name
-        known: Any = a.sheet.known.get(line)
-        return a.sheet.check(line, what(b, a.value)) if known is None else known
-
-    return forward, backward
+    return compared
 
 
 class Unknown:
@@ -234,15 +223,18 @@ class Unknown:
     __mul__, __rmul__ = _calculation("*", 1)
     __floordiv__, __rfloordiv__ = _calculation("//", 1)
     __mod__, __rmod__ = _calculation("%")
-    __eq__, _ = _comparison("==", True)
-    __lt__, __gt__ = _comparison("<", False)
-    __le__, __ge__ = _comparison("<=", True)
+    __eq__ = _comparison("==", True)
+    __lt__ = _comparison("<", False)
+    __le__ = _comparison("<=", True)
+
+    def __gt__(self, other: Number) -> bool:
+        return not self <= other
+
+    def __ge__(self, other: Number) -> bool:
+        return not self < other
 
     def __repr__(self) -> str:
         return repr(self.__index__())
-
-    def __format__(self, form: str) -> str:
-        return format(self.__index__(), form)
 
     def __divmod__(self, other: Number) -> tuple[Number, Number]:
         return self // other, self % other

@@ -20,7 +20,7 @@ from .symbolic import Number, Unknown, function, greatest, least
 
 
 class NoTemplateError(Exception):
-    """A program does something that no template can say."""
+    """A program does something that no plan can say."""
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +104,7 @@ def _block_in(bounds: Sequence[int], index: int) -> int:
     return max(block_of(bounds, index), 0)
 
 
-# What a compiled template asks of the places that it is given.
+# What a compiled plan asks of the places that it is given.
 
 
 def _bound_at(place: Any, axis: int, coordinate: int) -> int:
@@ -153,7 +153,7 @@ class SymbolicBounds:
         return function(_bound_at, self._place, self._axis, coordinate % (self._count + 1))
 
     def first(self, index: Number) -> int:
-        """The coordinate of the block that an index lies in: a template is for one that stays."""
+        """The coordinate of the block that an index lies in: a plan is for one that stays."""
         return int(function(_block_at, self._place, self._axis, index))
 
 

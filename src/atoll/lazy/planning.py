@@ -46,14 +46,14 @@ def make_program(
     describe: bool = True,
     regions: dict[Node, Any] | None = None,
 ) -> Program:
-    """The program of a trace; ``make`` turns its launches into steps. One that is not to be described is a template."""
+    """The program of a trace; ``make`` turns its launches into steps. One that is not to be described is a plan."""
     # The planner is imported with the first large array, so that small programs start quickly.
     from ..plan.build import Planner
     from ..plan.flattened import whole_folds
     from ..plan.statements import Trace, native_node
 
     order, leaves = lookup.order, lookup.leaves
-    if config.debug and describe:  # the extents of a template are symbolic
+    if config.debug and describe:  # the extents of a plan are symbolic
         check(order)
     scalar_of: dict[tuple[int, int], int] = {}
     for node in order:
@@ -114,27 +114,23 @@ def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Pr
 
 
 def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
-    """What may differ between a trace and others of its family."""
+    """What may differ between a trace and others of its structure: geometries of leaves and nodes, of the views among the
+    nodes' parameters, and of the bases of these; and places."""
     from ..plan.template_traces import Sample
 
-    places = [node.place for node in (*leaves, *order)]
-    if any(places):
-        places += [
-            None if node.place is None else placed_view(node.place, node.params[0])
-            for node in order
-            if node.op.is_update
-        ]
-    else:
-        places = []
-    scattered = any(place is not None and not place.layout.is_block for place in places)
-    return Sample(geometries_of(leaves, order), places, scattered)
-
-
-def geometries_of(leaves: Sequence[Node], order: Sequence[Node]) -> list[Geometry]:
-    """All geometries of a trace: of leaves, of nodes, of the views among the nodes' parameters, and of the bases of these."""
-    views = [part for node in order for part in node.params if type(part) is Geometry]
     nodes = [*leaves, *order]
-    return [node.geometry for node in nodes] + views + [view.base for view in views]
+    views = [part for node in order for part in node.params if type(part) is Geometry]
+    geometries = [*[node.geometry for node in nodes], *views, *[view.base for view in views]]
+    placed = [node.place for node in nodes]
+    if not any(placed):
+        return Sample(geometries, [])
+    placed += [
+        None if node.place is None else placed_view(node.place, node.params[0])
+        for node in order
+        if node.op.is_update
+    ]
+    scattered = any(place is not None and not place.layout.is_block for place in placed)
+    return Sample(geometries, placed, scattered)
 
 
 def _extended(plans: Plans, lookup: Lookup, roots: list[Node]) -> Program | None:

@@ -27,7 +27,8 @@ def bound_sizes(order: list[Node], stored: Chosen, by_numpy: Chosen) -> None:
     for root in [node for node in order if id(node) in stored and id(node) not in by_numpy]:
         inside = _inside(root, stored)
         if len(inside) <= limits.kernel_operations:
-            read = {id(arg) for node in inside for arg in _read_by(node, stored)}
+            operands = [arg for node in inside for arg in node.args if type(arg) is Node]
+            read = {id(arg) for arg in operands if arg.value is not None or id(arg) in stored}
             if len(read) <= limits.kernel_streams:
                 continue
         inside.sort(key=lambda node: positions[id(node)])
@@ -51,15 +52,6 @@ def _inside(root: Node, stored: Chosen) -> list[Node]:
                 if id(arg) not in stored:
                     inside.append(arg)
     return inside
-
-
-def _read_by(node: Node, stored: Chosen) -> list[Node]:
-    """The operands of a node that its loop reads from memory."""
-    return [
-        arg
-        for arg in node.args
-        if type(arg) is Node and (arg.value is not None or id(arg) in stored)
-    ]
 
 
 def _ends(inside: list[Node], stored: Chosen) -> list[Node]:

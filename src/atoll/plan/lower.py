@@ -452,11 +452,6 @@ def chunk_length(extent: int, inner: int, most: int) -> int:
     return max(1, min(extent, most // max(inner, 1)))
 
 
-def chunk_count(extent: int, length: int) -> int:
-    """How many chunks there are."""
-    return -(-extent // length)
-
-
 def _fold_strides(
     node: Node, registers: Registers, ndim: int, register: int
 ) -> tuple[tuple[int, ...], list[int]]:
@@ -483,15 +478,15 @@ def _assemble(
     place_of = {axis: place for place, loop in enumerate(loops) for axis in loop.axes}
     depth = len(loops)
     extents = tuple([loop.extent for loop in loops])
-    chunk: Number
-    many, chunk = extents[0], policy.limits.chunk
+    many: Number = extents[0]
+    chunk: Number = policy.limits.chunk
     if _is_flat(body, loops):
         many = prod(extents)
     elif [r for r in body.reductions if len(r.axes) < ndim and 0 in map(place_of.get, r.axes)]:
         chunk = many
     else:
         chunk = function(chunk_length, many, prod(extents[1:]) * run, chunk)
-    chunks = function(chunk_count, many, chunk)
+    chunks = -(-many // chunk)
     full = [r for r in body.reductions if len(r.axes) == ndim]
     partials: list[tuple[int, int]] = []
     for reduction in full:

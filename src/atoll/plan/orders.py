@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from copy import copy
 
 from .. import policy
-from ..backend.spec import Reduction, arguments, rounds, whole
+from ..backend.spec import Reduction, arguments, behind, rounds, whole
 from ..graph.geometry import Geometry
 from ..layout.symbolic import Number
 from .body import Body
@@ -103,14 +103,8 @@ def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) ->
 
 def _behind(body: Body, reductions: list[Reduction]) -> list[int]:
     """The instructions that reductions need, in order."""
-    left = [n for r in reductions for n in (r.value, r.position, r.mask) if n >= 0]
-    needed = set(left)
-    while left:
-        for argument in arguments(body.instructions[left.pop()]):
-            if argument not in needed:
-                needed.add(argument)
-                left.append(argument)
-    return sorted(needed)
+    needed = [n for r in reductions for n in (r.value, r.position, r.mask) if n >= 0]
+    return sorted(behind(body.instructions, needed))
 
 
 def _may_leave(body: Body, reduction: Reduction) -> bool:

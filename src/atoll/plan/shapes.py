@@ -101,24 +101,18 @@ class Dresser:
         first, ndim = len(self.names), like.ndim
         self.names += [f"v{k}" for k in range(first, first + 2 * ndim + 1)]
         extents = tuple([self._tie("extent", n, first + k) if n > 1 else n for k, n in enumerate(like.shape)])  # fmt: skip
-        strides: tuple[Number, ...]
-        if like.is_base:
-            if like.dense:
-                order = list(range(ndim))
-                if not like.c_contiguous:
-                    order.sort(key=lambda k: -like.strides[k])
-                strides = _dense_strides(extents, order, like.dtype.itemsize)
-                for k, stride in enumerate(strides) if not like.c_contiguous else ():
-                    self._check(first + ndim + k, stride)
-            else:
-                strides = self._raw(like, first + ndim)
-            return Shape(like, position, extents, strides, 0, like.dtype, base)
+        offset: Number = 0 if like.is_base else self._unknown(first + 2 * ndim, like.offset)
         axes = self._regular(like) if type(base) is Shape else None
-        offset = self._unknown(first + 2 * ndim, like.offset)
-        if axes is None:
+        if axes is not None:
+            return self._taken(like, position, extents, offset, base, axes)
+        if like.dense:
+            order = sorted(range(ndim), key=lambda k: 0 if like.c_contiguous else -like.strides[k])
+            strides = _dense_strides(extents, order, like.dtype.itemsize)
+            for k, stride in enumerate(strides) if not like.c_contiguous else ():
+                self._check(first + ndim + k, stride)
+        else:
             strides = self._raw(like, first + ndim)
-            return Shape(like, position, extents, strides, offset, like.dtype, base)
-        return self._taken(like, position, extents, offset, base, axes)
+        return Shape(like, position, extents, strides, offset, like.dtype, base)
 
     def _regular(self, view: Geometry) -> Any:
         """How a view takes slices and single elements along the axes of its base, if it does no more."""
@@ -142,9 +136,8 @@ class Dresser:
         first = len(self.names) - 1 - ndim
         strides: list[Number] = [None if s else 0 for s in like.strides]
         starts: list[Number] = [0] * base.ndim
-        whole = like.base
-        order = [k for k in range(base.ndim) if whole.shape[k] > 1]
-        order.sort(key=lambda k: -whole.strides[k])
+        order = [k for k, n in enumerate(like.base.shape) if n > 1]
+        order.sort(key=lambda k: -like.base.strides[k])
         rest: Number = offset
         for k in order:
             starts[k], rest = rest // base.strides[k], rest % base.strides[k]

@@ -1,11 +1,11 @@
-"""The steps of a template, and how they are bound to extents and distributions.
+"""The steps of a plan, and how they are bound to extents and distributions.
 
-A template's program has *symbolic* steps in the places of those that depend on what changes. They do not run. For each of them
+A plan's program has *symbolic* steps in the places of those that depend on what changes. They do not run. For each of them
 :class:`TemplateSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.
 
 An exchange of loops over boxes is calculated like their extents. One of loops over local indices is made anew, from the
 places of the trace and the maps of its reads: who sends what to whom there may be different at every step, a pivot's owner
-above all, without the template being another one.
+above all, without the plan being another one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State
 from ..execute.program import ByNumpy, Combine
-from ..graph.geometry import Geometry, dense
+from ..graph.geometry import dense
 from ..graph.node import Node
 from ..layout.symbolic import Number, Unknown
 from ..layout.symbolic_layout import NoTemplateError
@@ -54,8 +54,8 @@ class Symbolic:
         )
 
     def run(self, state: State) -> None:
-        """A template does not run, the programs that are made from it do."""
-        raise AssertionError("a template cannot run")
+        """A plan does not run, the programs that are made from it do."""
+        raise AssertionError("a plan cannot run")
 
 
 class SymbolicLaunch(Symbolic):
@@ -72,14 +72,14 @@ class SymbolicLaunch(Symbolic):
 
 @dataclass(slots=True)
 class Binding:
-    """What the steps of a template are made from: one trace."""
+    """What the steps of a plan are made from: one trace."""
 
     results: Sequence[Any]
     """What was calculated from its geometries."""
     sample: Sample
     order: Sequence[Node]
     shared: dict[int, Any] = field(default_factory=dict)
-    """What several steps of a program use, by what stands for it in the template: exchanges, and the steps that fold
+    """What several steps of a program use, by what stands for it in the plan: exchanges, and the steps that fold
     the partial results of kernels."""
 
 
@@ -116,7 +116,7 @@ class TemplateSteps:
         return len(self.results) - 1
 
     def shared(self, planned: Any, binding: Binding) -> Any:
-        """The exchange, or the step that folds partial results, of a program that stands for a template's."""
+        """The exchange, or the step that folds partial results, of a program that stands for a plan's."""
         known = binding.shared.get(id(planned))
         if known is None:
             known = binding.shared[id(planned)] = self._shared[id(planned)](binding)
@@ -200,8 +200,6 @@ class TemplateSteps:
             return lambda binding: AcrossRanks(
                 planned.communicator, [join(binding) for join in joins]
             )
-        if isinstance(planned, Allocate) and type(planned.geometry) is Geometry:
-            return lambda binding: planned
         register, geometry = planned.register, self._bound(getattr(planned, "geometry", None))
         if isinstance(planned, Allocate):
             initial, site = planned.initial, planned.wanted.site

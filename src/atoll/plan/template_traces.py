@@ -1,4 +1,4 @@
-"""Traces without their data, from which templates are made."""
+"""Traces without their data, from which plans are made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..ops.placement import Place, is_dense_share
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What may differ between two traces of one family."""
+    """What may differ between two traces of one structure."""
 
     geometries: list[Geometry]
     places: list[Place | None]
@@ -59,7 +59,7 @@ class Skeleton:
             else leaf.value.geometry
             for leaf in leaves
         ]
-        """How this rank's share of a leaf lies in memory, where that is the same in all of a family; shares
+        """How this rank's share of a leaf lies in memory, where that is the same in all of a structure; shares
         that fill their memory may have other extents."""
         self.nodes = [
             (
@@ -75,19 +75,13 @@ class Skeleton:
         ]
         """Of each its operands by number; ``None`` stands for what is no node."""
         self.roots = [number[id(root)] - len(leaves) for root in roots]
-        count = len(leaves) + len(order)
-        self.views = (
-            count,
-            count + sum([type(part) is Geometry for node in order for part in node.params]),
-        )
-        """Where among the geometries those of views begin, and end."""
 
     def dressed(self, geometries: Sequence[Any], places: Sequence[Any]) -> Twins:
-        """A trace with these geometries and places, in the order of ``evaluate.geometries_of`` and ``places_of``."""
+        """A trace with these geometries and places, in the order of ``planning.sample_of``."""
         nodes: dict[int | None, Any] = {None: None}
         count = len(self.pinned)
-        views = iter(geometries[self.views[0] :])
-        homes = places or [None] * self.views[0]  # not asked for again: geometries may be unknown
+        views = iter(geometries[count + len(self.nodes) :])
+        homes = places or [None] * len(geometries)
         for k, (pinned, lies) in enumerate(zip(self.pinned, self.lies, strict=True)):
             array: Any = None if lies is None else lies.shadow
             value = Value(array, 0, pinned=pinned)

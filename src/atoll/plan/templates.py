@@ -81,23 +81,10 @@ class Plans:
         return new.first
 
 
-class _Ties:
-    """Which of some numbered things are one thing."""
-
-    def __init__(self, numbers: Sequence[int], told_apart: slice) -> None:
-        first: dict[int, int] = {}
-        self.leader = [first.setdefault(number, k) for k, number in enumerate(numbers)]
-        """For each the first that is the same."""
-        self._told_apart = told_apart
-        self._different = len(set(numbers[told_apart]))
-
-    def fits(self, numbers: list[int]) -> bool:
-        """Whether in another trace the same are one."""
-        return [numbers[k] for k in self.leader] == numbers
-
-    def differs(self, numbers: list[int]) -> bool:
-        """Whether those that are told apart differ from each other, too, as they did."""
-        return len(set(numbers[self._told_apart])) == self._different
+def _leaders(numbers: Sequence[int]) -> list[int]:
+    """For each of some numbered things the first that is the same."""
+    first: dict[int, int] = {}
+    return [first.setdefault(number, k) for k, number in enumerate(numbers)]
 
 
 def _changed(nodes: Sequence[Node]) -> list[bool]:
@@ -121,8 +108,7 @@ class Plan:
         self.skeleton = skeleton
         self.plan = plan
         self.sheet = Sheet()
-        self._shapes = _Ties(now.numbers(), slice(*skeleton.views))
-        self._homes = _Ties(now.homes(), slice(None))
+        self._shapes, self._homes = _leaders(now.numbers()), _leaders(now.homes())
         self._forms = now.forms()
         housed = self._housed(now)
         twins = skeleton.dressed(self._dressed(now), housed)
@@ -144,18 +130,18 @@ class Plan:
         """For each place what the planner sees: what a plan can ask for."""
         self._lead_homes: list[int] = []
         places: dict[int, Any] = {}
-        for k in set(self._homes.leader):
+        for k in set(self._homes):
             places[k] = like = now.places[k]
             if like is not None and not like.is_like_no_other:
                 self._lead_homes.append(k)
                 given = Given(self.sheet, f"p{k}", like)
                 places[k] = SymbolicPlace(like, given, -1 - k, fixed=not now.scattered)
-        return [places[lead] for lead in self._homes.leader]
+        return [places[lead] for lead in self._homes]
 
     def _dressed(self, now: Sample) -> list[Any]:
         """For each geometry what the planner sees: one with unknown integers."""
         dresser = Dresser(self.sheet)
-        leader = self._shapes.leader
+        leader = self._shapes
         shapes: dict[int, Any] = {}
         self._lead_shapes: list[int] = []
         staying = {
@@ -185,16 +171,12 @@ class Plan:
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program for a trace, or ``None`` where the planner has to be asked."""
-        numbers, homes = sample.numbers(), sample.homes()
-        if not self._shapes.fits(numbers):
+        if _leaders(sample.numbers()) != self._shapes or _leaders(sample.homes()) != self._homes:
             return None
-        if homes:  # what ranks do alike must follow from the numbers that are given: the planner tells things apart, too
-            if not (self._homes.fits(homes) and self._homes.differs(homes)):
-                return None
-            if not self._shapes.differs(numbers) or sample.forms() != self._forms:
-                return None
-            if any(sample.geometries[k].integers != integers for k, integers in self._staying):
-                return None
+        if sample.forms() != self._forms:
+            return None
+        if any(sample.geometries[k].integers != integers for k, integers in self._staying):
+            return None
         given: list[Any] = []
         for k in self._lead_shapes:
             given += sample.geometries[k].integers

@@ -54,9 +54,9 @@ class Function:
 
     def op(self, text: str) -> str:
         """Append one instruction; the name of its result."""
-        name = "%" + self.name()
-        self.lines.append(f"  {name} = {text}")
-        return name
+        self._count += 1
+        self.lines.append(f"  %v{self._count} = {text}")
+        return f"%v{self._count}"
 
     def label(self, name: str) -> None:
         """Begin the block ``name``."""

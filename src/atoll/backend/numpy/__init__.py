@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +14,7 @@ from ..spec import KernelSpec
 from .nest import Nest, ufunc_of
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbers:
+class _Numbers(NamedTuple):
     """The numbers of a launch that differ from one place of its slices to another."""
 
     extents: tuple[int, ...]
@@ -26,13 +24,6 @@ class _Numbers:
     places: tuple[tuple[int, tuple[int, ...]], ...]
     """For each operand its offset and its strides, in bytes."""
     literals: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, launch: Launch) -> tuple[Any, ...]:
-        """Those of a launch, in order."""
-        places = tuple([(memory.offset, memory.strides) for memory in launch.memories])
-        literals = tuple([literal for _, _, literal in launch.scalars])
-        return launch.extents, launch.chunk, launch.chunks, launch.origins, places, literals
 
 
 class _Span:
@@ -75,7 +66,9 @@ class NumpyStep(KernelStep):
 
     @staticmethod
     def numbers_of(launch: Launch) -> tuple[Any, ...]:
-        return _Numbers.of(launch)
+        places = tuple([(memory.offset, memory.strides) for memory in launch.memories])
+        literals = tuple([literal for _, _, literal in launch.scalars])
+        return launch.extents, launch.chunk, launch.chunks, launch.origins, places, literals
 
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
         numbers = self._numbers
