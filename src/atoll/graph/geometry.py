@@ -7,8 +7,8 @@ made when it is asked for. Only operations that read no element may use a shadow
 
 Geometries in frequent use are interned: looking up a slice again costs one dictionary access, and equal geometries
 mostly share a ``number``, which identifies them in the keys of plans. (Equal ones with different numbers only cost a
-little time.) Slices that differ in their numbers alone share a ``form``, which identifies them in the keys of
-plans.
+little time.) Slices that differ in their numbers alone share a ``form``, which identifies them in the
+structure of traces.
 """
 
 from __future__ import annotations

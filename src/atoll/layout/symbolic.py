@@ -60,7 +60,7 @@ def filled(number: Any) -> Any:
     if kind is Unknown:
         return number.value
     if kind is list or kind is tuple:
-        return kind([n if type(n) is int else filled(n) for n in number])
+        return kind([n if type(n) is int else n.value if type(n) is Unknown else filled(n) for n in number])  # fmt: skip
     if kind is slice:
         return slice(filled(number.start), filled(number.stop), number.step)
     return int(number)
