@@ -102,7 +102,7 @@ static void unpin(PyObject *box, Py_ssize_t pins) {
 static PyObject *to_lend(PyObject *self, int flags, Lent *lent) {
     if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return drop_error(), NULL;
     Front *front = (Front *)self;
-    if (np_of(self) == NULL && python.settle_asked != NULL && front->cell != NULL && field(field(front->cell, BOX_NODE), NODE_VALUE) == Py_None && !among_ranks()) {
+    if (np_of(self) == NULL && python.settle_asked != NULL && front->cell != NULL && !(state_of(field(front->cell, BOX_NODE)) & READY) && !among_ranks()) {
         PyObject *done = PyObject_CallOneArg(python.settle_asked, self);
         if (done == NULL) return NULL;
         Py_DECREF(done);

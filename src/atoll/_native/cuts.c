@@ -28,8 +28,8 @@ long weigh(PyObject *root, long most) {
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args) && count <= most; k++) {
             PyObject *arg = PyTuple_GET_ITEM(args, k);
             if (!is_node(arg)) continue;
-            if (field(arg, NODE_PLACE) != Py_None) most = 0;
-            if (field(arg, NODE_VALUE) != Py_None) continue;
+            if (state_of(arg) & DIVIDED) most = 0;
+            if (state_of(arg) & READY) continue;
             size_t place = place_of(arg);
             while (table[place & (size - 1)] != NULL && table[place & (size - 1)] != arg) place++;
             if (table[place & (size - 1)] == NULL) table[place & (size - 1)] = seen[count++] = arg;
@@ -116,8 +116,8 @@ static int find_live(Live *live, PyObject *root, PyObject *line) {
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
             PyObject *arg = PyTuple_GET_ITEM(args, k);
             if (!is_node(arg)) continue;
-            if (field(arg, NODE_PLACE) != Py_None) return 0;
-            if (field(arg, NODE_VALUE) != Py_None || arg == root) continue;
+            if (state_of(arg) & DIVIDED) return 0;
+            if (state_of(arg) & READY || arg == root) continue;
             size_t place = place_of(arg) & (4 * SEEN - 1);
             while (live->table[place] != NULL && live->table[place] != arg) place = (place + 1) & (4 * SEEN - 1);
             if (live->table[place] != NULL) continue;
@@ -201,7 +201,7 @@ PyObject *behind(PyObject *module, PyObject *args) {
         int status = PyList_SetSlice(stack, last, last + 1, NULL);
         for (Py_ssize_t k = 0; status >= 0 && k < PyTuple_GET_SIZE(operands); k++) {
             PyObject *node = PyTuple_GET_ITEM(operands, k);
-            if (!is_node(node) || field(node, NODE_VALUE) != Py_None || (status = PySet_Contains(found, node))) continue;
+            if (!is_node(node) || state_of(node) & READY || (status = PySet_Contains(found, node))) continue;
             if ((status = PySequence_Contains(known, node))) continue;
             status = PySet_Add(found, node) < 0 ? -1 : PyList_Append(stack, node);
         }
@@ -218,7 +218,7 @@ static PyObject *weigh_node(PyObject *module, PyObject *args) {
     PyObject *node;
     long most, count;
     if (!PyArg_ParseTuple(args, "Ol", &node, &most)) return NULL;
-    count = recording && is_node(node) && field(node, NODE_PLACE) == Py_None ? weigh(node, most) : -1;
+    count = recording && is_node(node) && !(state_of(node) & DIVIDED) ? weigh(node, most) : -1;
     if (count < 0) Py_RETURN_NONE;
     return PyLong_FromLong(count);
 }

@@ -27,9 +27,9 @@ inline int is_few(Front *front, Py_ssize_t size) {
 inline PyObject *value_of(Front *front) {
     if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
     PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
-    if (value == NULL || value == Py_None) return NULL;
-    if (field(node, NODE_PLACE) != Py_None) return among_ranks() ? whole_tile(front, value) : NULL;
-    return value;
+    int state = state_of(node);
+    if (state == READY) return value;
+    return state == (READY | DIVIDED) && among_ranks() ? whole_tile(front, value) : NULL;
 }
 
 /* The integers of a tuple; -1 where it holds others. */
@@ -152,7 +152,7 @@ int type_of(PyObject *value, Py_ssize_t *size) {
         if (PyArray_SIZE(array) > *size) *size = PyArray_SIZE(array);
         return PyArray_TYPE(array);
     }
-    if (front->cell == NULL || (value_of(front) == NULL && (among_ranks() || field(field(front->cell, BOX_NODE), NODE_PLACE) != Py_None))) return NOTHING;
+    if (front->cell == NULL || (value_of(front) == NULL && (among_ranks() || state_of(field(front->cell, BOX_NODE)) != PENDING))) return NOTHING;
     if (count_of(front) > *size) *size = count_of(front);
     return dtype_of(front)->type_num;
 }
@@ -282,9 +282,10 @@ int adopt_array(PyObject *self) {
 }
 
 int compute_tried(Front *front) {
-    PyObject *box = Py_NewRef(front->cell), *value = field(field(box, BOX_NODE), NODE_VALUE), *done = NULL;
-    if (value == Py_None) done = PyObject_CallOneArg(python.settle, box);
-    int status = value == Py_None && done == NULL ? -1 : 0;
+    PyObject *box = Py_NewRef(front->cell), *done = NULL;
+    int is_pending = !(state_of(field(box, BOX_NODE)) & READY);
+    if (is_pending) done = PyObject_CallOneArg(python.settle, box);
+    int status = is_pending && done == NULL ? -1 : 0;
     Py_XDECREF(done);
     Py_DECREF(box);
     return status;

@@ -262,7 +262,7 @@ int is_short(PyObject *geometry) {
 }
 
 int is_free(PyObject *box) {
-    if (field(field(box, BOX_NODE), NODE_PLACE) != Py_None) return 0;
+    if (state_of(field(box, BOX_NODE)) & DIVIDED) return 0;
     PyObject *pins = field(box, BOX_PINS);
     if (pins == zero) return 1;
     PyObject *held = PyObject_CallOneArg(python.held, box);

@@ -170,7 +170,7 @@ static int may_be_swept(PyObject *geometry) {
 static int note_site(PyObject *box, PyObject *region, PyObject *place) {
     PyObject *sites = field(box, BOX_SITES), *node = field(box, BOX_NODE);
     int known = 0;
-    if (field(node, NODE_VALUE) == Py_None && sites != Py_None) {
+    if (!(state_of(node) & READY) && sites != Py_None) {
         known = PySet_Contains(sites, place);
         if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
         if ((region != NULL && is_short(region)) || may_be_swept(field(box, BOX_GEOMETRY))) return 0;
@@ -297,7 +297,7 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
 
 static int write_number(PyObject *box, PyObject *region, PyObject *value) {
     PyObject *node = field(box, BOX_NODE);
-    if (field(node, NODE_VALUE) != Py_None && field(region, FORM_SHORT) == Py_True) return 0;
+    if (state_of(node) & READY && field(region, FORM_SHORT) == Py_True) return 0;
     if (!is_free(box) || !is_calm()) return 0;
     PyObject *number = number_for(region, value);
     if (number == NULL) return PyErr_Occurred() ? -1 : 0;
@@ -311,7 +311,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     PyObject *box = ((Front *)array)->cell, *region = region_of(array, key);
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
-    int there = field(field(box, BOX_NODE), NODE_VALUE) != Py_None;
+    int there = state_of(field(box, BOX_NODE)) & READY;
     if (is_writable(array) && is_region(region) && !(there && is_short(region))) {
         if (!is_large(value)) done = write_number(box, region, value);
         else if (((Front *)value)->cell == box && ((Front *)value)->geometry == region) done = 1;  /* how Python ends `a[key] += x` */

@@ -237,7 +237,7 @@ enum { MOST_NODES = 512 };
 static PyObject *mark_of(PyObject *node) {
     PyObject *mark = field(node, NODE_MARK);
     if (mark != Py_None) return mark;
-    if (field(node, NODE_VALUE) != Py_None && field(node, NODE_PLACE) == Py_None)
+    if (state_of(node) == READY)
         mark = PyLong_FromLong(-1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER)));
     else
         mark = PyObject_CallOneArg(python.marked, node);
@@ -343,7 +343,7 @@ static PyObject *number_at(Run *run, int number) {
 }
 
 /* The state of the run, as Python's steps need it; borrowed. */
-static PyObject *state_of(Run *run, PyObject *step) {
+static PyObject *run_state(Run *run, PyObject *step) {
     if (run->state == NULL) {
         PyObject *scalars = PyList_New(run->trace->scalars);
         for (int k = 0; scalars != NULL && k < run->trace->scalars; k++)
@@ -363,7 +363,7 @@ static PyObject *line_of(Run *run, Step *step) {
 }
 
 static int by_python(Run *run, Step *step) {
-    PyObject *state = state_of(run, step->step);
+    PyObject *state = run_state(run, step->step);
     if (state != NULL && PyObject_SetAttr(state, site_name, line_of(run, step)) < 0) return -1;
     PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, run_name, state);
     Py_XDECREF(done);
@@ -423,7 +423,7 @@ static int kernels(Run *run, Step *step) {
     run->kernels += count;
     run->done = step->step;
     if (!flags) return 0;
-    PyObject *state = state_of(run, step->step);
+    PyObject *state = run_state(run, step->step);
     PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, flagged_name, state);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
@@ -533,7 +533,7 @@ static void rescue(Run *run, PyObject *step) {
     PyObject *type, *error, *trace;
     PyErr_Fetch(&type, &error, &trace);
     PyErr_NormalizeException(&type, &error, &trace);
-    PyObject *state = state_of(run, step), *list = nodes_of(run);
+    PyObject *state = run_state(run, step), *list = nodes_of(run);
     PyObject *done = state == NULL || list == NULL ? NULL
         : PyObject_CallFunctionObjArgs(python.rescued, run->fit->program, state, list, run->trace->order, error, NULL);
     if (done == NULL) drop_error();
@@ -548,7 +548,7 @@ static int has_run(Run *run, PyObject *step) {
     if (run->done != step && done != step) return run->done != NULL || done != Py_None;
     PyObject *type, *error, *trace;
     PyErr_Fetch(&type, &error, &trace);
-    PyObject *state = state_of(run, step), *noted = state == NULL ? NULL : PyObject_CallMethodOneArg(step, flagged_name, state);
+    PyObject *state = run_state(run, step), *noted = state == NULL ? NULL : PyObject_CallMethodOneArg(step, flagged_name, state);
     if (noted == NULL) drop_error();
     Py_XDECREF(noted);
     PyErr_Restore(type, error, trace);
@@ -698,7 +698,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings) 
 int replay(PyObject *const *roots, int count) {
     if (!recording || count < 1 || count > MOST_ROOTS || !in_world_of_process() || !PyDict_GET_SIZE(python.by_roots) || !is_plain()) return 0;
     for (int k = 0; k < count; k++)
-        if (field(roots[k], NODE_VALUE) != Py_None || weight_of(roots[k]) < 0) return 0;
+        if (state_of(roots[k]) & READY || weight_of(roots[k]) < 0) return 0;
     PyObject *settings = settings_now();
     if (settings == NULL) return -1;
     int done = lock();

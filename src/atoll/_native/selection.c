@@ -179,7 +179,7 @@ inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
 /* Compute an array that is only filled with a number so far, before a few elements are read or written; -1 with an error. */
 static int fill_for(Front *front, const Selection *where) {
     PyObject *node = field(front->cell, BOX_NODE), *done;
-    if (field(node, NODE_VALUE) != Py_None || field(node, NODE_OP) != python.fill || field(node, NODE_PLACE) != Py_None) return 0;
+    if (state_of(node) != PENDING || field(node, NODE_OP) != python.fill) return 0;
     if (whole_of(front) > most_filled || !is_few(front, where->size)) return 0;
     if ((done = PyObject_CallOneArg(python.settle, front->cell)) == NULL) return -1;
     Py_DECREF(done);

@@ -53,6 +53,12 @@ static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(f
 
 static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == python.node_type; }
 
+/* The four states of a value: pending or ready, whole or divided among ranks. */
+enum { PENDING = 0, READY = 1, DIVIDED = 2 };
+static inline int state_of(PyObject *node) {
+    return (field(node, NODE_VALUE) == Py_None ? PENDING : READY) | (field(node, NODE_PLACE) == Py_None ? 0 : DIVIDED);
+}
+
 /* The pending operations that a number, or a node, consists of. */
 static inline double weight_of(PyObject *value) { return is_node(value) ? PyFloat_AsDouble(field(value, NODE_WEIGHT)) : 0; }
 
