@@ -75,7 +75,7 @@ int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t 
 
 int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyObject *key, Selection *to) {
     PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
-    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, picked = -1, extent;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, picked = -1;
     int axis = 0, wide = 0, view = 0, rest;
     to->offset = 0;
     to->size = 1;
@@ -83,14 +83,28 @@ int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyO
     if (n > NPY_MAXDIMS) return 0;
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *item = items[k];
-        if (item == Py_None) {
+        if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) {
+            Py_ssize_t index = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : PyNumber_AsSsize_t(item, NULL);
+            if (index == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
+            if (axis == axes) return 0;
+            if (index < 0) index += shape[axis];
+            if (index < 0 || index >= shape[axis]) return 0;
+            to->offset += index * strides[axis++];
+        } else if (PySlice_Check(item)) {
+            Py_ssize_t start, stop, step;
+            if (axis == axes || !is_unpacked(item, &start, &stop, &step) || to->axes == NPY_MAXDIMS) return 0;
+            Py_ssize_t extent = PySlice_AdjustIndices(shape[axis], &start, &stop, step);
+            if (extent <= 0) start = 0, step = 1;  /* as NumPy does */
+            to->offset += start * strides[axis];
+            to->size *= to->shape[to->axes] = extent;
+            to->strides[to->axes++] = step * strides[axis++];
+            view = 1;
+        } else if (item == Py_None) {
             if (to->axes == NPY_MAXDIMS) return 0;
             to->shape[to->axes] = 1;
             to->strides[to->axes++] = 0;
             view = 1;
-            continue;
-        }
-        if (item == Py_Ellipsis) {
+        } else if (item == Py_Ellipsis) {
             if (wide++) return 0;
             rest = axes - axis;
             for (Py_ssize_t later = k + 1; later < n; later++) rest -= items[later] != Py_None;
@@ -99,29 +113,8 @@ int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyO
                 to->strides[to->axes++] = strides[axis];
             }
             view = 1;
-            continue;
-        }
-        if (axis >= axes) return 0;
-        extent = shape[axis];
-        if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) {
-            Py_ssize_t index = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : PyNumber_AsSsize_t(item, NULL);
-            if (index == -1 && PyErr_Occurred()) {
-                PyErr_Clear();
-                return 0;
-            }
-            if (index < 0) index += extent;
-            if (index < 0 || index >= extent) return 0;
-            to->offset += index * strides[axis++];
-        } else if (PySlice_Check(item)) {
-            Py_ssize_t start, stop, step;
-            if (!is_unpacked(item, &start, &stop, &step) || to->axes == NPY_MAXDIMS) return 0;
-            extent = PySlice_AdjustIndices(extent, &start, &stop, step);
-            if (extent <= 0) start = 0, step = 1;  /* as NumPy does */
-            to->offset += start * strides[axis];
-            to->size *= to->shape[to->axes] = extent;
-            to->strides[to->axes++] = step * strides[axis++];
-            view = 1;
         } else {  /* elements to pick, whose indices are broadcast */
+            if (axis == axes) return 0;
             Py_ssize_t length = listed(item);
             int alike = picked == length, used = 1;
             if (length < 0) {
