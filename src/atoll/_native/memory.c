@@ -5,7 +5,6 @@
  * the same value; what writes through it asks whether that is so.
  */
 #include "memory.h"
-#include "views.h"
 
 Py_ssize_t shortest = 0, most_filled = 0;
 _Thread_local int revealed = 0;

@@ -1,21 +1,12 @@
 /* The memory of arrays. */
 #ifndef ATOLL_MEMORY_H
 #define ATOLL_MEMORY_H
-#include "tiles.h"
+#include "views.h"
 
 enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, or neither that nor an array of this process */
 
 extern Py_ssize_t shortest;        /* elements up to which a view is short */
 extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
-
-/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. It is
- * so many bytes behind the first element of the array, or of the base. */
-typedef struct {
-    npy_intp offset;
-    Py_ssize_t size;
-    int axes, is_element, picks;
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
-} Selection;
 
 /* NumPy's array of what was selected behind an address, which `owner` keeps; a new reference. */
 PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags);

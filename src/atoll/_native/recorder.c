@@ -9,6 +9,41 @@
 
 static PyObject *unshared;          /* the name of an argument of Cell.write */
 
+/* A method that makes views: what was met before is made here, else Python's view is remembered. */
+static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, Py_ssize_t count) {
+    PyObject *geometry = ((Front *)args[0])->geometry;
+    int is_tuple = count == 2 && PyTuple_CheckExact(args[1]);
+    Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(args[1]) : count - 1;
+    Known wanted = {.from = geometry, .by = by, .count = (int)n + is_tuple};
+    if (n >= VIEW_NUMBERS) return NULL;
+    if (is_tuple) wanted.numbers[n] = TUPLE_ITEM;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        PyObject *item = is_tuple ? PyTuple_GET_ITEM(args[1], k) : args[k + 1];
+        if (!PyLong_CheckExact(item)) return NULL;
+        wanted.numbers[k] = PyLong_AsSsize_t(item);
+        if (PyErr_Occurred()) return PyErr_Clear(), NULL;
+    }
+    Known *known = place_of_view(&wanted);
+    if (is_known(known, &wanted)) return view_on(args[0], Py_NewRef(known->to));
+    PyObject *made = PyObject_Vectorcall(python, args, count, NULL);
+    if (made != NULL && is_large(made) && ((Front *)made)->cell == ((Front *)args[0])->cell) keep_view(known, &wanted, ((Front *)made)->geometry);
+    return made;
+}
+
+/* The geometry of what is written to; a new reference; NULL where Python has to see it. */
+static PyObject *region_of(PyObject *array, PyObject *key) {
+    Front *front = (Front *)array;
+    Selection where;
+    if (!may_show(front) || !selected_in(front, key, &where) || where.picks || !where.axes) return NULL;
+    PyObject *region = geometry_for(front, &where, dtype_of(front));
+    if (region == NULL) drop_error();  /* Python raises it, with its words */
+    return region;
+}
+
+PyObject *record_attribute(PyObject *getter, PyObject *array) {
+    return recording && is_large(array) ? viewed(getter, getter, &array, 1) : NULL;
+}
+
 /* A small array as an operand beside large ones, borrowed; NULL where there is none. */
 static PyArrayObject *small_operand(PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)((Front *)value)->np;

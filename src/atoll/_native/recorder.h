@@ -2,7 +2,6 @@
 #ifndef ATOLL_RECORDER_H
 #define ATOLL_RECORDER_H
 #include "recipes.h"
-#include "views.h"
 
 enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, RECIPE };  /* how a function is recorded: lazy.recorder has the same numbers */
 
@@ -12,6 +11,9 @@ PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count);
 PyObject *record_power(PyObject *known, PyObject *const *args);
 PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
                           Py_ssize_t count, PyObject *keywords);
+
+/* An attribute that is a view. */
+PyObject *record_attribute(PyObject *getter, PyObject *array);
 
 /* Whether `array[key] = value`, an operation whose result goes into an array, or `array += other` was recorded. */
 int record_store(PyObject *array, PyObject *key, PyObject *value);

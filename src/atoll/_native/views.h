@@ -1,17 +1,30 @@
-/* The geometries of views. */
+/* The geometries of views, which are remembered by what they were made of. */
 #ifndef ATOLL_VIEWS_H
 #define ATOLL_VIEWS_H
-#include "nodes.h"
-#include "selection.h"
+#include "tiles.h"
+
+/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. It is
+ * so many bytes behind the first element of the array, or of the base. */
+typedef struct {
+    npy_intp offset;
+    Py_ssize_t size;
+    int axes, is_element, picks;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+} Selection;
+
+enum { VIEW_NUMBERS = 2 * BY_VALUE + 1, TUPLE_ITEM = -3 };
+typedef struct {
+    PyObject *from, *by, *to;        /* the geometry of a base and a dtype, or a geometry and the method that makes the view of it */
+    int count;
+    npy_intp numbers[VIEW_NUMBERS];
+} Known;
+
+/* The place of a view among those that are remembered; whether it is there; let it be there. */
+Known *place_of_view(const Known *wanted);
+int is_known(const Known *known, const Known *wanted);
+void keep_view(Known *known, const Known *wanted, PyObject *geometry);
 
 /* The geometry of a view of a dtype that an array with a box has, or that is taken of it; a new reference. */
 PyObject *geometry_for(Front *front, const Selection *where, PyArray_Descr *dtype);
-
-/* A method that makes views: what was met before is made here, else Python's view is remembered. An attribute that is a view. */
-PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, Py_ssize_t count);
-PyObject *record_attribute(PyObject *getter, PyObject *array);
-
-/* The geometry of what is written to; a new reference; NULL where Python has to see it. */
-PyObject *region_of(PyObject *array, PyObject *key);
 
 #endif
