@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import gc
 import signal
 import subprocess
@@ -94,6 +95,14 @@ def test_a_guard_catches_a_mistake_of_the_planner_while_an_interrupt_is_handled(
     except TimeoutError:
         assert statistics.attempted(lambda: [][1]) is None
     assert np.stats().planning_failures == failures + 1
+
+
+def test_a_wait_of_asyncio_that_times_out_is_no_interrupt() -> None:
+    async def wait() -> None:
+        await asyncio.wait_for(asyncio.sleep(60), 0.01)
+
+    with tolerated(TimeoutError):
+        asyncio.run(wait())
 
 
 def test_what_comes_from_another_thread_is_no_mistake_of_the_planner() -> None:

@@ -21,9 +21,7 @@ def outside(error: BaseException) -> BaseException | None:
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        if not isinstance(current, Exception | GeneratorExit) or _left_a_handler(
-            current.__traceback__
-        ):
+        if not _is_of_python(current) or _left_a_handler(current.__traceback__):
             return current
         current = current.__cause__ or current.__context__
         if current is not None and current.__traceback__ is not None:
@@ -33,6 +31,14 @@ def outside(error: BaseException) -> BaseException | None:
             ):  # the caller handles it: it was there before
                 return None
     return None
+
+
+def _is_of_python(error: BaseException) -> bool:
+    """Whether code raises such errors for ends of its own: generators that are closed, and waits of asyncio that time out."""
+    return (
+        isinstance(error, Exception | GeneratorExit)
+        or type(error).__module__ == "asyncio.exceptions"
+    )
 
 
 def passed_on(error: BaseException) -> None:
