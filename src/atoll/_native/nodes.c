@@ -355,7 +355,7 @@ int box_memory(PyObject *array) {
 }
 
 PyObject *view_on(PyObject *array, PyObject *geometry) {
-    PyObject *box = ((Front *)array)->cell, *made = remember_first(box, array) < 0 ? NULL : handle_on(Py_NewRef(box), geometry);
+    PyObject *box = ((Front *)array)->cell, *made = state_of(field(box, BOX_NODE)) & DIVIDED || remember_first(box, array) < 0 ? NULL : handle_on(Py_NewRef(box), geometry);
     Py_DECREF(geometry);
     return made;
 }
