@@ -43,7 +43,7 @@ class Launch(Protocol):
     scalars: Any
     origins: tuple[int, ...]
     operations: list[Operation]
-    made: Any
+    compiled: Any
     """What a backend has made for all steps of it, or ``None``."""
 
 

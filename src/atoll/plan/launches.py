@@ -44,7 +44,7 @@ class Launch:
     operations: list[Operation] = field(default_factory=list)
     axes: tuple[tuple[int, ...], ...] = ()
     """For each loop, the axes of the domain that it runs along."""
-    made: Any = None
+    compiled: Any = None
     """What a backend has made for all steps of it."""
     begins: tuple[tuple[int, Any], ...] = ()
     """Registers for what it folds, with what they hold to begin with; it is the first launch that needs them."""

@@ -27,9 +27,9 @@ class CompiledStep(KernelStep):
 
     def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Partials, int]]) -> None:
         words, offsets, self.chunks, self.work = numbers
-        if launch.made is None:
-            launch.made = compile_kernel(launch.spec, self.work)
-        kernel: Kernel = launch.made
+        if launch.compiled is None:
+            launch.compiled = compile_kernel(launch.spec, self.work)
+        kernel: Kernel = launch.compiled
         layout = kernel.layout
         self.launch = launch
         self._take(kernel)

@@ -50,10 +50,10 @@ class NumpyStep(KernelStep):
     __slots__ = ("_nest", "_numbers", "_ordered", "_partials", "_raised")
 
     def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Any, int]]) -> None:
-        if launch.made is None:
-            launch.made = Nest(launch.spec)
+        if launch.compiled is None:
+            launch.compiled = Nest(launch.spec)
         self.launch = launch
-        self._nest: Nest = launch.made
+        self._nest: Nest = launch.compiled
         self._numbers = numbers = _Numbers(*numbers)
         self._ordered: bool | None = None
         self._raised: list[int] = []
