@@ -197,10 +197,10 @@ class Geometry:
         exact = type(key) is str or _is_exact(key)
         view = self._memo.get(key) if exact else None
         if view is None:
-            made = make(self.shadow)
-            address: int = made.__array_interface__["data"][0]
+            array = make(self.shadow)
+            address: int = array.__array_interface__["data"][0]
             offset = address - _Addresses.first - _ORIGIN
-            form = made.shape, made.strides, made.dtype, _writing(made)
+            form = array.shape, array.strides, array.dtype, _writing(array)
             view = Geometry._intern(*form, offset, self.base)
             if exact:
                 self._memo[key] = view
