@@ -222,15 +222,33 @@ def at_end(thing: Any, task: Callable[[], object]) -> None:
     _ends[id(end)] = end  # for references have the hash of what they refer to
 
 
+class _Finishing(threading.local):
+    """Whether this thread finishes ends, the tasks of which may ask for that again."""
+
+    now = False
+
+
+_finishing = _Finishing()
+
+
 def finish_ends() -> None:
     """Do what ended objects have left to do."""
-    while _ended:
-        try:
-            end = _ended.popleft()
-        except IndexError:  # another thread was quicker
-            return
-        _ends.pop(id(end), None)
-        end.task()
+    if not _ended or _finishing.now:
+        return
+    _finishing.now = True
+    try:
+        while (end := _next_end()) is not None:
+            _ends.pop(id(end), None)
+            end.task()
+    finally:
+        _finishing.now = False
+
+
+def _next_end() -> _End | None:
+    try:
+        return _ended.popleft()
+    except IndexError:  # none is left, or another thread was quicker
+        return None
 
 
 _note_end = noticed(_ended, finish_ends)

@@ -14,6 +14,7 @@ import atoll
 from atoll import front
 from atoll.comm import simulated
 from atoll.comm.world import current_world
+from atoll.context.threads import leave
 
 native = pytest.mark.skipif(front.native is None, reason="the native front was not built")
 
@@ -324,6 +325,15 @@ def test_settings_of_a_context_end_with_it():
     gc.collect()
     front.finish_ends()
     assert front._smalls == before
+
+
+def test_the_tasks_of_many_ended_objects_are_no_calls_in_calls():
+    things, done = [lambda: None for _ in range(3000)], []
+    for thing in things:
+        front.at_end(thing, lambda: leave(lambda: done.append(1)))
+    del things, thing
+    front.finish_ends()
+    assert len(done) == 3000
 
 
 @pytest.mark.parametrize("size", [6, 50_000])
