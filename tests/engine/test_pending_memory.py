@@ -122,6 +122,15 @@ def test_pending_work_keeps_a_bounded_number_of_bytes_alive(program, data, tmp_p
     assert most < 30 * NBYTES  # of 120 that would be held without a bound
 
 
+def test_other_arrays_of_the_program_loosen_no_bound(data):
+    with atoll.config(small=0):
+        others = [atoll.ones(4) + k for k in range(5000)]
+        atoll.sync()
+        with policy.limited(held=4 * NBYTES):
+            assert peak(added, atoll, data)[0] < 30 * NBYTES
+    assert len(others) == 5000
+
+
 @pytest.mark.ranks(1, 2, 3)
 @pytest.mark.parametrize("program", [loaded, drawn, loaded_means, added])
 def test_ranks_keep_a_bounded_number_of_bytes_alive(program, rank, size, tmp_path):
