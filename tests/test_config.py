@@ -121,7 +121,7 @@ def test_unknown_names_are_refused(config: Config) -> None:
     ],
 )
 def test_unknown_variables_are_a_warning_that_names_what_is_near(variable: str, hint: str) -> None:
-    environ = {variable: "1", "ATOLL_SMALL": "0", "ATOLL_RUN_X": "1"}
+    environ = {variable: "1", "ATOLL_SMALL": "0", "ATOLL_RUN_X": "1", "ATOLL_BUILD_FRONT": "1"}
     assert from_environment(environ) == Settings(small=0)
     with pytest.warns(RuntimeWarning, match=f"{variable} is no setting of atoll's.*{hint}") as seen:
         warn_of_unknown(environ, 1)

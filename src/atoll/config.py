@@ -185,7 +185,7 @@ def warn_of_unknown(environ: Mapping[str, str], stacklevel: int) -> None:
     """Warn of ``ATOLL_...`` variables that are no settings: perhaps one is misspelt, perhaps it is another program's."""
     foreign = [name for name in environ if name.startswith("ATOLL_") and name not in _VARIABLES]
     for variable in sorted(foreign):
-        if variable.startswith("ATOLL_RUN_") or variable == system.VARIABLE:
+        if variable.startswith(("ATOLL_RUN_", "ATOLL_BUILD_")) or variable == system.VARIABLE:
             continue
         from difflib import get_close_matches
 
