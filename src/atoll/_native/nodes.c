@@ -104,7 +104,7 @@ void discount(PyObject *value) {
     if (held < base) base = held;
 }
 
-static int holds_too_much(void) { return held - base > most_held + slack && !learning; }
+static int holds_too_much(void) { return held - base > most_held * (1 + slack) && !learning; }
 
 /* Let Python evaluate what keeps too many bytes alive; -1 with an error. */
 static int relieve(void) {
@@ -369,7 +369,7 @@ static PyObject *hold(PyObject *module, PyObject *value) {
 
 static PyObject *is_due(PyObject *module, PyObject *nothing) { return PyBool_FromLong(holds_too_much()); }
 
-/* begin(nbytes, slack): start a count at `nbytes`, which may exceed the bound by `slack`. */
+/* begin(nbytes, slack): start a count at `nbytes`, which may exceed the bound by this share of it. */
 static PyObject *begin(PyObject *module, PyObject *args) {
     double nbytes;
     if (!PyArg_ParseTuple(args, "dd", &nbytes, &slack)) return NULL;

@@ -30,7 +30,7 @@ class _Window:
 
     def __init__(self) -> None:
         self.mark: object = object()
-        self.nbytes = 0.0
+        self.nbytes = self.slack = 0.0
 
     def count(self, value: Any) -> None:
         if value.array is not None and value.counted is not self.mark:  # a plan has no memory
@@ -38,10 +38,10 @@ class _Window:
             self.nbytes += owner_of(value).nbytes
 
     def is_due(self) -> bool:
-        return self.nbytes > policy.limits.held
+        return self.nbytes > policy.limits.held * (1 + self.slack)
 
     def begin(self, nbytes: float, slack: float) -> None:
-        self.nbytes = nbytes - slack
+        self.nbytes, self.slack = nbytes, slack
         if not nbytes:
             self.mark = object()
 
@@ -50,7 +50,7 @@ _window = _Window()
 count: Callable[[Any], None] = _window.count if native is None else native.hold
 is_due: Callable[[], bool] = _window.is_due if native is None else native.holds_too_much
 begin: Callable[[float, float], None] = _window.begin if native is None else native.holding
-"""``begin(nbytes, slack)``: start the count at ``nbytes``; the next examination comes at the bound plus ``slack``."""
+"""``begin(nbytes, slack)``: start the count at ``nbytes``; the next examination comes at the bound and this share of it."""
 
 _reliefs: list[Callable[[float | None], bool]] = []
 _joint_reliefs: list[Callable[[Any], object]] = []

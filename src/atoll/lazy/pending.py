@@ -96,10 +96,8 @@ def relieve(most: float | None = None) -> bool:
             nodes = [node for node in nodes if world_of(node) is None]
         kept = kept_by(nodes)
         heavy = kept.nbytes > (policy.limits.held if most is None else most)
-        examined = (kept.operations + len(cells)) / policy.limits.pending
-        slack = policy.limits.held * min(
-            examined, 1
-        )  # the more there is to examine, the later again
+        # the more there is to examine, the later again
+        slack = min((kept.operations + len(cells)) / policy.limits.pending, 1)
         held.begin(0 if heavy else max(kept.nbytes, 0), slack)
         del cells, nodes
         if heavy:
