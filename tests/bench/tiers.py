@@ -1,4 +1,5 @@
-"""The quick tier: the tests of a plain ``pytest``. ``pytest --all`` runs every test, and so does a run that names files.
+"""The quick tier: the tests of a plain ``pytest``. ``pytest --all`` runs every test, and so does a run
+that names files, or selects tests by ``-k``.
 
 The quick tier leaves out tests with the marker ``slow``, tests on real ranks without the marker ``contract``, and all numbers of
 ranks but one and three on simulated ranks, and two on real ones. A test for other numbers alone keeps the smallest.
@@ -35,11 +36,8 @@ def reason(item: pytest.Item) -> str | None:
         return None
     if place.kind == "ranks" and not item.get_closest_marker("contract"):
         return "on MPI ranks"
-    sizes = {
-        other.size
-        for other in places_of(list(item.iter_markers(place.kind))[:1], item.nodeid)
-        if other.kind == place.kind
-    }
+    nearest = next(item.iter_markers(place.kind))
+    sizes = {other.size for other in places_of([nearest], item.nodeid)}
     chosen = sizes & QUICK[place.kind] or {min(sizes)}
     return None if place.size in chosen else "other numbers of ranks"
 

@@ -10,6 +10,7 @@ import random
 import sys
 import threading
 import traceback
+from contextlib import nullcontext
 
 import numpy
 
@@ -62,7 +63,7 @@ def combined(drawn, names, depth, of):
     )
 
 
-def line(drawn, names, made):
+def line(drawn, names):
     """A random line; it may add a name."""
     way = drawn.randrange(22)
     target = drawn.choice(names)
@@ -117,7 +118,7 @@ def program(drawn):
     lines.append("  try:")
     count = drawn.randint(4, 14)
     for place in range(count):
-        text = line(drawn, names, lines)
+        text = line(drawn, names)
         fresh = text.split(" ")[0] in ("t", "v", "old") and " = " in text
         guard = "" if fresh else f"if on[{place}]: "
         lines.append(f"    {guard}{text}")
@@ -217,20 +218,11 @@ def run(seed, turns):
                 out = []
                 if forget:
                     keeps[which].clear()
+                turn = spaces[which]["turn"]
                 try:
-                    if rules is None:
-                        states[which] = list(
-                            spaces[which]["turn"](
-                                module, *states[which], x, k, out, keeps[which], on, odd
-                            )
-                        )
-                    else:
-                        with numpy.errstate(over=rules):
-                            states[which] = list(
-                                spaces[which]["turn"](
-                                    module, *states[which], x, k, out, keeps[which], on, odd
-                                )
-                            )
+                    with nullcontext() if rules is None else numpy.errstate(over=rules):
+                        results = turn(module, *states[which], x, k, out, keeps[which], on, odd)
+                        states[which] = list(results)
                 except UnboundLocalError as error:
                     out.append(type(error).__name__)
                 outs.append(out)
