@@ -3,7 +3,7 @@
 
 enum { SITES = 1 << 10 };
 static struct {
-    PyObject *site, *number;       /* a code object with an instruction; NULL until it is asked for */
+    PyObject *site, *number;       /* a code object with an instruction, and the number once it was used */
     int instruction;
 } sites[SITES];
 

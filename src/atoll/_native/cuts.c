@@ -158,7 +158,7 @@ int may_be_heavy(PyObject *node) {
     return 0;
 }
 
-/* A number that was computed, of NumPy's class for its dtype. */
+/* The value of a node without axes, as a scalar of NumPy's class for its dtype. */
 static PyObject *number_from(PyObject *node) {
     PyObject *array = field(field(node, NODE_VALUE), VALUE_ARRAY), *number = PyObject_GetItem(array, empty);
     PyObject *usual = (PyObject *)PyArray_DESCR((PyArrayObject *)array)->typeobj;

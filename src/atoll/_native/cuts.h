@@ -7,12 +7,12 @@
  * ranks. */
 long weigh(PyObject *root, long most);
 
-/* Whether a new node may have to be cut. Evaluate what was live where its loop is cut: 1, or 0 where Python has to cut it; -1 with an
+/* A test for nodes that may have to be cut. Evaluate the live nodes of the place where a loop is cut: 1, or 0 where Python has to cut it; -1 with an
  * error. */
 int may_be_heavy(PyObject *node);
 int cut_again(PyObject *node);
 
-/* What the program gets of a node that was just recorded; steals it. */
+/* The array or number that the program gets for a new node; steals the node. */
 PyObject *array_of(PyObject *node);
 
 extern PyMethodDef cut_methods[];

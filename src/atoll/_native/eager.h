@@ -11,7 +11,7 @@ typedef struct {
     Loop *loop;
 } Entry;
 
-/* What is known of the call site that the program is at, for an operation on operands of such types and about such a size; NULL where no
+/* The entry of the current call site, for an operation on operands of such types and about such a size; NULL where no
  * Python is at work. */
 Entry *entry_here(PyObject *operation, int first, int second, Py_ssize_t size);
 

@@ -295,7 +295,7 @@ static PyObject *integers_of(Function *function, PyObject *const *args, Py_ssize
     return (PyObject *)array;
 }
 
-/* NumPy's generator of one of ours, where it draws so many numbers; a new reference, or NULL. `size` is how many, as far as is known. */
+/* NumPy's generator behind one of atoll's, where it draws so many numbers; a new reference, or NULL. `size` is how many, as far as is known. */
 static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
     Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
     PyObject *wanted = place < count ? args[place] : NULL;
@@ -397,7 +397,7 @@ static COLD int is_released(void) {
     return 1;
 }
 
-/* A function of arrays of medium size, recorded; NULL without an error where NumPy computes it. What it writes to is small then. */
+/* A function of arrays of medium size, recorded; NULL without an error where NumPy computes it. The array that it writes to is small then. */
 static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target) {
     Function *function = (Function *)self;
     PyObject *made = NULL;

@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyObject *np, *cell, *weak;
-    PyObject *geometry;            /* the view for Python; one by value, which may be written through, has it when it is asked for */
+    PyObject *geometry;            /* the view for Python; a view by value may be written through, and gets a geometry at the first use */
     View view;
     PyObject *shown, *value;       /* NumPy's view of the memory of this value, read-only, once it was needed */
     int large;                     /* whether `np` is large: see eager.c */
@@ -52,7 +52,7 @@ static inline int is_of(PyObject *classes, PyObject *value) {
     return found > 0;
 }
 
-/* Whether a value is a small array of NumPy's, which is as good as one of ours that stays with NumPy. */
+/* Whether a value is a small array of NumPy's, which calls treat like an array of atoll's at hand. */
 static inline int is_numpys(PyObject *value) { return PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) < limit; }
 
 /* A new array without a value; the memory of an array that has ended, for the next one, unless that is kept (0). */

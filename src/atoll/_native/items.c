@@ -33,8 +33,8 @@ static int takes_masks(PyObject *self, PyObject *key) {
     return np_of(self) != NULL || PyTuple_CheckExact(key) || axes_of(key) != axes_of(self);
 }
 
-/* Whether an index array picks elements: one of integers without axes is an integer, though NumPy copies what it selects, which Python
- * records. */
+/* A test for index arrays that pick elements. One of integers without axes is an integer, though NumPy copies the selection, which
+ * Python records. */
 static int picks(PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)value;
     return PyArray_NDIM(array) || !PyArray_ISINTEGER(array);

@@ -4,7 +4,7 @@
 #include "eager.h"
 #include "recorder.h"
 
-/* Let a small array that alone has its memory be tried; whether it is. What was recorded with such arrays is tried, too. */
+/* Let a small array that alone has its memory be tried; whether it is. Results of operations on such arrays are tried, too. */
 int begin_trial(PyObject *array);
 PyObject *as_tried(PyObject *made);
 

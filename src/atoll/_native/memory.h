@@ -8,7 +8,7 @@ enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, 
 extern Py_ssize_t shortest;        /* elements up to which a view is short */
 extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
 
-/* NumPy's array of what was selected behind an address, which `owner` keeps; a new reference. */
+/* NumPy's array of a selection in the memory at `data`, which `owner` keeps; a new reference. */
 PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags);
 
 /* Whether an index is one of integers, slices, short lists and few indices, for an array with these axes; else Python decides, as on
@@ -32,7 +32,7 @@ static inline Py_ssize_t whole_of(Front *front) { return size_of(field(front->ce
  * be there on some only, this is as where it is pending: see lazy.making.present. */
 int is_few(Front *front, Py_ssize_t size);
 
-/* What has the elements of an array that is computed in memory, its value or a tile of it, borrowed; else NULL. */
+/* The value, or the tile of it, that has the elements of a computed array in memory, borrowed; else NULL. */
 PyObject *value_of(Front *front);
 
 static inline PyArrayObject *memory_in(PyObject *value) {
@@ -60,8 +60,8 @@ PyObject *memory_for(PyObject *value);
 int type_of(PyObject *value, Py_ssize_t *size);
 void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size);
 
-/* Whether views of an array may be shown: what may not be written to has geometries that say so. Whether an array in memory may be
- * written to: nothing else has the same value. The same of an array at hand, or in memory. */
+/* Views of an array may be shown unless it is read-only, for then their geometries say so. An array in memory may be
+ * written to if nothing else has the same value. The same of an array at hand, or in memory. */
 int may_show(Front *front);
 int may_write(Front *front);
 int may_write_at_once(PyObject *array);
