@@ -14,8 +14,9 @@ typedef struct {
 static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a rank takes by itself: lazy.views has the same number */
 
 /* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
-enum { ASKING = 256 };
-static struct { PyObject *code, *names; int instruction; } asking[ASKING];
+enum { ASKING = 64, ALIKE = 4 };
+typedef struct { PyObject *code, *names; int instruction; } Asking;
+static Asking asking[ASKING][ALIKE]; /* the latest of each row first */
 
 /* What the frame calls by these names, None if there is no such thing; a new reference; NULL for attributes of what is no module. */
 static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
@@ -36,21 +37,27 @@ static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
     return Py_NewRef(Py_None);
 }
 
+/* The names by which a frame calls at an instruction; a new reference, NULL without an exception where Python fails. */
+static PyObject *names_asking(PyObject *code, int instruction) {
+    Asking *row = asking[((size_t)code / 16 * 31 + instruction) % ASKING];
+    for (int k = 0; k < ALIKE; k++)
+        if (row[k].code == code && row[k].instruction == instruction) return Py_NewRef(row[k].names);
+    PyObject *names = PyObject_CallFunction(python.names_of_call, "Oi", code, instruction);
+    if (names == NULL) return drop_error(), NULL;
+    Asking oldest = row[ALIKE - 1];
+    memmove(row + 1, row, (ALIKE - 1) * sizeof *row);
+    row[0] = (Asking){Py_NewRef(code), Py_NewRef(names), instruction};
+    Py_XDECREF(oldest.code);
+    Py_XDECREF(oldest.names);
+    return names;
+}
+
 /* Whether one of NumPy's classes of numbers asks, which gets memory to write to. */
 static int asks_class_of_numbers(void) {
     PyFrameObject *frame = PyEval_GetFrame();
     if (frame == NULL || python.names_of_call == NULL) return 0;
-    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *names = NULL, *value = NULL;
-    int instruction = PyFrame_GetLasti(frame), place = ((size_t)code / 16 * 31 + instruction) % ASKING;
-    if (asking[place].code == code && asking[place].instruction == instruction) {
-        names = Py_NewRef(asking[place].names);
-    } else if ((names = PyObject_CallFunction(python.names_of_call, "Oi", code, instruction)) != NULL) {
-        Py_XSETREF(asking[place].code, Py_NewRef(code));
-        Py_XSETREF(asking[place].names, Py_NewRef(names));
-        asking[place].instruction = instruction;
-    } else {
-        drop_error();
-    }
+    PyObject *code = (PyObject *)PyFrame_GetCode(frame), *value = NULL;
+    PyObject *names = names_asking(code, PyFrame_GetLasti(frame));
     Py_DECREF(code);
     int has_names = names != NULL && names != Py_None, has_none = has_names && !PyTuple_GET_SIZE(names);
     if (has_names && !has_none) value = called_by(frame, names);
