@@ -134,7 +134,7 @@ static int find_live(Live *live, PyObject *root, PyObject *line) {
 
 int cut_again(PyObject *node) {
     double limit = most_pending;
-    PyObject *line = cut_of(node, &limit), *roots[MOST_ROOTS];
+    PyObject *line = state_of(node) & DIVIDED ? NULL : cut_of(node, &limit), *roots[MOST_ROOTS];
     Live live;
     if (line == NULL || line == Py_None || !find_live(&live, node, line) || live.count > MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
     for (int k = 0; k < live.count; k++) roots[k] = Py_NewRef(live.heap[k].node);
@@ -149,7 +149,7 @@ int cut_again(PyObject *node) {
 
 int may_be_heavy(PyObject *node) {
     double limit = most_pending;
-    if (!in_world_of_process() || field(node, NODE_SITE) == Py_None) return 1;
+    if (state_of(node) & DIVIDED || !in_world_of_process() || field(node, NODE_SITE) == Py_None) return 1;
     cut_of(node, &limit);
     if (weight_of(node) <= limit) return 0;
     long weight = weigh(node, (long)limit);

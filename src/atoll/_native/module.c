@@ -9,13 +9,14 @@
 #include "blocks.h"
 #include "buffers.h"
 #include "functions.h"
+#include "placed.h"
 
 /* register(slots, **objects): work with these slots, a tuple, and objects by their names in the table. */
 static PyObject *register_table(PyObject *module, PyObject *args, PyObject *objects) {
     PyObject *slots;
     if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &slots)) return NULL;
     if (objects == NULL) return PyErr_Format(PyExc_TypeError, "no objects are registered");
-    if (install_table(objects, slots) < 0 || install_operations() < 0 || install_nodes() < 0 || install_replay() < 0 || install_recorder() < 0 ||
+    if (install_table(objects, slots) < 0 || install_operations() < 0 || install_placed() < 0 || install_nodes() < 0 || install_replay() < 0 || install_recorder() < 0 ||
         install_array() < 0)
         return NULL;
     recording = 1;

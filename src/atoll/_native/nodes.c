@@ -3,6 +3,7 @@
  * As they end, their memory serves the next ones.
  */
 #include "nodes.h"
+#include "placed.h"
 
 int learning = 0;
 static PyObject *no_name;
@@ -131,6 +132,9 @@ PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
     put(node, NODE_PLACE, Py_None);
     *slot(node, NODE_ARGS) = args;
     *slot(node, NODE_SITE) = site;
+    if ((*slot(node, NODE_BORN) = PyIter_Next(python.born_numbers)) == NULL) return Py_DECREF(node), NULL;
+    PyObject *placed = worlds ? first_placed(args) : NULL;
+    if (placed != NULL) return lay(node, placed);
     PyObject *weight = Py_NewRef(one);
     for (Py_ssize_t k = 0; weight != NULL && k < PyTuple_GET_SIZE(args); k++) {
         PyObject *arg = PyTuple_GET_ITEM(args, k);
@@ -144,8 +148,7 @@ PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
         weight = sum;
     }
     *slot(node, NODE_WEIGHT) = weight;
-    *slot(node, NODE_BORN) = PyIter_Next(python.born_numbers);
-    if (weight == NULL || field(node, NODE_BORN) == NULL) Py_CLEAR(node);
+    if (weight == NULL) Py_CLEAR(node);
     else if (weight_of(node) < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
     return node;
 }
@@ -262,7 +265,6 @@ int is_short(PyObject *geometry) {
 }
 
 int is_free(PyObject *box) {
-    if (state_of(field(box, BOX_NODE)) & DIVIDED) return 0;
     PyObject *pins = field(box, BOX_PINS);
     if (pins == zero) return 1;
     PyObject *held = PyObject_CallOneArg(python.held, box);

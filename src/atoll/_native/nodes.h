@@ -13,7 +13,7 @@ typedef struct Box {
 extern PyType_Spec box_spec;
 extern PyTypeObject *box_base;
 
-/* A node of a form, none of whose operands lies on ranks: what graph.node.node_of makes. Steals `args` and `site`. */
+/* A node of a form: what graph.node.node_of makes, and on ranks lazy.windows.entered of it. Steals `args` and `site`. */
 PyObject *new_node(PyObject *form, PyObject *args, PyObject *site);
 
 /* A value over memory; steals the reference. An array of NumPy's that waits for a value of this shape, or NULL. */

@@ -31,7 +31,7 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
         if (adopt_array(value) < 0) return drop_error(), 0;
         if (!is_large(value)) return 0;
         PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = field(box, BOX_NODE);
-        if (is_short(geometry) || !is_free(box) || to->arrays == INPUTS) return 0;
+        if (is_short(geometry) || state_of(field(box, BOX_NODE)) & DIVIDED || !is_free(box) || to->arrays == INPUTS) return 0;
         char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
         if (!kind || !strchr("biufc", kind) || weight_of(field(box, BOX_NODE)) < 0) return 0;
         to->is_complex |= kind == 'c';

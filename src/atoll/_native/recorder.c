@@ -6,6 +6,7 @@
  * Python. Nodes, boxes, geometries and values are the objects of Python, whose slots are read and written by their offsets.
  */
 #include "recorder.h"
+#include "placed.h"
 
 static PyObject *unshared;          /* the name of an argument of Cell.write */
 
@@ -82,9 +83,14 @@ static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *cons
     if (key != NULL) met = Py_XNewRef(PyDict_GetItemWithError(known, key));
     Py_XDECREF(key);
     if (met == NULL) return NULL;
-    int recorded = is_calm();
-    for (Py_ssize_t k = 0; recorded && k < count; k++)
-        recorded = Py_TYPE(args[k]) != array_type || smalls[k] != NULL || is_free(((Front *)args[k])->cell);
+    int recorded = is_calm(), divided = 0, few = 0;
+    for (Py_ssize_t k = 0; recorded && k < count; k++) {
+        few += smalls[k] != NULL;
+        if (Py_TYPE(args[k]) != array_type || smalls[k] != NULL) continue;
+        divided += on_ranks((Front *)args[k]);
+        recorded = is_free(((Front *)args[k])->cell);
+    }
+    if (divided && (few || PyTuple_GET_ITEM(PyTuple_GET_ITEM(met, 0), 0) != python.call_op)) recorded = 0;
     if (recorded) operands = operands_of(args, smalls, count, PyTuple_GET_ITEM(met, 2));
     if (operands != NULL) result = array_of(new_node(PyTuple_GET_ITEM(met, 0), operands, site_here()));
     Py_DECREF(met);
@@ -132,10 +138,11 @@ static PyObject *copied(PyObject *array) {
 
 /* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
 static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, PyObject *axis, PyObject *node) {
-    PyObject *key = PyTuple_Pack(3, ufunc, field(geometry, FORM_NUMBER), axis), *args = NULL;
+    int foldable = !(state_of(node) & DIVIDED) || field(field(node, NODE_PLACE), PLACE_HELD_ONCE) == Py_True;
+    PyObject *key = foldable ? PyTuple_Pack(3, ufunc, field(geometry, FORM_NUMBER), axis) : NULL, *args = NULL;
     PyObject *form = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(known, key)), *made = NULL;
     Py_XDECREF(key);
-    if (form != NULL && node != NULL && (args = PyTuple_New(1)) != NULL) {
+    if (form != NULL && (args = PyTuple_New(1)) != NULL) {
         PyTuple_SET_ITEM(args, 0, Py_NewRef(node));
         made = new_node(form, args, site_here());
     }
@@ -155,6 +162,7 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     if (count + named == 2) axis = args[1];
     if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_short(geometry)) return NULL;
     if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || !is_free(((Front *)array)->cell)) return NULL;
+    if (on_ranks((Front *)array) && field(geometry, FORM_IS_BASE) != Py_True) return NULL;
     PyObject *node = node_of(array);
     return node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
 }
@@ -208,7 +216,7 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
     if (!(state_of(node) & READY) && sites != Py_None) {
         known = PySet_Contains(sites, place);
         if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
-        if ((region != NULL && is_short(region)) || may_be_swept(field(box, BOX_GEOMETRY))) return 0;
+        if (state_of(node) & DIVIDED || (region != NULL && is_short(region)) || may_be_swept(field(box, BOX_GEOMETRY))) return 0;
         Py_INCREF(node);
         int done = replay(&node, 1);
         Py_DECREF(node);
@@ -247,23 +255,37 @@ static int lighten(PyObject *box) {
     return status;
 }
 
+/* The form of an assignment through a view; `kept`: other boxes on ranks may have the old value. A new reference. */
+static PyObject *update_form(PyObject *region, int is_array, int kept) {
+    PyObject *through = through_of(region);
+    if (through == NULL) return NULL;
+    if (!kept) return Py_NewRef(field(through, is_array ? THROUGH_UPDATE : THROUGH_UPDATE_NUMBER));
+    return PyObject_CallFunctionObjArgs(python.kept_update, region, is_array ? Py_True : Py_False, NULL);
+}
+
 /* What Cell.write does: 1, or 0 where Python has to do it. The lock is held. `region` is NULL where `value` replaces all of the
  * array. */
 static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *site, PyObject *place) {
     if (!is_free(box)) return 0;
     PyObject *node = field(box, BOX_NODE);
     if (region != NULL && field(node, NODE_GEOMETRY) != field(region, FORM_BASE)) return 0;
+    int divided = state_of(node) & DIVIDED, kept = divided && field(box, BOX_SHARED) == Py_True;
+    if (divided) {
+        int waits = has_window(field(node, NODE_PLACE));
+        if (waits || field(region == NULL ? field(box, BOX_GEOMETRY) : region, FORM_SHORT) == Py_True) return waits < 0 ? -1 : 0;
+        if (region == NULL && field(value, NODE_PLACE) != field(node, NODE_PLACE)) return 0;
+        replace(box, BOX_READ, Py_NewRef(Py_None));
+        replace(box, BOX_PIECES, Py_NewRef(zero));
+    }
     int noted = note_site(box, region, place), stale = noted == 2 && weight_of(value) > near;
     if (noted <= 0) return noted;
     if (region == NULL && !stale) {
         node = Py_NewRef(value);
     } else {
         if (region == NULL) return 0;
-        PyObject *through = through_of(region), *args = through == NULL ? NULL : PyTuple_New(2);
-        if (args == NULL) return -1;
-        PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
-        PyTuple_SET_ITEM(args, 1, Py_NewRef(value));
-        node = new_node(field(through, is_node(value) ? THROUGH_UPDATE : THROUGH_UPDATE_NUMBER), args, Py_NewRef(site));
+        PyObject *form = update_form(region, is_node(value), kept), *args = form == NULL ? NULL : PyTuple_Pack(2, field(box, BOX_NODE), value);
+        node = args == NULL ? NULL : new_node(form, args, Py_NewRef(site));
+        Py_XDECREF(form);
         if (node == NULL) return -1;
         long weight = stale ? weigh(node, 1 << 10) : -1;  /* else it would weigh as much as all turns before it */
         if (weight >= 0) replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
@@ -346,8 +368,10 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     PyObject *box = ((Front *)array)->cell, *region = region_of(array, key);
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
-    int there = state_of(field(box, BOX_NODE)) & READY;
-    if (is_writable(array) && is_region(region) && !(there && is_short(region))) {
+    int state = state_of(field(box, BOX_NODE)), there = state & READY;
+    if (state & DIVIDED && (field(region, FORM_SHORT) == Py_True || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True)) {
+        done = 0;                  /* Python asks what every rank has, and how a view crosses axes */
+    } else if (is_writable(array) && is_region(region) && !(there && is_short(region))) {
         if (!is_large(value)) done = write_number(box, region, value);
         else if (((Front *)value)->cell == box && ((Front *)value)->geometry == region) done = 1;  /* how Python ends `a[key] += x` */
         else done = write_array(box, region, value);

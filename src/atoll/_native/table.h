@@ -14,7 +14,7 @@ enum {
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CONFIG_DEFAULT, SETTINGS_SMALL,
     SETTINGS_FUSION, SETTINGS_BYTES, PATTERN_NATIVE, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_VALUES, PROFILE_AGAIN, PROFILE_CUT,
-    TILE_WHOLE, TILE_HOME, PLACE_BOXES, FIELDS
+    TILE_WHOLE, TILE_HOME, PLACE_BOXES, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_READ, FIELDS
 };
 extern Py_ssize_t offsets[FIELDS];
 
@@ -22,6 +22,7 @@ extern Py_ssize_t offsets[FIELDS];
 #define PYTHON(X)                                                                                \
     X(array_type) X(flat_type) X(node_type) X(box_type) X(value_type) X(tiles_type) X(state_type) \
     X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(operations) X(fill) X(source) \
+    X(call_op) X(read_op) X(update_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
     X(origins) X(numbered) X(by_roots) X(passed_by) X(profiles) X(left) X(powers) X(recipes) X(born_numbers) \
     X(shorten) X(outside) X(acquire) X(release) X(catch_up) X(release_memory) X(relieve) \

@@ -28,12 +28,12 @@ from ..execute.parts import State
 from ..execute.program import Program
 from ..front import native
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Value, born_numbers
+from ..graph.node import Node, Value, _lay, born_numbers
 from ..graph.op import SOURCE
 from ..graph.pattern import Pattern
-from ..ops.elementwise import FAST_SCALARS, Through, through
+from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
-from ..ops.table import FILL, SETTLED_UFUNCS
+from ..ops.table import CALL, CAST, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from .elementwise import apply, known_of
 from .evaluate import by_roots, passed
 from .float_errors import _held, _variable, calm
@@ -50,6 +50,7 @@ from .small import PASSED, taken_of
 from .tiles import Tiles
 from .trials import OPERATIONS, SLOTS, Judgement, Loop
 from .views import Cell
+from .windows import entered
 
 _SLOTS: tuple[tuple[type, str], ...] = (
     (Node, "op args geometry params name site value code mark place born weight"),
@@ -69,7 +70,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (statistics.Counters, "_values"),
     (CallSite, "computed_again cut"),
     (Tiles, "whole home"),
-    (Place, "is_boxes"),
+    (Place, "is_boxes world log padded lopsided held_once read"),
 )
 """In the order of the enumeration in ``_native/table.h``."""
 
@@ -116,6 +117,7 @@ def install(array_type: type, iterators: type) -> None:
         # operators and functions
         operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=SLOTS,
         operations=OPERATIONS, settled_ufuncs=SETTLED_UFUNCS, fill=FILL, source=SOURCE,
+        call_op=CALL, read_op=READ, update_op=UPDATE, broadcasting_ops=frozenset({CALL, CAST, WHERE}), lay=_lay, entered=entered, kept_update=kept_update,
         powers={number: known_of(ufunc) for number, ufunc in POWERS.items()},
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,

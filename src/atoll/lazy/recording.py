@@ -14,7 +14,7 @@ import numpy as np
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, node_of
 from ..graph.op import Op
-from ..ops.elementwise import Loop, Through, result_geometry, through
+from ..ops.elementwise import Loop, Through, kept_update, result_geometry, through
 from ..ops.table import CALL, CAST, UPDATE
 from .windows import entered
 
@@ -64,11 +64,14 @@ def update(
 ) -> Node:
     """The base after ``value`` was written through the view ``region``; ``kept``: other arrays may have the old one."""
     base = old.geometry
-    if mask is not None or kept:
-        args = (old, value) if mask is None else (old, value, mask)
-        return record(UPDATE, args, base, (region, True) if kept else (region,), "", site)
-    known: Through = region.through or through(region)
-    form = known.update if type(value) is Node else known.update_number
+    if mask is not None:
+        params = (region, True) if kept else (region,)
+        return record(UPDATE, (old, value, mask), base, params, "", site)
+    if kept:
+        form = kept_update(region, type(value) is Node)
+    else:
+        known: Through = region.through or through(region)
+        form = known.update if type(value) is Node else known.update_number
     if base is not region.base:
         op, _, params, name, code, _ = form
         form = op, base, params, name, code, None

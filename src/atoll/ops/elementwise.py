@@ -119,7 +119,7 @@ def parts_of(node: Node) -> int:
 class Through:
     """What nodes that read a view, and those that write through it, have in common."""
 
-    __slots__ = ("read", "update", "update_number")
+    __slots__ = ("kept", "read", "update", "update_number")
 
     def __init__(self, view: Geometry) -> None:
         params, base = (view,), view.base
@@ -132,6 +132,8 @@ class Through:
         self.update: Form = UPDATE, base, params, "", code, mark
         mark = mark_of(code, base, params, (True, False))
         self.update_number: Form = UPDATE, base, params, "", code, mark
+        self.kept: tuple[Form, Form] | None = None
+        """The forms of assignments where other cells on ranks may have the old value: of a number, and of an array."""
 
 
 def through(view: Geometry) -> Through:
@@ -139,3 +141,14 @@ def through(view: Geometry) -> Through:
     passage: Through = view.through or Through(view)
     view.through = passage
     return passage
+
+
+def kept_update(view: Geometry, is_array: bool) -> Form:
+    """The form of an assignment through a view of what other cells on ranks may have."""
+    passage = through(view)
+    if passage.kept is None:
+        base, params = view.base, (view, True)
+        code = identity_of((UPDATE, base.form, "", view.form, True))
+        number, array = [mark_of(code, base, params, (True, is_node)) for is_node in (False, True)]
+        passage.kept = (UPDATE, base, params, "", code, number), (UPDATE, base, params, "", code, array)
+    return passage.kept[is_array]

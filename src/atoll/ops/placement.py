@@ -31,12 +31,13 @@ class Place:
     """A layout over the ranks of a world. Equal places are one object."""
 
     __slots__ = (
-        "__weakref__", "_form", "_outline", "folds_whole", "held_once", "is_boxes", "layout", "lopsided", "number", "padded", "read", "world",
+        "__weakref__", "_form", "_outline", "folds_whole", "held_once", "is_boxes", "layout", "log", "lopsided", "number", "padded", "read", "world",
     )  # fmt: skip
 
     def __init__(self, layout: Layout, world: World) -> None:
         self.layout = layout
         self.world = world
+        self.log = world.communicator.log
         self.number = next(_numbers)
         self.padded = layout.is_padded
         self.folds_whole = layout.copies == 1 or any(n > 1 for n in layout.grid)

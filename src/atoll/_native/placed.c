@@ -1,0 +1,91 @@
+/* Nodes of arrays on ranks.
+ *
+ * Such a node weighs what it does in operations on ranks, and lies on ranks itself. The usual rules stand here, for an operation on elements
+ * with an operand of its shape, an assignment, and a view that was read before; ops.table has all rules. Before a node is recorded the
+ * ranks may have to compute or move something (lazy.windows); mostly they do not.
+ */
+#include "placed.h"
+
+static PyObject *window_name, *undivided_name;
+
+PyObject *first_placed(PyObject *args) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
+        if (is_node(PyTuple_GET_ITEM(args, k)) && state_of(PyTuple_GET_ITEM(args, k)) & DIVIDED) return PyTuple_GET_ITEM(args, k);
+    return NULL;
+}
+
+static int are_equal(PyObject *shape, PyObject *other) { return shape == other || PyObject_RichCompareBool(shape, other, Py_EQ) > 0; }
+
+/* Where an operation on elements lies: as its first operand of full shape, if that is not padded; borrowed, NULL where Python has to say. */
+static PyObject *as_operand(PyObject *args, PyObject *shape) {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
+        PyObject *arg = PyTuple_GET_ITEM(args, k);
+        if (!is_node(arg) || !(state_of(arg) & DIVIDED) || !are_equal(field(field(arg, NODE_GEOMETRY), FORM_SHAPE), shape)) continue;
+        PyObject *place = field(arg, NODE_PLACE);
+        return field(place, PLACE_PADDED) == Py_False ? place : NULL;
+    }
+    return NULL;
+}
+
+/* The place of a node, borrowed; NULL where Python has to say. */
+static PyObject *place_of(PyObject *node, PyObject *first) {
+    PyObject *op = field(node, NODE_OP), *args = field(node, NODE_ARGS), *home = field(first, NODE_PLACE);
+    if (op == python.update_op) return first == PyTuple_GET_ITEM(args, 0) ? home : NULL;
+    if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), field(PyTuple_GET_ITEM(field(node, NODE_PARAMS), 0), FORM_NUMBER));
+    PyObject *shape = field(field(node, NODE_GEOMETRY), FORM_SHAPE);
+    return PyTuple_GET_SIZE(shape) && PySet_Contains(python.broadcasting_ops, op) > 0 ? as_operand(args, shape) : NULL;
+}
+
+/* Give a node its weight and place, 1; 0 where Python has to do it. */
+static int is_laid(PyObject *node, PyObject *first) {
+    PyObject *args = field(node, NODE_ARGS), *world = field(field(first, NODE_PLACE), PLACE_WORLD);
+    double weight = 1, spread = 1;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
+        PyObject *arg = PyTuple_GET_ITEM(args, k);
+        if (!is_node(arg)) continue;
+        weight += weight_of(arg);
+        if (!(state_of(arg) & DIVIDED)) continue;
+        if (field(field(arg, NODE_PLACE), PLACE_WORLD) != world) return 0;
+        spread += weight_of(arg);
+    }
+    PyObject *place = weight < 0 ? NULL : place_of(node, first), *number = place == NULL ? NULL : PyLong_FromDouble(spread);
+    if (number == NULL) return 0;
+    replace(node, NODE_PLACE, Py_NewRef(place));
+    replace(node, NODE_WEIGHT, number);
+    return 1;
+}
+
+int has_window(PyObject *place) {
+    PyObject *window = PyObject_GetAttr(field(place, PLACE_LOG), window_name);
+    Py_XDECREF(window);
+    return window == NULL ? -1 : window != Py_None;
+}
+
+/* Whether the ranks have nothing to do before a node is recorded; -1 with an error. */
+static int is_quiet(PyObject *node) {
+    PyObject *args = field(node, NODE_ARGS), *place = field(node, NODE_PLACE), *undivided;
+    if (place == Py_None || field(place, PLACE_LOPSIDED) == Py_True) return 0;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
+        if (is_node(PyTuple_GET_ITEM(args, k)) && state_of(PyTuple_GET_ITEM(args, k)) == PENDING) return 0;
+    int waits = has_window(place);
+    if (waits) return waits < 0 ? -1 : 0;
+    if ((undivided = PyObject_GetAttr(field(place, PLACE_LOG), undivided_name)) == NULL) return -1;
+    Py_ssize_t shapes = PySet_Size(undivided);
+    Py_DECREF(undivided);
+    return shapes < 0 ? -1 : shapes == 0;
+}
+
+PyObject *lay(PyObject *node, PyObject *first) {
+    PyObject *done = is_laid(node, first) ? Py_NewRef(Py_None) : PyErr_Occurred() ? NULL : PyObject_CallOneArg(python.lay, node);
+    int quiet = done == NULL ? -1 : is_quiet(node);
+    Py_XDECREF(done);
+    if (quiet > 0) return node;
+    PyObject *other = quiet < 0 ? NULL : PyObject_CallOneArg(python.entered, node);
+    Py_DECREF(node);
+    return other;
+}
+
+int install_placed(void) {
+    if ((window_name = PyUnicode_InternFromString("window")) == NULL) return -1;
+    return (undivided_name = PyUnicode_InternFromString("undivided")) == NULL ? -1 : 0;
+}

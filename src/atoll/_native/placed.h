@@ -1,0 +1,18 @@
+/* Nodes of arrays on ranks. */
+#ifndef ATOLL_PLACED_H
+#define ATOLL_PLACED_H
+#include "runtime.h"
+
+/* The first of these operands that lies on ranks, borrowed; NULL where none does. */
+PyObject *first_placed(PyObject *args);
+
+/* Find the weight of a new node, some operands of which lie on ranks, and where it lies itself; then let the ranks do what comes before
+ * it: the node to record, which they may have made again. Steals the node. */
+PyObject *lay(PyObject *node, PyObject *first);
+
+/* Whether ranks have yet to compute a value that all of them will have, beside those of the place of a node; -1 with an error. */
+int has_window(PyObject *place);
+
+int install_placed(void);
+
+#endif
