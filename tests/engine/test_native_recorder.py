@@ -339,7 +339,7 @@ def test_the_same_nodes(name):
             node.site,
             result.shape,
             result.strides,
-            result._cell.node.mark,
+            node.mark or node.marked(),
         )
 
     recorded(), recorded()

@@ -14,14 +14,18 @@ PyObject *first_placed(PyObject *args) {
     return NULL;
 }
 
+/* Where a node lies, and the shape that it has, borrowed. */
+static PyObject *home_of(PyObject *node) { return field(node, NODE_PLACE); }
+static PyObject *shape_of(PyObject *node) { return field(field(node, NODE_GEOMETRY), FORM_SHAPE); }
+
 static int are_equal(PyObject *shape, PyObject *other) { return shape == other || PyObject_RichCompareBool(shape, other, Py_EQ) > 0; }
 
 /* Where an operation on elements lies: as its first operand of full shape, if that is not padded; borrowed, NULL where Python has to say. */
 static PyObject *as_operand(PyObject *args, PyObject *shape) {
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
         PyObject *arg = PyTuple_GET_ITEM(args, k);
-        if (!is_node(arg) || !(state_of(arg) & DIVIDED) || !are_equal(field(field(arg, NODE_GEOMETRY), FORM_SHAPE), shape)) continue;
-        PyObject *place = field(arg, NODE_PLACE);
+        if (!is_node(arg) || !(state_of(arg) & DIVIDED) || !are_equal(shape_of(arg), shape)) continue;
+        PyObject *place = home_of(arg);
         return field(place, PLACE_PADDED) == Py_False ? place : NULL;
     }
     return NULL;
@@ -29,23 +33,23 @@ static PyObject *as_operand(PyObject *args, PyObject *shape) {
 
 /* The place of a node, borrowed; NULL where Python has to say. */
 static PyObject *place_of(PyObject *node, PyObject *first) {
-    PyObject *op = field(node, NODE_OP), *args = field(node, NODE_ARGS), *home = field(first, NODE_PLACE);
+    PyObject *op = field(node, NODE_OP), *args = field(node, NODE_ARGS), *home = home_of(first);
     if (op == python.update_op) return first == PyTuple_GET_ITEM(args, 0) ? home : NULL;
     if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), field(PyTuple_GET_ITEM(field(node, NODE_PARAMS), 0), FORM_NUMBER));
-    PyObject *shape = field(field(node, NODE_GEOMETRY), FORM_SHAPE);
+    PyObject *shape = shape_of(node);
     return PyTuple_GET_SIZE(shape) && PySet_Contains(python.broadcasting_ops, op) > 0 ? as_operand(args, shape) : NULL;
 }
 
 /* Give a node its weight and place, 1; 0 where Python has to do it. */
 static int is_laid(PyObject *node, PyObject *first) {
-    PyObject *args = field(node, NODE_ARGS), *world = field(field(first, NODE_PLACE), PLACE_WORLD);
+    PyObject *args = field(node, NODE_ARGS), *world = field(home_of(first), PLACE_WORLD);
     double weight = 1, spread = 1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
         PyObject *arg = PyTuple_GET_ITEM(args, k);
         if (!is_node(arg)) continue;
         weight += weight_of(arg);
         if (!(state_of(arg) & DIVIDED)) continue;
-        if (field(field(arg, NODE_PLACE), PLACE_WORLD) != world) return 0;
+        if (field(home_of(arg), PLACE_WORLD) != world) return 0;
         spread += weight_of(arg);
     }
     PyObject *place = weight < 0 ? NULL : place_of(node, first), *number = place == NULL ? NULL : PyLong_FromDouble(spread);
@@ -63,7 +67,7 @@ int has_window(PyObject *place) {
 
 /* Whether the ranks have nothing to do before a node is recorded; -1 with an error. */
 static int is_quiet(PyObject *node) {
-    PyObject *args = field(node, NODE_ARGS), *place = field(node, NODE_PLACE), *undivided;
+    PyObject *args = field(node, NODE_ARGS), *place = home_of(node), *undivided;
     if (place == Py_None || field(place, PLACE_LOPSIDED) == Py_True) return 0;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
         if (is_node(PyTuple_GET_ITEM(args, k)) && state_of(PyTuple_GET_ITEM(args, k)) == PENDING) return 0;

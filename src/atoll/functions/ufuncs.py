@@ -11,9 +11,8 @@ from .. import front
 from ..array import ndarray
 from ..front import Function, Kind
 from ..lazy.calling import call, method, overrides, takes_over
-from ..lazy.elementwise import binary, known_of, unary
+from ..lazy.elementwise import known_of, operate
 from ..lazy.fallback import Given, by_numpy
-from ..lazy.making import of_small
 from ..lazy.reductions import reduced
 from ..lazy.small import GENERAL, at_once
 from ..ops.elementwise import FAST_SCALARS
@@ -28,8 +27,6 @@ class ufunc(Function):
         "__doc__",
         "__name__",
         "__qualname__",
-        "_backward",
-        "_forward",
         "_numpy",
         "_simple",
         "accumulate",
@@ -52,13 +49,8 @@ class ufunc(Function):
         self.__doc__: str | None = numpy_ufunc.__doc__
         simple = numpy_ufunc.signature is None and numpy_ufunc.nout == 1
         self._simple = numpy_ufunc.nin if simple else 0
-        methods: Any = binary(numpy_ufunc) if self._simple == 2 else (None, None)
-        if self._simple == 1:
-            methods = (unary(numpy_ufunc), None)
         if self._simple in (1, 2):
             self._known = known_of(numpy_ufunc)
-        self._forward: Any = methods[0]
-        self._backward: Any = methods[1]
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -66,21 +58,9 @@ class ufunc(Function):
 
     def _called(self, *inputs: Any, **options: Any) -> Any:
         if not options and len(inputs) == self._simple:
-            kind = ndarray
-            if self._simple == 2:
-                a, b = inputs
-                if type(a) is kind:
-                    if type(b) is kind or type(b) in FAST_SCALARS:
-                        return self._forward(a, b)
-                elif type(b) is kind and type(a) in FAST_SCALARS:
-                    return self._backward(b, a)
-            elif self._simple == 1:
-                (x,) = inputs
-                if type(x) is kind:
-                    small = x._np
-                    return self._forward(x) if small is None else of_small(self._numpy(small))
-                if type(x) in FAST_SCALARS:
-                    return self._numpy(x)
+            kinds = {*map(type, inputs)}
+            if ndarray in kinds and kinds - FAST_SCALARS == {ndarray}:
+                return operate(self._numpy, *inputs)
         result = at_once(self._numpy, inputs, options, bare=True)
         if result is not GENERAL:
             return result

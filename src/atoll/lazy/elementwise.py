@@ -8,8 +8,6 @@ is computed by NumPy on the data, so that NumPy's answer is the answer.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -18,20 +16,19 @@ import numpy as np
 from .. import policy
 from ..config import config
 from ..context.caches import Memo
-from ..context.call_sites import site_from, user_site
+from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Form, Node, Site, mark_of, node_of, source
+from ..graph.node import Form, Node, Site, mark_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
 from .evaluate import evaluate
 from .fallback import by_numpy
-from .float_errors import calm, free, state
+from .float_errors import free
 from .making import answered, has_methods, is_small, of_node, of_small, plain, present
-from .pending import bounded, captured, cut, too_heavy
+from .pending import captured, cut, too_heavy
 from .recording import call, cast, read, record
 from .views import Cell, Handle
-from .windows import entered
 
 _BOOL = np.dtype(np.bool_)
 
@@ -184,7 +181,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
 
 def spreads(a: Any, b: Any) -> bool:
     """Whether two small arrays, or geometries, are broadcast to a large one, which is recorded: it may never be stored."""
-    if a is None or b is None or a.size * b.size < config.small:
+    if not (hasattr(a, "size") and hasattr(b, "size")) or a.size * b.size < config.small:
         return False
     try:
         return not is_small(np.broadcast_shapes(a.shape, b.shape))
@@ -304,99 +301,30 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     return True
 
 
-def binary(ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
-    """The two methods of an operator: ``a + b`` and its reflection.
+def operate(ufunc: np.ufunc, *inputs: Any) -> Any:
+    """A ufunc on arrays and numbers: by NumPy where the arrays are few elements at hand."""
+    given = _at_hand(inputs)
+    if given is not None and not (len(given) == 2 and spreads(*given)):
+        return of_small(ufunc(*given))
+    return general(ufunc, *inputs)
 
-    What they know of pairs of geometries that were met before spares the common cases every
-    question about dtypes, shapes and memory order.
-    """
-    known = _known.setdefault(ufunc, Memo())
 
-    def forward(self: Handle, other: Any) -> Any:
-        small = self._np
-        kind = type(other)
-        if small is not None:
-            if kind in FAST_SCALARS:
-                return of_small(ufunc(small, other))
-            if kind is Handle.array_type:
-                second = other._np
-                if second is None:
-                    second = present(other)
-                if second is not None and not spreads(small, second):
-                    return of_small(ufunc(small, second))
-        elif kind is Handle.array_type:
-            mine = self._geometry
-            if mine.short:
-                second = other._np
-                if second is not None or other._geometry.short:
-                    small = present(self)
-                    if small is not None:
-                        if second is None:
-                            second = present(other)
-                        if second is not None and not spreads(small, second):
-                            return of_small(ufunc(small, second))
-            few = other._np is not None
-            if few and self._cell.node.place is not None:
-                return general(ufunc, self, other)
-            theirs = other._shape_of_view() if few else other._geometry
-            met = known.get((mine.number, theirs.number))
-            if met is not None and (
-                (state() is calm.state and warnings.filters is calm.filters) or free()
-            ):
-                cell, second = self._cell, None if few else other._cell
-                if (cell.pins and cell.held()) or (second and second.pins and second.held()):
-                    return general(ufunc, self, other)
-                node = cell.node if mine.is_base else read(cell.node, mine)
-                if other is self:
-                    return _recorded(met, (node, node))
-                if second is None:
-                    return _recorded(met, (node, other._node()))
-                args = node, second.node if theirs.is_base else read(second.node, theirs)
-                del node
-                return _recorded(met, args)
-        elif kind in FAST_SCALARS:
-            if self._geometry.short:
-                small = present(self)
-                if small is not None:
-                    return of_small(ufunc(small, other))
-            met = known.get((self._geometry.number, kind))
-            if met is not None and (
-                (state() is calm.state and warnings.filters is calm.filters) or free()
-            ):
-                try:
-                    number = met.convert(other)
-                except OverflowError as problem:
-                    passed_on(problem)
-                    return general(ufunc, self, other)
-                if self._cell.pins and self._cell.held():
-                    return general(ufunc, self, other)
-                return _recorded(met, (self._node(), number))
-        return general(ufunc, self, other)
-
-    def backward(self: Handle, other: Any) -> Any:
-        small = self._np
-        if small is None and self._geometry.short and type(other) in FAST_SCALARS:
-            small = present(self)
-        kind = type(other)
-        if small is not None:
-            if kind in FAST_SCALARS:
-                return of_small(ufunc(other, small))
-        elif kind in FAST_SCALARS:
-            met = known.get((kind, self._geometry.number))
-            if met is not None and (
-                (state() is calm.state and warnings.filters is calm.filters) or free()
-            ):
-                try:
-                    number = met.convert(other)
-                except OverflowError as problem:
-                    passed_on(problem)
-                    return general(ufunc, other, self)
-                if self._cell.pins and self._cell.held():
-                    return general(ufunc, other, self)
-                return _recorded(met, (number, self._node()))
-        return general(ufunc, other, self)
-
-    return forward, backward
+def _at_hand(inputs: Sequence[Any]) -> list[Any] | None:
+    """The inputs for NumPy, if their arrays are small, or short views of values that are there; else ``None``."""
+    arrays = [value for value in inputs if type(value) is Handle.array_type]
+    if any(value._np is None and not value._geometry.short for value in arrays):
+        return None
+    given = []
+    for value in inputs:
+        memory = value
+        if type(value) is Handle.array_type:
+            memory = present(value) if value._np is None else value._np
+            if memory is None:
+                return None
+        elif type(value) not in FAST_SCALARS:
+            return None
+        given.append(memory)
+    return given
 
 
 class Met(NamedTuple):
@@ -412,31 +340,8 @@ _known: dict[np.ufunc, Memo[Any, Met]] = {}
 
 
 def known_of(ufunc: np.ufunc) -> dict[Any, Met]:
-    """What is known of the operands of an operator, by the numbers of geometries and the types of numbers."""
-    return _known[ufunc]
-
-
-def unary(ufunc: np.ufunc) -> Callable[[Handle], Any]:
-    """``ufunc(x)`` of a large array, with the same memory as :func:`binary`."""
-    known = _known.setdefault(ufunc, Memo())
-
-    def forward(self: Handle) -> Any:
-        geometry = self._geometry
-        if geometry.short:
-            small = present(self)
-            if small is not None:
-                return of_small(ufunc(small))
-        met = known.get((geometry.number,))
-        cell = self._cell
-        if (
-            met is None
-            or (cell.pins and cell.held())
-            or not ((state() is calm.state and warnings.filters is calm.filters) or free())
-        ):
-            return general(ufunc, self)
-        return _recorded(met, (cell.node if geometry.is_base else read(cell.node, geometry),))
-
-    return forward
+    """What the native recorder knows of the operands of a ufunc, by the numbers of geometries and the types of numbers."""
+    return _known.setdefault(ufunc, Memo())
 
 
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
@@ -461,14 +366,6 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     mark = mark_of(code, node.geometry, node.params, nodes)
     form = CALL, node.geometry, (loop,), loop.name, code, mark
     known[tuple(key)] = Met(form, node.geometry, convert)
-
-
-def _recorded(met: Met, args: tuple[Any, ...]) -> Any:
-    node = node_of(met[0], args, site_from(sys._getframe(2)), entered)
-    if node.weight > policy.limits.light:
-        del args
-        node = bounded(node)
-    return of_node(node)
 
 
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:

@@ -6,37 +6,32 @@ NumPy writes into it; where such operands were met before, all that is asked is 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .. import policy
-from ..context.call_sites import site_from, user_site
-from ..context.interrupts import passed_on
+from ..context.call_sites import user_site
 from ..context.threads import turn
 from ..graph.geometry import Geometry
-from ..graph.node import Node, node_of, view_of
+from ..graph.node import Node, view_of
 from ..ops.elementwise import FAST_SCALARS
 from . import pieces
 from .calling import call, refuse
 from .deferred import recorded
-from .elementwise import apply, assign, binary, defers, known_of
+from .elementwise import apply, assign, defers, operate
 from .fallback import by_numpy
 from .float_errors import free
 from .making import answered, has_methods, is_at_hand, of_node, plain, present
-from .pending import bounded
 from .views import Handle, any_deferred
-from .windows import entered
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """The method of an operator that writes into its left side."""
-    forward = binary(ufunc)[0]
-    known = known_of(ufunc)
+    forward = partial(operate, ufunc)
 
-    def operate(self: Any, other: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
         small = self._np
         kind = type(other)
         if small is not None:
@@ -47,14 +42,12 @@ def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
                 else:
                     ufunc(small, second, out=small)
                 return self
-        elif (self._geometry.short and _done_in_place(ufunc, self, other)) or _met_in_place(
-            ufunc, known, self, other
-        ):
+        elif self._geometry.short and _done_in_place(ufunc, self, other):
             return self
         del small  # only the handle shall refer to the memory: see lazy.deferred
         return in_place(ufunc, self, other, forward)
 
-    return operate
+    return method
 
 
 def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
@@ -81,42 +74,6 @@ def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
             return False
         memory = view_of(cell.own().array, geometry)
         ufunc(memory, second, out=memory)
-    return True
-
-
-def _met_in_place(ufunc: np.ufunc, known: dict[Any, Any], target: Handle, other: Any) -> bool:
-    """Record ``target += other`` where such operands were met before, the result needs no cast, and
-    no other array shows the memory; whether that was so.
-
-    Without axes the result is a number, which is computed at the call, and what is short on ranks is asked for, met before
-    or not: ranks must not differ.
-    """
-    kind = type(other)
-    cell, geometry = target._cell, target._geometry
-    if not geometry.ndim or (geometry.short and cell.node.place is not None):
-        return False
-    if kind is Handle.array_type and other._np is None:
-        met = known.get((geometry.number, other._geometry.number))
-        pins = cell.held() or other._cell.held()
-    elif kind in FAST_SCALARS:
-        met = known.get((geometry.number, kind))
-        pins = cell.held()
-    else:
-        return False
-    writeable = cell.writeable and geometry.writeable
-    if met is None or met.geometry is not geometry or pins or not writeable or not free():
-        return False
-    try:
-        value = other._node() if met.convert is None else met.convert(other)
-    except OverflowError as problem:
-        passed_on(problem)
-        return False
-    site = site_from(sys._getframe(2))
-    node = node_of(met.form, (cell.node, value), site, entered)
-    del value
-    if node.weight > policy.limits.light:
-        node = bounded(node)
-    cell.write(geometry, node, None, site, shared=False)
     return True
 
 

@@ -15,7 +15,7 @@ from ..front import leave_with
 from ..ops.elementwise import FAST_SCALARS
 from .calling import call, overrides, takes_over
 from .calling import method as method_called
-from .elementwise import binary, defers, general, unary
+from .elementwise import defers, general, operate
 from .fallback import by_numpy
 from .making import answered, has_methods, of_small
 from .reductions import reduced
@@ -103,14 +103,11 @@ class Operators(Handle):
         if method == "__call__" and not options and len(inputs) == 2 and type(ufunc) is np.ufunc:
             number, array = inputs
             if (
-                type(number) in FAST_SCALARS and type(array) is Handle.array_type
+                ufunc.nout == 1
+                and type(number) in FAST_SCALARS
+                and type(array) is Handle.array_type
             ):  # of NumPy's: p * a
-                small = array._np
-                if small is not None:
-                    if ufunc.nout == 1:
-                        return of_small(ufunc(number, small))
-                elif ufunc in _REFLECTED:
-                    return _REFLECTED[ufunc](array, number)
+                return operate(ufunc, number, array)
         return ufunc_called(ufunc, method, inputs, options)
 
     # -- operators that have no shorter way
@@ -140,63 +137,52 @@ class Operators(Handle):
             if kind in FAST_SCALARS:
                 return of_small(small**other)
         elif kind is int or kind is float:
-            quick = _POWERS.get(other)
+            quick = POWERS.get(other)
             if quick is not None and self._geometry.dtype.kind in (
                 "fc" if kind is float or other != 2 else "biufc"
             ):
-                return quick(self)
-        return _power(self, other)
+                return operate(quick, self)
+        return operate(np.power, self, other)
 
     def __rpow__(self, other: Any, modulo: None = None) -> Any:
-        return _power_reflected(self, other)
+        return operate(np.power, other, self)
 
 
 POWERS = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}
 """Of which exponents a power is another operation."""
-_POWERS = {number: unary(ufunc) for number, ufunc in POWERS.items()}
-_power, _power_reflected = binary(np.power)
-
-
-_REFLECTED: dict[np.ufunc, Any] = {}
-"""The operators of numbers that stand on the left."""
-
-
-def _alone(ufunc: np.ufunc) -> Any:
-    """The method of an operator with one operand."""
-    recorded = unary(ufunc)
-
-    def operate(self: Handle) -> Any:
-        small = self._np
-        return recorded(self) if small is None else of_small(ufunc(small))
-
-    return operate
 
 
 def _add_operators() -> None:
     for name, single in (
         ("neg", np.negative), ("pos", np.positive), ("abs", np.absolute), ("invert", np.invert),
     ):  # fmt: skip
-        setattr(Operators, f"__{name}__", _alone(single))
+        setattr(Operators, f"__{name}__", _method(single))
     for name, ufunc in (
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("and", np.bitwise_and),
         ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
     ):  # fmt: skip
-        forward, backward = binary(ufunc)
-        setattr(Operators, f"__{name}__", forward)
-        setattr(Operators, f"__r{name}__", backward)
-        _REFLECTED[ufunc] = backward
+        setattr(Operators, f"__{name}__", _method(ufunc))
+        setattr(Operators, f"__r{name}__", _reflected(ufunc))
     for name, relation in (
         ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
         ("eq", np.equal), ("ne", np.not_equal),
     ):  # fmt: skip
-        setattr(Operators, f"__{name}__", _compared(name, binary(relation)[0]))
+        setattr(Operators, f"__{name}__", _compared(name, relation))
+
+
+def _method(ufunc: np.ufunc) -> Any:
+    return lambda self, *other: operate(ufunc, self, *other)
+
+
+def _reflected(ufunc: np.ufunc) -> Any:
+    return lambda self, other: operate(ufunc, other, self)
 
 
 _NO_LOOP: type[TypeError] = import_module("numpy._core._exceptions").UFuncTypeError
 
 
-def _compared(name: str, forward: Any) -> Any:
+def _compared(name: str, relation: np.ufunc) -> Any:
     """A comparison; NumPy's own operator answers where its ufunc has no loop."""
     operator = getattr(python_operator, name)
 
@@ -204,7 +190,7 @@ def _compared(name: str, forward: Any) -> Any:
         if has_methods(type(other)) and not defers(other):
             other = answered(other)
         try:
-            return forward(self, other)
+            return operate(relation, self, other)
         except _NO_LOOP as problem:  # another TypeError is the program's own
             passed_on(problem)
             return by_numpy(operator, (self, other), {})

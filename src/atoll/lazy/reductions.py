@@ -21,7 +21,7 @@ from ..context.caches import Memo, remembered
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry
-from ..graph.node import Form, Node, mark_of, node_of
+from ..graph.node import Form, Node, mark_of
 from ..layout import Layout
 from ..ops import folds
 from ..ops.elementwise import is_native
@@ -30,14 +30,14 @@ from ..ops.table import WHERE
 from . import shaping
 from .calling import assigned_to, folded, into, overrides, register_method
 from .creation import asarray, recorded
-from .elementwise import binary, general, operand_of
+from .elementwise import general, operand_of, operate
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
 from .float_errors import free
 from .making import in_base_class, of_node, of_small, plain, present
 from .recipes import tail
-from .recording import cast, read, record
+from .recording import cast, record
 from .spread import chosen_by, place_of, world_of
 from .views import Handle
 from .windows import entered
@@ -166,17 +166,6 @@ def reduce(
             return truths.any() if ufunc is np.logical_or else truths.all()
         if truths is not None and ufunc is np.add:
             return np.int_(np.count_nonzero(truths))
-    if plainly and (axis is None or type(axis) is int or type(axis) is tuple):
-        form_of_node = met_folds.get((ufunc, geometry.number, axis))
-        cell = handle._cell
-        home = cell.node.place
-        if form_of_node is not None and (home is None or (home.held_once and geometry.is_base)):
-            args = (cell.node if geometry.is_base else read(cell.node, geometry),)
-            node = node_of(form_of_node, args, user_site(), entered)
-            del args
-            if cell.held():
-                evaluate((node,))
-            return shaping.like(handle, of_node(node))
     if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
         return NotImplemented
     axes = axes_of(axis, geometry.ndim)
@@ -478,9 +467,6 @@ def reduced(
     return folded(array, by_numpy(ufunc.reduce, (array,), options, jointly=jointly), out)
 
 
-_times = binary(np.multiply)[0]
-
-
 def product_sum(a: Any, b: Any) -> Any:
     """``dot`` of two arrays of one axis, as the fold of a product."""
     if not (isinstance(a, Handle) and isinstance(b, Handle)) or not free():
@@ -492,7 +478,7 @@ def product_sum(a: Any, b: Any) -> Any:
         return NotImplemented
     if first.dtype != second.dtype or first.dtype.char not in "fdFD":
         return NotImplemented
-    return reduce(np.add, _times(a, b))
+    return reduce(np.add, operate(np.multiply, a, b))
 
 
 def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:

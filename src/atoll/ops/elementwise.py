@@ -150,5 +150,8 @@ def kept_update(view: Geometry, is_array: bool) -> Form:
         base, params = view.base, (view, True)
         code = identity_of((UPDATE, base.form, "", view.form, True))
         number, array = [mark_of(code, base, params, (True, is_node)) for is_node in (False, True)]
-        passage.kept = (UPDATE, base, params, "", code, number), (UPDATE, base, params, "", code, array)
+        passage.kept = (
+            (UPDATE, base, params, "", code, number),
+            (UPDATE, base, params, "", code, array),
+        )
     return passage.kept[is_array]
