@@ -274,6 +274,11 @@ int is_free(PyObject *box) {
     return free;
 }
 
+int is_counted(PyObject *array) {
+    Front *front = (Front *)array;
+    return state_of(field(front->cell, BOX_NODE)) & DIVIDED && field(front->geometry, FORM_SHORT) == Py_True;
+}
+
 PyObject *through_of(PyObject *view) {
     if (field(view, FORM_THROUGH) != Py_None) return field(view, FORM_THROUGH);
     PyObject *through = PyObject_CallOneArg(python.through, view);
@@ -357,7 +362,7 @@ int box_memory(PyObject *array) {
 }
 
 PyObject *view_on(PyObject *array, PyObject *geometry) {
-    PyObject *box = ((Front *)array)->cell, *made = state_of(field(box, BOX_NODE)) & DIVIDED || remember_first(box, array) < 0 ? NULL : handle_on(Py_NewRef(box), geometry);
+    PyObject *box = ((Front *)array)->cell, *made = is_counted(array) || remember_first(box, array) < 0 ? NULL : handle_on(Py_NewRef(box), geometry);
     Py_DECREF(geometry);
     return made;
 }

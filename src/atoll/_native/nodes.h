@@ -42,6 +42,10 @@ PyObject *through_of(PyObject *view);
 int is_large(PyObject *value);
 int is_short(PyObject *geometry);
 int is_free(PyObject *box);
+
+/* Whether an array is a short view of one on ranks: Python counts how often these are asked for, alike on all ranks. */
+int is_counted(PyObject *array);
+
 int is_native(PyObject *dtype);
 
 /* Note the classes of Python's and their ends; -1 with an error. */

@@ -381,7 +381,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
 }
 
 int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count) {
-    if (!recording || !in_world_of_process() || !is_large(array) || !is_writable(array)) return 0;
+    if (!recording || !in_world_of_process() || !is_large(array) || !is_writable(array) || is_counted(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
     if (!whole && (!is_region(region) || is_short(region))) return 0;
