@@ -1,6 +1,6 @@
 /* Calls of functions that consist of several operations, recorded again by their recipes: see lazy/recipes.py.
  *
- * A recipe is looked up by the function, the geometries of its large arrays, and its other arguments. The first such call leaves a
+ * A recipe is looked up by the function, the geometries of its large arrays, where these lie, and its other arguments. The first such call leaves a
  * mark, the second one's operations are learnt by Python, and from the third one on they are recorded here.
  */
 #include "recipes.h"
@@ -31,13 +31,14 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
         if (adopt_array(value) < 0) return drop_error(), 0;
         if (!is_large(value)) return 0;
         PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = field(box, BOX_NODE);
-        if (is_short(geometry) || state_of(field(box, BOX_NODE)) & DIVIDED || !is_free(box) || to->arrays == INPUTS) return 0;
+        if (is_short(geometry) || is_counted(value) || !is_free(box) || to->arrays == INPUTS) return 0;
         char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
         if (!kind || !strchr("biufc", kind) || weight_of(field(box, BOX_NODE)) < 0) return 0;
         to->is_complex |= kind == 'c';
         int first = 0;             /* what is one array here is one in the recipe */
         while (first < to->arrays && to->inputs[first] != node) first++;
         if (first < to->arrays && !add(to, 'r', PyLong_FromLong(first))) return 0;
+        if (state_of(node) & DIVIDED && !add(to, 'p', Py_NewRef(field(field(node, NODE_PLACE), PLACE_NUMBER)))) return 0;
         to->inputs[to->arrays++] = node;
         return add(to, 'a', Py_NewRef(field(geometry, FORM_NUMBER)));
     }
@@ -64,6 +65,7 @@ static PyObject *key_of(Arguments *to, PyObject *function, PyObject *const *args
     PyObject *key = NULL;
     int fits = 1;
     to->count = to->arrays = to->is_complex = to->is_typed = 0;
+    if (among_ranks()) fits = add(to, 'i', PyLong_FromSsize_t(small_now()));  /* ranks may differ by what they remember, not by what they do */
     for (Py_ssize_t k = 0; fits && k < n; k++) fits = add_argument(to, args[k], 0);
     fits = fits && !(to->is_complex && to->is_typed);  /* of which a part may be lost, with a warning each time */
     if (fits && (key = PyTuple_New(to->count + 3)) != NULL) {
@@ -130,7 +132,7 @@ static PyObject *learnt(PyObject *key, PyObject *general, PyObject *const *args,
 
 PyObject *by_recipe(PyObject *function, PyObject *general, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     Arguments given;
-    if (learning || among_ranks() || !in_world_of_process() || !is_calm()) return NULL;
+    if (learning || !in_world_of_process() || !is_calm()) return NULL;
     PyObject *key = key_of(&given, function, args, count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), keywords), *result = NULL;
     if (key == NULL) return NULL;
     PyObject *recipe = Py_XNewRef(PyDict_GetItemWithError(python.recipes, key));

@@ -90,7 +90,8 @@ static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *cons
         divided += on_ranks((Front *)args[k]);
         recorded = is_free(((Front *)args[k])->cell);
     }
-    if (divided && (few || PyTuple_GET_ITEM(PyTuple_GET_ITEM(met, 0), 0) != python.call_op)) recorded = 0;
+    /* what is chosen by a mask that does not lie on ranks they compare first */
+    if (divided && (few || (PyTuple_GET_ITEM(PyTuple_GET_ITEM(met, 0), 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) recorded = 0;
     if (recorded) operands = operands_of(args, smalls, count, PyTuple_GET_ITEM(met, 2));
     if (operands != NULL) result = array_of(new_node(PyTuple_GET_ITEM(met, 0), operands, site_here()));
     Py_DECREF(met);
@@ -260,6 +261,8 @@ static PyObject *update_form(PyObject *region, int is_array, int kept) {
     PyObject *through = through_of(region);
     if (through == NULL) return NULL;
     if (!kept) return Py_NewRef(field(through, is_array ? THROUGH_UPDATE : THROUGH_UPDATE_NUMBER));
+    PyObject *forms = field(through, THROUGH_KEPT);
+    if (forms != Py_None) return Py_NewRef(PyTuple_GET_ITEM(forms, is_array));
     return PyObject_CallFunctionObjArgs(python.kept_update, region, is_array ? Py_True : Py_False, NULL);
 }
 
@@ -364,7 +367,7 @@ static int write_number(PyObject *box, PyObject *region, PyObject *value) {
 }
 
 int record_store(PyObject *array, PyObject *key, PyObject *value) {
-    if (!recording || !in_world_of_process() || !is_large(array)) return 0;
+    if (!recording || !is_large(array) || !(on_ranks((Front *)array) || in_world_of_process())) return 0;
     PyObject *box = ((Front *)array)->cell, *region = region_of(array, key);
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
@@ -381,7 +384,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
 }
 
 int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count) {
-    if (!recording || !in_world_of_process() || !is_large(array) || !is_writable(array) || is_counted(array)) return 0;
+    if (!recording || !is_large(array) || !(on_ranks((Front *)array) || in_world_of_process()) || !is_writable(array) || is_counted(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
     if (!whole && (!is_region(region) || is_short(region))) return 0;

@@ -279,7 +279,7 @@ def of_node(node: Node) -> Any:
         if type(number) is not usual:
             number = usual(number)
         if learner is not None:
-            learner.number = number
+            learner.gave(number)
         return number
     handle = new(Handle.array_type)
     handle._np = None

@@ -2,7 +2,8 @@
 
 A mean is a sum and a division; a padded array is parts of one in other places. Which operations a function records follows from the
 geometries of its arrays and from its other arguments. So the second such call leaves a recipe, by which the native recorder
-(``_native/recipes.c``) records the next ones. There is none for a function that made data of its own. Functions that look at values must
+(``_native/recipes.c``) records the next ones. There is none for a function that made data of its own, or in which ranks
+took a step together. Functions that look at values must
 have none: ``recorder`` lists those that do not. Where a function returns a number, :func:`tail` says what becomes of the one that
 was evaluated.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ..comm.world import current_world
 from ..context.caches import Memo
 from ..graph.node import Node, next_born
 from ..graph.op import Op
@@ -31,11 +33,15 @@ recipes: Memo[Any, Recipe | None] = Memo()
 class Learner:
     """What a call records whose arrays have these nodes."""
 
-    __slots__ = ("born", "inputs", "number", "numbers", "tails")
+    __slots__ = ("alone", "born", "inputs", "log", "number", "numbers", "steps_taken", "tails")
     now: Learner | None = None
 
     def __init__(self, inputs: Sequence[Node]) -> None:
         self.inputs = inputs
+        world = current_world()
+        self.log = world.communicator.log
+        self.alone = world.size == 1
+        self.steps_taken = self.log.number
         self.born = next_born()
         self.numbers: list[tuple[Step, ...] | None] = []
         """The steps of each number that was evaluated."""
@@ -45,7 +51,17 @@ class Learner:
 
     def evaluated(self, root: Node) -> None:
         """Note what a number consists of, which is evaluated now."""
-        self.numbers.append(self.steps(root))
+        self.numbers.append(None if self.is_joint else self.steps(root))
+
+    def gave(self, number: Any) -> None:
+        """Note the number, which ranks may have computed together."""
+        self.number = number
+        self.steps_taken = self.log.number
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether ranks have taken a step, beside computing a number: one that has a recipe would not take it."""
+        return self.log.number != self.steps_taken
 
     def steps(self, root: Node) -> tuple[Step, ...] | None:
         """How to record a node; ``None`` if it does not follow from the arguments."""
@@ -88,24 +104,20 @@ class Learner:
     def _repeats(self, node: Node) -> bool:
         """Whether a node was recorded by the call, and follows from its operands and its form alone."""
         op: Op = node.op
-        known = (
-            op.elementwise
-            or op.is_view
-            or op.is_update
-            or op.folds
-            or op.is_number
-            or op.from_index
-        )
+        made = op.is_number or op.from_index  # where it lies among ranks depends on settings
+        known = op.elementwise or op.is_view or op.is_update or op.folds or (made and self.alone)
         return (
             known
             and node.value is None
-            and node.place is None
+            and (node.place is None or any(type(arg) is Node and arg.place for arg in node.args))
             and node.born >= self.born
             and node.weight >= 0
         )
 
     def recipe(self, result: Any) -> Recipe | None:
         """The recipe of a call with this result."""
+        if self.is_joint:
+            return None
         if type(result) is not Handle.array_type:
             steps = self.numbers[0] if len(self.numbers) == 1 and result is self.number else None
             return (steps, None, tuple(self.tails)) if steps else None

@@ -60,7 +60,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
         Geometry,
         "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous offset",
     ),
-    (Through, "read update update_number"),
+    (Through, "read update update_number kept"),
     (type(calm), "state filters first rules"),
     (Config, "_default"),
     (Settings, "small fusion cache_bytes"),
@@ -70,7 +70,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (statistics.Counters, "_values"),
     (CallSite, "computed_again cut"),
     (Tiles, "whole home"),
-    (Place, "is_boxes world log padded lopsided held_once read"),
+    (Place, "is_boxes number world log padded lopsided held_once read"),
 )
 """In the order of the enumeration in ``_native/table.h``."""
 
