@@ -95,6 +95,7 @@ static PyObject *recorded(PyObject *steps, const Arguments *given) {
         }
         PyObject *node = new_node(PyTuple_GET_ITEM(step, 0), args, Py_NewRef(PyTuple_GET_ITEM(step, 3) == Py_True ? site : Py_None));
         if (node == NULL) break;
+        if (PyTuple_GET_ITEM(step, 4) != Py_None) replace(node, NODE_PLACE, Py_NewRef(PyTuple_GET_ITEM(step, 4)));
         nodes[count++] = node;
     }
     if (count == first + total) last = nodes[--count];

@@ -19,9 +19,9 @@ from ..graph.node import Node, next_born
 from ..graph.op import Op
 from .views import Handle
 
-Step = tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, ...], bool]
+Step = tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, ...], bool, Any]
 """A form of a node; its operands, numbers of nodes from 0 on, or of the numbers that follow from -1 downwards; whether it has
-the call site of the call."""
+the call site of the call; where it lies, if its operands do not say so."""
 
 Recipe = tuple[tuple[Step, ...], Any, tuple[Callable[[Any], Any], ...]]
 """The steps; the geometry of the result, if it is a view of the last node; what becomes of a number."""
@@ -96,7 +96,8 @@ class Learner:
                 node.identify(),
                 node.mark or node.marked(),
             )
-            steps.append((form, tuple(operands), tuple(numbers), node.site is not None))
+            lies = None if any(type(arg) is Node for arg in node.args) else node.place
+            steps.append((form, tuple(operands), tuple(numbers), node.site is not None, lies))
             places[node] = count
             count += 1
         return tuple(steps)
@@ -104,12 +105,13 @@ class Learner:
     def _repeats(self, node: Node) -> bool:
         """Whether a node was recorded by the call, and follows from its operands and its form alone."""
         op: Op = node.op
-        made = op.is_number or op.from_index  # where it lies among ranks depends on settings
-        known = op.elementwise or op.is_view or op.is_update or op.folds or (made and self.alone)
+        made = op.is_number or op.from_index
+        # ranks differ by what they remember: where a new array lies depends on more than a call, but that of a join
+        follows = self.alone or bool(node.name)
+        known = op.elementwise or op.is_view or op.is_update or op.folds or (made and follows)
         return (
             known
             and node.value is None
-            and (node.place is None or any(type(arg) is Node and arg.place for arg in node.args))
             and node.born >= self.born
             and node.weight >= 0
         )
