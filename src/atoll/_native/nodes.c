@@ -135,21 +135,16 @@ PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
     if ((*slot(node, NODE_BORN) = PyIter_Next(python.born_numbers)) == NULL) return Py_DECREF(node), NULL;
     PyObject *placed = worlds ? first_placed(args) : NULL;
     if (placed != NULL) return lay(node, placed);
-    PyObject *weight = Py_NewRef(one);
-    for (Py_ssize_t k = 0; weight != NULL && k < PyTuple_GET_SIZE(args); k++) {
+    double weight = 1;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
         PyObject *arg = PyTuple_GET_ITEM(args, k);
         if (!is_node(arg)) continue;
-        if (field(arg, NODE_WEIGHT) == zero) {
-            if (field(arg, NODE_VALUE) != Py_None) count_value(field(arg, NODE_VALUE));
-            continue;
-        }
-        PyObject *sum = PyNumber_Add(weight, field(arg, NODE_WEIGHT));
-        Py_DECREF(weight);
-        weight = sum;
+        weight += weight_of(arg);
+        if (state_of(arg) == READY) count_value(field(arg, NODE_VALUE));
     }
-    *slot(node, NODE_WEIGHT) = weight;
-    if (weight == NULL) Py_CLEAR(node);
-    else if (weight_of(node) < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
+    *slot(node, NODE_WEIGHT) = weight_for(weight);
+    if (field(node, NODE_WEIGHT) == NULL) Py_CLEAR(node);
+    else if (weight < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
     return node;
 }
 

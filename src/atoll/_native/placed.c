@@ -52,7 +52,7 @@ static int is_laid(PyObject *node, PyObject *first) {
         if (field(home_of(arg), PLACE_WORLD) != world) return 0;
         spread += weight_of(arg);
     }
-    PyObject *place = weight < 0 ? NULL : place_of(node, first), *number = place == NULL ? NULL : PyLong_FromDouble(spread);
+    PyObject *place = weight < 0 ? NULL : place_of(node, first), *number = place == NULL ? NULL : weight_for(spread);
     if (number == NULL) return 0;
     replace(node, NODE_PLACE, Py_NewRef(place));
     replace(node, NODE_WEIGHT, number);

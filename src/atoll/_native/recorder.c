@@ -52,6 +52,14 @@ static PyArrayObject *small_operand(PyObject *value) {
     return PyArray_ISALIGNED(array) && is_native((PyObject *)PyArray_DESCR(array)) ? array : NULL;
 }
 
+/* A number in the dtype of a loop, by its class. */
+static PyObject *converted(PyObject *convert, PyObject *number) {
+    if (convert != (PyObject *)&PyDoubleArrType_Type || !PyFloat_CheckExact(number)) return PyObject_CallOneArg(convert, number);
+    PyObject *scalar = PyArrayScalar_New(Double);
+    if (scalar != NULL) PyArrayScalar_ASSIGN(scalar, Double, PyFloat_AS_DOUBLE(number));
+    return scalar;
+}
+
 /* The operands of an operation as a tuple of nodes and numbers; a new reference; NULL where Python has to make it. */
 static PyObject *operands_of(PyObject *const *args, PyObject *const *smalls, Py_ssize_t count, PyObject *convert) {
     PyObject *operands = PyTuple_New(count);
@@ -60,7 +68,7 @@ static PyObject *operands_of(PyObject *const *args, PyObject *const *smalls, Py_
         if (k && args[k] == args[0]) {
             operand = Py_NewRef(PyTuple_GET_ITEM(operands, 0));  /* `a * a` reads a view once */
         } else if (Py_TYPE(args[k]) != array_type) {
-            operand = PyObject_CallOneArg(convert, args[k]);
+            operand = converted(convert, args[k]);
             if (operand == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) drop_error();
         } else {
             operand = smalls[k] == NULL ? node_of(args[k]) : Py_NewRef(smalls[k]);

@@ -60,8 +60,14 @@ static inline int state_of(PyObject *node) {
     return (field(node, NODE_VALUE) == Py_None ? PENDING : READY) | (field(node, NODE_PLACE) == Py_None ? 0 : DIVIDED);
 }
 
-/* The pending operations that a number, or a node, consists of. */
-static inline double weight_of(PyObject *value) { return is_node(value) ? PyFloat_AsDouble(field(value, NODE_WEIGHT)) : 0; }
+/* The pending operations that a number, or a node, consists of; such a number, infinite ones, too. */
+static inline double weight_of(PyObject *value) {
+    PyObject *weight = is_node(value) ? field(value, NODE_WEIGHT) : zero;
+    return PyLong_CheckExact(weight) ? PyLong_AsDouble(weight) : PyFloat_AsDouble(weight);
+}
+static inline PyObject *weight_for(double weight) {
+    return weight > -1e15 && weight < 1e15 ? PyLong_FromLongLong((long long)weight) : PyFloat_FromDouble(weight);
+}
 
 /* Take the objects, a dict, and the slots, a tuple; -1 with an error where one is missing or unknown. */
 int install_table(PyObject *objects, PyObject *slots);
