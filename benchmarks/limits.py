@@ -9,7 +9,6 @@ Each function measures one cost. The docstrings of ``policy.Limits`` name the fu
 from __future__ import annotations
 
 import argparse
-import itertools
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -55,16 +54,6 @@ def throughput() -> dict[str, float]:
         x, y = numpy.ones(count), numpy.ones(count)
         rates[name] = 24 * count / 1000 / microseconds(lambda: x + y)  # noqa: B023
     return rates
-
-
-def template() -> dict[str, float]:
-    """Filling in the numbers of a plan that were not met before, against finding its program."""
-    numbers = itertools.count(65)
-    with np.config(small=0):
-        new = microseconds(lambda: numpy.asarray(np.ones((next(numbers), 3))[1:] * 2.0))
-        x = np.ones((64, 3))
-        known = microseconds(lambda: numpy.asarray(x[1:] * 2.0))
-    return {"microseconds": new, "known": known, "ratio": new / known}
 
 
 def kernel() -> dict[str, float]:
@@ -410,7 +399,7 @@ def message() -> dict[str, float]:
 
 
 MEASUREMENTS = (
-    plan, throughput, template, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
+    plan, throughput, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
     folds, searches, scans, powers, masks, draft, blocks, long_axes, factors, ranks,
 )  # fmt: skip
 

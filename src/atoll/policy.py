@@ -225,10 +225,6 @@ class Limits:
     """NumPy computes a loop whose turns take up to this part of the time that evaluations take (by definition: times vary by as much)."""
     seldom: int = 1
     """After so many runs the steps of a program are joined (``plan``)."""
-    compiled_pattern: int = 128
-    """A pattern that was met so often is compiled (``template``)."""
-    native_nodes: int = 512
-    """The native evaluation recognises traces of up to so many nodes (``template``)."""
     shelf: int = 32
     """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
     bites: int = 8
@@ -258,11 +254,9 @@ class Limits:
     views: int = 1024
     """Views remembered for each base."""
     plans: int = 1024
-    """Plans, and the patterns by which traces find them."""
+    """Plans, and the traces that are recognised."""
     variants: int = 8
     """Plans of one structure."""
-    fits: int = 64
-    """What may be alive beside one pattern."""
     kernels: int = 1024
     """Compiled kernels, beside those that plans hold."""
     datatypes: int = 512

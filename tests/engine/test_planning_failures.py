@@ -13,8 +13,6 @@ from atoll.errors import CommunicationError, DivergenceError
 from atoll.lazy.evaluate import _programs
 
 STAGES = [
-    "graph.pattern.Patterns.find",
-    "graph.pattern.Patterns.add",
     "lazy.evaluate.look_up",
     "lazy.evaluate.computed_again",
     "plan.build.make_statements",

@@ -39,7 +39,7 @@ static int fill_module(PyObject *module) {
                  {&iterator_type, &iterator_spec}, {&loop_type, &loop_spec}, {&traced_type, &traced_spec}, {&trace_type, &trace_spec},
                  {&notice_type, &notice_spec}};
     PyMethodDef *methods[] = {block_methods, cut_methods, eager_methods, function_methods, handle_methods, memory_methods, node_methods,
-                              replay_methods, runtime_methods, sampling_methods, span_methods, trial_methods};
+                              replay_methods, runtime_methods, sampling_methods, span_methods, trace_methods, trial_methods};
     if (front_type != NULL) return PyErr_Format(PyExc_ImportError, "the native front is loaded once in a process"), -1;
     if (import_numpy() < 0 || install_errors() < 0 || install_functions() < 0) return -1;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {

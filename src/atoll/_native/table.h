@@ -13,7 +13,7 @@ enum {
     FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS, FORM_OFFSET,
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_KEPT,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CONFIG_DEFAULT, SETTINGS_SMALL,
-    SETTINGS_FUSION, SETTINGS_BYTES, PATTERN_NATIVE, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_VALUES, PROFILE_AGAIN, PROFILE_CUT,
+    SETTINGS_FUSION, SETTINGS_BYTES, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_VALUES, PROFILE_AGAIN, PROFILE_CUT,
     TILE_WHOLE, TILE_HOME, PLACE_BOXES, PLACE_NUMBER, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_READ, FIELDS
 };
 extern Py_ssize_t offsets[FIELDS];
@@ -24,7 +24,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(operations) X(fill) X(source) \
     X(call_op) X(read_op) X(update_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
-    X(origins) X(numbered) X(by_roots) X(passed_by) X(profiles) X(left) X(powers) X(recipes) X(born_numbers) \
+    X(origins) X(numbered) X(traces) X(tried_traces) X(passed_by) X(profiles) X(left) X(powers) X(recipes) X(born_numbers) \
     X(shorten) X(outside) X(acquire) X(release) X(catch_up) X(release_memory) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_of) X(adopted) X(memory_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \

@@ -70,7 +70,7 @@ class Run(Protocol):
 
 
 class Told(IntEnum):
-    """What a step says first of itself to the native evaluation (its ``told``); ``_native/replay.c`` has the same numbers."""
+    """What a step says first of itself to the native evaluation (its ``told``); ``_native/traces.h`` has the same numbers."""
 
     PYTHON = 0
     ALLOCATE = 1

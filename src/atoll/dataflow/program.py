@@ -46,7 +46,7 @@ class Bound:
         self.roots = list(dict.fromkeys(roots))
         self.inputs = list(inputs)
         self.programs: Memo[Any, tuple[EngineProgram, list[Any], list[int], list[Any]]] = Memo(
-            "fits"
+            "plans"
         )
 
     def run(self, given: Sequence[Value]) -> list[Value]:

@@ -348,20 +348,16 @@ class Program:
         self,
         asked: Site | None,
         scalars: Sequence[Any],
-        nodes: Sequence[Node],
-        leaves: Sequence[int],
-        order: Sequence[int],
+        leaves: Sequence[Node],
+        order: Sequence[Node],
     ) -> None:
-        """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted.
-
-        ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending.
-        """
+        """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
         if self.communicator is not None and self.outline is not None:
             log = self.communicator.log
             what = opened.look or "an evaluation"
             numbers = self.outline.numbers(scalars, log.exact)
-            mark = self.fingerprint ^ self.outline.given(nodes, leaves, numbers, log.exact)
-            sites = [nodes[order[k]].site for k in self.outline.takers] if log.exact else ()
+            mark = self.fingerprint ^ self.outline.given(leaves, numbers, log.exact)
+            sites = [order[k].site for k in self.outline.takers] if log.exact else ()
             log.step(mark, what, Computed(self.computes, asked, numbers, sites))
 
     def settle(self, node: Node, value: Value, birth: int) -> None:

@@ -7,8 +7,8 @@ is. With the numbers of the geometries it is a *key*. Equal keys have equal prog
 repeats its expressions plans them once. Equal structures have a list of *plans*, each for all numbers for which the planner
 would decide alike: a loop whose slices move finds its program there, by arithmetic (see ``plan.templates``).
 
-A trace that has been walked leaves its *pattern*, and the program. The next one like it is recognised
-without a walk (see ``graph.pattern``): all that is left to ask is what is alive.
+A program that is run again is taught to the native evaluation, which recognises the next trace like it without a walk
+(``_native/traces.c``): all that is left to ask is what is alive.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from sys import getrefcount
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .. import backend, policy
 from ..comm import common_warnings, progress
 from ..comm.in_step import all_have_plans
 from ..comm.world import current_world
-from ..config import Settings, config
+from ..config import config
 from ..context import profiler, statistics, warn
 from ..context.caches import Memo, Recent
 from ..context.call_sites import site_number
@@ -40,7 +40,6 @@ from ..execute.replicated import compare_replicated
 from ..front import native
 from ..graph import held
 from ..graph.node import Node, Site, nbytes_of
-from ..graph.pattern import Pattern, Patterns
 from ..ops.fingerprint import outlined
 from ..ops.placement import Place
 from . import dividing, float_errors, unplanned
@@ -71,8 +70,8 @@ class _Programs(threading.local):
         """By structure."""
         self.judged: Memo[Any, Judgement | None] = Memo("plans")
         """What counts the evaluations of traces, by structure and call sites; ``None`` where NumPy can compute nothing."""
-        self.patterns = Patterns()
-        """Their ``known`` are programs."""
+        self.traces: Memo[Any, list[Any]] = Memo("plans")
+        """Those that the native evaluation recognises, a few for all roots that look alike."""
         self.passed: deque[int] = deque(maxlen=policy.limits.memo)
         """The latest nodes, by ``born``, that a loop has computed for others without storing them."""
         if not turn.simulated:
@@ -80,7 +79,7 @@ class _Programs(threading.local):
 
     def forget(self) -> None:
         """Plan everything anew."""
-        for known in (self.programs, self.plans, self.judged, self.patterns):
+        for known in (self.programs, self.plans, self.judged, self.traces):
             known.clear()
         profiles.sites.clear()
         if native is not None:
@@ -116,9 +115,9 @@ def look_up(pending: Sequence[Node]) -> Lookup:
     walk.add_numbers()
     frozen = tuple(key)
     program = _programs.programs.get(frozen)
-    uses = walk.leaf_uses, walk.node_uses
-    alive = alive_leaves, alive_nodes
-    return Lookup(frozen, structure, program, leaves, walk.scalars, order, *alive, uses)
+    return Lookup(
+        frozen, structure, program, leaves, walk.scalars, order, alive_leaves, alive_nodes
+    )
 
 
 def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
@@ -126,17 +125,13 @@ def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
 
     ``exact``: see :attr:`.StepLog.exact`.
     """
-    recognised = _programs.patterns.find(pending)
-    if recognised is None:
-        lookup = look_up(pending)
-        leaves, order, scalars = lookup.leaves, lookup.order, lookup.scalars
+    lookup = look_up(pending)
+    leaves, order, program = lookup.leaves, lookup.order, lookup.program
+    outline = None if program is None else program.outline
+    if outline is None:
         outline = outlined(order, pending, leaves)
-    else:
-        pattern, (nodes, _, _, scalars) = recognised
-        leaves, order = [[nodes[k] for k in places] for places in (pattern.leaves, pattern.order)]
-        outline = pattern.outline = pattern.outline or outlined(order, pending, leaves)
-    numbers = outline.numbers(scalars, exact)
-    return outline.of(order) ^ outline.given(leaves, range(len(leaves)), numbers, exact)
+    numbers = outline.numbers(lookup.scalars, exact)
+    return outline.of(order) ^ outline.given(leaves, numbers, exact)
 
 
 class _Looks(threading.local):
@@ -229,8 +224,6 @@ def _evaluate(roots: Sequence[Node], alone: bool) -> None:
             pending.append(node)
     if not alone and pending and pending[0].weight > policy.limits.light:
         pending = statistics.attempted(lambda: with_sharers(pending)) or pending
-    if native is not None and native.evaluate(pending):
-        return
     if _looks.shown is not None and pending:
         shown, _looks.shown = _looks.shown, None
         shown(pending)
@@ -249,20 +242,6 @@ def _evaluate(roots: Sequence[Node], alone: bool) -> None:
             else:
                 float_errors.under(recorded, partial(compute, pending))
     catch_up()
-
-
-class _Fit(NamedTuple):
-    """A program for traces of one pattern, and which of their nodes its outputs belong to."""
-
-    program: Program | None
-    """``None`` where it is another program that stores some of these nodes, too."""
-    kept: list[int]
-    passing: list[int]
-    """Those that it computes for others and does not store, though the program refers to them."""
-    judged: Judgement | None
-    """What counts its evaluations."""
-    taught: list[Settings]
-    """Under which settings the native evaluation has learnt it."""
 
 
 def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
@@ -334,6 +313,8 @@ def compute(pending: list[Node]) -> None:
     if _looks.counted is not None:
         _looks.counted(pending)
         return
+    if native is not None and native.evaluate(pending):
+        return
     before, _looks.computing = _looks.computing, True
     try:
         places, nbytes = _compute(pending)
@@ -353,80 +334,38 @@ def _compute(pending: list[Node]) -> tuple[list[Place], int]:
     if prepared is None:
         unplanned.compute(pending)
         return [], 0
-    run, judged = prepared
-    program = run[0]
+    program, state, leaves, order, judged = prepared
     del prepared
-    if program.communicator is not None:
-        program.announce(pending[-1].site, run[1].scalars, *run[2:5])
-        if not all_have_plans(program.communicator, program.structure, "a new plan", True):
+    communicator, asked = program.communicator, pending[-1].site
+    if communicator is not None:
+        program.announce(asked, state.scalars, leaves, order)
+        if not all_have_plans(communicator, program.structure, "a new plan", True):
             statistics.add("planning_failures")
-            del run
+            del state
             unplanned.compute(pending, agreed=True)
             return [], 0
-        dividing.priced(program.communicator.log, program.prices)
-    _run(*run)
+        dividing.priced(communicator.log, program.prices)
+    _run(program, state, leaves, order)
     if judged is not None:
-        judged.ran(run[2], run[4])
-    if program.communicator is None:
+        judged.ran(order)
+    if communicator is None:
         return [], 0
-    nodes = [node for node in map(run[2].__getitem__, run[5]) if node.place is not None]
+    nodes = [node for node in map(order.__getitem__, program.kept) if node.place is not None]
     return [node.place for node in nodes], sum([nbytes_of(node) for node in nodes])
 
 
-_Prepared = tuple[
-    tuple[Program, State, list[Node], Sequence[int], Sequence[int], Sequence[int], "Site | None"],
-    "Judgement | None",
-]
-"""What :func:`_run` takes, and what the evaluation is judged by."""
+_Prepared = tuple[Program, State, list[Node], list[Node], "Judgement | None"]
+"""A program, the state of a run, the leaves and the pending nodes of the trace, and what the evaluation is judged by."""
 
 
 def _prepared(pending: list[Node]) -> _Prepared:
-    """One program for these nodes: one that was used for such a trace before, or else looked up or made."""
+    """One program for these nodes: one that was used for such a trace before, or else one that is made."""
     attempted = statistics.attempted
-    try:  # a call less for what happens at each step
-        recognised = _programs.patterns.find(pending)
-    except Exception as error:
-        statistics.failed(error)
-        recognised = None
-    pattern = form = None
-    if recognised is not None:
-        pattern, (nodes, values, pinned, scalars) = recognised
-        del recognised
-        settings = config.settings()
-        # what is alive beside the trace itself shows in the counts of references
-        form = tuple(map(getrefcount, nodes)), pinned, settings.fusion, settings.small
-        fit: _Fit | None = pattern.known.get(form)
-        if fit is not None and not (fit.program is not None and fit.program.running):
-            if fit.passing:
-                known = [node for node in map(nodes.__getitem__, fit.passing) if _is_stored(node)]
-                if known:
-                    if fit.program is None and native is not None and not fit.taught:
-                        fit.taught.append(settings)
-                        attempted(lambda: teach(pattern, form[0], settings, fit, _OURS))
-                    del nodes, values, scalars
-                    return _prepared([*pending, *known])
-                passed = _programs.passed
-                for place in fit.passing:
-                    passed.append(nodes[place].born)
-            if fit.program is not None:
-                if native is not None and not fit.taught and fit.program.quick is not None:
-                    fit.taught.append(settings)
-                    attempted(lambda: teach(pattern, form[0], settings, fit, _OURS))
-                state = State(values, scalars, 1)
-                asked = pending[-1].site
-                run = fit.program, state, nodes, pattern.leaves, pattern.order, fit.kept, asked
-                return run, fit.judged
-        del nodes, values, scalars  # which would count as alive what is not
     lookup = look_up(pending)
     more = attempted(lambda: computed_again(lookup, pending))
     if more:
-        if pattern is None:
-            attempted(lambda: _programs.patterns.add(pending, lookup.leaves, lookup.order))
-        elif form is not None and _counted_alike(form[0], pattern, lookup):
-            again = {id(node) for node in more}
-            both = zip(pattern.order, lookup.order, strict=True)
-            stored = [place for place, node in both if id(node) in again]
-            pattern.known[form] = _Fit(None, [], stored, None, [])
+        stored = [place for place, node in enumerate(lookup.order) if node in more]
+        attempted(lambda: teach(lookup, pending, None, stored, None))
         del lookup
         return _prepared([*pending, *more])
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
@@ -437,26 +376,12 @@ def _prepared(pending: list[Node]) -> _Prepared:
     if program is None:
         with profiler.span(Kind.PLAN, "plan"), progress.task("compiling", "kernels"):
             program, is_new = _new_program(lookup, pending)
-    elif pattern is None:  # what comes but once needs none
-        attempted(lambda: _programs.patterns.add(pending, leaves, order))
     judged = None if is_new else attempted(lambda: _judgement(lookup))
     passing = passing_of(lookup, pending, program)
     _programs.passed.extend([order[place].born for place in passing])
-    if pattern is not None and form is not None and _counted_alike(form[0], pattern, lookup):
-        places = pattern.order
-        pattern.known[form] = _Fit(
-            program,
-            [places[place] for place in program.kept],
-            [places[place] for place in passing],
-            judged,
-            [],
-        )
-    first = len(leaves)
-    nodes = [*leaves, *order]
-    kept = [first + place for place in program.kept]
-    asked = pending[-1].site
-    pending_nodes = range(first, len(nodes))
-    return (program, state, nodes, range(first), pending_nodes, kept, asked), judged
+    if program.quick is not None:
+        attempted(lambda: teach(lookup, pending, program, passing, judged))
+    return program, state, leaves, order, judged
 
 
 def _judgement(lookup: Lookup) -> Judgement | None:
@@ -470,10 +395,10 @@ def _judgement(lookup: Lookup) -> Judgement | None:
     return judged
 
 
-def by_roots() -> dict[Any, Any]:
-    """The patterns of the process, by what their roots look like."""
-    patterns: Patterns = _programs.process["patterns"]
-    return patterns.by_roots
+def traces() -> Memo[Any, list[Any]]:
+    """The traces of the process that the native evaluation recognises, by what their roots look like."""
+    known: Memo[Any, list[Any]] = _programs.process["traces"]
+    return known
 
 
 def passed() -> deque[int]:
@@ -482,56 +407,26 @@ def passed() -> deque[int]:
     return latest
 
 
-def _counted_alike(counts: tuple[int, ...], pattern: Pattern, lookup: Lookup) -> bool:
-    """Whether the same was alive when references were counted as when the trace was walked.
-
-    In between, another thread may have begun, or ceased, to hold some of it.
-    """
-    pairs = (
-        (pattern.leaves, lookup.uses[0], lookup.alive_leaves),
-        (pattern.order, lookup.uses[1], lookup.alive_nodes),
-    )
-    return all(
-        (counts[place] - _OURS > used) is alive
-        for places, uses, living in pairs
-        for place, used, alive in zip(places, uses, living, strict=True)
-    )
-
-
-def _run(
-    program: Program,
-    state: State,
-    nodes: list[Node],
-    leaves: Sequence[int],
-    order: Sequence[int],
-    kept: Sequence[int],
-    asked: Site | None,
-) -> None:
-    """Run a program, and give nodes their values.
-
-    ``leaves`` and ``order`` say which of the nodes are leaves, and which are pending, in the order of
-    a walk; ``kept`` to which of them the results belong; ``asked`` is the line of what is wanted.
-    """
+def _run(program: Program, state: State, leaves: list[Node], order: list[Node]) -> None:
+    """Run a program, and give nodes their values."""
     if program.communicator is not None:
         program.communicator.log.unasked = True
         warn.come_first()
         if config.debug:
-            shown = [nodes[place] for place in leaves]
-            compare_replicated(program.communicator, state.scalars, shown)
-            del shown
+            compare_replicated(program.communicator, state.scalars, leaves)
     if profiler.now.recording is not None:
-        state.sites = sites_of(program, [nodes[place] for place in order])
+        state.sites = sites_of(program, order)
     try:
         results, flags = program.run(state)
         births = program.births or program.kept
-        for place, value, birth in zip(kept, results, births, strict=True):
+        for place, value, birth in zip(program.kept, results, births, strict=True):
             value.program = program
-            program.settle(nodes[place], value, birth)
+            program.settle(order[place], value, birth)
     except BaseException as error:
-        rescued(program, state, nodes, order, error)
+        rescued(program, state, order, error)
         raise
     if flags:
-        flags_reported(program, flags, nodes, order)
+        flags_reported(program, flags, order)
     if program.communicator is not None:
         if program.to_all:
             common_warnings.ask(program.communicator)
@@ -555,7 +450,7 @@ def _recording(frame: FrameType) -> Site | None:
     names = frame.f_locals
     step = getattr(names.get("state"), "step", None)
     number = getattr(step, "number", -1)
-    return None if number < 0 else names["nodes"][names["order"][number]].site
+    return None if number < 0 else names["order"][number].site
 
 
 warn.register_sites(_recording)

@@ -34,8 +34,6 @@ class Lookup(NamedTuple):
     order: list[Node]
     alive_leaves: tuple[bool, ...]
     alive_nodes: tuple[bool, ...]
-    uses: tuple[list[int], list[int]] = ([], [])
-    """How often the trace itself refers to each leaf and node."""
 
 
 def make_program(

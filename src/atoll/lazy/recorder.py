@@ -30,12 +30,11 @@ from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value, _lay, born_numbers
 from ..graph.op import SOURCE
-from ..graph.pattern import Pattern
 from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from .elementwise import apply, known_of
-from .evaluate import by_roots, passed
+from .evaluate import passed, traces
 from .float_errors import _held, _variable, calm
 from .making import adopted, from_numpy, memory_geometry, of_node, settled
 from .operators import POWERS
@@ -64,7 +63,6 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (type(calm), "state filters first rules"),
     (Config, "_default"),
     (Settings, "small fusion cache_bytes"),
-    (Pattern, "native"),
     (Program, "running"),
     (State, "flags done"),
     (statistics.Counters, "_values"),
@@ -122,7 +120,7 @@ def install(array_type: type, iterators: type) -> None:
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        by_roots=by_roots(), passed_by=passed(), profiles=alone.process, left=_left, recipes=recipes, born_numbers=born_numbers,
+        traces=traces(), tried_traces=traces().only, passed_by=passed(), profiles=alone.process, left=_left, recipes=recipes, born_numbers=born_numbers,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,

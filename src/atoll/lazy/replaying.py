@@ -10,7 +10,7 @@ from typing import Any
 
 from ..backend.flags import report
 from ..comm.common_warnings import note
-from ..config import Settings
+from ..config import config
 from ..context import profiler, statistics
 from ..context.threads import turn
 from ..context.tracebacks import note_recording
@@ -22,39 +22,42 @@ from ..execute.parts import State, Step, told
 from ..execute.program import Program
 from ..front import native
 from ..graph.node import Node, Site
-from ..graph.pattern import Pattern
+from .planning import Lookup
 
 
 def teach(
-    pattern: Pattern, counts: Sequence[int], settings: Settings, fit: Any, references: int
+    lookup: Lookup,
+    pending: list[Node],
+    program: Program | None,
+    passing: list[int],
+    judged: Any,
 ) -> None:
-    """Let the native evaluation run the program of a fit that one process computes alone, for traces of which as much is alive.
+    """Let the native evaluation run a program that one process computes alone, for traces of which as much is alive.
 
-    ``counts`` are the references to each node, ``references`` those that the counting has itself.
+    ``passing`` are the nodes that it computes for others and does not store, though the program refers to them, and ``judged`` counts its
+    evaluations. ``None`` is for a trace of whose nodes another program stores some, too: those that it passes by.
     """
-    program = fit.program
-    together = program is not None and program.communicator is not None
-    known = None if together else pattern.taught(native)
-    if known is None or turn.simulated:
+    if (
+        native is None
+        or turn.simulated
+        or (program is not None and program.communicator is not None)
+    ):
         return
-    trace, uses = known
-    alive = bytes([n - references > used for n, used in zip(counts, uses, strict=True)])
+    trace = native.trace(pending, lookup.leaves, lookup.order)
+    alive, settings = bytes([*lookup.alive_leaves, *lookup.alive_nodes]), config.settings()
+    if trace is None or native.is_taught(trace, alive, settings):
+        return
     if program is None:
-        native.fit(trace, alive, settings, None, 0, (), (), (), tuple(fit.passing), None)
+        native.fit(trace, alive, settings, None, 0, (), (), (), tuple(passing), None)
         return
     steps = tuple([told(step) for step in program.quick or ()])
-    kept, passing = tuple(fit.kept), tuple(fit.passing)
-    outputs = program.outputs
-    native.fit(
-        trace, alive, settings, program, program.size, steps, outputs, kept, passing, fit.judged
-    )
+    kept, outputs, size = program.kept, program.outputs, program.size
+    native.fit(trace, alive, settings, program, size, steps, outputs, kept, tuple(passing), judged)
 
 
-def flags_reported(
-    program: Program, flags: Sequence[Any], nodes: list[Node], order: Sequence[int]
-) -> None:
+def flags_reported(program: Program, flags: Sequence[Any], order: list[Node]) -> None:
     """Issue the warnings for floating-point flags that came up in a run."""
-    sites = sites_of(program, [nodes[place] for place in order])
+    sites = sites_of(program, order)
     communicator = program.communicator
 
     def keep(text: str, site: Site, number: int) -> None:
@@ -65,27 +68,25 @@ def flags_reported(
         report(bits, step, sites, None if communicator is None else keep)
 
 
-def work_of(step: Step, program: Program, nodes: list[Node], order: Sequence[int]) -> Any:
+def work_of(step: Step, program: Program, order: list[Node]) -> Any:
     """What a step does, as a profile counts it."""
     recording = profiler.now.recording
     if recording is None:
         return None
-    sites = sites_of(program, [nodes[place] for place in order])
+    sites = sites_of(program, order)
     return statistics.attempted(lambda: observed.work_of(step, sites, recording))
 
 
-def rescued(
-    program: Program, state: State, nodes: list[Node], order: Sequence[int], error: BaseException
-) -> None:
+def rescued(program: Program, state: State, order: list[Node], error: BaseException) -> None:
     """Keep what a run that failed has stored, and name the line that recorded what has failed."""
     for place, value in program.completed(state):
         birth = program.outline.ordinals.get(place, -1) if program.outline else -1
-        program.settle(nodes[order[place]], value, birth)
+        program.settle(order[place], value, birth)
     if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
-        error.asked_by(error.wanted.at(sites_of(program, [nodes[place] for place in order])))
+        error.asked_by(error.wanted.at(sites_of(program, order)))
     number = getattr(getattr(state, "step", None), "number", -1)
     if number >= 0:
-        note_recording(error, nodes[order[number]].site)
+        note_recording(error, order[number].site)
 
 
 def sites_of(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:

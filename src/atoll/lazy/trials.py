@@ -322,13 +322,13 @@ class Judgement(TimedTrace):
         best = min(heard, key=lambda c: (keys.count(c.key), c.site[0] is not code, -c.size))
         loop.anchor = loop.keys[best.key]
 
-    def ran(self, nodes: Sequence[Node], order: Sequence[int]) -> None:
+    def ran(self, order: Sequence[Node]) -> None:
         """Count an evaluation of such a trace, whose slices may be others than those that it was judged by."""
         if self.visits and self.anchor is self.loop.anchor:
             self.work = float(
                 sum(
                     [
-                        nodes[order[call.place]].geometry.size
+                        order[call.place].geometry.size
                         for call in self.calls
                         if call.key == self.anchor
                     ]

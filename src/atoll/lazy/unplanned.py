@@ -48,9 +48,7 @@ def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:
         program.shared(world.communicator, outlined(order, roots, leaves), order)
         if not agreed:  # tell the other ranks that this one has no plan
             scalars = [arg for node in order for arg in node.args if type(arg) is not Node]
-            nodes, first = [*leaves, *order], len(leaves)
-            places = range(first), range(first, len(nodes))
-            program.announce(roots[-1].site, scalars, nodes, *places)
+            program.announce(roots[-1].site, scalars, leaves, order)
             all_have_plans(world.communicator, program.structure, "a new plan", False)
     births = program.births or program.kept
     for root, value, birth in zip(roots, values(roots, order, leaves), births, strict=True):

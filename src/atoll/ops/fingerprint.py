@@ -108,17 +108,13 @@ class Outline:
         numbers = [scalars[k] for k in self.scalars]
         return numbers if exact else [each for each in numbers if isinstance(each, _EXACT)]
 
-    def given(
-        self, nodes: Sequence[Node], leaves: Sequence[int], numbers: Sequence[Any], exact: bool
-    ) -> int:
-        """The fingerprint of what a trace is given: its arrays on ranks, its numbers and its small arrays. ``leaves`` says
-        which of the nodes are leaves.
-        """
-        words = [nodes[leaves[k]].born for k in self.divided]
+    def given(self, leaves: Sequence[Node], numbers: Sequence[Any], exact: bool) -> int:
+        """The fingerprint of what a trace is given: its arrays on ranks, its numbers and its small arrays."""
+        words = [leaves[k].born for k in self.divided]
         if numbers:
             words.append(zlib.crc32(self._packed(numbers)))
         for k in self.replicated:
-            leaf = nodes[leaves[k]]
+            leaf = leaves[k]
             if is_compared(leaf.geometry, exact):
                 words.append(of_elements(leaf.value.array))  # type: ignore[union-attr]
         return hash(tuple(words)) & _MASK

@@ -1,0 +1,393 @@
+/* Traces are recognised by how their nodes are reached from the roots, without walking them.
+ *
+ * To compare a trace with one that was walked before, its nodes are fetched along the same steps, and three comparisons decide:
+ * their marks, numbers that stand for an operation with its geometries, and for a leaf, for how it lies (Node.marked); that
+ * different steps lead to different nodes; and that the steps which came to a node a second time, crossings, come to it again.
+ *
+ * The marks and the call sites of the roots select the traces to try. Each has the programs that compute it, by what is alive beside it.
+ */
+#include "traces.h"
+
+enum { TRIED = 4 };                /* traces for roots that look alike */
+
+static int *integers(PyObject *tuple, int *count) {
+    *count = (int)PyTuple_GET_SIZE(tuple);
+    int *made = PyMem_Calloc(*count + 1, sizeof(int));
+    for (int k = 0; made != NULL && k < *count; k++) made[k] = (int)PyLong_AsLong(PyTuple_GET_ITEM(tuple, k));
+    if (made == NULL) PyErr_NoMemory();
+    return made;
+}
+
+static void clear_step(Step *step) {
+    for (int k = 0; k < step->scalar_count; k++) {
+        Py_XDECREF(step->scalars[k].view);
+        Py_XDECREF(step->scalars[k].place);
+    }
+    PyMem_Free(step->scalars);
+    PyMem_Free(step->registers);
+    Py_XDECREF(step->step);
+    Py_XDECREF(step->work);
+    Py_XDECREF(step->geometry);
+    Py_XDECREF(step->wanted);
+}
+
+static void clear_fit(Fit *fit) {
+    for (int k = 0; k < fit->steps; k++) clear_step(&fit->step[k]);
+    PyMem_Free(fit->step);
+    PyMem_Free(fit->output);
+    PyMem_Free(fit->kept);
+    PyMem_Free(fit->passed);
+    PyMem_Free(fit->alive);
+    Py_XDECREF(fit->settings);
+    Py_XDECREF(fit->program);
+    Py_XDECREF(fit->judged);
+    memset(fit, 0, sizeof *fit);
+}
+
+static void end_of_trace(PyObject *self) {
+    Trace *trace = (Trace *)self;
+    for (int k = 0; k < FITS; k++) clear_fit(&trace->fit[k]);
+    int *all[] = {trace->reader, trace->argument, trace->crossing, trace->leaf, trace->order, trace->scalar, trace->uses};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++) PyMem_Free(all[k]);
+    PyMem_Free(trace->mark);
+    free_object(self);
+}
+
+static PyType_Slot trace_slots[] = {
+    {Py_tp_dealloc, end_of_trace}, {Py_tp_doc, "How a trace is recognised, and the programs for it."}, {0}};
+PyType_Spec trace_spec = {"atoll._front.Trace", sizeof(Trace), 0, CLASS_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION, trace_slots};
+PyTypeObject *trace_type;
+
+/* ---- recognising */
+
+/* The mark of a node, borrowed: that of a node which Python has recorded is made when it is first asked for. */
+static PyObject *mark_of(PyObject *node) {
+    PyObject *mark = field(node, NODE_MARK);
+    if (mark != Py_None) return mark;
+    if (state_of(node) == READY)
+        mark = PyLong_FromLong(-1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER)));
+    else
+        mark = PyObject_CallOneArg(python.marked, node);
+    if (mark != NULL) replace(node, NODE_MARK, mark);
+    return mark;
+}
+
+static int all_differ(PyObject **nodes, int count) {
+    static PyObject *seen[4 * MOST_NODES];
+    size_t size = 16;
+    while (size < 2 * (size_t)count) size *= 2;
+    memset(seen, 0, size * sizeof *seen);
+    for (int k = 0; k < count; k++) {
+        size_t place = ((size_t)nodes[k] >> 4) * 0x9E3779B97F4A7C15u >> 40;
+        for (; seen[place & (size - 1)] != NULL; place++)
+            if (seen[place & (size - 1)] == nodes[k]) return 0;
+        seen[place & (size - 1)] = nodes[k];
+    }
+    return 1;
+}
+
+/* The nodes of a trace, borrowed, where it is one of this kind. */
+static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject **nodes) {
+    if (trace->roots != count) return 0;
+    for (int k = 0; k < count; k++) nodes[k] = roots[k];
+    for (int k = 0; k < trace->nodes; k++) {
+        if (k >= count) {
+            nodes[k] = argument_of(nodes[trace->reader[k]], trace->argument[k]);
+            if (nodes[k] == NULL || !is_node(nodes[k])) return 0;
+        }
+        PyObject *mark = mark_of(nodes[k]);
+        if (mark == NULL || PyLong_AsLong(mark) != trace->mark[k]) return 0;
+    }
+    for (int k = 0; k < trace->crossings; k++) {
+        int *crossing = trace->crossing + 3 * k;
+        if (argument_of(nodes[crossing[0]], crossing[1]) != nodes[crossing[2]]) return 0;
+    }
+    for (int k = 0; k < trace->leaves; k++) {
+        PyObject *value = field(nodes[trace->leaf[k]], NODE_VALUE);
+        if (value == Py_None || field(value, VALUE_PINNED) != Py_False) return 0;
+    }
+    return all_differ(nodes, trace->nodes);
+}
+
+static int is_alike(PyObject *one, PyObject *other) {
+    return one == other || (field(one, SETTINGS_FUSION) == field(other, SETTINGS_FUSION) &&
+                            PyLong_AsSsize_t(field(one, SETTINGS_SMALL)) == PyLong_AsSsize_t(field(other, SETTINGS_SMALL)));
+}
+
+Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
+    for (int k = 0; k < FITS; k++) {
+        Fit *fit = &trace->fit[k];
+        if (fit->program == NULL || !is_alike(fit->settings, settings)) continue;
+        if (fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False) continue;
+        int n = trace->roots;
+        while (n < trace->nodes && fit->alive[n] == (Py_REFCNT(nodes[n]) > trace->uses[n])) n++;
+        if (n == trace->nodes) return fit;
+    }
+    return NULL;
+}
+
+/* The mark and the line of a root; a new reference. */
+static PyObject *look_of(PyObject *root) {
+    PyObject *site = field(root, NODE_SITE), *mark = mark_of(root), *look;
+    if (mark == NULL) return NULL;
+    if (site == Py_None) return Py_NewRef(mark);
+    if ((look = PyTuple_New(3)) != NULL) {
+        PyTuple_SET_ITEM(look, 0, Py_NewRef(mark));
+        PyTuple_SET_ITEM(look, 1, PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0)));
+        PyTuple_SET_ITEM(look, 2, Py_NewRef(PyTuple_GET_ITEM(site, 1)));
+    }
+    return look;
+}
+
+/* The key of the traces that may have such roots; a new reference. (It may be anything, since each trace is compared.) */
+static PyObject *key_of(PyObject *const *roots, int count) {
+    PyObject *key = count == 1 ? look_of(roots[0]) : PyTuple_New(count);
+    for (int k = 0; key != NULL && count > 1 && k < count; k++) {
+        PyObject *look = look_of(roots[k]);
+        if (look == NULL) Py_CLEAR(key);
+        else PyTuple_SET_ITEM(key, k, look);
+    }
+    return key;
+}
+
+Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
+    PyObject *key = key_of(roots, count);
+    PyObject *tried = key == NULL ? NULL : PyDict_GetItemWithError(python.traces, key);
+    Py_XDECREF(key);
+    for (Py_ssize_t k = 0; tried != NULL && k < PyList_GET_SIZE(tried); k++) {
+        PyObject *found = PyList_GET_ITEM(tried, k);
+        if (recognised((Trace *)found, roots, count, nodes)) {
+            for (; k; k--) PyList_SET_ITEM(tried, k, PyList_GET_ITEM(tried, k - 1));
+            PyList_SET_ITEM(tried, 0, found);  /* the one to try first next time */
+            return (Trace *)found;
+        }
+        if (PyErr_Occurred()) break;
+    }
+    return NULL;
+}
+
+/* ---- what Python tells */
+
+static int *room(int count) { return PyMem_Calloc(count + 1, sizeof(int)); }
+
+/* The position of a node that was reached, else -1. */
+static int position(PyObject *positions, PyObject *node) {
+    PyObject *number = PyDict_GetItemWithError(positions, node);
+    return number == NULL ? -1 : (int)PyLong_AsLong(number);
+}
+
+/* Note that a node was reached; -1 where it was before, or with an error. */
+static int reached(PyObject *positions, PyObject **nodes, PyObject *node) {
+    Py_ssize_t number = PyDict_GET_SIZE(positions);
+    PyObject *place = PyLong_FromSsize_t(number);
+    nodes[number] = node;
+    int done = place == NULL || PyDict_SetItem(positions, node, place) < 0 || PyDict_GET_SIZE(positions) == number ? -1 : 0;
+    Py_XDECREF(place);
+    return done;
+}
+
+/* Reach all nodes of a trace from its roots. */
+static int reach(Trace *trace, PyObject *positions, PyObject **nodes) {
+    for (int k = 0; k < PyDict_GET_SIZE(positions); k++) {
+        PyObject *args = field(nodes[k], NODE_ARGS);
+        for (int slot = 0; slot < PyTuple_GET_SIZE(args); slot++) {
+            PyObject *arg = PyTuple_GET_ITEM(args, slot);
+            if (!is_node(arg)) continue;
+            int place = position(positions, arg), number = (int)PyDict_GET_SIZE(positions);
+            if (place < 0) {
+                if (number == trace->nodes || reached(positions, nodes, arg) < 0) return -1;
+                trace->reader[place = number] = k;
+                trace->argument[number] = slot;
+            } else {
+                memcpy(trace->crossing + 3 * trace->crossings++, (int[]){k, slot, place}, 3 * sizeof(int));
+            }
+            trace->uses[place]++;
+        }
+    }
+    return PyDict_GET_SIZE(positions) == trace->nodes ? 0 : -1;
+}
+
+/* Fill a trace from a walk; -1 where it stands for none, or with an error. */
+static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *order, PyObject *positions) {
+    PyObject *nodes[MOST_NODES];
+    int arguments = 0;
+    trace->roots = (int)PyList_GET_SIZE(roots);
+    trace->leaves = (int)PyList_GET_SIZE(leaves);
+    trace->pending = (int)PyList_GET_SIZE(order);
+    trace->nodes = trace->leaves + trace->pending;
+    for (int k = 0; k < trace->pending; k++) arguments += (int)PyTuple_GET_SIZE(field(PyList_GET_ITEM(order, k), NODE_ARGS));
+    int **numbers[] = {&trace->reader, &trace->argument, &trace->uses, &trace->leaf, &trace->order, &trace->crossing, &trace->scalar};
+    for (int k = 0; k < 7; k++)
+        if ((*numbers[k] = room(k < 5 ? trace->nodes : 3 * arguments)) == NULL) return PyErr_NoMemory(), -1;
+    if ((trace->mark = PyMem_Calloc(trace->nodes + 1, sizeof(long))) == NULL) return PyErr_NoMemory(), -1;
+    for (int k = 0; k < trace->roots; k++)
+        if (reached(positions, nodes, PyList_GET_ITEM(roots, k)) < 0) return -1;
+    if (reach(trace, positions, nodes) < 0) return -1;
+    for (int k = 0; k < trace->leaves; k++) {
+        PyObject *leaf = PyList_GET_ITEM(leaves, k);
+        if (field(field(leaf, NODE_VALUE), VALUE_PINNED) != Py_False) return -1;
+        trace->leaf[k] = position(positions, leaf);
+    }
+    for (int k = 0; k < trace->pending; k++) {
+        PyObject *node = PyList_GET_ITEM(order, k), *args = field(node, NODE_ARGS);
+        trace->order[k] = position(positions, node);
+        for (int slot = 0; slot < PyTuple_GET_SIZE(args); slot++)
+            if (!is_node(PyTuple_GET_ITEM(args, slot)))
+                memcpy(trace->scalar + 2 * trace->scalars++, (int[]){trace->order[k], slot}, 2 * sizeof(int));
+    }
+    for (int k = 0; k < trace->nodes; k++) {
+        PyObject *mark = mark_of(nodes[k]);
+        if (mark == NULL) return -1;
+        trace->mark[k] = PyLong_AsLong(mark);
+    }
+    return 0;
+}
+
+/* Remember a trace for roots that look like these. */
+static int remember(Trace *trace, PyObject *const *roots) {
+    PyObject *key = key_of(roots, trace->roots), *list = PyList_New(0), *tried = NULL;
+    if (key != NULL && list != NULL) tried = PyObject_CallFunctionObjArgs(python.tried_traces, key, list, NULL);
+    int done = tried == NULL || PyList_Insert(tried, 0, (PyObject *)trace) < 0 || PyList_SetSlice(tried, TRIED, PY_SSIZE_T_MAX, NULL) < 0 ? -1 : 0;
+    Py_XDECREF(key);
+    Py_XDECREF(list);
+    Py_XDECREF(tried);
+    return done;
+}
+
+/* trace(roots, leaves, order): the trace of a walk; None where it is too large, the program holds the memory of a leaf, or a root stands
+ * twice. */
+static PyObject *make_trace(PyObject *module, PyObject *args) {
+    PyObject *roots, *leaves, *order, *nodes[MOST_NODES];
+    if (!PyArg_ParseTuple(args, "O!O!O!", &PyList_Type, &roots, &PyList_Type, &leaves, &PyList_Type, &order)) return NULL;
+    int count = (int)PyList_GET_SIZE(roots);
+    if (count > MOST_ROOTS || PyList_GET_SIZE(leaves) + PyList_GET_SIZE(order) > MOST_NODES) Py_RETURN_NONE;
+    Trace *trace = trace_of(PySequence_Fast_ITEMS(roots), count, nodes);
+    if (trace != NULL || PyErr_Occurred()) return Py_XNewRef(trace);
+    PyObject *positions = PyDict_New();
+    trace = positions == NULL ? NULL : PyObject_New(Trace, trace_type);
+    if (trace != NULL) {
+        memset((char *)trace + sizeof(PyObject), 0, sizeof(Trace) - sizeof(PyObject));
+        if (read_walk(trace, roots, leaves, order, positions) < 0 || remember(trace, PySequence_Fast_ITEMS(roots)) < 0) Py_CLEAR(trace);
+    }
+    Py_XDECREF(positions);
+    if (trace == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
+    return (PyObject *)trace;
+}
+
+static int read_scalars(Step *step, PyObject *numbers) {
+    Py_ssize_t n = PyTuple_GET_SIZE(numbers);
+    step->scalars = PyMem_Calloc(n + 1, sizeof(Scalar));
+    if (step->scalars == NULL) return -1;
+    for (Py_ssize_t k = 0; k < n; k++, step->scalar_count++) {
+        PyObject *view, *place;
+        int number;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(numbers, k), "OOi", &view, &place, &number)) return -1;
+        Scalar *scalar = &step->scalars[k];
+        *scalar = (Scalar){NULL, Py_NewRef(view), Py_NewRef(place), number};
+        if (PyMemoryView_Check(view) && !strcmp(PyMemoryView_GET_BUFFER(view)->format, "d"))
+            scalar->address = (double *)PyMemoryView_GET_BUFFER(view)->buf + PyLong_AsSsize_t(place);
+    }
+    return 0;
+}
+
+static int read_step(Step *step, PyObject *told) {
+    PyObject *registers, *extra = NULL, *wanted = NULL;
+    long long table = 0, starts = 0;
+    if (!PyArg_ParseTuple(told, "iOO!|OOLLi", &step->kind, &step->step, &PyTuple_Type, &registers, &extra, &wanted, &table,
+                          &starts, &step->release))
+        return -1;
+    Py_INCREF(step->step);
+    if ((step->registers = integers(registers, &step->count)) == NULL) return -1;
+    step->table = (int64_t *)(intptr_t)table;
+    step->starts = (int64_t *)(intptr_t)starts;
+    if (step->kind == STEP_KERNELS) {
+        step->wanted = Py_NewRef(wanted);
+        return read_scalars(step, extra);
+    }
+    if (step->kind == STEP_ADD) step->partials = (double *)(intptr_t)table;
+    if (step->kind != STEP_ALLOCATE && step->kind != STEP_COPY) return 0;
+    step->geometry = Py_NewRef(extra);
+    step->wanted = Py_NewRef(wanted);
+    step->dtype = (PyArray_Descr *)field(extra, FORM_DTYPE);
+    step->ndim = (int)PyTuple_GET_SIZE(field(extra, FORM_SHAPE));
+    step->nbytes = size_of(extra) * PyDataType_ELSIZE(step->dtype);
+    for (int k = 0; k < step->ndim && step->ndim <= MOST_AXES; k++) {
+        step->shape[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_SHAPE), k));
+        step->strides[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_STRIDES), k));
+    }
+    return 0;
+}
+
+/* What is alive beside a trace, by the positions of its nodes, from the same by the order of a walk, leaves first. */
+static char *alive_in(Trace *trace, PyObject *given) {
+    char *alive = NULL;
+    if (PyBytes_GET_SIZE(given) != trace->nodes)
+        PyErr_SetString(PyExc_ValueError, "a fit says of each node whether it is alive");
+    else if ((alive = PyMem_Calloc(trace->nodes + 1, 1)) == NULL)
+        PyErr_NoMemory();
+    for (int k = 0; alive != NULL && k < trace->nodes; k++)
+        alive[k < trace->leaves ? trace->leaf[k] : trace->order[k - trace->leaves]] = PyBytes_AS_STRING(given)[k];
+    return alive;
+}
+
+/* Whether a trace has a program for this. */
+static int is_taught(Trace *trace, const char *alive, PyObject *settings) {
+    for (int k = 0; k < FITS; k++) {
+        Fit *fit = &trace->fit[k];
+        int rest = trace->roots;
+        if (fit->program != NULL && is_alike(fit->settings, settings) && !memcmp(fit->alive + rest, alive + rest, trace->nodes - rest)) return 1;
+    }
+    return 0;
+}
+
+/* The positions of nodes that are given by their order in a walk. */
+static int *positions_in(Trace *trace, PyObject *numbers, int *count) {
+    int *made = integers(numbers, count);
+    for (int k = 0; made != NULL && k < *count; k++) made[k] = trace->order[made[k]];
+    return made;
+}
+
+/* is_taught(trace, alive, settings): whether there is a program for such a trace. */
+static PyObject *ask(PyObject *module, PyObject *args) {
+    PyObject *self, *given, *settings;
+    if (!PyArg_ParseTuple(args, "O!O!O", trace_type, &self, &PyBytes_Type, &given, &settings)) return NULL;
+    char *alive = alive_in((Trace *)self, given);
+    int taught = alive != NULL && is_taught((Trace *)self, alive, settings);
+    PyMem_Free(alive);
+    return alive == NULL ? NULL : PyBool_FromLong(taught);
+}
+
+/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, judged): a program for such a trace. */
+static PyObject *add_fit(PyObject *module, PyObject *args) {
+    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *judged;
+    int registers;
+    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!O", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
+                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &judged))
+        return NULL;
+    Trace *trace = (Trace *)self;
+    Fit old = trace->fit[trace->next];
+    if (old.program != NULL && old.program != Py_None && field(old.program, PROGRAM_RUNNING) != Py_False) Py_RETURN_NONE;
+    Fit fit = {.settings = Py_NewRef(settings), .program = Py_NewRef(program), .registers = registers};
+    fit.alive = alive_in(trace, alive);
+    fit.output = integers(outputs, &fit.outputs);
+    fit.kept = positions_in(trace, kept, &fit.outputs);
+    fit.passed = positions_in(trace, passing, &fit.passing);
+    if (judged != Py_None) fit.judged = Py_NewRef(judged);
+    fit.step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
+    for (Py_ssize_t k = 0; fit.step != NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(steps); k++, fit.steps++)
+        read_step(&fit.step[k], PyTuple_GET_ITEM(steps, k));
+    if (PyErr_Occurred()) {
+        clear_fit(&fit);
+        return NULL;
+    }
+    trace->fit[trace->next] = fit;
+    trace->next = (trace->next + 1) % FITS;
+    clear_fit(&old);
+    Py_RETURN_NONE;
+}
+
+PyMethodDef trace_methods[] = {
+    {"trace", make_trace, METH_VARARGS, "The trace of a walk, to be recognised."},
+    {"is_taught", ask, METH_VARARGS, "Whether there is a program for such a trace."},
+    {"fit", add_fit, METH_VARARGS, "The program for such a trace."},
+    {NULL}};

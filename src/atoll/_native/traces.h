@@ -1,0 +1,67 @@
+/* Traces that were walked before, recognised, and the programs that compute them. */
+#ifndef ATOLL_TRACES_H
+#define ATOLL_TRACES_H
+#include "nodes.h"
+
+enum { MOST_ROOTS = 64, MOST_NODES = 512, MOST_AXES = 8 };
+enum { STEP_PYTHON, STEP_ALLOCATE, STEP_RELEASE, STEP_SHARE, STEP_KERNELS, STEP_ADD, STEP_COPY };
+
+typedef struct {
+    double *address;           /* where a number is written; NULL where `view` has to convert it */
+    PyObject *view, *place;
+    int number;
+} Scalar;
+
+typedef struct {
+    int kind, count, release, ndim, runs;
+    PyObject *step;            /* what Python would run */
+    PyObject *work;            /* what a profile says of it, and of which profile that is */
+    int session;
+    int *registers;
+    Scalar *scalars;
+    int scalar_count;
+    int64_t *table, *starts;
+    double *partials;
+    PyObject *geometry, *wanted;  /* of memory; of kernels the drafts among them */
+    PyArray_Descr *dtype;
+    npy_intp shape[MOST_AXES], strides[MOST_AXES], nbytes;
+} Step;
+
+typedef struct {
+    char *alive;               /* for each node of the trace */
+    PyObject *settings;
+    PyObject *program;         /* None where another program stores some of these nodes, too: those that are passed by */
+    PyObject *judged;          /* counts the evaluations; NULL where they do not count */
+    int registers, steps, outputs, passing;
+    Step *step;
+    int *output, *kept, *passed;
+} Fit;
+
+enum { FITS = 4 };
+typedef struct {
+    PyObject_HEAD
+    int roots, nodes, crossings, leaves, pending, scalars, next;
+    int *reader, *argument;    /* how each node but the roots is reached */
+    int *crossing;             /* reader, argument, node */
+    int *leaf, *order, *scalar;  /* positions of the leaves and the pending nodes of a walk; reader and argument of its numbers */
+    int *uses;                 /* references from inside the trace */
+    long *mark;
+    Fit fit[FITS];
+} Trace;
+
+/* The trace of these roots and its nodes, borrowed, if it was taught; NULL with or without an error. */
+Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);
+
+/* The program for a trace with this alive beside it, under these settings. */
+Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
+
+static inline PyObject *argument_of(PyObject *node, int number) {
+    PyObject *args = field(node, NODE_ARGS);
+    return number < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, number) : NULL;
+}
+
+extern PyType_Spec trace_spec;
+extern PyTypeObject *trace_type;
+extern PyMethodDef trace_methods[];
+
+#endif

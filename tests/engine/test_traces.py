@@ -1,0 +1,141 @@
+"""The native evaluation recognises traces for what they are, and takes them for nothing else."""
+
+import numpy as np
+import pytest
+
+from atoll.front import native
+from atoll.graph.geometry import dense
+from atoll.graph.node import Node, source
+from atoll.lazy.evaluate import _programs
+from atoll.lazy.recording import call, read, update
+from atoll.ops.elementwise import loops_of
+
+pytestmark = pytest.mark.skipif(native is None, reason="the native front was not built")
+FORM = dense((4, 6), np.dtype(float))
+DOUBLE = np.dtype(float)
+
+
+def leaf():
+    return source(np.zeros((4, 6)), FORM)
+
+
+def node(ufunc, *args):
+    kinds = tuple([DOUBLE if type(arg) is Node else float for arg in args])
+    geometries = [arg.geometry for arg in args if type(arg) is Node]
+    return call(loops_of(ufunc, kinds)[0], args, geometries, None)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known():
+    _programs.forget()
+
+
+def trace_of(*roots):
+    """The native trace of a walk with operands first: one that is known, or else a new one."""
+    order, leaves = [], []
+
+    def walk(one):
+        if one.value is not None:
+            if one not in leaves:
+                leaves.append(one)
+        elif one not in order:
+            for arg in one.args:
+                if type(arg) is Node:
+                    walk(arg)
+            order.append(one)
+
+    for root in roots:
+        walk(root)
+    return native.trace(list(roots), leaves, order)
+
+
+def sums():
+    """Traces that differ in little, each made anew at each call."""
+    part, other = FORM.index((slice(1, 3),)), FORM.index((slice(2, 4),))
+
+    def shared():
+        x = leaf()
+        return node(np.add, x, x)
+
+    def twice():
+        x = node(np.negative, leaf())
+        return node(np.add, x, x)
+
+    def shared_below():
+        x = leaf()
+        return node(np.add, node(np.negative, x), node(np.negative, x))
+
+    def a_value():
+        x = node(np.negative, leaf())
+        x.settle(leaf().value)
+        return node(np.add, x, node(np.negative, leaf()))
+
+    return {
+        "two leaves": lambda: node(np.add, leaf(), leaf()),
+        "a leaf twice": shared,
+        "a node twice": twice,
+        "a leaf below two nodes": shared_below,
+        "two leaves below two nodes": lambda: node(
+            np.add, node(np.negative, leaf()), node(np.negative, leaf())
+        ),
+        "a value": a_value,
+        "a number behind": lambda: node(np.add, leaf(), 2.0),
+        "a number in front": lambda: node(np.add, 2.0, leaf()),
+        "a view": lambda: node(np.negative, read(leaf(), part)),
+        "another view": lambda: node(np.negative, read(leaf(), other)),
+        "an assignment": lambda: update(leaf(), part, read(leaf(), part), None, None),
+        "an assigned number": lambda: update(leaf(), part, 1.0, None, None),
+        "a masked one": lambda: update(leaf(), FORM, leaf(), leaf(), None),
+    }
+
+
+@pytest.mark.parametrize("name", sums())
+def test_a_trace_is_like_itself_alone(name):
+    made = sums()
+    for other, make in made.items():
+        known = trace_of(made[name]())
+        assert (trace_of(make()) is known) == (other == name), other
+
+
+def test_many_nodes_of_one_kind_are_told_apart():
+    def make(*leaves):
+        total = leaves[0]
+        for one in leaves[1:]:
+            total = node(np.add, total, one)
+        return total
+
+    known = trace_of(make(*[leaf() for _ in range(5)]))
+    for _ in range(4):
+        assert trace_of(make(*[leaf() for _ in range(5)])) is known
+        again = leaf()
+        assert trace_of(make(again, leaf(), leaf(), again, leaf())) is not known
+
+
+def test_several_roots():
+    def make(x):
+        one = node(np.negative, x)
+        return one, node(np.square, one)
+
+    known = trace_of(*make(leaf()))
+    assert trace_of(*make(leaf())) is known
+    assert trace_of(*reversed(make(leaf()))) is not known
+    y = leaf()
+    assert trace_of(node(np.negative, y), node(np.square, node(np.negative, y))) is not known
+    one, _ = make(leaf())
+    assert trace_of(one, one) is None
+
+
+def test_memory_of_the_program_is_left_to_python():
+    assert trace_of(node(np.negative, source(np.zeros((4, 6)), FORM, pinned=True))) is None
+
+
+def test_few_are_kept_for_roots_that_look_alike():
+    parts = [FORM.index((slice(k, k + 2), slice(j, j + 3))) for k in range(3) for j in range(2)]
+
+    def make(part):
+        return node(np.negative, read(leaf(), part))
+
+    known = [trace_of(make(part)) for part in parts]
+    assert [trace_of(make(part)) for part in parts[-4:]] == known[-4:]
+    assert trace_of(make(parts[0])) is not known[0]
+    assert len(_programs.traces[next(iter(_programs.traces))]) == 4
