@@ -11,14 +11,14 @@
 
 static PyObject *run_name, *step_name, *site_name, *rules_name,
     *append_name, *kernels_name, *reused_name, *plans_name,
-    *ran_name, *flagged_name, *team_name;
+    *ran_name, *flagged_name, *team_name, *messages_name, *moved_name, *bytes_name, *window_name, *hash_name, *simulated_name;
 
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
 enum { COUNTED = 64 };             /* runs after which drafts are told that they have worked */
 
 /* Whether nothing but evaluating is to be done: what evaluate.evaluate asks. */
 static int is_plain(void) {
-    if (shown || !is_calm()) return 0;  /* windows are open on ranks only */
+    if (shown || !is_calm()) return 0;
     PyObject *list = filters();
     if (!PyList_Check(list) || !PyList_GET_SIZE(list) || PyList_GET_ITEM(list, 0) != field(python.calm, CALM_FIRST)) return 0;
     PyObject *rules = PyObject_GetAttr(python.float_rules, rules_name);
@@ -52,7 +52,7 @@ static PyObject *number_at(Run *run, int number) {
     return argument_of(run->nodes[place[0]], place[1]);
 }
 
-/* The state of the run, as Python's steps need it; borrowed. */
+/* The state of the run, as Python's steps need it; borrowed. `step` is what is done now, if anything. */
 static PyObject *run_state(Run *run, PyObject *step) {
     if (run->state == NULL) {
         PyObject *scalars = PyList_New(run->trace->scalars);
@@ -62,7 +62,7 @@ static PyObject *run_state(Run *run, PyObject *step) {
         run->state = PyObject_CallFunctionObjArgs(python.state_type, run->registers, scalars, NULL);
         Py_DECREF(scalars);
     }
-    if (run->state != NULL && PyObject_SetAttr(run->state, step_name, step) < 0) return NULL;
+    if (run->state != NULL && step != NULL && PyObject_SetAttr(run->state, step_name, step) < 0) return NULL;
     return run->state;
 }
 
@@ -178,12 +178,14 @@ static int run_step(Run *run, Step *step) {
     }
 }
 
-/* The pending nodes of a trace, in the order of its walk. */
-static PyObject *order_of(Run *run) {
-    PyObject *list = PyList_New(run->trace->pending);
-    for (int k = 0; list != NULL && k < run->trace->pending; k++) PyList_SET_ITEM(list, k, Py_NewRef(run->nodes[run->trace->order[k]]));
+static PyObject *nodes_at(Run *run, const int *places, int count) {
+    PyObject *list = PyList_New(count);
+    for (int k = 0; list != NULL && k < count; k++) PyList_SET_ITEM(list, k, Py_NewRef(run->nodes[places == NULL ? k : places[k]]));
     return list;
 }
+
+/* The pending nodes of a trace, in the order of its walk. */
+static PyObject *order_of(Run *run) { return nodes_at(run, run->trace->order, run->trace->pending); }
 
 /* The same where a profile is recorded. */
 static int seen_step(Run *run, Step *step) {
@@ -213,17 +215,25 @@ static void count(PyObject *counts, PyObject *name, long amount) {
     Py_XDECREF(sum);
 }
 
+/* How much of something the steps that Python has run have counted. */
+static long counted_in(PyObject *state, PyObject *name) {
+    PyObject *number = state == NULL ? NULL : PyObject_GetAttr(state, name);
+    long amount = number == NULL ? 0 : PyLong_AsLong(number);
+    Py_XDECREF(number);
+    return amount;
+}
+
 /* Count the run in atoll.stats(). */
 static void count_run(Run *run) {
     PyObject *type, *error, *trace, *counters = NULL;
     PyErr_Fetch(&type, &error, &trace);
     if (PyContextVar_Get(python.counters, NULL, &counters) == 0 && counters != NULL) {
-        PyObject *counts = field(counters, COUNTERS_VALUES), *kernels = NULL;
-        if (run->state != NULL) kernels = PyObject_GetAttr(run->state, kernels_name);
-        count(counts, ran_name, run->kernels + (kernels ? PyLong_AsLong(kernels) : 0));
+        PyObject *counts = field(counters, COUNTERS_VALUES);
+        count(counts, ran_name, run->kernels + counted_in(run->state, kernels_name));
         count(counts, reused_name, run->reused);
         count(counts, plans_name, 1);
-        Py_XDECREF(kernels);
+        count(counts, messages_name, counted_in(run->state, messages_name));
+        count(counts, bytes_name, counted_in(run->state, moved_name));
     }
     Py_XDECREF(counters);
     PyErr_Clear();
@@ -265,23 +275,42 @@ static int has_run(Run *run, PyObject *step) {
     PyErr_Restore(type, error, trace);
     return 2;
 }
+
 static int computing = 0;          /* programs that run now */
 
-static int run_program(Run *run) {
+/* Let ranks begin a program together: 0, or 1 where they have computed the values in another way; -1 with an error. */
+static int begin(Run *run, PyObject *settings) {
+    Trace *trace = run->trace;
+    PyObject *state = run_state(run, NULL), *leaves = nodes_at(run, trace->leaf, trace->leaves), *order = order_of(run);
+    PyObject *roots = nodes_at(run, NULL, trace->roots), *begun = NULL;
+    if (state != NULL && leaves != NULL && order != NULL && roots != NULL)
+        begun = PyObject_CallFunctionObjArgs(python.begun, run->fit->program, state, leaves, order, roots, settings, NULL);
+    Py_XDECREF(leaves);
+    Py_XDECREF(order);
+    Py_XDECREF(roots);
+    Py_XDECREF(begun);
+    return begun == NULL ? -1 : begun == Py_False;
+}
+
+/* Number a value among those that ranks compare, by the hash of their log. */
+static int give_birth(PyObject *node, PyObject *log, PyObject *birth) {
+    PyObject *hash = PyObject_GetAttr(log, hash_name), *pair = hash == NULL ? NULL : PyTuple_Pack(2, hash, birth);
+    PyObject *born = pair == NULL ? NULL : PyLong_FromSsize_t(PyObject_Hash(pair));
+    Py_XDECREF(hash);
+    Py_XDECREF(pair);
+    if (born != NULL) replace(node, NODE_BORN, born);
+    return born == NULL ? -1 : 0;
+}
+
+/* Run the steps. An interrupt after kernels have run is raised when all is done, but on ranks at once. */
+static int run_steps(Run *run, PyObject **late) {
     Fit *fit = run->fit;
-    PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace);
-    int status = 0, leaves = run->trace->leaves;
-    if ((run->registers = PyList_New(fit->registers)) == NULL) status = -1;
-    for (int k = 0; !status && k < fit->registers; k++)
-        PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? field(run->nodes[run->trace->leaf[k]], NODE_VALUE) : Py_None));
-    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
     Step *step = fit->step;
-    PyObject *late[3] = {NULL, NULL, NULL};  /* an interrupt, which is raised when all is done */
-    computing++;
+    int status = 0;
     for (int k = 0; !status && k < fit->steps; k++, step++) {
         status = profiling ? seen_step(run, step) : run_step(run, step);
         if (status == 0) continue;
-        int done = is_from_outside() ? has_run(run, step->step) : 0;
+        int done = fit->log == NULL && is_from_outside() ? has_run(run, step->step) : 0;
         if (!done) {
             rescue(run, step->step);
         } else {                   /* kernels may have overwritten a part of their operands */
@@ -291,24 +320,49 @@ static int run_program(Run *run) {
             if (done < 2) k--, step--;
         }
     }
-    computing--;
-    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
-    count_run(run);
+    return status;
+}
+
+/* Give the nodes that are stored their values, and issue the warnings for flags. */
+static int settle_all(Run *run) {
+    Fit *fit = run->fit;
+    int status = 0;
     PyObject *flags = run->state == NULL ? NULL : field(run->state, STATE_FLAGS);
-    PyObject *list = !status && flags != NULL && PyList_GET_SIZE(flags) ? order_of(run) : NULL;
-    for (int k = 0; !status && k < fit->outputs; k++) Py_INCREF(run->nodes[fit->kept[k]]);
-    for (int k = 0; !status && k < fit->outputs; k++) {
-        PyObject *value = value_in(run, fit->output[k]);
-        replace(value, VALUE_PROGRAM, Py_NewRef(program));
-        settle(run->nodes[fit->kept[k]], value);
+    PyObject *list = flags != NULL && PyList_GET_SIZE(flags) ? order_of(run) : NULL;
+    for (int k = 0; k < fit->outputs; k++) Py_INCREF(run->nodes[fit->kept[k]]);
+    for (int k = 0; k < fit->outputs; k++) {
+        PyObject *value = value_in(run, fit->output[k]), *node = run->nodes[fit->kept[k]];
+        replace(value, VALUE_PROGRAM, Py_NewRef(fit->program));
+        settle(node, value);
+        if (fit->log != NULL && give_birth(node, fit->log, PyTuple_GET_ITEM(fit->births, k)) < 0) status = -1;
     }
-    for (int k = 0; !status && k < fit->outputs; k++) Py_DECREF(run->nodes[fit->kept[k]]);
+    for (int k = 0; k < fit->outputs; k++) Py_DECREF(run->nodes[fit->kept[k]]);
     if (list != NULL) {
-        PyObject *done = PyObject_CallFunctionObjArgs(python.flags_reported, program, flags, list, NULL);
-        status = done == NULL ? -1 : 0;
+        PyObject *done = PyObject_CallFunctionObjArgs(python.flags_reported, fit->program, flags, list, NULL);
+        if (done == NULL) status = -1;
         Py_XDECREF(done);
         Py_DECREF(list);
     }
+    return status;
+}
+
+static int run_program(Run *run, PyObject *settings) {
+    Fit *fit = run->fit;
+    PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace), *finish = Py_XNewRef(fit->finish);
+    int status = 0, leaves = run->trace->leaves;
+    if ((run->registers = PyList_New(fit->registers)) == NULL) status = -1;
+    for (int k = 0; !status && k < fit->registers; k++)
+        PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? field(run->nodes[run->trace->leaf[k]], NODE_VALUE) : Py_None));
+    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
+    PyObject *late[3] = {NULL, NULL, NULL};
+    computing++;
+    if (!status && fit->log != NULL) status = begin(run, settings);
+    int runs = !status;
+    if (runs) status = run_steps(run, late);
+    computing--;
+    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
+    if (runs) count_run(run);
+    if (!status) status = settle_all(run);
     if (late[0] != NULL && status < 0) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
@@ -319,8 +373,14 @@ static int run_program(Run *run) {
         PyErr_Restore(late[0], late[1], late[2]);
         status = -1;
     }
+    if (!status && finish != NULL) {
+        PyObject *done = PyObject_CallNoArgs(finish);
+        status = done == NULL ? -1 : 0;
+        Py_XDECREF(done);
+    }
     Py_XDECREF(run->registers);
     Py_XDECREF(run->state);
+    Py_XDECREF(finish);
     Py_DECREF(program);
     Py_DECREF(held);
     return status < 0 ? -1 : 1;
@@ -335,7 +395,15 @@ static int is_stored(PyObject *node) {
     return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
 }
 
-static int replay_locked(PyObject *const *given, int count, PyObject *settings) {
+/* Whether ranks have to compute something first: a window is open that they close before their next step. */
+static int has_window(PyObject *log) {
+    PyObject *window = log == NULL ? Py_NewRef(Py_None) : PyObject_GetAttr(log, window_name);
+    Py_XDECREF(window);
+    return window != Py_None;
+}
+
+/* `retried`: whether Python may try again after an error. */
+static int replay_locked(PyObject *const *given, int count, PyObject *settings, int *retried) {
     PyObject *nodes[MOST_NODES], *roots[MOST_ROOTS];
     memcpy(roots, given, count * sizeof *roots);
     for (;;) {                     /* with what is stored by now beside the roots */
@@ -354,31 +422,40 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings) 
             count += more;
             continue;
         }
-        if (run.fit->program == Py_None) return 0;
+        if (run.fit->program == Py_None || has_window(run.fit->log)) return PyErr_Occurred() ? -1 : 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *noted = PyObject_CallMethodOneArg(python.passed_by, append_name, field(nodes[run.fit->passed[p]], NODE_BORN));
             if (noted == NULL) return -1;
             Py_DECREF(noted);
         }
         PyObject *judged = Py_XNewRef(run.fit->judged);
-        int done = run_program(&run);
+        *retried = run.fit->log == NULL;  /* ranks have noted the step */
+        int done = run_program(&run, settings);
         if (done > 0 && judged != NULL) was_evaluated(judged);
         Py_XDECREF(judged);
         return done;
     }
 }
 
+/* Whether this thread is a simulated rank: its traces are its own, and it waits for no lock of the process. */
+static int is_simulated(void) {
+    if (in_world_of_process()) return 0;
+    PyObject *simulated = PyObject_GetAttr(python.turn, simulated_name);
+    Py_XDECREF(simulated);
+    return simulated != Py_False;
+}
+
 int replay(PyObject *const *roots, int count) {
-    if (!recording || count < 1 || count > MOST_ROOTS || !in_world_of_process() || !PyDict_GET_SIZE(python.traces) || !is_plain()) return 0;
+    if (!recording || count < 1 || count > MOST_ROOTS || is_simulated() || !PyDict_GET_SIZE(python.traces) || !is_plain()) return 0;
     for (int k = 0; k < count; k++)
         if (state_of(roots[k]) & READY || weight_of(roots[k]) < 0) return 0;
     PyObject *settings = settings_now();
     if (settings == NULL) return -1;
-    int done = lock();
+    int done = lock(), retried = 1;
     if (!done) {
-        done = replay_locked(roots, count, settings);
+        done = replay_locked(roots, count, settings, &retried);
         unlock();
-        if (done < 0 && PyErr_ExceptionMatches(PyExc_MemoryError)) {  /* Python finds memory for it, if there is some */
+        if (done < 0 && retried && PyErr_ExceptionMatches(PyExc_MemoryError)) {  /* Python finds memory for it, if there is some */
             PyErr_Clear();
             done = 0;
         }
@@ -410,7 +487,9 @@ int install_replay(void) {
         const char *text;
     } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&site_name, "site"},
                  {&rules_name, "rules"}, {&append_name, "append"}, {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
-                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&team_name, "team"}};
+                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&team_name, "team"},
+                 {&messages_name, "messages"}, {&moved_name, "moved"}, {&bytes_name, "bytes_moved"}, {&window_name, "window"},
+                 {&hash_name, "hash"}, {&simulated_name, "simulated"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
     return 0;

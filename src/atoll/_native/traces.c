@@ -41,6 +41,9 @@ static void clear_fit(Fit *fit) {
     Py_XDECREF(fit->settings);
     Py_XDECREF(fit->program);
     Py_XDECREF(fit->judged);
+    Py_XDECREF(fit->log);
+    Py_XDECREF(fit->births);
+    Py_XDECREF(fit->finish);
     memset(fit, 0, sizeof *fit);
 }
 
@@ -60,13 +63,25 @@ PyTypeObject *trace_type;
 
 /* ---- recognising */
 
+/* The mark of a value on ranks, by how it lies; a new reference, NULL where Python has to make it. */
+static PyObject *mark_of_block(PyObject *node) {
+    PyArrayObject *array = (PyArrayObject *)field(field(node, NODE_VALUE), VALUE_ARRAY);
+    PyObject *number = field(field(node, NODE_GEOMETRY), FORM_NUMBER), *place = field(field(node, NODE_PLACE), PLACE_NUMBER);
+    PyObject *strides = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_STRIDES(array));
+    PyObject *key = strides == NULL ? NULL : Py_BuildValue("sOON", "leaf", number, place, strides);
+    PyObject *mark = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(python.marks, key));
+    Py_XDECREF(key);
+    if (mark == NULL) PyErr_Clear();
+    return mark;
+}
+
 /* The mark of a node, borrowed: that of a node which Python has recorded is made when it is first asked for. */
 static PyObject *mark_of(PyObject *node) {
     PyObject *mark = field(node, NODE_MARK);
     if (mark != Py_None) return mark;
     if (state_of(node) == READY)
         mark = PyLong_FromLong(-1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER)));
-    else
+    else if ((mark = state_of(node) & READY ? mark_of_block(node) : NULL) == NULL)
         mark = PyObject_CallOneArg(python.marked, node);
     if (mark != NULL) replace(node, NODE_MARK, mark);
     return mark;
@@ -223,11 +238,7 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
     for (int k = 0; k < trace->roots; k++)
         if (reached(positions, nodes, PyList_GET_ITEM(roots, k)) < 0) return -1;
     if (reach(trace, positions, nodes) < 0) return -1;
-    for (int k = 0; k < trace->leaves; k++) {
-        PyObject *leaf = PyList_GET_ITEM(leaves, k);
-        if (field(field(leaf, NODE_VALUE), VALUE_PINNED) != Py_False) return -1;
-        trace->leaf[k] = position(positions, leaf);
-    }
+    for (int k = 0; k < trace->leaves; k++) trace->leaf[k] = position(positions, PyList_GET_ITEM(leaves, k));
     for (int k = 0; k < trace->pending; k++) {
         PyObject *node = PyList_GET_ITEM(order, k), *args = field(node, NODE_ARGS);
         trace->order[k] = position(positions, node);
@@ -261,6 +272,8 @@ static PyObject *make_trace(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "O!O!O!", &PyList_Type, &roots, &PyList_Type, &leaves, &PyList_Type, &order)) return NULL;
     int count = (int)PyList_GET_SIZE(roots);
     if (count > MOST_ROOTS || PyList_GET_SIZE(leaves) + PyList_GET_SIZE(order) > MOST_NODES) Py_RETURN_NONE;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(leaves); k++)
+        if (field(field(PyList_GET_ITEM(leaves, k), NODE_VALUE), VALUE_PINNED) != Py_False) Py_RETURN_NONE;
     Trace *trace = trace_of(PySequence_Fast_ITEMS(roots), count, nodes);
     if (trace != NULL || PyErr_Occurred()) return Py_XNewRef(trace);
     PyObject *positions = PyDict_New();
@@ -357,12 +370,13 @@ static PyObject *ask(PyObject *module, PyObject *args) {
     return alive == NULL ? NULL : PyBool_FromLong(taught);
 }
 
-/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, judged): a program for such a trace. */
+/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, judged, log, births, finish): a program for such a trace. */
 static PyObject *add_fit(PyObject *module, PyObject *args) {
-    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *judged;
+    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *judged, *log, *births, *finish;
     int registers;
-    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!O", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
-                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &judged))
+    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!OOO!O", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
+                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &judged, &log,
+                          &PyTuple_Type, &births, &finish))
         return NULL;
     Trace *trace = (Trace *)self;
     Fit old = trace->fit[trace->next];
@@ -373,6 +387,11 @@ static PyObject *add_fit(PyObject *module, PyObject *args) {
     fit.kept = positions_in(trace, kept, &fit.outputs);
     fit.passed = positions_in(trace, passing, &fit.passing);
     if (judged != Py_None) fit.judged = Py_NewRef(judged);
+    if (log != Py_None) {
+        fit.log = Py_NewRef(log);
+        fit.births = Py_NewRef(births);
+        fit.finish = Py_NewRef(finish);
+    }
     fit.step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
     for (Py_ssize_t k = 0; fit.step != NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(steps); k++, fit.steps++)
         read_step(&fit.step[k], PyTuple_GET_ITEM(steps, k));

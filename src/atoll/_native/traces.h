@@ -32,6 +32,7 @@ typedef struct {
     PyObject *settings;
     PyObject *program;         /* None where another program stores some of these nodes, too: those that are passed by */
     PyObject *judged;          /* counts the evaluations; NULL where they do not count */
+    PyObject *log, *births, *finish;  /* of ranks that run it together: their log, a number for each output, a call at the end; else NULL */
     int registers, steps, outputs, passing;
     Step *step;
     int *output, *kept, *passed;

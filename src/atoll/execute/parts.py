@@ -31,6 +31,7 @@ from ..backend.base import Told
 from ..comm.communicator import Communicator, Request
 from ..comm.pending import Pending
 from ..context import statistics
+from ..context.divergence import StepLog
 from ..errors import PartitionInducedCycleError
 from ..exchange.messages import Allocator, Array, Message
 from ..graph.node import Site, Value
@@ -45,6 +46,7 @@ class State:
         "extremes",
         "flags",
         "kernels",
+        "log",
         "messages",
         "moved",
         "registers",
@@ -80,6 +82,8 @@ class State:
         """Their bytes."""
         self.reused = reused
         """Whether the plan was known."""
+        self.log: StepLog | None = None
+        """Of ranks that run it together: what keeps their warnings."""
         self.extremes: dict[int, Any] = {}
         """The value at a position that was found."""
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import policy
 from ..comm.world import World, current_world
-from ..config import config
+from ..config import Settings, config
 from ..context import log
 from ..context.divergence import StepLog
 from ..exchange.gathering import gather
@@ -41,9 +41,9 @@ def is_undivided(shape: Shape, world: World) -> bool:
     return shape in world.communicator.log.undivided and config.settings().everywhere is None
 
 
-def priced(log: StepLog, prices: Iterable[tuple[Shape, int, float]]) -> None:
+def priced(log: StepLog, prices: Iterable[tuple[Shape, int, float]], settings: Settings) -> None:
     """Note what ranks lose, or gain, by dividing arrays of these shapes and so many bytes, in what they compute together."""
-    if not log.windows or config.settings().everywhere is not None:
+    if not log.windows or settings.everywhere is not None:
         return
     losses = log.losses
     for shape, nbytes, loss in prices:
@@ -62,7 +62,11 @@ def called(node: Node, steps: float = 1, nbytes: int = 0) -> None:
         world = node.place.world
         work = policy.limits.heavy * policy.numpy_time(nbytes) if nbytes else 0.0
         loss = steps * policy.limits.step - gain(work, world.size)
-        priced(world.communicator.log, [(node.geometry.shape, node.geometry.nbytes, loss)])
+        priced(
+            world.communicator.log,
+            [(node.geometry.shape, node.geometry.nbytes, loss)],
+            config.settings(),
+        )
 
 
 def brought(node: Node) -> Node | None:

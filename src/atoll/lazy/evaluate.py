@@ -23,8 +23,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from .. import backend, policy
-from ..comm import common_warnings, progress
-from ..comm.in_step import all_have_plans
+from ..comm import progress
 from ..comm.world import current_world
 from ..config import config
 from ..context import profiler, statistics, warn
@@ -36,16 +35,14 @@ from ..context.threads import catch_up, turn
 from ..errors import OutOfMemoryError
 from ..execute.parts import State
 from ..execute.program import Program
-from ..execute.replicated import compare_replicated
 from ..front import native
 from ..graph import held
-from ..graph.node import Node, Site, nbytes_of
+from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
-from ..ops.placement import Place
-from . import dividing, float_errors, unplanned
+from . import float_errors, unplanned
 from .planning import Lookup, make_program, planned, sample_of
 from .profiles import alone as profiles
-from .replaying import flags_reported, rescued, sites_of, teach
+from .replaying import begun, finished, flags_reported, rescued, sites_of, stored_by, teach
 from .sharing import with_sharers
 from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
@@ -181,6 +178,10 @@ def shown_to(told: Callable[[list[Node]], None]) -> AbstractContextManager[None]
 
 def _asked(roots: Sequence[Node]) -> list[StepLog]:
     """The windows that these values depend on."""
+    if len(opened.logs) == 1:
+        only = next(iter(opened.logs))
+        if roots and roots[0] in only.window.nodes:
+            return [only]
     held = {id(node): log for log in opened.logs for node in log.window.nodes}
     logs: dict[StepLog, None] = {}
     seen: set[int] = set()
@@ -317,15 +318,15 @@ def compute(pending: list[Node]) -> None:
         return
     before, _looks.computing = _looks.computing, True
     try:
-        places, nbytes = _compute(pending)
+        finish = _compute(pending)
     finally:
         _looks.computing = before
-    if places:
-        held.stored(places[0].world, nbytes)
+    if finish is not None:
+        finish()
 
 
-def _compute(pending: list[Node]) -> tuple[list[Place], int]:
-    """Compute nodes; where what ranks have stored lies, and its bytes."""
+def _compute(pending: list[Node]) -> Callable[[], None] | None:
+    """Compute nodes; what ranks have to do then."""
     try:
         prepared = _prepared(pending)
     except Exception as error:
@@ -333,25 +334,20 @@ def _compute(pending: list[Node]) -> tuple[list[Place], int]:
         prepared = None
     if prepared is None:
         unplanned.compute(pending)
-        return [], 0
+        return None
     program, state, leaves, order, judged = prepared
     del prepared
-    communicator, asked = program.communicator, pending[-1].site
-    if communicator is not None:
-        program.announce(asked, state.scalars, leaves, order)
-        if not all_have_plans(communicator, program.structure, "a new plan", True):
-            statistics.add("planning_failures")
-            del state
-            unplanned.compute(pending, agreed=True)
-            return [], 0
-        dividing.priced(communicator.log, program.prices)
-    _run(program, state, leaves, order)
+    if program.communicator is not None:
+        warn.come_first()
+        if not begun(program, state, leaves, order, pending, config.settings()):
+            return None
+    del leaves
+    _run(program, state, order)
     if judged is not None:
         judged.ran(order)
-    if communicator is None:
-        return [], 0
-    nodes = [node for node in map(order.__getitem__, program.kept) if node.place is not None]
-    return [node.place for node in nodes], sum([nbytes_of(node) for node in nodes])
+    if program.communicator is None:
+        return None
+    return partial(finished, program, *stored_by(program, order))
 
 
 _Prepared = tuple[Program, State, list[Node], list[Node], "Judgement | None"]
@@ -407,13 +403,8 @@ def passed() -> deque[int]:
     return latest
 
 
-def _run(program: Program, state: State, leaves: list[Node], order: list[Node]) -> None:
+def _run(program: Program, state: State, order: list[Node]) -> None:
     """Run a program, and give nodes their values."""
-    if program.communicator is not None:
-        program.communicator.log.unasked = True
-        warn.come_first()
-        if config.debug:
-            compare_replicated(program.communicator, state.scalars, leaves)
     if profiler.now.recording is not None:
         state.sites = sites_of(program, order)
     try:
@@ -427,20 +418,6 @@ def _run(program: Program, state: State, leaves: list[Node], order: list[Node]) 
         raise
     if flags:
         flags_reported(program, flags, order)
-    if program.communicator is not None:
-        if program.to_all:
-            common_warnings.ask(program.communicator)
-        program.communicator.log.unasked |= program.divides
-
-
-def _keeping(frame: FrameType) -> warn.Keep | None:
-    """What keeps the warnings of NumPy in a program that ranks run together, in the frame that runs it."""
-    if frame.f_code is not _run.__code__ or frame.f_locals["program"].communicator is None:
-        return None
-    return partial(common_warnings.note, frame.f_locals["program"].communicator.log)
-
-
-warn.register_keeping(_keeping)
 
 
 def _recording(frame: FrameType) -> Site | None:

@@ -22,13 +22,13 @@ from ..context import statistics
 from ..context.call_sites import _numbered, _origins, site_from
 from ..context.callees import global_names
 from ..context.interrupts import outside
-from ..context.threads import _left, catch_up, process_lock
+from ..context.threads import _left, catch_up, process_lock, turn
 from ..context.tracebacks import shorten
 from ..execute.parts import State
 from ..execute.program import Program
 from ..front import native
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Value, _lay, born_numbers
+from ..graph.node import Node, Value, _lay, _marks, born_numbers
 from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
@@ -42,7 +42,7 @@ from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
 from .recipes import learn, recipes
 from .reductions import met_folds
-from .replaying import flags_reported, rescued, work_of
+from .replaying import begun, flags_reported, rescued, work_of
 from .selecting import met_choices
 from .showing import asks_class_of_numbers, settle_asked
 from .small import PASSED, taken_of
@@ -120,7 +120,7 @@ def install(array_type: type, iterators: type) -> None:
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        traces=traces(), tried_traces=traces().only, passed_by=passed(), profiles=alone.process, left=_left, recipes=recipes, born_numbers=born_numbers,
+        traces=traces(), tried_traces=traces().only, passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes, born_numbers=born_numbers,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
@@ -128,7 +128,7 @@ def install(array_type: type, iterators: type) -> None:
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
-        allocate=_allocate, flags_reported=flags_reported, rescued=rescued, work_of=work_of, marked=Node.marked,
+        allocate=_allocate, flags_reported=flags_reported, begun=begun, rescued=rescued, work_of=work_of, marked=Node.marked, marks=_marks,
         turned=Loop.turned, lost=Loop.lost, unheard=Loop.unheard, anchored=Judgement.anchored,
     )  # fmt: skip
     native.show(policy.limits.short, policy.limits.filled)

@@ -1,17 +1,21 @@
-"""What the native evaluation (``_native/replay.c``) learns of programs, and what is left to Python after a run.
+"""What the native evaluation (``_native/replay.c``) learns of programs, and what is left to Python before and after a run.
 
-That is to issue warnings, and to keep what a failed run has stored.
+That is to let ranks begin and finish together, to issue warnings, and to keep what a failed run has stored.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from types import FrameType
 from typing import Any
 
 from ..backend.flags import report
-from ..comm.common_warnings import note
-from ..config import config
-from ..context import profiler, statistics
+from ..comm import common_warnings
+from ..comm.in_step import all_have_plans
+from ..comm.world import World
+from ..config import Settings, config
+from ..context import profiler, statistics, warn
 from ..context.threads import turn
 from ..context.tracebacks import note_recording
 from ..context.warn import line_at
@@ -20,8 +24,11 @@ from ..execute import observed
 from ..execute.allocation import Wanted
 from ..execute.parts import State, Step, told
 from ..execute.program import Program
+from ..execute.replicated import compare_replicated
 from ..front import native
-from ..graph.node import Node, Site
+from ..graph import held
+from ..graph.node import Node, Site, nbytes_of
+from . import dividing, unplanned
 from .planning import Lookup
 
 
@@ -32,27 +39,87 @@ def teach(
     passing: list[int],
     judged: Any,
 ) -> None:
-    """Let the native evaluation run a program that one process computes alone, for traces of which as much is alive.
+    """Let the native evaluation run a program for traces of which as much is alive.
 
     ``passing`` are the nodes that it computes for others and does not store, though the program refers to them, and ``judged`` counts its
     evaluations. ``None`` is for a trace of whose nodes another program stores some, too: those that it passes by.
     """
-    if (
-        native is None
-        or turn.simulated
-        or (program is not None and program.communicator is not None)
-    ):
+    if native is None or turn.simulated:
         return
     trace = native.trace(pending, lookup.leaves, lookup.order)
     alive, settings = bytes([*lookup.alive_leaves, *lookup.alive_nodes]), config.settings()
     if trace is None or native.is_taught(trace, alive, settings):
         return
     if program is None:
-        native.fit(trace, alive, settings, None, 0, (), (), (), tuple(passing), None)
-        return
-    steps = tuple([told(step) for step in program.quick or ()])
-    kept, outputs, size = program.kept, program.outputs, program.size
-    native.fit(trace, alive, settings, program, size, steps, outputs, kept, tuple(passing), judged)
+        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, None, (), None)
+    else:
+        steps = tuple([told(step) for step in program.quick or ()])
+        log = None if program.communicator is None else program.communicator.log
+        finish = (
+            None if log is None else partial(finished, program, *stored_by(program, lookup.order))
+        )
+        outputs, kept = program.outputs, program.kept
+        known = (
+            program, program.size, steps, outputs, kept, tuple(passing), judged, log, tuple(program.births), finish,
+        )  # fmt: skip
+    native.fit(trace, alive, settings, *known)
+
+
+def begun(
+    program: Program,
+    state: State,
+    leaves: list[Node],
+    order: list[Node],
+    pending: list[Node],
+    settings: Settings,
+) -> bool:
+    """Let ranks begin a program together; ``False`` where one has no plan, so all have computed the values operation by operation.
+
+    ``leaves`` and ``order`` are those of the trace, and ``pending`` is what is wanted of it. Collective.
+    """
+    communicator = program.communicator
+    assert communicator is not None
+    log = communicator.log
+    program.announce(pending[-1].site, state.scalars, leaves, order)
+    structure = program.structure
+    if not (
+        log.plans.get(structure) or all_have_plans(communicator, structure, "a new plan", True)
+    ):
+        statistics.add("planning_failures")
+        unplanned.compute(pending, agreed=True)
+        return False
+    dividing.priced(log, program.prices, settings)
+    log.unasked, state.log = True, log
+    if settings.debug:
+        compare_replicated(communicator, state.scalars, leaves)
+    return True
+
+
+def stored_by(program: Program, order: list[Node]) -> tuple[World | None, int]:
+    """Where a program stores values on ranks, and how many bytes on each."""
+    nodes = [order[place] for place in program.kept if order[place].place is not None]
+    return nodes[0].place.world if nodes else None, sum([nbytes_of(node) for node in nodes])
+
+
+def finished(program: Program, world: World | None, nbytes: int) -> None:
+    """Give the warnings of all ranks, and count what each has stored, after a program that they ran together. Collective."""
+    communicator = program.communicator
+    assert communicator is not None
+    log = communicator.log
+    if program.to_all and (log.unasked or log.raised):
+        common_warnings.ask(communicator)
+    log.unasked |= program.divides
+    if world is not None:
+        held.stored(world, nbytes)
+
+
+def _keeping(frame: FrameType) -> warn.Keep | None:
+    """What keeps the warnings of NumPy in a program that ranks run together, in a frame that runs a step."""
+    state = frame.f_locals.get("state")
+    return partial(common_warnings.note, state.log) if type(state) is State and state.log else None
+
+
+warn.register_keeping(_keeping)
 
 
 def flags_reported(program: Program, flags: Sequence[Any], order: list[Node]) -> None:
@@ -62,7 +129,7 @@ def flags_reported(program: Program, flags: Sequence[Any], order: list[Node]) ->
 
     def keep(text: str, site: Site, number: int) -> None:
         assert communicator is not None
-        note(communicator.log, text, RuntimeWarning, line_at(site), number)
+        common_warnings.note(communicator.log, text, RuntimeWarning, line_at(site), number)
 
     for bits, step in flags:
         report(bits, step, sites, None if communicator is None else keep)

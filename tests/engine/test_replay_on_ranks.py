@@ -1,0 +1,119 @@
+"""Programs that ranks run together again and again: natively, with the values and the errors of the first time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import atoll as np
+from atoll import front
+from atoll.errors import DivergenceError
+
+pytestmark = pytest.mark.skipif(front.native is None, reason="the native front was not built")
+PACKAGE = str(Path(np.__file__).parent)
+CALLS = 80
+"""Functions of Python that an evaluation enters, with one exchange and one reduction: to be lowered where it takes fewer."""
+
+
+@pytest.fixture(autouse=True)
+def _divided():
+    with np.config(small=0):
+        yield
+
+
+def start(n=60):
+    u = np.zeros((n, n))
+    u[0] = numpy.linspace(0, 1, n)
+    return u
+
+
+def step(u, factor=0.25):
+    """A step of Laplace's equation."""
+    old = u.copy()
+    u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * factor
+    change = (u - old).ravel()
+    return float(np.dot(change, change))
+
+
+def entered(work):
+    """The functions of the package that evaluations enter."""
+    names, inside = [], []
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if code.co_filename.startswith(PACKAGE) and event in ("call", "return"):
+            if inside and event == "call":
+                names.append(code.co_qualname)
+            if code.co_qualname == "evaluate":
+                (inside.append if event == "call" else inside.remove)(code)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+@pytest.mark.ranks(2)
+def test_a_steady_step_enters_few_functions(rank):
+    u = start()
+    for _ in range(50):
+        step(u)
+    before = np.stats()
+    found = min([entered(lambda: step(u)) for _ in range(20)], key=len)  # a wait takes more
+    after = np.stats()
+    assert not {"_compute", "Program.run"} & {*found}
+    assert 0 < len(found) <= CALLS, found
+    assert after.plans_reused - before.plans_reused == 20
+    assert after.plans_made == before.plans_made
+    assert after.messages - before.messages == 20
+    assert after.bytes_moved > before.bytes_moved
+
+
+@pytest.mark.ranks(2, 3)
+def test_values_are_those_of_numpy(rank, size):
+    u, v = start(), numpy.zeros((60, 60))
+    v[0] = numpy.linspace(0, 1, 60)
+    for _ in range(30):
+        old = v.copy()
+        v[1:-1, 1:-1] = (old[:-2, 1:-1] + old[2:, 1:-1] + old[1:-1, :-2] + old[1:-1, 2:]) * 0.25
+        numpy.testing.assert_allclose(step(u), ((v - old) ** 2).sum(), rtol=1e-12)
+    numpy.testing.assert_array_equal(numpy.asarray(u), v)
+
+
+OTHERS = {
+    "a number": lambda u, v: step(u, 0.125),
+    "an operation": lambda u, v: float((u * u).sum()),
+    "an array": lambda u, v: step(v),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("other", OTHERS)
+def test_ranks_that_diverge_at_such_a_step_get_an_error(rank, size, other):
+    with np.world.split(0, rank):
+        u, v = start(), start()
+        for _ in range(10):
+            step(u)
+            step(v)
+        assert "_compute" not in entered(lambda: step(u))
+        last = OTHERS[other] if rank else lambda u, v: step(u)
+        with pytest.raises(DivergenceError, match="ranks have diverged"):
+            last(u, v)
+
+
+@pytest.mark.ranks(2)
+def test_warnings_of_one_rank_are_given_by_all(rank):
+    a = np.arange(1.0, 4001.0)
+    for k in range(20):
+        a[0] = -1.0 if k > 15 else 1.0
+        total = np.log(a[:4000])
+        if k > 15:
+            with pytest.warns(RuntimeWarning, match="invalid value"):
+                float(total.sum())
+        else:
+            float(total.sum())
