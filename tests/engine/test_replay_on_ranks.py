@@ -14,7 +14,7 @@ from atoll.errors import DivergenceError
 
 pytestmark = pytest.mark.skipif(front.native is None, reason="the native front was not built")
 PACKAGE = str(Path(np.__file__).parent)
-CALLS = 80
+CALLS = 40
 """Functions of Python that an evaluation enters, with one exchange and one reduction: to be lowered where it takes fewer."""
 
 

@@ -211,7 +211,7 @@ RULES = [
     ),
     Mutation(
         "only one thread of a rank communicates",
-        (("*.step", "not self._alone", "False"),),
+        (("*.step", "not (self._alone or communicating.here)", "False"),),
         ("tests/engine/test_threads.py::test_one_thread_of_a_rank_communicates",),
     ),
     Mutation(

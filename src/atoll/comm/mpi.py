@@ -55,12 +55,12 @@ from .mpi_requests import (
     PersistentMessages,
     SmallReduction,
     SmallRows,
+    ends_soon,
     has_persistent_collectives,
 )
 from .mpi_waits import WaitsByMpi
 from .nodes import Nodes
 from .persistent import PersistentBuffer
-from .waiting import SPINS
 from .windows import Window, bytes_of
 
 _BYTE = MPI.BYTE
@@ -299,11 +299,8 @@ class MpiCommunicator(WaitsByMpi):
             self._wait_small_now(small, operation, what)
 
     def _wait_small_now(self, small: Any, operation: str, what: str) -> None:
-        test = small.handle.Test
-        for _ in range(SPINS):
-            if test():
-                small.active = False
-                return
+        if ends_soon(small):
+            return
         waited = MpiRequest(self, small.handle, operation, None, None, what, None, small)
         try:
             self.wait_some((waited,))

@@ -116,6 +116,8 @@ class PersistentBuffers:
 
     def open(self) -> None:
         """Choose where the messages of this run lie, and wait until those that leave may be written there."""
+        if self.under_way:
+            self.ready()
         if not self._near:
             return
         if self._refused:
@@ -155,8 +157,13 @@ class PersistentBuffers:
         for persistent in self._leaving:
             persistent.spot.mark[0] = mark
         self.under_way = True
-        if self._slots[1]:
-            self._publish()
+        slots = self._slots[1]
+        if slots:
+            fence()
+            for slot in slots:
+                slot.words[FULL] = slot.number
+            if profiled.recording is not None:
+                self._note_sent()
         arriving, leaving = self._far
         if self._prepared is None and (arriving or leaving):
             self._runs += 1
@@ -178,17 +185,12 @@ class PersistentBuffers:
             for persistent in leaving
         ]
 
-    def _publish(self) -> None:
-        """Let the receivers see what leaves in slots."""
-        fence()
-        for slot in self._slots[1]:
-            slot.words[FULL] = slot.number
-        communicator = self._communicator
-        if profiled.recording is not None:
-            sizes = [b.nbytes for b in self._leaving if b.spot is not b]
-            for slot, nbytes in zip(self._slots[1], sizes, strict=True):
-                peer = communicator.members[slot.channel.peer]
-                profiler.sent(slot.what, peer, nbytes)
+    def _note_sent(self) -> None:
+        """Tell the profile what leaves in slots."""
+        members = self._communicator.members
+        sizes = [b.nbytes for b in self._leaving if b.spot is not b]
+        for slot, nbytes in zip(self._slots[1], sizes, strict=True):
+            profiler.sent(slot.what, members[slot.channel.peer], nbytes)
 
     def end(self) -> None:
         """Wait for all messages, and check that those received belong to this step."""
@@ -197,8 +199,11 @@ class PersistentBuffers:
         if self._requests:
             self._communicator.wait_all(self._requests)
             self._requests = ()
-        if self._slots[0]:
-            self._receive()
+        slots = self._slots[0]
+        if slots:
+            if profiled.recording is not None or not come_at_once(slots):
+                self._communicator.wait_all([SlotRequest(slot) for slot in slots])
+            fence()
         for channel in self._asking:
             channel.settle()
         for channel in self._asking:
@@ -208,10 +213,3 @@ class PersistentBuffers:
         for persistent in self._arriving:
             if persistent.spot.mark[0] != mark:
                 tell(self._communicator, f"rank {persistent.peer} sent data of another step")
-
-    def _receive(self) -> None:
-        """Wait until all is there that arrives in slots."""
-        slots, communicator = self._slots[0], self._communicator
-        if profiled.recording is not None or not come_at_once(slots):
-            communicator.wait_all([SlotRequest(slot) for slot in slots])
-        fence()

@@ -16,16 +16,17 @@ at which two records differ names the lines of both, and raises a :class:`Diverg
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CommunicationError, DivergenceError, ThreadError
 from . import remote_stacks
-from .call_sites import Site, site_text, user_site
+from .call_sites import Site, site_from, site_text, user_site
 from .threads import communicating
 
 KEPT = 1000
@@ -118,20 +119,22 @@ class StepLog:
         self.windows = True
         """Whether windows exist: a dry run evaluates nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - MESSAGE_BITS)) - 1
-        self._steps: deque[tuple[int, int, Site | None, str, object]] = deque(maxlen=KEPT)
+        self._steps: deque[tuple[int, int, Site | None, str, Callable[[], str]]] = deque(
+            maxlen=KEPT
+        )
 
-    def step(self, fingerprint: int, what: str, more: object = "") -> None:
-        """Begin a step that all ranks must take alike; ``str(more)`` distinguishes such steps of one line."""
+    def step(self, fingerprint: int, what: str, more: Callable[[], str] = str) -> None:
+        """Begin a step that all ranks must take alike; ``more()`` distinguishes such steps of one line."""
         if self.parted:
             raise self._still_parted(what)
-        if not self._alone:
+        if not (self._alone or communicating.here):
             self._by_one_thread(what)
         if self.window is not None:
             self.window.close()
         self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK
         self._births = 0
-        self._steps.append((number, rolled, user_site(), what, more))
+        self._steps.append((number, rolled, site_from(sys._getframe(1)), what, more))
 
     def birth(self) -> int:
         """The birth of a new array on these ranks: the same on all, and no other array's."""
@@ -141,7 +144,7 @@ class StepLog:
 
     def _by_one_thread(self, what: str) -> None:
         """Refuse to communicate in a second thread: which of two came first might differ by rank."""
-        other = communicating()
+        other = communicating.other()
         if other is not None:
             raise ThreadError(
                 f"{_words(user_site(), what.rstrip(','))} needs all ranks, in thread {threading.current_thread().name!r} of rank "
@@ -193,7 +196,7 @@ class StepLog:
         """The record to send to other ranks."""
         latest = list(self._steps)[-SHOWN:]
         steps = {
-            number: (rolled, _words(site, what), str(more))
+            number: (rolled, _words(site, what), more())
             for number, rolled, site, what, more in latest
         }
         return Record(

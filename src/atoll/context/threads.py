@@ -73,21 +73,23 @@ def catch_up() -> None:
                 turn.lock.release()
 
 
-class _Communicating:
+class _Communicating(threading.local):
     thread: ClassVar[threading.Thread | None] = None
+    here = False
+    """Whether it is this thread that communicates for the process: from its first message to its end."""
+
+    def other(self) -> threading.Thread | None:
+        """The other thread that communicates, as long as it is alive; else that is this thread from now on."""
+        with turn.lock:
+            known = _Communicating.thread
+            if known is not None and known.is_alive():
+                return known
+            _Communicating.thread = threading.current_thread()
+            self.here = True
+            return None
 
 
-def communicating() -> threading.Thread | None:
-    """The other thread that communicates for this process, as long as it is alive; else that is this thread from now on."""
-    mine, known = threading.current_thread(), _Communicating.thread
-    if known is mine:
-        return None
-    with turn.lock:
-        known = _Communicating.thread
-        if known is not None and known is not mine and known.is_alive():
-            return known
-        _Communicating.thread = mine
-        return None
+communicating = _Communicating()
 
 
 if hasattr(os, "register_at_fork"):

@@ -144,7 +144,10 @@ class Exchange:
             statistics.add("gathered", self.gathered)
         try:
             if self._coming or self._going:
-                self._begin_buffers(registers)
+                buffers = self._buffers or self._set_up()
+                buffers.open()
+                self._fill(registers)
+                buffers.begin()
             if self._large != ([], []):
                 self._post(registers)
         except CommunicationError as error:
@@ -155,11 +158,8 @@ class Exchange:
             assert region is not None
             region.array[key] = share.array[source_key]
 
-    def _begin_buffers(self, registers: Memory) -> None:
-        buffers = self._buffers or self._set_up()
-        if buffers.under_way:
-            buffers.ready()
-        buffers.open()
+    def _fill(self, registers: Memory) -> None:
+        """Put what leaves into the buffers, and let regions be read in those where they arrive."""
         arriving, leaving = self._ends
         for message, persistent in arriving:
             arrival = self._arrivals.get(persistent.spot)
@@ -178,7 +178,6 @@ class Exchange:
                 ]
             for view, register, key in packed:
                 view[...] = registers[register].array[key]  # type: ignore[union-attr]
-        buffers.begin()
 
     def _set_up(self) -> PersistentBuffers:
         arriving, leaving = self._ends = buffers_for(self._coming), buffers_for(self._going)

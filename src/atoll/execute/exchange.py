@@ -167,17 +167,17 @@ class AcrossRanks:
         if self.communicator.size > policy.limits.few_ranks:
             self._by_tree([join.given(state) for join in self.joins], state)
             return
-        gathering = self.gathering or self._begun(state)
+        gathering, registers = self.gathering or self._begun(state), state.registers
         for join, place, _, number in self._rows:
             if number is None:
                 place[...] = join.given(state)
             else:
-                number[()] = join.given(state).item()
+                number[()] = registers[join.register].array.item()  # type: ignore[union-attr]
         log = self.communicator.log
-        gathering.run("a reduction", is_noticed(state.flags))
+        gathering.run("a reduction", bool(state.flags) and is_noticed(state.flags))
         before = len(log.noted)
         for join, _, rows, _ in self._rows:
-            state.registers[join.register] = Value(join.joined(rows))
+            registers[join.register] = Value(join.joined(rows))
         if len(log.noted) > before:  # on all ranks, if none has noted anything before
             log.raised = True
 

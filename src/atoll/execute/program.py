@@ -9,8 +9,10 @@ buffer can serve again within the same run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -217,24 +219,21 @@ def _running(frame: FrameType) -> Site | None:
 warn.register_sites(_running)
 
 
-class Computed(NamedTuple):
-    """What a program computes, as text for the error of ranks that have diverged."""
-
-    nodes: tuple[tuple[str, Any, Any], ...]
-    asked: Site | None
-    numbers: Sequence[Any] = ()
-    sites: Sequence[Site | None] = ()
-    """The lines that gave the numbers."""
-
-    def __str__(self) -> str:
-        last = self.nodes[-_LAST:]
-        words = [
-            " ".join([f"{name} {result.shape} {result.dtype}", *map(_elements, views)])
-            for name, result, views in last
-        ]
-        where = f", recorded at {site_text(self.asked)}" if self.asked else ""
-        numbers = f" of {', '.join(map(_number, self.numbers, self.sites))}" if self.numbers else ""
-        return "; ".join(["..."] * (len(last) < len(self.nodes)) + words) + numbers + where
+def computed_words(
+    nodes: Sequence[tuple[str, Any, Any]],
+    asked: Site | None,
+    numbers: Sequence[Any],
+    sites: Sequence[Site | None],
+) -> str:
+    """What a program computes, as text for the error of ranks that have diverged; ``sites`` are the lines that gave the numbers."""
+    last = nodes[-_LAST:]
+    words = [
+        " ".join([f"{name} {result.shape} {result.dtype}", *map(_elements, views)])
+        for name, result, views in last
+    ]
+    where = f", recorded at {site_text(asked)}" if asked else ""
+    told = f" of {', '.join(map(_number, numbers, sites))}" if numbers else ""
+    return "; ".join(["..."] * (len(last) < len(nodes)) + words) + told + where
 
 
 def _number(number: Any, site: Site | None) -> str:
@@ -245,7 +244,7 @@ def _elements(view: Any) -> str:
     return f"through the view {view.shape} with strides {view.strides} from byte {view.offset}"
 
 
-_MASK = (1 << 64) - 1
+_site = attrgetter("site")
 _LAST = 4
 """How many operations are named."""
 
@@ -357,8 +356,10 @@ class Program:
             what = opened.look or "an evaluation"
             numbers = self.outline.numbers(scalars, log.exact)
             mark = self.fingerprint ^ self.outline.given(leaves, numbers, log.exact)
-            sites = [order[k].site for k in self.outline.takers] if log.exact else ()
-            log.step(mark, what, Computed(self.computes, asked, numbers, sites))
+            sites = (
+                list(map(_site, map(order.__getitem__, self.outline.takers))) if log.exact else ()
+            )
+            log.step(mark, what, partial(computed_words, self.computes, asked, numbers, sites))
 
     def settle(self, node: Node, value: Value, birth: int) -> None:
         """Give a node a value that a run has computed, which is number ``birth`` among those that ranks compare."""

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from operator import attrgetter
 from struct import Struct
 from struct import error as StructError
 from typing import Any
@@ -33,6 +34,7 @@ _EXACT = (int, np.integer, np.bool_)
 """Numbers that are exact on every machine: ranks compare them where they do not compare others, too."""
 
 _MASK = (1 << 64) - 1
+_born = attrgetter("born")
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
@@ -105,12 +107,12 @@ class Outline:
 
     def numbers(self, scalars: Sequence[Any], exact: bool) -> list[Any]:
         """Those of a trace's scalars that ranks compare; inexact ones where ranks compute them alike."""
-        numbers = [scalars[k] for k in self.scalars]
+        numbers = list(map(scalars.__getitem__, self.scalars))
         return numbers if exact else [each for each in numbers if isinstance(each, _EXACT)]
 
     def given(self, leaves: Sequence[Node], numbers: Sequence[Any], exact: bool) -> int:
         """The fingerprint of what a trace is given: its arrays on ranks, its numbers and its small arrays."""
-        words = [leaves[k].born for k in self.divided]
+        words = list(map(_born, map(leaves.__getitem__, self.divided)))
         if numbers:
             words.append(zlib.crc32(self._packed(numbers)))
         for k in self.replicated:
