@@ -505,6 +505,7 @@ OTHERS = {
     "comm/scheduler.py": {"request"},
     "comm/simulated.py": {"request"},
     "graph/picture.py": {"entry"},
+    "layout/symbolic.py": {"number", "result"},
     "lazy/views.py": {"cell"},
     "plan/statements.py": {"statement"},
     "startup.py": {"ender"},

@@ -26,7 +26,7 @@ from atoll.layout import (
     needed,
     transfer,
 )
-from atoll.layout.symbolic import Sheet, Unknown, filled
+from atoll.layout.symbolic import Sheet
 from atoll.layout.symbolic_layout import interval
 
 from .strategies import bounds, layouts, scatter
@@ -163,25 +163,20 @@ def test_symbolic_boxes_are_cut_by_owner_like_known_ones(
     layout = Layout(shape, "b" * len(shape), size=size)
     ends = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
     sheet = Sheet()
-    unknown = [
-        [Unknown(sheet, f"v{2 * k + j}", end) for j, end in enumerate(pair)]
-        for k, pair in enumerate(ends)
-    ]
+    unknown = [sheet.unknown(pair) for pair in ends]
     rank = data.draw(st.integers(0, size - 1))
     symbolic = needed(layout, tuple([interval(*pair) for pair in unknown]), rank)
     wanted = [[r.source_key, r.target_key, r.shape] for r in symbolic]
-    names = [f"v{k}" for k in range(2 * len(shape))]
-    bound = sheet.compiled(names, wanted)
+    guard = sheet.guard(wanted)
     moved = [sorted(data.draw(st.tuples(*[st.integers(0, n)] * 2))) for n in shape]
     for box in (ends, moved):
         known = needed(layout, tuple([Range(*pair) for pair in box]), rank)
-        results = bound([end for pair in box for end in pair])
+        results = guard.results([end for pair in box for end in pair])
         if box is ends or results is not None:
             assert results is not None
             expected = [[r.source_key, r.target_key, r.shape] for r in known]
             assert [record.peer for record in symbolic] == [record.peer for record in known]
-            assert list(results) == expected
-    assert filled(wanted) == list(bound([end for pair in ends for end in pair]))
+            assert results == expected
 
 
 def test_receivers_spread_over_the_copies() -> None:

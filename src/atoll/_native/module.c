@@ -9,6 +9,7 @@
 #include "blocks.h"
 #include "buffers.h"
 #include "functions.h"
+#include "guards.h"
 #include "placed.h"
 
 /* register(slots, **objects): work with these slots, a tuple, and objects by their names in the table. */
@@ -38,8 +39,8 @@ static int fill_module(PyObject *module) {
     } types[] = {{&front_type, front_spec()}, {&function_type, &function_spec}, {&attribute_type, &attribute_spec}, {&box_base, &box_spec},
                  {&iterator_type, &iterator_spec}, {&loop_type, &loop_spec}, {&traced_type, &traced_spec}, {&trace_type, &trace_spec},
                  {&notice_type, &notice_spec}};
-    PyMethodDef *methods[] = {block_methods, cut_methods, eager_methods, function_methods, handle_methods, memory_methods, node_methods,
-                              replay_methods, runtime_methods, sampling_methods, span_methods, trace_methods, trial_methods};
+    PyMethodDef *methods[] = {block_methods, cut_methods, eager_methods, function_methods, guard_methods, handle_methods, memory_methods,
+                              node_methods, replay_methods, runtime_methods, sampling_methods, span_methods, trace_methods, trial_methods};
     if (front_type != NULL) return PyErr_Format(PyExc_ImportError, "the native front is loaded once in a process"), -1;
     if (import_numpy() < 0 || install_errors() < 0 || install_functions() < 0) return -1;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {

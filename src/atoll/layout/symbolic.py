@@ -2,153 +2,183 @@
 
 The planner works on integers: extents, strides, offsets. An :class:`Unknown` takes the place of
 one that another trace of the same structure may have otherwise. It has a *value*, the one of the trace that is being
-planned, so that every decision can be taken as usual; and it has a name. What is calculated from it
+planned, so that every decision can be taken as usual. What is calculated from it
 is an unknown again, and the calculation is written down on a :class:`Sheet`. Where two of them
 are compared, the comparison is written down too, with how it came out: as a *check*.
 
-The sheet is compiled into a function of the unknowns. For those of another trace it comes to the same
+A finished sheet is a :class:`Guard`, a program of integers. For those of another trace it comes to the same
 numbers that the planner would come to, or says that a check failed: then the planner might have
 decided otherwise, and has to be asked. No proof is needed of which decisions depend on what.
 
 Whatever needs an actual integer (an index, ``range``, a text) gets the value, and that is a check as
-well: the plan then serves this value alone. A key of a dictionary is found only if it is equal to
-the one that was put there, which is a check; but that it is not found says nothing, for what differs now may be equal
-at another time. So tables may keep what may as well be made twice, such as the instruction for an expression. What must be found if
-it is there (what a loop has stored, the ghost region of a region) is looked for by comparing.
+well: the plan then serves this value alone. As keys of a dictionary unknowns are equal if they are one object: what is not found
+may be equal all the same. So tables may keep what may as well be made twice, such as the instruction for an expression. What
+must be found if it is there (what a loop has stored, the ghost region of a region) is looked for by comparing.
 """
 
 from __future__ import annotations
 
 import operator
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
+
+from ..context.interrupts import passed_on
+from ..front import native
 
 Number = Any
 """An integer, or one that is unknown."""
 
-_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+_CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "//": operator.floordiv,
     "%": operator.mod,
+    "min": min,
+    "max": max,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "<": operator.lt,
     "<=": operator.le,
 }
-
-
-def text_of(number: Any) -> str:
-    """How a number is written as Python, or a list, tuple or slice of numbers."""
-    kind = type(number)
-    if kind is Unknown or kind is Given:
-        name: str = number.name
-        return name
-    if kind is list:
-        return "[" + ", ".join(map(text_of, number)) + "]"
-    if kind is tuple:
-        return "(" + "".join([text_of(part) + ", " for part in number]) + ")"
-    if kind is slice:
-        return f"slice({text_of(number.start)}, {text_of(number.stop)}, {number.step})"
-    return repr(int(number))
-
-
-def filled(number: Any) -> Any:
-    """A number as it is in the trace that is planned, or a list, tuple or slice of numbers."""
-    kind = type(number)
-    if kind is Unknown:
-        return number.value
-    if kind is list or kind is tuple:
-        return kind([n if type(n) is int else n.value if type(n) is Unknown else filled(n) for n in number])  # fmt: skip
-    if kind is slice:
-        return slice(filled(number.start), filled(number.stop), number.step)
-    return int(number)
+_SIGNS = _CALCULATIONS | _COMPARISONS
+_CALL, _END = len(_SIGNS), -1
+_KINDS = {list: -1, tuple: -2, slice: -3}
+"""The words of a guard that stand for no line; ``_native/guards.c`` has the same numbers."""
 
 
 class Sheet:
     """What was calculated from unknowns, and which comparisons decided, in order."""
 
-    __slots__ = ("known", "lines", "names", "shapes", "things")
+    __slots__ = ("given", "known", "numbers", "shapes")
 
     def __init__(self) -> None:
-        self.lines: list[tuple[Any, ...]] = []
-        """What was calculated or compared: the sign or the name of a function, and numbers and names."""
-        self.names: list[Any] = []
-        """For each line the name of its result, or how a comparison must come out."""
-        self.known: dict[Any, Any] = {}
-        """Results, by line."""
-        self.things: dict[str, Any] = {}
-        """What is the same for all traces, by name: functions, and what they ask for numbers."""
+        self.numbers: list[Unknown] = []
+        """The integers that traces differ in, as their guard is given them."""
+        self.given: list[Given] = []
+        """The things that they differ in."""
+        self.known: dict[tuple[Any, ...], Any] = {}
+        """What was calculated or compared, by line: a sign or a function, and operands. It came to an unknown, or to the truth
+        of a comparison, which must come out so again."""
         self.shapes: dict[Any, Any] = {}
         """Geometries of symbolic extents, by these: equal ones are one."""
 
-    def let(self, line: tuple[Any, ...], value: int) -> Unknown:
-        """A name for what is calculated in a line."""
-        name = f"t{len(self.lines)}"
-        unknown = self.known[line] = Unknown(self, name, value)
-        self.lines.append(line)
-        self.names.append(name)
-        return unknown
+    def unknown(self, values: Sequence[int]) -> list[Unknown]:
+        """Unknowns for integers that traces differ in."""
+        unknowns = []
+        for value in values:
+            number = Unknown()
+            number.sheet, number.value = self, value
+            unknowns.append(number)
+        self.numbers += unknowns
+        return unknowns
 
-    def check(self, line: tuple[Any, ...], outcome: Any) -> bool:
-        """The outcome of a comparison: from now on it must always come out so."""
-        self.known[line] = outcome
-        self.lines.append(line)
-        self.names.append(outcome)
-        return bool(outcome)
+    def thing(self, value: Any) -> Given:
+        """What stands for a thing that traces differ in."""
+        self.given.append(Given(self, value))
+        return self.given[-1]
 
-    def finish(self) -> None:
-        """Forget what only further calculations would need."""
-        self.known, self.shapes = {}, {}
-
-    def function(self, what: Callable[..., int], *given: Any) -> Unknown:
-        """What a pure function makes of numbers, and of things: no check on the way."""
-        known = [n if type(n) in (int, Unknown, Given) else self._constant(n) for n in given]
-        line = what.__name__, *[getattr(n, "name", n) for n in known]
-        result: Any = self.known.get(line)
-        if result is None:
-            self.things[what.__name__] = what
-            result = self.let(line, what(*[getattr(n, "value", n) for n in known]))
-        return result  # type: ignore[no-any-return]
-
-    def _constant(self, thing: Any) -> Given:
-        """A thing that is the same for all traces, and that functions ask for numbers."""
-        name = f"c{id(thing)}"
-        self.things[name] = thing
-        return Given(self, name, thing)
-
-    def compiled(
-        self, names: Sequence[str], results: Sequence[Any]
-    ) -> Callable[[Sequence[Any]], tuple[Any, ...] | None]:
-        """The sheet as a function of a sequence of what has these names: it gives the ``results``, or ``None`` where a check fails."""
-        texts = list(map(text_of, results))
-        used: set[str] = set()
-        for text in texts:
-            used.update(_names_in(text))
-        kept: list[str] = []
-        for name, (what, *given) in zip(reversed(self.names), reversed(self.lines), strict=True):
-            if type(name) is str and name not in used:
-                continue
-            words = list(map(str, given))
-            used.update(words)
-            text = f" {what} ".join(words) if what in _SIGNS else f"{what}({', '.join(words)})"
-            if type(name) is str:
-                kept.append(f"    {name} = {text}")
+    def guard(self, results: list[Any]) -> Guard:
+        """The program for the ``results``, numbers, lists, tuples and slices of them; the sheet forgets what it knows."""
+        at: dict[Any, int] = {number: k for k, number in enumerate(self.numbers)}
+        form: list[int] = []
+        left: list[Any] = [results]
+        while left:
+            part = left.pop()
+            kind = type(part)
+            if kind is list or kind is tuple:
+                form += _KINDS[kind], len(part)
+                left += part[::-1]
+            elif kind is slice:
+                form += _KINDS[slice], 3
+                left += part.step, part.stop, part.start
             else:
-                kept.append(f"    if {'not ' if name else ''}{text}: return None")
-        source = ["def bound(given):", f"    {''.join(name + ', ' for name in names)} = given"]
-        source += [*reversed(kept), f"    return ({''.join(text + ', ' for text in texts)})"]
-        space: dict[str, Any] = dict(self.things)
-        exec("\n".join(source), space)
-        bound: Callable[[Sequence[Any]], tuple[Any, ...] | None] = space["bound"]
-        return bound
+                form.append(at.setdefault(part if kind is Unknown else int(part), len(at)))
+        things: dict[Any, int] = {thing: k for k, thing in enumerate(self.given)}
+        lines: list[Any] = []
+        for (sign, *operands), result in reversed(self.known.items()):
+            place = at.get(result) if type(result) is Unknown else result
+            if place is None:  # nothing depends on it
+                continue
+            if type(sign) is str:
+                a, b = operands
+                lines.append((_CODES[sign], at.setdefault(a, len(at)), at.setdefault(b, len(at)), place))  # fmt: skip
+                continue
+            places = [
+                at.setdefault(operand, len(at))
+                if type(operand) is int or type(operand) is Unknown
+                else -1 - things.setdefault(operand, len(things))
+                for operand in operands
+            ]
+            lines.append((_CALL, things.setdefault(sign, len(things)), place, len(places), *places))
+        constants = [(place, number) for number, place in at.items() if type(number) is int]
+        words = array("q", (len(at), len(constants)))
+        words.extend(chain.from_iterable([*constants, *reversed(lines), (_END, *form)]))
+        self.known, self.shapes = {}, {}
+        return Guard(words, tuple(things)[len(self.given) :])
 
 
-def _names_in(text: str) -> set[str]:
-    for sign in "[](),":
-        text = text.replace(sign, " ")
-    return set(text.split())
+_CODES = {sign: code for code, sign in enumerate(_SIGNS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A finished sheet: the checks, and the results where none of them fails.
+
+    The words of the program are the number of its places, of its constants, and these, each with its place; lines; -1; and the form of
+    the results. The numbers of the trace have the first places. A line is a code, the places of two operands, and that of the result,
+    or, of a comparison, how it must come out; or a call: its code, a function among the things, the place of the result, how many
+    operands, and these, with -1, -2, ... for things. Things are those of the trace first. A form is a place, or a kind, a
+    length, and so many forms.
+    """
+
+    words: array[int]
+    things: tuple[Any, ...]
+
+    def results(self, numbers: Sequence[int], given: Sequence[Any] = ()) -> Any:
+        """The results for the numbers and things of a trace; ``None`` where a check fails, or a number cannot be had."""
+        things = (*given, *self.things)
+        if native is not None:
+            return native.guarded(self.words, things, numbers)
+        try:
+            return _guarded(iter(self.words).__next__, things, numbers)
+        except ZeroDivisionError as problem:
+            passed_on(problem)
+            return None
+
+
+def _guarded(word: Callable[[], int], things: Sequence[Any], numbers: Sequence[int]) -> Any:
+    """The same without C."""
+    signs = list(_SIGNS.values())
+    memory = dict(enumerate(numbers))
+    word()
+    memory.update([(word(), word()) for _ in range(word())])
+    while (code := word()) != _END:
+        if code == _CALL:
+            function, place, count = things[word()], word(), word()
+            places = [word() for _ in range(count)]
+            memory[place] = function(*[memory[k] if k >= 0 else things[-1 - k] for k in places])
+            continue
+        number, place = signs[code](memory[word()], memory[word()]), word()
+        if code < len(_CALCULATIONS):
+            memory[place] = number
+        elif number != place:
+            return None
+
+    def result() -> Any:
+        kind = word()
+        if kind >= 0:
+            return memory[kind]
+        parts = [result() for _ in range(word())]
+        if kind == _KINDS[list]:
+            return parts
+        return tuple(parts) if kind == _KINDS[tuple] else slice(*parts)
+
+    return result()
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +186,6 @@ class Given:
     """A thing that differs from trace to trace, and that functions ask for numbers: where an array lies."""
 
     sheet: Sheet
-    name: str
     value: Any
 
 
@@ -166,46 +195,56 @@ def _calculation(sign: str, *unchanged: int) -> Any:
     first = unchanged if sign in "+*" else ()
 
     def forward(a: Unknown, b: Number) -> Number:
-        if type(b) is Unknown:
-            line: Any = sign, a.name, b.name
-        elif b in unchanged:
-            return a
-        elif type(b) is int:
-            line = sign, a.name, b
+        kind = type(b)
+        if kind is int:
+            if b in unchanged:
+                return a
+            value = what(a.value, b)
+        elif kind is Unknown:
+            value = what(a.value, b.value)
         else:
             return what(int(a), b)
-        known = a.sheet.known.get(line)
-        return a.sheet.let(line, what(a.value, getattr(b, "value", b))) if known is None else known
+        sheet, line = a.sheet, (sign, a, b)
+        result = sheet.known.get(line)
+        if result is None:
+            result = sheet.known[line] = Unknown()
+            result.sheet, result.value = sheet, value
+        return result
 
     def backward(a: Unknown, b: Number) -> Number:
-        if b in first:
-            return a
         if type(b) is not int:
             return what(b, int(a))
-        line = sign, b, a.name
-        known = a.sheet.known.get(line)
-        return a.sheet.let(line, what(b, a.value)) if known is None else known
+        if b in first:
+            return a
+        sheet, line = a.sheet, (sign, b, a)
+        result = sheet.known.get(line)
+        if result is None:
+            result = sheet.known[line] = Unknown()
+            result.sheet, result.value = sheet, what(b, a.value)
+        return result
 
     return forward, backward
 
 
-def _comparison(sign: str, alike: bool) -> Any:
-    """The method ``a < b`` of unknowns, for a sign that holds where both are the same, or does not."""
+def _comparison(sign: str, alike: bool, negated: bool = False) -> Any:
+    """The method ``a < b`` of unknowns, or ``a >= b``, for a sign that holds where both are the same, or does not."""
     what = _SIGNS[sign]
 
     def compared(a: Unknown, b: Number) -> bool:
-        if type(b) is Unknown:
-            if a is b:
-                return alike
-            line: Any = sign, a.name, b.name
-        elif type(b) is int:
-            line = sign, a.name, b
+        kind = type(b)
+        if kind is int:
+            value = b
+        elif a is b:
+            return alike is not negated
+        elif kind is Unknown:
+            value = b.value
         else:
             return NotImplemented  # type: ignore[no-any-return]
-        known: Any = a.sheet.known.get(line)
-        return (
-            a.sheet.check(line, what(a.value, getattr(b, "value", b))) if known is None else known
-        )
+        known, line = a.sheet.known, (sign, a, b)
+        result = known.get(line)
+        if result is None:
+            result = known[line] = what(a.value, value)
+        return result is not negated
 
     return compared
 
@@ -213,25 +252,23 @@ def _comparison(sign: str, alike: bool) -> Any:
 class Unknown:
     """An integer of which the value in one trace is known, and how it comes about in every trace."""
 
-    __slots__ = ("name", "sheet", "value")
-
-    def __init__(self, sheet: Sheet, name: str, value: int) -> None:
-        self.sheet, self.name, self.value = sheet, name, value
+    __slots__ = ("sheet", "value")
+    sheet: Sheet
+    value: int
 
     __add__, __radd__ = _calculation("+", 0)
     __sub__, __rsub__ = _calculation("-", 0)
     __mul__, __rmul__ = _calculation("*", 1)
     __floordiv__, __rfloordiv__ = _calculation("//", 1)
     __mod__, __rmod__ = _calculation("%")
+    least, least_of = _calculation("min")
+    greatest, greatest_of = _calculation("max")
     __eq__ = _comparison("==", True)
     __lt__ = _comparison("<", False)
     __le__ = _comparison("<=", True)
-
-    def __gt__(self, other: Number) -> bool:
-        return not self <= other
-
-    def __ge__(self, other: Number) -> bool:
-        return not self < other
+    __gt__ = _comparison("<=", True, negated=True)
+    __ge__ = _comparison("<", False, negated=True)
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return repr(self.__index__())
@@ -246,10 +283,7 @@ class Unknown:
         return 0 - self
 
     def __abs__(self) -> Number:
-        return self.sheet.function(abs, self)
-
-    def __hash__(self) -> int:
-        return hash(self.value)
+        return self.greatest(0 - self)
 
     def __bool__(self) -> bool:
         return self != 0
@@ -262,18 +296,30 @@ class Unknown:
 
 
 def function(what: Callable[..., int], *given: Any) -> Number:
-    """What a pure function makes of numbers and things, some of which may be unknown."""
+    """What a pure function makes of numbers and things, some of which may be unknown: no check on the way."""
     for argument in given:
         if type(argument) is Unknown or type(argument) is Given:
-            return argument.sheet.function(what, *given)
-    return what(*given)
+            break
+    else:
+        return what(*given)
+    known, line = argument.sheet.known, (what, *given)
+    result = known.get(line)
+    if result is None:
+        result = known[line] = Unknown()
+        result.sheet = argument.sheet
+        result.value = int(what(*[getattr(n, "value", n) for n in given]))
+    return result
 
 
 def least(a: Number, b: Number) -> Number:
     """The smaller one; which it is need not be decided."""
-    return function(min, a, b)
+    if type(a) is Unknown:
+        return a.least(b)
+    return b.least_of(a) if type(b) is Unknown else min(a, b)
 
 
 def greatest(a: Number, b: Number) -> Number:
     """The larger one."""
-    return function(max, a, b)
+    if type(a) is Unknown:
+        return a.greatest(b)
+    return b.greatest_of(a) if type(b) is Unknown else max(a, b)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NoReturn
 
 from .axes import Axis
@@ -72,7 +73,7 @@ class Interval:
         if type(bounds) is SymbolicBounds:
             first = bounds.first(self.start)
         else:
-            first = int(function(_block_in, bounds, self.start))
+            first = int(function(partial(_block_in, bounds), self.start))
         for coordinate in range(first, len(bounds) - 1):
             begin, end = bounds[coordinate], bounds[coordinate + 1]
             if not begin < self.stop:

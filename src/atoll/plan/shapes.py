@@ -62,7 +62,7 @@ def dense_shape(shape: tuple[Number, ...], dtype: np.dtype[Any]) -> Any:
             break
     else:
         return dense(shape, dtype)
-    key = dtype, *[m.name if type(m) is Unknown else m for m in shape]
+    key = dtype, *shape
     known = n.sheet.shapes.get(key)
     if known is None:
         strides = _dense_strides(shape, range(len(shape)), dtype.itemsize)
@@ -92,56 +92,62 @@ class Dresser:
 
     def __init__(self, sheet: Sheet) -> None:
         self._sheet = sheet
-        self.names: list[str] = []
-        """Of all integers that the shapes are made from, in order."""
-        self._tied: dict[Any, Unknown] = {}
+        self._extents: dict[int, Unknown] = {}
+        self._strides: dict[int, Unknown] = {}
 
     def shape(self, like: Geometry, position: int, base: Any) -> Shape:
         """A symbolic geometry for one; a view needs that of its base."""
-        first, ndim = len(self.names), like.ndim
-        self.names += [f"v{k}" for k in range(first, first + 2 * ndim + 1)]
-        extents = tuple([self._tie("extent", n, first + k) if n > 1 else n for k, n in enumerate(like.shape)])  # fmt: skip
-        offset: Number = 0 if like.is_base else self._unknown(first + 2 * ndim, like.offset)
+        ndim, numbers = like.ndim, self._sheet.unknown(like.integers)
+        lying, known = numbers[ndim:-1], self._sheet.known
+        extents: list[Number] = []
+        for number in numbers[:ndim]:
+            extent: Number = number.value
+            if extent > 1:
+                extent = self._extents.setdefault(extent, number)
+                if extent is not number:
+                    known["==", number, extent] = True
+            extents.append(extent)
+        offset: Number = 0 if like.is_base else numbers[-1]
         axes = self._regular(like) if type(base) is Shape else None
         if axes is not None:
-            return self._taken(like, position, extents, offset, base, axes)
+            return self._taken(like, position, tuple(extents), lying, numbers[-1], base, axes)
         if like.dense:
             order = sorted(range(ndim), key=lambda k: 0 if like.c_contiguous else -like.strides[k])
             strides = _dense_strides(extents, order, like.dtype.itemsize)
-            for k, stride in enumerate(strides) if not like.c_contiguous else ():
-                self._check(first + ndim + k, stride)
+            for number, stride in zip(lying, strides) if not like.c_contiguous else ():
+                known["==", number, stride] = True
         else:
-            strides = self._raw(like, first + ndim)
-        return Shape(like, position, extents, strides, offset, like.dtype, base)
+            strides = self._raw(lying, like.dtype.itemsize)
+        return Shape(like, position, tuple(extents), strides, offset, like.dtype, base)
 
     def _regular(self, view: Geometry) -> Any:
         """How a view takes slices and single elements along the axes of its base, if it does no more."""
         axes = view.axes if view.size else None
-        if axes is None or any(len(steps) > 1 for _, steps in axes):
+        if axes is None:
             return None
         taken = [steps[0][0] for _, steps in axes if steps]
-        return None if len(set(taken)) < len(taken) else axes
+        return axes if len({*taken}) == sum([len(steps) for _, steps in axes]) else None
 
     def _taken(
         self,
         like: Geometry,
         position: int,
         extents: tuple[Number, ...],
+        lying: list[Unknown],
         offset: Unknown,
         base: Shape,
         axes: Any,
     ) -> Shape:
         """The shape of a regular view: its offset is cut into indices."""
-        ndim = like.ndim
-        first = len(self.names) - 1 - ndim
-        strides: list[Number] = [None if s else 0 for s in like.strides]
+        known = self._sheet.known
+        strides: list[Number] = [number if number.value else 0 for number in lying]
         starts: list[Number] = [0] * base.ndim
         order = [k for k, n in enumerate(like.base.shape) if n > 1]
         order.sort(key=lambda k: -like.base.strides[k])
         rest: Number = offset
         for k in order:
             starts[k], rest = rest // base.strides[k], rest % base.strides[k]
-        _holds(rest == 0)
+        known["==", rest, 0] = True
         reads: list[Any] = []
         for k, (_, steps) in enumerate(axes):
             if not steps:
@@ -151,53 +157,28 @@ class Dresser:
             along: Number = base.strides[k]
             if step in (1, -1):
                 strides[axis] = along = along * step
-                self._check(first + axis, along)
+                known["==", lying[axis], along] = True
             else:
-                strides[axis] = stride = self._unknown(first + axis, like.strides[axis])
+                stride = lying[axis]
                 step = stride // along if step > 0 else 0 - (0 - stride) // along
-                _holds(step * along == stride)
+                known["==", step * along, stride] = True
             last = starts[k] + (extents[axis] - 1) * step
-            _holds(last >= 0)
-            _holds(last < base.shape[k])
+            known["<", last, 0], known["<", last, base.shape[k]] = False, True
             reads.append((starts[k], ((axis, step),)))
-        for axis, stride in enumerate(strides):
-            if stride is None:  # of an axis of one element
-                strides[axis] = self._unknown(first + axis, like.strides[axis])
         shape = Shape(like, position, extents, tuple(strides), offset, like.dtype, base)
         shape.axes = tuple(reads)
         return shape
 
-    def _raw(self, like: Geometry, first: int) -> tuple[Number, ...]:
+    def _raw(self, lying: list[Unknown], itemsize: int) -> tuple[Number, ...]:
         """Strides of which nothing is known."""
+        known = self._sheet.known
         strides: list[Number] = []
-        for k, stride in enumerate(like.strides):
-            if abs(stride) == like.dtype.itemsize:
-                self._check(first + k, stride)
+        for number in lying:
+            stride: Number = number.value
+            if abs(stride) == itemsize:
+                known["==", number, stride] = True
             elif stride:
-                strides.append(self._tie("stride", stride, first + k))
-                continue
+                stride = self._strides.setdefault(stride, number)
+                known["==", number, stride] = True
             strides.append(stride)
         return tuple(strides)
-
-    def _unknown(self, place: int, value: int) -> Unknown:
-        return Unknown(self._sheet, self.names[place], value)
-
-    def _tie(self, kind: str, value: int, place: int) -> Unknown:
-        """An unknown for an integer: one for those that have this value now."""
-        known = self._tied.get((kind, value))
-        if known is None:
-            known = self._tied[kind, value] = self._unknown(place, value)
-        else:
-            self._check(place, known)
-        return known
-
-    def _check(self, place: int, number: Number) -> None:
-        """An integer must always be this number."""
-        named = number.name if type(number) is Unknown else number
-        self._sheet.check(("==", self.names[place], named), True)
-
-
-def _holds(check: bool) -> None:
-    """A check that was written down when it was made."""
-    if not check:
-        raise AssertionError("a view that lies otherwise than its geometry says")

@@ -24,11 +24,10 @@ from typing import Any
 
 from .. import policy
 from ..backend.base import KernelStep
-from ..context.interrupts import passed_on
 from ..exchange.shares import SymbolicPlace
 from ..execute.program import Program
 from ..graph.node import Node
-from ..layout.symbolic import Given, Sheet, filled
+from ..layout.symbolic import Sheet
 from ..layout.symbolic_layout import NoTemplateError
 from ..ops.fingerprint import outlined
 from .flattened import whole_folds
@@ -107,26 +106,27 @@ class Plan:
     ) -> None:
         self.skeleton = skeleton
         self.plan = plan
-        self.sheet = Sheet()
+        sheet = Sheet()
         self._shapes, self._homes = _leaders(now.numbers()), _leaders(now.homes())
         self._forms = now.forms()
-        housed = self._housed(now)
-        twins = skeleton.dressed(self._dressed(now), housed)
+        housed = self._housed(now, sheet)
+        twins = skeleton.dressed(self._dressed(now, sheet), housed)
         nodes = twins[1]
         self.program = plan(twins, SymbolicLaunch)
         steps = self.program.steps
-        bound = TemplateSteps(steps, step, lambda: _changed(nodes))
-        self._steps, self._wanted = bound.made, bound.results
-        self._results: Callable[[Sequence[Any]], Sequence[Any] | None] | None = None
-        """What is calculated from given numbers and places; ``None`` where a check fails."""
+        waiting = TemplateSteps(steps, step, lambda: _changed(nodes))
+        self._steps = waiting.made
+        self._guard = sheet.guard(waiting.results)
         self._step_at = {id(planned): k for k, planned in enumerate(steps)}
         self._outline = None
         if self.program.communicator is not None:
             self._outline = outlined(order, [order[root] for root in skeleton.roots], leaves)
-        self.sheet.finish()
-        self.first = self._filled(filled(self._wanted), now, order)
+        first = self._filled(now, order)
+        if first is None:  # numbers that C has no integers for
+            raise NoTemplateError
+        self.first = first
 
-    def _housed(self, now: Sample) -> list[Any]:
+    def _housed(self, now: Sample, sheet: Sheet) -> list[Any]:
         """For each place what the planner sees: what a plan can ask for."""
         self._lead_homes: list[int] = []
         places: dict[int, Any] = {}
@@ -134,13 +134,12 @@ class Plan:
             places[k] = like = now.places[k]
             if like is not None and not like.is_like_no_other:
                 self._lead_homes.append(k)
-                given = Given(self.sheet, f"p{k}", like)
-                places[k] = SymbolicPlace(like, given, -1 - k, fixed=not now.scattered)
+                places[k] = SymbolicPlace(like, sheet.thing(like), -1 - k, fixed=not now.scattered)
         return [places[lead] for lead in self._homes]
 
-    def _dressed(self, now: Sample) -> list[Any]:
+    def _dressed(self, now: Sample, sheet: Sheet) -> list[Any]:
         """For each geometry what the planner sees: one with unknown integers."""
-        dresser = Dresser(self.sheet)
+        dresser = Dresser(sheet)
         leader = self._shapes
         shapes: dict[int, Any] = {}
         self._lead_shapes: list[int] = []
@@ -165,9 +164,7 @@ class Plan:
                 known = shapes[k] = dresser.shape(like, k, base)
             return known
 
-        dressed = [shapes.get(k) or shape(k) for k in leader]
-        self._names = [*dresser.names, *[f"p{k}" for k in self._lead_homes]]
-        return dressed
+        return [shapes.get(k) or shape(k) for k in leader]
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program for a trace, or ``None`` where the planner has to be asked."""
@@ -177,21 +174,16 @@ class Plan:
             return None
         if any(sample.geometries[k].integers != integers for k, integers in self._staying):
             return None
-        given: list[Any] = []
-        for k in self._lead_shapes:
-            given += sample.geometries[k].integers
-        given += [sample.places[k] for k in self._lead_homes]
-        if self._results is None:  # what comes but once needs none
-            self._results = self.sheet.compiled(self._names, self._wanted)
-        try:
-            results = self._results(given)
-        except ZeroDivisionError as problem:  # a stride that planning divides by has become zero
-            passed_on(problem)
-            return None
-        return None if results is None else self._filled(results, sample, order)
+        return self._filled(sample, order)
 
-    def _filled(self, results: Sequence[Any], sample: Sample, order: Sequence[Node]) -> Program:
-        """The program with the numbers of a trace."""
+    def _filled(self, sample: Sample, order: Sequence[Node]) -> Program | None:
+        """The program with the numbers of a trace; ``None`` where a check fails."""
+        numbers: list[int] = []
+        for k in self._lead_shapes:
+            numbers += sample.geometries[k].integers
+        results = self._guard.results(numbers, [sample.places[k] for k in self._lead_homes])
+        if results is None:
+            return None
         binding = Binding(results, sample, order)
         steps = [step(binding) for step in self._steps]
         like, at = self.program, self._step_at
