@@ -88,9 +88,9 @@ def counted(monkeypatch, rank, size, maps):
     asked, regions = [], []
     original, under = build.bodies_of, ghosts.region_under
 
-    def counting(group, registers, available, reusable, who):
+    def counting(group, registers, reusable, who):
         asked.append(who)
-        return original(group, registers, available, reusable, who)
+        return original(group, registers, reusable, who)
 
     def noting(outer, sets):
         regions.append(sets[0])

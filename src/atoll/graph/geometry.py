@@ -138,7 +138,7 @@ class Geometry:
                 self.writeable,
                 dense,
                 None if base is None else base.form,
-                tuple([n if n < 2 else 2 for n in shape]),
+                tuple(map(min, shape, itertools.repeat(2))),
                 tuple([(s > 0) - (s < 0) for s in strides]),
             )
         )
@@ -357,11 +357,11 @@ class Geometry:
     def is_whole(self) -> bool:
         """Whether this holds every element of its base once, in the base's C order."""
         return (
-            self.size == self.base.size
-            and self.offset == 0
-            and self.c_contiguous
+            self.c_contiguous
             and self.base.c_contiguous
             and self.dtype == self.base.dtype
+            and self.size == self.base.size
+            and self.offset == 0
         )
 
 
@@ -506,40 +506,32 @@ def axis_reads(view: Any) -> AxisReads | None:
         return None
     if not base.dense:
         return None
-    order = sorted(
-        (k for k in range(base.ndim) if base.shape[k] > 1), key=lambda k: -base.strides[k]
-    )
-
-    def digits(distance: int) -> dict[int, int] | None:
-        strides = {}
+    along = base.strides
+    order = [k for k, n in enumerate(base.shape) if n > 1]
+    order.sort(key=along.__getitem__, reverse=True)
+    starts = [0] * base.ndim
+    steps: list[list[tuple[int, int]]] = [[] for _ in starts]
+    for axis, stride in enumerate((view.offset, *view.strides), -1):
+        if axis >= 0 and (view.shape[axis] == 1 or stride == 0):
+            continue
+        rest = stride if axis < 0 else abs(stride)
         for k in order:
-            strides[k], distance = divmod(distance, base.strides[k])
-        return strides if distance == 0 else None
-
-    start = digits(view.offset)
-    if start is None:
-        return None
-    steps: list[list[tuple[int, int]]] = [[] for _ in base.shape]
-    for axis in range(view.ndim):
-        n, stride = view.shape[axis], view.strides[axis]
-        if n == 1 or stride == 0:
-            continue
-        sign = 1 if stride > 0 else -1
-        step = digits(abs(stride))
-        if step is None:
+            digit, rest = divmod(rest, along[k])
+            if axis < 0:
+                starts[k] = digit
+            elif digit:
+                steps[k].append((axis, digit if stride > 0 else -digit))
+        if rest:
             return None
-        for k, digit in step.items():
-            if digit:
-                steps[k].append((axis, sign * digit))
     reads = []
-    for k in range(base.ndim):
-        first = start.get(k, 0)
-        if view.size == 0:
-            reads.append((first, tuple(steps[k])))
-            continue
-        low = first + sum(min(0, step * (view.shape[axis] - 1)) for axis, step in steps[k])
-        high = first + sum(max(0, step * (view.shape[axis] - 1)) for axis, step in steps[k])
-        if low < 0 or high >= base.shape[k]:
+    for k, first in enumerate(starts):
+        low = high = first
+        for axis, step in steps[k] if view.size else ():
+            if step > 0:
+                high = high + step * (view.shape[axis] - 1)
+            else:
+                low = low + step * (view.shape[axis] - 1)
+        if view.size and (low < 0 or high >= base.shape[k]):
             return None
         reads.append((first, tuple(steps[k])))
     return tuple(reads)
@@ -556,17 +548,19 @@ def kept_order(
     elements counts as the fastest.
     """
     full = [g for g in operands if g.ndim]
-    if len(shape) < 2 or all(g.shape == shape and g.c_contiguous for g in full):
+    if len(shape) < 2 or not [g for g in full if g.shape != shape or not g.c_contiguous]:
         return None
     key = (shape, repeats, *[g.number for g in full])
     known = _orders.get(key, False)
     if known is not False:
         return known  # type: ignore[return-value]
     ndim = len(shape)
-    strides = []
+    strides = []  # -1 where an axis does not count
     for g in full:
-        lead = ndim - g.ndim
-        strides.append([-1] * lead + [_step(g, k, repeats) for k in range(g.ndim)])
+        row = [-1] * (ndim - g.ndim)
+        for n, stride in zip(g.shape, g.strides, strict=True):
+            row.append(-1 if n == 1 or not (stride or repeats) else abs(stride))
+        strides.append(row)
     order = list(range(ndim - 1, -1, -1))  # fastest first
     for i in range(1, ndim):
         axis = order[i]
@@ -592,12 +586,6 @@ def kept_order(
     result = None if slow_first == tuple(range(ndim)) else slow_first
     _orders[key] = result
     return result
-
-
-def _step(view: Geometry, axis: int, repeats: bool) -> int:
-    """The bytes between elements along an axis; -1 for one that does not count."""
-    stride = abs(view.strides[axis])
-    return -1 if view.shape[axis] == 1 or not (stride or repeats) else stride
 
 
 _orders: Memo[Any, tuple[int, ...] | None] = Memo()

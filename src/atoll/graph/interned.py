@@ -43,9 +43,10 @@ class Interned(Generic[Thing]):
         return None if known is None else known()
 
     def only(self, key: object, new: Thing) -> Thing:
-        """The object to use for a key: ``made``, or what another thread has put there meanwhile."""
+        """The object to use for a key: ``new``, or what another thread has put there meanwhile."""
         with self._lock:
-            known = self.get(key)
+            entry = self._known.get(key)
+            known = None if entry is None else entry()
             if known is None:
                 known = new
                 self._known[key] = ref(new)
@@ -69,4 +70,5 @@ def identity_of(key: object) -> Identity:
     What is kept with an object, as the code of an operation is with the views that it reads, must not come from a cache that
     forgets: the objects of before and after would never be equal again.
     """
-    return _identities.get(key) or _identities.only(key, Identity())
+    known = _identities._known.get(key)
+    return (known and known()) or _identities.only(key, Identity())

@@ -283,7 +283,7 @@ class Unknown:
         return 0 - self
 
     def __abs__(self) -> Number:
-        return self.greatest(0 - self)
+        return self if self > 0 else 0 - self
 
     def __bool__(self) -> bool:
         return self != 0

@@ -22,12 +22,12 @@ def identity(shape: Sequence[int]) -> AxisMap:
     )
 
 
-def broadcast_map(node: Node, ndim: int, shape: Sequence[int], outer: AxisMap) -> AxisMap:
+def broadcast_map(node: Node, shape: Sequence[int], outer: AxisMap) -> AxisMap:
     """The map of an operand that is broadcast to ``shape``, whose own map is ``outer``."""
     own = node.geometry.shape
     if own == shape:
         return outer
-    lead = ndim - len(own)
+    lead = len(shape) - len(own)
     return tuple(
         [(0, ()) if n == 1 and shape[lead + k] != 1 else outer[lead + k] for k, n in enumerate(own)]
     )
@@ -44,10 +44,14 @@ def through_view(view: Geometry, outer: AxisMap) -> AxisMap | None:
         coefficients: dict[int, int] = {}
         for axis, step in steps:
             begin, inner = outer[axis]
-            start += step * begin
+            if type(begin) is not int or begin:
+                start = start + (begin if type(step) is int and step == 1 else step * begin)
             for loop, factor in inner:
                 coefficients[loop] = coefficients.get(loop, 0) + step * factor
-        result.append((start, tuple(sorted((k, c) for k, c in coefficients.items() if c))))
+        along = sorted(coefficients.items())
+        if len(steps) > 1:  # they may cancel each other
+            along = [(loop, factor) for loop, factor in along if factor]
+        result.append((start, tuple(along)))
     return tuple(result)
 
 

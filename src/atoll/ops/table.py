@@ -150,8 +150,9 @@ class _Call(Entry):
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         loop = node.params[0]
         body.operations.append(Operation(node.name, node.site))
-        ndim, shape = node.geometry.ndim, node.geometry.shape
-        args = [body.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(loop.inputs)]
+        shape, args = node.geometry.shape, []
+        for k, dtype in enumerate(loop.inputs):
+            args.append(body.operand(node, k, shape, outer, dtype))
         return body.emit("call", code_of(loop.output), tuple(args), loop.name)
 
     def numpy(self, node: Node) -> Callable[..., Any]:
@@ -218,9 +219,9 @@ class _Where(Entry):
         return len(node.args) == 3 and _broadcast(node)
 
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
-        dtype, ndim, shape = node.geometry.dtype, node.geometry.ndim, node.geometry.shape
+        dtype, shape = node.geometry.dtype, node.geometry.shape
         dtypes = np.dtype(np.bool_), dtype, dtype
-        args = [body.operand(node, k, ndim, shape, outer, d) for k, d in enumerate(dtypes)]
+        args = [body.operand(node, k, shape, outer, d) for k, d in enumerate(dtypes)]
         return body.emit("where", code_of(dtype), tuple(args))
 
     def numpy(self, node: Node) -> Callable[..., Any]:
@@ -243,7 +244,7 @@ class _Fill(Entry):
 
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         geometry = node.geometry
-        return body.operand(node, 0, geometry.ndim, geometry.shape, outer, geometry.dtype)
+        return body.operand(node, 0, geometry.shape, outer, geometry.dtype)
 
     def numpy(self, node: Node) -> Callable[..., Any]:
         shape, dtype = node.geometry.shape, node.geometry.dtype

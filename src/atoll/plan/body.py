@@ -28,10 +28,12 @@ from ..graph.node import Node, Operation
 from ..layout import IndexSet, Range, Region
 from ..layout.symbolic import Number
 from ..layout.symbolic_layout import extent, interval
-from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
+from ..ops.maps import AxisMap, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place
 from ..ops.table import code_of
 from .shapes import dense_shape
+
+new_tuple: Any = tuple.__new__
 
 
 class SplitBoxError(Exception):
@@ -71,6 +73,8 @@ class Registers:
     """
 
     of: dict[int, int]
+    in_memory: dict[int, int]
+    """By node, of leaves and of what earlier groups have stored: the register."""
     scalar_of: dict[tuple[int, int], int]
     rank: int = 0
     geometry: list[Geometry] = field(default_factory=list)
@@ -79,11 +83,17 @@ class Registers:
     keep: list[Node | None] = field(default_factory=list)
     extremes: dict[int, int] = field(default_factory=dict)
     """By node, for positions along axes: the register of the elements that have been found there."""
+    boxes: dict[int, Any] = field(default_factory=dict)
+    """The boxes that updates assign to, ``None`` where that is no box."""
+    varying: set[int] = field(default_factory=set)
+    """Updates and the nodes above them, by id: these may be other expressions in other parts of a box."""
 
     def add(self, node: Node) -> int:
         """A register for the value of a leaf or a stored node."""
         number = len(self.geometry)
         self.of[id(node)] = number
+        if node.value is not None:
+            self.in_memory[id(node)] = number
         place: Place | None = node.place
         geometry = node.geometry
         corner = (0,) * geometry.ndim
@@ -183,7 +193,6 @@ class Body:
 
     registers: Registers
     box: Box
-    available: set[int]
     needs: Needs
     rank: int = 0
     place: Place | None = None
@@ -203,14 +212,12 @@ class Body:
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""
-        instruction = Instruction(op, dtype, args, name)
-        if op != "store":
-            known = self._values.get(instruction)
-            if known is not None:
-                return known
-        self.instructions.append(instruction)
-        number = self._values[instruction] = len(self.instructions) - 1
-        return number
+        instruction = new_tuple(Instruction, (op, dtype, args, name))
+        known = None if op == "store" else self._values.get(instruction)
+        if known is None:
+            known = self._values[instruction] = len(self.instructions)
+            self.instructions.append(instruction)
+        return known
 
     def load(
         self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]
@@ -293,12 +300,6 @@ class Body:
                 strides[axis] = local_step(home.layout.axes[k], step) * stride
         return offset, tuple(strides)
 
-    def _at_hand(self, node: Node) -> int | None:
-        register = self.registers.of.get(id(node))
-        if register is not None and (node.value is not None or id(node) in self.available):
-            return register
-        return None
-
     def _from_register(self, node: Node, register: int, outer: AxisMap) -> int:
         place: Place | None = node.place
         dtype = node.geometry.dtype
@@ -327,6 +328,11 @@ class Body:
         """The least and the greatest index of each axis that the box leads to."""
         box = []
         for start, steps in outer:
+            if len(steps) == 1 and type(steps[0][1]) is int and steps[0][1] == 1:
+                begin, end = self.box[steps[0][0]]
+                moved = type(start) is not int or start
+                box.append((start + begin, start + end) if moved else (begin, end))
+                continue
             first = last = start
             for axis, step in steps:
                 begin, end = self.box[axis]
@@ -352,7 +358,10 @@ class Body:
         begin, end = self.box[axis]
         for bound in bounds:
             # the first loop index at which the bound has been passed
-            cut = -((start - bound) // step) if step > 0 else (start - bound) // -step + 1
+            if type(step) is int and step == 1:
+                cut = bound - start
+            else:
+                cut = -((start - bound) // step) if step > 0 else (start - bound) // -step + 1
             if begin < cut < end:
                 raise SplitBoxError(axis, cut)
 
@@ -386,7 +395,6 @@ class Body:
 
     def value(self, node: Node, outer: AxisMap) -> int:
         """The number of the instruction that has the node's element under the map ``outer``."""
-        key = ("node", id(node), outer)
         if id(node) in self._stored:
             own, stored = self._stored[id(node)]
             if outer != own:
@@ -394,11 +402,17 @@ class Body:
                     f"{node!r} is read at other indices than this loop stores it at"
                 )
             return stored
+        key = id(node), outer
         known = self._values.get(key)
         if known is None:
             if node.weight > policy.limits.kernel_reads:
                 self._from_below(node, outer)
-            known = self._values[key] = self._value(node, outer)
+            register = self.registers.in_memory.get(id(node))
+            if register is None:
+                known = node.op.lower(node, self, outer)
+            else:
+                known = self._from_register(node, register, outer)
+            self._values[key] = known
         return known
 
     def cut_for(self, expressions: list[tuple[Node, AxisMap]], stored: set[int]) -> None:
@@ -406,32 +420,29 @@ class Body:
 
         What is ``stored`` stands among the expressions itself.
         """
-        if self.counts is not None:
-            return
+        in_memory, varying = self.registers.in_memory, self.registers.varying
         stack = expressions[::-1]
         seen: set[Any] = set()
         while stack:
             node, outer = stack.pop()
-            if self._at_hand(node) is not None:
-                continue
             before = len(seen)
             seen.add((id(node), outer))
-            if len(seen) > before:
-                below = self._below(node, outer)
-                stack += [each for each in reversed(below) if id(each[0]) not in stored]
+            if len(seen) > before and id(node) in varying and id(node) not in in_memory:
+                for each in reversed(self._below(node, outer)):
+                    if id(each[0]) not in stored:
+                        stack.append(each)
 
     def _from_below(self, node: Node, outer: AxisMap) -> None:
         """Compute the operands of a deep expression, deepest first: calls in calls would go too deep."""
         stack = [(node, outer, False)]
         while stack:
             operand, under, ready = stack.pop()
-            key = ("node", id(operand), under)
-            if key in self._values or id(operand) in self._stored:
+            if (id(operand), under) in self._values or id(operand) in self._stored:
                 continue
             if ready:
                 if operand is not node or under != outer:
-                    self._values[key] = self._value(operand, under)
-            elif self._at_hand(operand) is None:
+                    self.value(operand, under)
+            elif id(operand) not in self.registers.in_memory:
                 stack.append((operand, under, True))
                 stack += [
                     (arg, inner, False) for arg, inner in reversed(self._below(operand, under))
@@ -440,13 +451,13 @@ class Body:
     def _below(self, node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap]]:
         """The operands of a node that has to be computed, and the maps under which it reads them."""
         if node.op.elementwise:
-            ndim, shape = node.geometry.ndim, node.geometry.shape
-            return [
-                (arg, broadcast_map(arg, ndim, shape, outer))
-                for arg in node.args
-                if type(arg) is Node
-            ]
-        if node.op.is_view and self._at_hand(node.args[0]) is None:
+            shape, below = node.geometry.shape, []
+            for arg in node.args:
+                if type(arg) is Node:
+                    alike = arg.geometry.shape == shape
+                    below.append((arg, outer if alike else broadcast_map(arg, shape, outer)))
+            return below
+        if node.op.is_view and id(node.args[0]) not in self.registers.in_memory:
             inner = through_view(node.params[0], outer)
             return [] if inner is None else [(node.args[0], inner)]
         if node.op.is_update:
@@ -462,27 +473,22 @@ class Body:
         """
         self._stored[id(node)] = outer, value
 
-    def _value(self, node: Node, outer: AxisMap) -> int:
-        register = self._at_hand(node)
-        if register is not None:
-            return self._from_register(node, register, outer)
-        number: int = node.op.lower(node, self, outer)
-        return number
-
     def operand(
         self,
         node: Node,
         place: int,
-        ndim: int,
         shape: Sequence[int],
         outer: AxisMap,
         dtype: np.dtype[Any],
     ) -> int:
         """An argument of ``node``, broadcast and in ``dtype``."""
         arg = node.args[place]
-        if type(arg) is Node:
-            return self.cast(self.value(arg, broadcast_map(arg, ndim, shape, outer)), dtype)
-        return self.scalar(self.registers.scalar_of[id(node), place], dtype)
+        if type(arg) is not Node:
+            return self.scalar(self.registers.scalar_of[id(node), place], dtype)
+        alike = arg.geometry.shape == shape
+        value = self.value(arg, outer if alike else broadcast_map(arg, shape, outer))
+        code = code_of(dtype)
+        return value if self.instructions[value].dtype == code else self.emit("cast", code, (value,))  # fmt: skip
 
     def position(self, axis: int) -> int:
         """The loop index along a domain axis, counted from the domain's start."""
@@ -516,16 +522,16 @@ class Body:
             total = term if total < 0 else self.integer("add", total, term)
         dtype = node.geometry.dtype
         wide = np.dtype(np.int64) if dtype.kind in "iub" else dtype
-        step_value = self.operand(node, 1, 1, (1,), outer, wide)
+        step_value = self.operand(node, 1, (1,), outer, wide)
         scaled = self.emit("call", code_of(wide), (self.cast(total, wide), step_value), "multiply")
-        first = self.operand(node, 0, 1, (1,), outer, wide)
+        first = self.operand(node, 0, (1,), outer, wide)
         return self.cast(self.emit("call", code_of(wide), (first, scaled), "add"), dtype)
 
     def read(self, node: Node, outer: AxisMap) -> int:
         """An element of a view, from memory or from the expression below."""
         view: Geometry = node.params[0]
         base = node.args[0]
-        register = self._at_hand(base)
+        register = self.registers.in_memory.get(id(base))
         if register is not None and base.place is None and self.counts is None:
             offset, strides = self.strided(view.strides, outer)
             return self.load(register, view.offset + offset, strides, view.dtype)
@@ -571,7 +577,7 @@ class Body:
 
     def _new_source(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:
         region: Geometry = node.params[0]
-        box = box_of(region)
+        box = self.registers.boxes[id(node)]
         if box is None or self.counts is not None or len(node.args) > 2:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
         inside = True
@@ -583,7 +589,7 @@ class Body:
             inner = inside_region(region, box, outer)
             value = node.args[1]
             if type(value) is Node:
-                inner = broadcast_map(value, region.ndim, region.shape, inner)
+                inner = broadcast_map(value, region.shape, inner)
             return value, inner
         for (start, steps), (low, high, _, _) in zip(outer, box, strict=True):
             if len(steps) == 1:

@@ -21,6 +21,7 @@ from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import Layout
 from ..ops.folds import reduced_shape
+from ..ops.maps import box_of
 from ..ops.placement import Place
 from .body import Needs
 from .coalesce import Begin, OpenExchange, read_elsewhere
@@ -87,7 +88,6 @@ class Planner(StepsByNumpy):
         self.make_exchange = getattr(make, "exchange", self.make_exchange)
         self.fold_across = getattr(make, "fold_across", fold_across)
         self.exchange_under_maps = getattr(make, "exchange_under_maps", self.exchange_under_maps)
-        self.available: set[int] = set()
         self.groups: list[Group] = []
         self.made: list[list[Step]] = []
         """The steps of each group."""
@@ -104,6 +104,12 @@ class Planner(StepsByNumpy):
         self.groups = groups = make_groups(statements, fusion)
         for statement in statements:
             self.registers.add(statement.node)
+        boxes, varying = self.registers.boxes, self.registers.varying
+        for node in self.trace.order:
+            if node.op.is_update:
+                boxes[id(node)] = box_of(node.params[0])
+            if node.op.is_update or not varying.isdisjoint(map(id, node.args)):
+                varying.add(id(node))
         last_use = self._last_uses(groups)
         stored: list[tuple[Step, int, int]] = []
         for place, group in enumerate(groups):
@@ -117,7 +123,8 @@ class Planner(StepsByNumpy):
                 for s in group.statements
                 if id(s.node) in number and id(s.node) not in self.joins and own_steps
             ]
-            self.available.update(id(s.node) for s in group.statements)
+            for s in group.statements:
+                self.registers.in_memory[id(s.node)] = self.registers.of[id(s.node)]
             self.made.append([step for step, _ in self.steps[first:]])
         self._join(stored)
         self._make_exchanges()
@@ -199,7 +206,7 @@ class Planner(StepsByNumpy):
                 register, base = registers.of[id(node)], registers.of[id(node.args[0])]
                 registers.padding[register] = registers.padding[base]
                 registers.geometry[register] = registers.geometry[base]
-        bodies, needs = bodies_of(group, registers, self.available, reusable, registers.rank)
+        bodies, needs = bodies_of(group, registers, reusable, registers.rank)
         finish = self._exchange(needs, place, group, groups, reusable)
         for statement in group.statements:
             register = registers.of[id(statement.node)]
@@ -378,12 +385,12 @@ class Planner(StepsByNumpy):
             if rank == registers.rank:
                 return ghosts
             count = len(registers.geometry)
-            theirs = bodies_of(group, registers, self.available, reusable, rank)[1].ghosts
+            theirs = bodies_of(group, registers, reusable, rank)[1].ghosts
             registers.forget(count)
             return theirs
 
-        readers = readers_of(group, registers, self.available, world.rank, world.size)
-        elsewhere = read_elsewhere(group, registers, self.available)
+        readers = readers_of(group, registers, world.rank, world.size)
+        elsewhere = read_elsewhere(group, registers)
         if elsewhere:
             by_rank: dict[int, Sequence[GhostRegion]] = {
                 rank: of_rank(rank) for rank in sorted({world.rank, *readers})

@@ -120,7 +120,7 @@ class OpenExchange:
         return [pair for group in self.ghosts for pair in enumerate(group.get(rank, ()))]
 
 
-def read_elsewhere(group: Group, registers: Registers, available: set[int]) -> list[int] | None:
+def read_elsewhere(group: Group, registers: Registers) -> list[int] | None:
     """The nodes of which a group may read what another rank owns, by their ids.
 
     ``None`` where its exchange stays its own: where shares are no boxes, or ghost regions as large as shares.
@@ -129,7 +129,7 @@ def read_elsewhere(group: Group, registers: Registers, available: set[int]) -> l
     if place is None or not place.layout.is_block:
         return None
     nodes = []
-    for node, outer in reads_of(group, registers, available):
+    for node, outer in reads_of(group, registers):
         home = node.place
         if home is None:
             continue

@@ -19,6 +19,9 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
 
     What reads such a node is made again, too. ``scalar_of`` learns the scalars of new nodes.
     """
+    views = [node.params[0] for node in order if node.op.is_view]
+    if not [view for view in views if view.base.ndim != 1 and view.is_whole]:
+        return list(order)
     shaped: dict[Node, Node | None] = {}
     planned: dict[Node, Node] = {}
     again = False

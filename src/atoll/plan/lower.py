@@ -34,14 +34,14 @@ from .unrolling import stored_first, unrolled
 
 
 def bodies_of(
-    group: Group, registers: Registers, available: set[int], reusable: dict[int, int], rank: int
+    group: Group, registers: Registers, reusable: dict[int, int], rank: int
 ) -> tuple[list[Body], Needs]:
     """The boxes of a rank's share of a group, each with its body, and the ghost regions they need."""
     place = group.place
     for statement in group.statements:
         statement.own = statement.own or identity(statement.domain)
     if counted_locally(group):
-        return _body_of_counts(group, registers, available, reusable, rank)
+        return _body_of_counts(group, registers, reusable, rank)
     needs = Needs(registers)
     if place is None:
         whole: Box = tuple([(0, n) for n in group.domain])
@@ -59,7 +59,7 @@ def bodies_of(
     pending = [whole]
     while pending:
         box = pending.pop()
-        body = Body(registers, box, available, needs, rank, place)
+        body = Body(registers, box, needs, rank, place)
         try:
             body.cut_for(computed, stored)
             _emit(group, body, registers, reusable)
@@ -82,7 +82,7 @@ def _computed(statement: Statement, stored: set[int]) -> list[tuple[Node, AxisMa
         return [(node.args[0], own)] if id(node.args[0]) not in stored else []
     region: Geometry = node.params[0]
     operands = [arg for arg in node.args[1:] if type(arg) is Node and id(arg) not in stored]
-    return [(arg, broadcast_map(arg, region.ndim, region.shape, own)) for arg in operands]
+    return [(arg, broadcast_map(arg, region.shape, own)) for arg in operands]
 
 
 def counted_locally(group: Group) -> bool:
@@ -94,7 +94,7 @@ def counted_locally(group: Group) -> bool:
 
 
 def _body_of_counts(
-    group: Group, registers: Registers, available: set[int], reusable: dict[int, int], rank: int
+    group: Group, registers: Registers, reusable: dict[int, int], rank: int
 ) -> tuple[list[Body], Needs]:
     """The one body of loops over local indices. A rank without a share has none, but needs the same ghost regions' maps."""
     place = group.place
@@ -104,7 +104,7 @@ def _body_of_counts(
     absent = place.layout.coordinates(rank) is None or 0 in counts
     needs = Needs(registers, local=True, absent=absent)
     box: Box = tuple([(0, count) for count in counts])
-    body = Body(registers, box, available, needs, rank, place, counts, sets)
+    body = Body(registers, box, needs, rank, place, counts, sets)
     _emit(group, body, registers, reusable)
     coalesce_ghosts([body], needs)
     return [] if needs.absent else [body], needs
@@ -152,14 +152,14 @@ def _emit_statement(
         if statement.only is not None:
             shape = statement.domain
             truth = np.dtype(np.bool_)
-            wanted = body.operand(statement.only, 2, len(shape), shape, own, truth)
+            wanted = body.operand(statement.only, 2, shape, own, truth)
         register = registers.of[id(node)]
         _store(body, register, offset, strides, node.geometry.dtype, value, reusable, wanted)
         body.define(node, own, value)
     elif statement.style == "place":
         region: Geometry = node.params[0]
-        dtype, ndim, shape = region.dtype, region.ndim, region.shape
-        value = body.operand(node, 1, ndim, shape, own, dtype)
+        dtype, shape = region.dtype, region.shape
+        value = body.operand(node, 1, shape, own, dtype)
         if node.place is None:
             offset, strides = body.strided(region.strides, own)
             offset += region.offset
@@ -170,9 +170,7 @@ def _emit_statement(
             assert inner is not None
             offset, strides = body.own(node, inner)
         mask = (
-            body.operand(node, 2, ndim, shape, own, np.dtype(np.bool_))
-            if len(node.args) == 3
-            else None
+            body.operand(node, 2, shape, own, np.dtype(np.bool_)) if len(node.args) == 3 else None
         )
         written = _store(
             body, registers.of[id(node)], offset, strides, dtype, value, reusable, mask
@@ -254,7 +252,7 @@ def _launches(
     box = body.box
     ndim = len(box)
     memories = list(body.memories)
-    extents = [high - low for low, high in box]
+    extents = [high - low if type(low) is not int or low else high for low, high in box]
     partial = [r for r in body.reductions if len(r.axes) < ndim]
     for k, reduction in enumerate(body.reductions):
         if len(reduction.axes) == ndim:
@@ -280,23 +278,24 @@ def _launches(
             first,
             reduction.position,
         )
-    order = [k for k in range(ndim) if extents[k] != 1]
-    stores = [m for m in memories if m.access != "r"] or memories
-    order.sort(
-        key=lambda k: (
-            -sum([abs(m.strides[k]) for m in stores]),
-            -sum([abs(m.strides[k]) for m in memories]),
-            k,
+    order = [k for k, extent in enumerate(extents) if extent != 1]
+    if len(order) > 1:
+        stores = [m for m in memories if m.access != "r"] or memories
+        order.sort(
+            key=lambda k: (
+                -sum([abs(m.strides[k]) for m in stores]),
+                -sum([abs(m.strides[k]) for m in memories]),
+                k,
+            )
         )
-    )
     if partial:
         # loads decide: the axis on which most operands step by single items runs innermost
         order.sort(
             key=lambda k: (-sum([abs(m.strides[k]) for m in memories if m.access == "r"]), k)
         )
     if seen is not None:
-        order = [k for k in seen if extents[k] != 1]
-    folded = _folded(body)
+        order = [k for k in seen if k in order]
+    folded = _folded(partial, ndim)
     sums = [r for r in partial if rounds(r)]
     cut = axis_to_cut(seen, extents, sums[0].axes) if seen is not None and sums else None
     indexed = {int(i.args[0].real) for i in body.instructions if i.op == "index"}
@@ -314,7 +313,7 @@ def _launches(
                 merged[-1].append(k)
                 continue
         merged.append([k])
-    loops = [Loop(prod([extents[k] for k in axes]), axes[-1], tuple(axes)) for axes in merged]
+    loops = [Loop(prod(map(extents.__getitem__, axes)), axes[-1], tuple(axes)) for axes in merged]
     run = _run(loops, memories, body)
     if run > 1:
         loops.pop()
@@ -331,7 +330,7 @@ def _launches(
                 return launches
         body, loops, memories = unrolled(body, loops, memories)
         partial = [r for r in body.reductions if len(r.axes) < ndim]
-        folded = _folded(body)
+        folded = _folded(partial, ndim)
     if partial and all(any(folded[loop.axis]) for loop in loops):
         kept = [k for k in range(ndim) if not any(folded[k])]
         if kept:  # an axis of length one, that keeps the reduction from being one of the whole nest
@@ -358,11 +357,9 @@ def _launches(
     ]
 
 
-def _folded(body: Body) -> list[tuple[bool, ...]]:
+def _folded(partial: list[Reduction], ndim: int) -> list[tuple[bool, ...]]:
     """For each axis, which of the folds over some axes are along it."""
-    ndim = len(body.box)
-    partial = [r for r in body.reductions if len(r.axes) < ndim]
-    return [tuple([k in r.axes for r in partial]) for k in range(ndim)]
+    return [tuple([k in r.axes for r in partial]) for k in range(ndim)] if partial else [()] * ndim
 
 
 def _is_flat(body: Body, loops: list[Loop]) -> bool:
@@ -405,7 +402,7 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
     Then strips of a longer, unfolded axis become the outermost loop, and what is left over a
     nest of its own.
     """
-    work = prod(loop.extent for loop in loops)
+    work = prod([loop.extent for loop in loops])
     if not folded[0] and (loops[0].extent >= 8 or len(loops) == 1 or work < 1 << 17):
         return [loops]
     candidates = [
@@ -486,7 +483,7 @@ def _assemble(
         chunk = many
     else:
         chunk = function(chunk_length, many, prod(extents[1:]) * run, chunk)
-    chunks = -(-many // chunk)
+    chunks = (many + (chunk - 1)) // chunk
     full = [r for r in body.reductions if len(r.axes) == ndim]
     partials: list[tuple[int, int]] = []
     for reduction in full:

@@ -92,7 +92,7 @@ class StepsByNumpy(Steps):
             register = registers.of[id(arg)]
             own = arg.place is node.place and arg.geometry.shape == shape
             if not own or registers.padding[register]:
-                outer = broadcast_map(arg, len(shape), shape, identity(shape))
+                outer = broadcast_map(arg, shape, identity(shape))
                 extents = (0,) * arg.geometry.ndim if absent else shape_under(outer, counts)
                 register = needs.under(arg, outer, extents, sets).register
             arguments.append((True, register))

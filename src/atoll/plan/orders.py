@@ -36,8 +36,10 @@ def parted(body: Body, folded: dict[int, Geometry]) -> list[tuple[Body, Order | 
         for number, reduction in enumerate(body.reductions)
         if rounds(reduction)
     }
-    stay = [number for number in wants if not _may_leave(body, body.reductions[number])]
     fit = [number for number, (_, axes) in wants.items() if _fits(body, axes)]
+    if not wants or (fit and len({*wants.values()}) == 1):
+        return [(body, wants[fit[0]][0] if fit else None)]
+    stay = [number for number in wants if not _may_leave(body, body.reductions[number])]
     chosen = wants[(stay or fit)[0]] if stay or fit else None
     leaving: dict[Want, list[Reduction]] = {}
     for number, want in wants.items():
@@ -72,8 +74,10 @@ def order_of(geometry: Geometry, axes: Sequence[int]) -> Order:
     A few columns whose rows are folded count as rows themselves: their axes, the fastest ones, go before the ``axes``
     that are folded.
     """
-    sizes = [abs(stride) for stride in geometry.strides]
-    order = sorted(range(len(sizes)), key=lambda k: (sizes[k] != 0, -sizes[k], k))
+    sizes = list(map(abs, geometry.strides))  # unknown ones are not zero
+    order = [k for k, size in enumerate(sizes) if type(size) is not int or size]
+    order.sort(key=sizes.__getitem__, reverse=True)
+    order = [*[k for k, size in enumerate(sizes) if type(size) is int and not size], *order]
     inner = len(order)
     columns: Number = 1
     while inner and order[inner - 1] not in axes:

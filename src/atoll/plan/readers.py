@@ -16,13 +16,11 @@ Read = tuple[Node, AxisMap | None]
 """A node in memory, and the map under which it is read; ``None`` where all of it is."""
 
 
-def readers_of(
-    group: Group, registers: Registers, available: set[int], rank: int, size: int
-) -> set[int]:
+def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[int]:
     """The ranks, of ``size``, whose share of a group may read what ``rank`` owns."""
     place = group.place
     ranks: set[int] = set()
-    for node, outer in reads_of(group, registers, available):
+    for node, outer in reads_of(group, registers):
         home: Place | None = node.place
         if home is None:
             continue
@@ -56,7 +54,7 @@ def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
     return True
 
 
-def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Read]:
+def reads_of(group: Group, registers: Registers) -> list[Read]:
     """What the loops of a group read from memory, on whichever rank, each with its map."""
     reads: list[Read] = []
     stack: list[tuple[Node, AxisMap]] = []
@@ -66,7 +64,7 @@ def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Re
         for k in places:
             arg = node.args[k]
             if type(arg) is Node:
-                stack.append((arg, broadcast_map(arg, len(shape), shape, own)))
+                stack.append((arg, broadcast_map(arg, shape, own)))
 
     def below(node: Node, outer: AxisMap) -> None:
         if node.op.is_view:
@@ -102,8 +100,7 @@ def reads_of(group: Group, registers: Registers, available: set[int]) -> list[Re
             if key in seen:
                 continue
             seen.add(key)
-            at_hand = inner.value is not None or id(inner) in available
-            if at_hand and id(inner) in registers.of:
+            if id(inner) in registers.in_memory:
                 reads.append((inner, outer))
             else:
                 below(inner, outer)

@@ -44,7 +44,7 @@ class Shape:
     def __getattr__(self, name: str) -> Any:
         """What is worked out when it is asked for: the number of elements, and how the base is read."""
         if name == "size":
-            self.size: Number = prod(self.shape)
+            self.size: Number = prod(self.shape[1:], start=self.shape[0]) if self.shape else 1
         elif name == "axes":
             self.axes: AxisReads | None = axis_reads(self)
         else:
@@ -143,7 +143,7 @@ class Dresser:
         strides: list[Number] = [number if number.value else 0 for number in lying]
         starts: list[Number] = [0] * base.ndim
         order = [k for k, n in enumerate(like.base.shape) if n > 1]
-        order.sort(key=lambda k: -like.base.strides[k])
+        order.sort(key=like.base.strides.__getitem__, reverse=True)
         rest: Number = offset
         for k in order:
             starts[k], rest = rest // base.strides[k], rest % base.strides[k]
@@ -162,8 +162,12 @@ class Dresser:
                 stride = lying[axis]
                 step = stride // along if step > 0 else 0 - (0 - stride) // along
                 known["==", step * along, stride] = True
-            last = starts[k] + (extents[axis] - 1) * step
-            known["<", last, 0], known["<", last, base.shape[k]] = False, True
+            if steps[0][1] == 1:
+                known["<", starts[k], 0] = False
+                known["<", base.shape[k], starts[k] + extents[axis]] = False
+            else:
+                last = starts[k] + (extents[axis] - 1) * step
+                known["<", last, 0], known["<", last, base.shape[k]] = False, True
             reads.append((starts[k], ((axis, step),)))
         shape = Shape(like, position, extents, tuple(strides), offset, like.dtype, base)
         shape.axes = tuple(reads)

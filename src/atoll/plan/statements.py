@@ -169,18 +169,20 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             if mode not in seen_under:  # compared, not hashed: extents may be unknown
                 seen_under.append(mode)
                 size = node.params[0].size if node.op.is_view else arg.geometry.size
-                taken[id(arg)] = taken.get(id(arg), 0) + size
+                taken[id(arg)] = taken[id(arg)] + size if id(arg) in taken else size
         if node.op.is_update and (box_of(node.params[0]) is None or len(node.args) == 3):
             stored.add(id(node), reasons.NO_BOX)
             if node.args[0].value is None:
                 stored.add(id(node.args[0]), reasons.OVERWRITTEN)
     direct: set[int] = set()  # arithmetic on what is in memory, at its own index
     for node in order:
-        if node.op.elementwise and all(
-            type(arg) is not Node or arg.value is not None or id(arg) in direct or id(arg) in stored
-            for arg in node.args
-        ):
-            direct.add(id(node))
+        if node.op.elementwise:
+            for arg in node.args:
+                ready = type(arg) is not Node or arg.value is not None
+                if not (ready or id(arg) in direct or id(arg) in stored):
+                    break
+            else:
+                direct.add(id(node))
         if len(modes.get(id(node), ())) < 2 or node.op.is_trivial(node):
             continue
         if id(node) not in direct or taken[id(node)] > node.geometry.size:
@@ -348,10 +350,9 @@ class Reads:
             seen = len(self._seen)
             self._seen.add((id(node), outer, inside))
             if len(self._seen) > seen:
-                below = self._below(node, outer, inside)
-                stack += [(arg, under, True) for arg, under in reversed(below)]
+                stack += reversed(self._below(node, outer, inside))
 
-    def _below(self, node: Node, outer: AxisMap, inside: bool) -> list[tuple[Node, AxisMap]]:
+    def _below(self, node: Node, outer: AxisMap, inside: bool) -> list[tuple[Node, AxisMap, bool]]:
         """The operands from which a loop computes a node, and under which maps; none where it reads the node."""
         if node.value is not None or (id(node) in self.stored and inside):
             aligned = (
@@ -368,11 +369,11 @@ class Reads:
             if inner is None:
                 self.found[id(arg)] = False
                 return []
-            return [(arg, inner)]
+            return [(arg, inner, True)]
         region, under, operands = node.geometry, outer, node.args
         below = []
         if node.op.is_update:
-            below.append((node.args[0], outer))
+            below.append((node.args[0], outer, True))
             region, operands = node.params[0], node.args[1:]
             box = box_of(region)
             if box is None:
@@ -383,7 +384,9 @@ class Reads:
             under = inside_region(region, box, outer)
         for arg in operands:
             if type(arg) is Node:
-                below.append((arg, broadcast_map(arg, region.ndim, region.shape, under)))
+                alike = arg.geometry.shape == region.shape
+                inner = under if alike else broadcast_map(arg, region.shape, under)
+                below.append((arg, inner, True))
         return below
 
     def _anywhere(self, node: Node) -> None:
@@ -443,7 +446,7 @@ def _keep_sources(trace: Trace, met: list[Node], stored: Chosen) -> None:
     kept = set(trace.alive)
     for node in reversed(met):
         if id(node) in kept and id(node) not in stored:
-            kept.update(id(arg) for arg in node.args if type(arg) is Node)
+            kept.update(map(id, node.args))
     trace.alive = frozenset(kept)
 
 
@@ -489,7 +492,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
             if type(arg) is Node:
                 reads.visit(
                     arg,
-                    broadcast_map(arg, region.ndim, region.shape, identity(region.shape)),
+                    broadcast_map(arg, region.shape, identity(region.shape)),
                     inside=True,
                 )
         safe: set[tuple[int, bool]] = set()
@@ -515,7 +518,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                         extra.only = node
                         mask = node.args[2]
                         own = identity(region.shape)
-                        outer = broadcast_map(mask, region.ndim, region.shape, own)
+                        outer = broadcast_map(mask, region.shape, own)
                         inner.visit(mask, outer, inside=True)
                     extra.reads = inner.found
                     inserted.append((k, extra))
@@ -526,7 +529,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                 if type(arg) is Node:
                     reads.visit(
                         arg,
-                        broadcast_map(arg, region.ndim, region.shape, identity(region.shape)),
+                        broadcast_map(arg, region.shape, identity(region.shape)),
                         inside=True,
                     )
         statement.remark = reasons.COPIED if statement.copies_base else reasons.IN_PLACE
@@ -555,5 +558,9 @@ def _what_is_missing(node: Node) -> str:
 
 def native_node(node: Node) -> bool:
     """Whether all dtypes of a node are ones that kernels hold."""
-    dtypes = [each.geometry.dtype for each in (node, *node.args) if type(each) is Node]
-    return not [dtype for dtype in dtypes if dtype.char not in NATIVE or not dtype.isnative]
+    for each in (node, *node.args):
+        if type(each) is Node:
+            dtype = each.geometry.dtype
+            if dtype.char not in NATIVE or not dtype.isnative:
+                return False
+    return True

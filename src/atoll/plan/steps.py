@@ -27,7 +27,7 @@ class Steps:
         placed = [node.place for node in [*leaves, *trace.order] if node.place is not None]
         self.world = placed[0].world if placed else None
         self.registers = Registers(
-            {}, trace.scalar_of, 0 if self.world is None else self.world.rank
+            {}, {}, trace.scalar_of, 0 if self.world is None else self.world.rank
         )
         for leaf in leaves:
             self.registers.add(leaf)

@@ -95,7 +95,7 @@ class TemplateSteps:
         """``changed`` says of each node of the trace whether planning folds it over other axes."""
         self.results: list[Any] = []
         """What is to be calculated."""
-        numbered = any(getattr(planned, "number", -1) >= 0 for planned in steps)
+        numbered = [planned for planned in steps if getattr(planned, "number", -1) >= 0]
         self._changed = changed() if numbered else []
         self._shared: dict[int, Bound] = {}
         for planned in steps:

@@ -180,7 +180,7 @@ def path() -> str | None:
         return os.path.abspath(os.path.expanduser(setting))
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(base):
-        base = os.path.join(os.path.expanduser("~"), ".cache")
+        base = os.path.expanduser("~/.cache")
     return os.path.join(base, "atoll", "kernels") if os.path.isabs(base) else None
 
 
