@@ -172,7 +172,6 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return showing.ctypes_of(self)
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
-        """Allow writing, or not."""
         if write is not None:
             flags: Any = self.flags
             flags.writeable = write
@@ -261,7 +260,6 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return _unpickled, (type(self), self._array(), getattr(self, "__dict__", None))
 
     def dumps(self) -> bytes:
-        """The pickled array."""
         import pickle
 
         return pickle.dumps(self)
@@ -356,11 +354,9 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         flatiter(self)[:] = value
 
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-        """The elements in another shape."""
         return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy)
 
     def transpose(self, *axes: Any) -> Any:
-        """The axes in another order."""
         if len(axes) == 1 and axes[0] is None:
             axes = ()
         elif len(axes) == 1 and hasattr(axes[0], "__len__"):
@@ -368,36 +364,29 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return shaping.transpose(self, axes or None)
 
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:
-        """Two axes in each other's place."""
         return shaping.view(self, ("swap", axis1, axis2), lambda s: s.swapaxes(axis1, axis2))
 
     def squeeze(self, axis: Any = None) -> Any:
-        """Without axes of length one."""
         if type(axis) is list:
             axis = tuple(axis)
         return shaping.view(self, ("squeeze", axis), lambda s: s.squeeze(axis))
 
     def diagonal(self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
-        """The diagonal, read-only."""
         key = ("diagonal", offset, axis1, axis2)
         return shaping.view(self, key, lambda s: s.diagonal(offset, axis1, axis2))
 
     def ravel(self, order: Any = "C") -> Any:
-        """One axis: a view where one will do."""
         return shaping.ravel(self, order)
 
     def view(self, dtype: Any = NOTHING, type: Any = None) -> Any:
-        """The same memory, in another dtype or class."""
         return subclasses.viewed(self, dtype, type)
 
     # -- copies
 
     def flatten(self, order: Any = "C") -> Any:
-        """A copy with one axis."""
         return shaping.flatten(self, order)
 
     def copy(self, order: Any = "C") -> Any:
-        """An array of its own with the same elements."""
         return shaping.copied(self, order)
 
     def astype(
@@ -408,12 +397,10 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         subok: bool = True,
         copy: bool = True,
     ) -> Any:
-        """The elements in another dtype."""
         result = creation.astype(self, dtype, order, casting, copy=copy)
         return shaping.like(self, result) if subok else creation.asarray(result)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The array where it is: on the CPU."""
         if stream is not None or device != "cpu":
             self._array().to_device(device, stream=stream)
         return self
@@ -424,20 +411,17 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return shaping.like(self, _byteswapped(self, inplace))
 
     def fill(self, value: Any) -> None:
-        """One number everywhere."""
         if self._np is not None or type(value) in (list, tuple) or has_methods(type(value)):
             by_numpy(np.ndarray.fill, (self, value), {}, writes=(0,))
         else:
             indexing.put(self, ..., value)
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
-        """Another size in place, filled up with zeros."""
         selecting.resize(self, shape, refcheck)
 
     # -- arithmetic
 
     def conj(self, out: Any = None, /) -> Any:
-        """The complex conjugate."""
         kind = self.dtype.kind
         if kind not in "biufcO":
             raise TypeError("cannot conjugate non-numeric dtype")
@@ -448,15 +432,12 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     conjugate = conj
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
-        """Rounded to so many decimals."""
         return selecting.rounded(self, decimals, out)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
-        """Limited to a range."""
         return selecting.clip(self, min, max, out, options)
 
     def dot(self, b: Any, out: Any = None) -> Any:
-        """The matrix product."""
         if is_foreign(b) or is_foreign(out):
             return by_numpy(np.ndarray.dot, (self, b, out), {})
         return (

@@ -430,16 +430,8 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def _reshape_is_legal(size: int, shape: tuple[int, ...]) -> bool:
-    known = 1
-    unknown = 0
-    for n in shape:
-        if n == -1:
-            unknown += 1
-        else:
-            known *= n
-    if unknown == 0:
-        return known == size
-    return unknown == 1 and known > 0 and size % known == 0
+    known, unknown = prod([n for n in shape if n != -1]), shape.count(-1)
+    return known == size if not unknown else unknown == 1 and known > 0 and size % known == 0
 
 
 def dense(
