@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import Block, Cyclic, Unstructured
-from tests.engine.test_templates import Loop, eliminate
+from tests.engine.test_plans import Loop, eliminate
 
 pytestmark = pytest.mark.timeout(300)
 

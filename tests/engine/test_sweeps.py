@@ -11,8 +11,8 @@ from atoll.backend.base import Interval, Intervals
 from atoll.execute import sweeps
 from atoll.lazy import evaluate
 
+from .test_plans_on_ranks import Loop
 from .test_shapes_of_programs import check
-from .test_templates_on_ranks import Loop
 
 SWEPT = {"seldom": 0, "swept": 0, "swept_chunk": 1, "swept_part": 1 << 30}
 

@@ -2,7 +2,7 @@
 
 That is no matter of what they compute: whatever a plan has assumed of the geometries that it was made for shows here, for
 ``NumpyStep`` keeps all numbers of a launch. On ranks such a program may use less memory again than one
-that is made anew, so there it is compared by what it sends (``test_templates_on_ranks.py``).
+that is made anew, so there it is compared by what it sends (``test_plans_on_ranks.py``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from atoll.backend.numpy import NumpyStep
-from atoll.plan.templates import Plan
+from atoll.plan.plans import Plan
 
 
 def said(program):

@@ -3,7 +3,7 @@
 An :class:`Interval` is a contiguous index set with symbolic ends; :func:`.transfer.needed` cuts it by owner like any
 other. A :class:`SymbolicLayout` stands for the layouts of a slice that moves: its blocks have symbolic bounds, and the
 ranks keep their coordinates. It answers only what can be said of all these layouts; every other question raises a
-:class:`NoTemplateError`, and the planner plans for this step alone.
+:class:`NoPlanError`, and the planner plans for this step alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .layout import Layout
 from .symbolic import Number, Unknown, function, greatest, least
 
 
-class NoTemplateError(Exception):
+class NoPlanError(Exception):
     """A program does something that no plan can say."""
 
 
@@ -170,7 +170,7 @@ class SymbolicAxis:
     def bounds(self) -> SymbolicBounds:
         """The bounds of the blocks."""
         if not self.fixed or self.kind != "b":
-            raise NoTemplateError("bounds")
+            raise NoPlanError("bounds")
         return SymbolicBounds(self._place, self._number, self.processes)
 
     def keeps_step(self, step: int) -> bool:
@@ -184,7 +184,7 @@ class SymbolicAxis:
     holders_of = owners_of
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NoTemplateError(name)
+        raise NoPlanError(name)
 
 
 class SymbolicLayout:
@@ -216,7 +216,7 @@ class SymbolicLayout:
     def ranks_at(self, coordinates: Sequence[int]) -> Sequence[int]:
         """The ranks that hold a cell."""
         if not self.fixed:
-            raise NoTemplateError("ranks_at")
+            raise NoPlanError("ranks_at")
         return self._like.ranks_at(coordinates)
 
     def local_shape(self, rank: int) -> tuple[Number, ...]:
@@ -226,7 +226,7 @@ class SymbolicLayout:
     def region(self, rank: int) -> tuple[Interval, ...]:
         """The indices that a rank owns along each axis, in blocks."""
         if not self.is_block:
-            raise NoTemplateError("region")
+            raise NoPlanError("region")
         where = self._like.coordinates(rank) if self.fixed else None
         if where is not None:
             bounds = [(axis.bounds, c) for axis, c in zip(self.axes, where, strict=True)]
@@ -235,4 +235,4 @@ class SymbolicLayout:
         return tuple([Interval(low, high) for low, high in ends])
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise NoTemplateError(name)
+        raise NoPlanError(name)

@@ -5,7 +5,7 @@ form of its geometry, and where its operands come from (leaves are numbered by f
 appearance, numbers are left out), and for whatever is still referred to from outside, that it
 is. With the numbers of the geometries it is a *key*. Equal keys have equal programs, so a loop that
 repeats its expressions plans them once. Equal structures have a list of *plans*, each for all numbers for which the planner
-would decide alike: a loop whose slices move finds its program there, by arithmetic (see ``plan.templates``).
+would decide alike: a loop whose slices move finds its program there, by arithmetic (see ``plan.plans``).
 
 A program that is run again is taught to the native evaluation, which recognises the next trace like it without a walk
 (``_native/traces.c``): all that is left to ask is what is alive.
@@ -48,7 +48,7 @@ from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
 
 if TYPE_CHECKING:
-    from ..plan.templates import Plans
+    from ..plan.plans import Plans
 
 
 class _Programs(threading.local):
@@ -439,7 +439,7 @@ def _new_program(lookup: Lookup, roots: list[Node]) -> tuple[Program, bool]:
     plans = _programs.plans.get(structure)
     program = None
     if plans is None:
-        from ..plan.templates import Plans
+        from ..plan.plans import Plans
 
         plans = _programs.plans[structure] = Plans()
     elif plans.known:

@@ -18,8 +18,8 @@ from ..ops.table import check
 if TYPE_CHECKING:
     from ..execute.program import Program
     from ..plan.build import LaunchMaker
-    from ..plan.template_traces import Sample, Twins
-    from ..plan.templates import Plans
+    from ..plan.plans import Plans
+    from ..plan.samples import Sample, Twins
 
 
 class Lookup(NamedTuple):
@@ -114,7 +114,7 @@ def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Pr
 def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
     """What may differ between a trace and others of its structure: geometries of leaves and nodes, of the views among the
     nodes' parameters, and of the bases of these; and places."""
-    from ..plan.template_traces import Sample
+    from ..plan.samples import Sample
 
     nodes = [*leaves, *order]
     views = [part for node in order for part in node.params if type(part) is Geometry]
@@ -133,7 +133,7 @@ def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
 
 def _extended(plans: Plans, lookup: Lookup, roots: list[Node]) -> Program | None:
     """The program of a trace from a new plan; ``None`` if there can be none."""
-    from ..plan.template_steps import SymbolicLaunch
+    from ..plan.symbolic_steps import SymbolicLaunch
 
     alive_leaves, alive_nodes = lookup.alive_leaves, lookup.alive_nodes
     settings = config.settings()

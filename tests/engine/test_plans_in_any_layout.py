@@ -1,11 +1,11 @@
-"""Random loops over slices that move, in layouts at random; ``template_search`` draws more of them."""
+"""Random loops over slices that move, in layouts at random; ``plan_search`` draws more of them."""
 
 from __future__ import annotations
 
 import pytest
 
 from atoll.comm import simulated
-from tests.engine.template_search import check
+from tests.engine.plan_search import check
 
 pytestmark = pytest.mark.timeout(240)
 

@@ -1,4 +1,4 @@
-"""Random loops over slices that move, in layouts at random: ``python -m tests.engine.template_search 0:500 [2-8]``.
+"""Random loops over slices that move, in layouts at random: ``python -m tests.engine.plan_search 0:500 [2-8]``.
 
 What they compute is compared with NumPy, and the programs that ranks have bound to other slices with what the planner says of
 the same slices.
@@ -18,8 +18,8 @@ from atoll.comm.world import current_world
 
 from . import layouts
 from .search import among
-from .test_templates import Loop
-from .test_templates_on_ranks import check_moved
+from .test_plans import Loop
+from .test_plans_on_ranks import check_moved
 
 
 def arrays_by(seed):

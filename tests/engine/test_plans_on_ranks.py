@@ -11,8 +11,8 @@ from atoll.execute.allocation import Allocate, Share
 from atoll.execute.exchange import StartExchange
 from atoll.layout import Block
 from atoll.lazy import evaluate
+from tests.engine.test_plans import Loop, blocks, eliminate, emptying, shrinking
 from tests.engine.test_scattered_shares import MAPS
-from tests.engine.test_templates import Loop, blocks, eliminate, emptying, shrinking
 
 pytestmark = pytest.mark.timeout(300)
 

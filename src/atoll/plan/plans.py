@@ -13,7 +13,7 @@ like the integers, and what the planner asks of them is calculated from them: th
 rank has. Ghost regions and messages of loops over blocks are boxes between such bounds (see
 ``shares``), so who sends what to whom is checked and calculated like everything else; a rank whose share becomes
 empty, or that gets another neighbour, has another plan then. Exchanges of loops over other shares are made anew from
-the places (see ``template_steps``). Since a plan says exactly what the planner would
+the places (see ``symbolic_steps``). Since a plan says exactly what the planner would
 say of these numbers, it does not matter which rank finds one and which has to plan.
 """
 
@@ -28,12 +28,12 @@ from ..exchange.shares import SymbolicPlace
 from ..execute.program import Program
 from ..graph.node import Node
 from ..layout.symbolic import Sheet
-from ..layout.symbolic_layout import NoTemplateError
+from ..layout.symbolic_layout import NoPlanError
 from ..ops.fingerprint import outlined
 from .flattened import whole_folds
+from .samples import Sample, Skeleton, Twins
 from .shapes import Dresser
-from .template_steps import Binding, SymbolicLaunch, TemplateSteps
-from .template_traces import Sample, Skeleton, Twins
+from .symbolic_steps import Binding, SymbolicLaunch, SymbolicSteps
 
 PlanOf = Callable[[Twins, Any], Program]
 """Plans a trace, with a maker of steps for launches."""
@@ -73,7 +73,7 @@ class Plans:
             return None
         try:
             new = Plan(sample, leaves, order, Skeleton(leaves, order, roots), plan, step)
-        except NoTemplateError:
+        except NoPlanError:
             self._each_alone = True
             return None
         self.known = [new, *self.known[: policy.limits.variants - 1]]
@@ -114,7 +114,7 @@ class Plan:
         nodes = twins[1]
         self.program = plan(twins, SymbolicLaunch)
         steps = self.program.steps
-        waiting = TemplateSteps(steps, step, lambda: _changed(nodes))
+        waiting = SymbolicSteps(steps, step, lambda: _changed(nodes))
         self._steps = waiting.made
         self._guard = sheet.guard(waiting.results)
         self._step_at = {id(planned): k for k, planned in enumerate(steps)}
@@ -123,7 +123,7 @@ class Plan:
             self._outline = outlined(order, [order[root] for root in skeleton.roots], leaves)
         first = self._filled(now, order)
         if first is None:  # numbers that C has no integers for
-            raise NoTemplateError
+            raise NoPlanError
         self.first = first
 
     def _housed(self, now: Sample, sheet: Sheet) -> list[Any]:

@@ -1,7 +1,7 @@
 """The steps of a plan, and how they are bound to extents and distributions.
 
 A plan's program has *symbolic* steps in the places of those that depend on what changes. They do not run. For each of them
-:class:`TemplateSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.
+:class:`SymbolicSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.
 
 An exchange of loops over boxes is calculated like their extents. One of loops over local indices is made anew, from the
 places of the trace and the maps of its reads: who sends what to whom there may be different at every step, a pivot's owner
@@ -28,12 +28,12 @@ from ..execute.program import ByNumpy, Combine
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..layout.symbolic import Number, Unknown
-from ..layout.symbolic_layout import NoTemplateError
+from ..layout.symbolic_layout import NoPlanError
 from .build import fold_across
 from .launches import Launch
 from .numpy_steps import Nothing, function_of
+from .samples import Sample
 from .shapes import Shape
-from .template_traces import Sample
 
 
 class Symbolic:
@@ -86,7 +86,7 @@ class Binding:
 Bound = Callable[[Binding], Any]
 
 
-class TemplateSteps:
+class SymbolicSteps:
     """The steps of a program that waits for geometries and places."""
 
     def __init__(
@@ -105,7 +105,7 @@ class TemplateSteps:
                 if not isinstance(
                     planned.exchange, Symbolic
                 ):  # it is not of this program's own loops
-                    raise NoTemplateError
+                    raise NoPlanError
                 self._shared[id(planned.exchange)] = self._called(planned.exchange)
         self.made = [self._step(planned, step) for planned in steps]
         """How each of the steps is made."""
@@ -222,7 +222,7 @@ class TemplateSteps:
                     geometry(binding),
                     number,
                 )
-        raise NoTemplateError
+        raise NoPlanError
 
 
 def _is_symbolic(value: Any) -> bool:

@@ -10,7 +10,7 @@ from atoll import backend
 from atoll.comm.dry_run import dry_run_world
 from atoll.lazy import evaluate
 from tests.engine import layouts
-from tests.engine.test_templates_on_ranks import kinds, pieces
+from tests.engine.test_plans_on_ranks import kinds, pieces
 
 
 def eliminated(which, size, rank):
