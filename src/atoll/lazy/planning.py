@@ -11,6 +11,7 @@ from ..context import log, statistics
 from ..context.call_sites import site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Node
+from ..ops.elementwise import NATIVE
 from ..ops.fingerprint import outlined
 from ..ops.placement import placed_view
 from ..ops.table import check
@@ -48,7 +49,7 @@ def make_program(
     # The planner is imported with the first large array, so that small programs start quickly.
     from ..plan.build import Planner
     from ..plan.flattened import whole_folds
-    from ..plan.statements import Trace, native_node
+    from ..plan.statements import Trace
 
     order, leaves = lookup.order, lookup.leaves
     if config.debug and describe:  # the extents of a plan are symbolic
@@ -70,7 +71,12 @@ def make_program(
     supports = backend.current().supports
 
     def kernels_can(node: Node) -> bool:
-        return native_node(node) and supports(node)
+        for each in (node, *node.args):
+            if type(each) is Node:
+                dtype = each.geometry.dtype
+                if dtype.char not in NATIVE or not dtype.isnative:
+                    return False
+        return supports(node)
 
     trace = Trace(planned, wanted, frozenset(alive), kernels_can, below, scalar_of, at)
     planner = Planner(trace, leaves, make)

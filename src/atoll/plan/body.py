@@ -359,7 +359,7 @@ class Body:
         for bound in bounds:
             # the first loop index at which the bound has been passed
             if type(step) is int and step == 1:
-                cut = bound - start
+                cut = bound - start if type(start) is not int or start else bound
             else:
                 cut = -((start - bound) // step) if step > 0 else (start - bound) // -step + 1
             if begin < cut < end:
@@ -582,6 +582,8 @@ class Body:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
         inside = True
         for (first, last), (low, high, _, _) in zip(self.reached(outer), box, strict=True):
+            if first is low and last is high:
+                continue
             if last <= low or first >= high:
                 return node.args[0], outer
             inside = inside and first >= low and last <= high

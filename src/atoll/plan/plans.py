@@ -150,21 +150,15 @@ class Plan:
         }
         self._staying = [(k, now.geometries[k].integers) for k in staying]
         at = {geometry.number: k for k, geometry in enumerate(now.geometries)}
-
-        def shape(k: int) -> Any:
-            known = shapes.get(k)
-            if known is None:
-                like = now.geometries[k]
-                if k in staying:
-                    return like
-                base = None
-                if not like.is_base:
-                    base = shape(leader[at[like.base.number]])
+        leads = sorted({*leader})
+        leads.sort(key=[not geometry.is_base for geometry in now.geometries].__getitem__)
+        for k in leads:  # bases first
+            shapes[k] = like = now.geometries[k]
+            if k not in staying:
+                base = None if like.is_base else shapes[leader[at[like.base.number]]]
                 self._lead_shapes.append(k)
-                known = shapes[k] = dresser.shape(like, k, base)
-            return known
-
-        return [shapes.get(k) or shape(k) for k in leader]
+                shapes[k] = dresser.shape(like, k, base)
+        return [shapes[k] for k in leader]
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program for a trace, or ``None`` where the planner has to be asked."""

@@ -17,7 +17,7 @@ from .. import policy
 from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
-from ..ops.elementwise import NATIVE, is_native, parts_of
+from ..ops.elementwise import is_native, parts_of
 from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
@@ -554,13 +554,3 @@ def _what_is_missing(node: Node) -> str:
         if not is_native(operand.geometry.dtype):
             return reasons.NO_DTYPE.format(dtype=operand.geometry.dtype)
     return reasons.NO_KERNEL.format(operation=node.op.words(node))
-
-
-def native_node(node: Node) -> bool:
-    """Whether all dtypes of a node are ones that kernels hold."""
-    for each in (node, *node.args):
-        if type(each) is Node:
-            dtype = each.geometry.dtype
-            if dtype.char not in NATIVE or not dtype.isnative:
-                return False
-    return True
