@@ -17,13 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError, LayoutIndexError
-from .axes import (
-    Axis,
-    BlockAxis,
-    CyclicAxis,
-    UnstructuredAxis,
-    Widths,
-)
+from .axes import Axis, BlockAxis, CyclicAxis, UnstructuredAxis, Widths
 from .bounds import Bounds, Halos, balanced_bounds, ceiling_bounds, is_even
 from .grids import best_grid
 from .index_set import IndexSet, is_index, listed

@@ -31,21 +31,16 @@ from ..front import native
 Number = Any
 """An integer, or one that is unknown."""
 
-_CALCULATIONS: dict[str, Callable[[Any, Any], Any]] = {
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
     "//": operator.floordiv,
     "%": operator.mod,
-    "min": min,
-    "max": max,
-}
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "<": operator.lt,
     "<=": operator.le,
 }
-_SIGNS = _CALCULATIONS | _COMPARISONS
 _CALL, _END = len(_SIGNS), -1
 _KINDS = {list: -1, tuple: -2, slice: -3}
 """The words of a guard that stand for no line; ``_native/guards.c`` has the same numbers."""
@@ -164,7 +159,7 @@ def _guarded(word: Callable[[], int], things: Sequence[Any], numbers: Sequence[i
             memory[place] = function(*[memory[k] if k >= 0 else things[-1 - k] for k in places])
             continue
         number, place = signs[code](memory[word()], memory[word()]), word()
-        if code < len(_CALCULATIONS):
+        if type(number) is not bool:
             memory[place] = number
         elif number != place:
             return None
@@ -261,8 +256,6 @@ class Unknown:
     __mul__, __rmul__ = _calculation("*", 1)
     __floordiv__, __rfloordiv__ = _calculation("//", 1)
     __mod__, __rmod__ = _calculation("%")
-    least, least_of = _calculation("min")
-    greatest, greatest_of = _calculation("max")
     __eq__ = _comparison("==", True)
     __lt__ = _comparison("<", False)
     __le__ = _comparison("<=", True)
@@ -313,13 +306,9 @@ def function(what: Callable[..., int], *given: Any) -> Number:
 
 def least(a: Number, b: Number) -> Number:
     """The smaller one; which it is need not be decided."""
-    if type(a) is Unknown:
-        return a.least(b)
-    return b.least_of(a) if type(b) is Unknown else min(a, b)
+    return function(min, a, b)
 
 
 def greatest(a: Number, b: Number) -> Number:
     """The larger one."""
-    if type(a) is Unknown:
-        return a.greatest(b)
-    return b.greatest_of(a) if type(b) is Unknown else max(a, b)
+    return function(max, a, b)

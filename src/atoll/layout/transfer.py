@@ -98,11 +98,6 @@ class Transfer:
     receives: tuple[Record, ...]
     local: tuple[Record, ...]
 
-    @property
-    def is_local(self) -> bool:
-        """Whether this rank exchanges nothing with the others."""
-        return not self.sends and not self.receives
-
 
 def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
     """List who owns the pieces of a region that ``rank`` needs.

@@ -223,16 +223,18 @@ class Body:
         self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]
     ) -> int:
         """Read memory at the loop index."""
+        return self.emit("load", code_of(dtype), (self.place_of(register, offset, strides, dtype),))
+
+    def place_of(
+        self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> int:
+        """The number of the operand that lies so; a new one is the last, and is read."""
+        lies = register, offset, strides, dtype
         for k, memory in enumerate(self.memories):
-            if (memory.register, memory.offset, memory.strides, memory.dtype) == (
-                register,
-                offset,
-                strides,
-                dtype,
-            ):
-                return self.emit("load", code_of(dtype), (k,))
-        self.memories.append(Memory(register, offset, strides, dtype))
-        return self.emit("load", code_of(dtype), (len(self.memories) - 1,))
+            if (memory.register, memory.offset, memory.strides, memory.dtype) == lies:
+                return k
+        self.memories.append(Memory(*lies))
+        return len(self.memories) - 1
 
     def load_again(self, place: int) -> int:
         """Read what a store before this may have changed at the loop index."""
@@ -474,12 +476,7 @@ class Body:
         self._stored[id(node)] = outer, value
 
     def operand(
-        self,
-        node: Node,
-        place: int,
-        shape: Sequence[int],
-        outer: AxisMap,
-        dtype: np.dtype[Any],
+        self, node: Node, place: int, shape: Sequence[int], outer: AxisMap, dtype: np.dtype[Any]
     ) -> int:
         """An argument of ``node``, broadcast and in ``dtype``."""
         arg = node.args[place]

@@ -257,12 +257,7 @@ class Planner(StepsByNumpy):
             else:
                 dtype = node.geometry.dtype
                 combines[register] = Combine(
-                    register,
-                    node.op.ufunc,
-                    number,
-                    dtype,
-                    node.geometry,
-                    node.op.identity(dtype),
+                    register, node.op.ufunc, number, dtype, node.geometry, node.op.identity(dtype)
                 )
         for k, launch in enumerate(launches):
             if k == count and finish is not None:
@@ -361,12 +356,7 @@ class Planner(StepsByNumpy):
                 self.joins[id(node)] = Fold(register, node.op.ufunc)
 
     def _exchange(
-        self,
-        needs: Needs,
-        place: int,
-        group: Group,
-        groups: list[Group],
-        reusable: dict[int, int],
+        self, needs: Needs, place: int, group: Group, groups: list[Group], reusable: dict[int, int]
     ) -> tuple[Step, set[int]] | None:
         """Begin to bring together this rank's ghost regions, and to send what others need for theirs.
 

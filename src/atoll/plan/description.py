@@ -81,10 +81,7 @@ class Description:
 
 
 def describe_registers(
-    registers: Registers,
-    leaves: int,
-    alive: frozenset[int],
-    ghosts: Mapping[int, GhostRegion],
+    registers: Registers, leaves: int, alive: frozenset[int], ghosts: Mapping[int, GhostRegion]
 ) -> tuple[RegisterNote, ...]:
     """A note for each register."""
     notes = []

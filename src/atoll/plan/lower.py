@@ -180,20 +180,13 @@ def _emit_statement(
     else:
         operand = node.args[0]
         value = body.value(operand, own)
-        dtype = node.geometry.dtype
-        axes = node.params[0]
-        loops = tuple(axes)
-        if not node.op.finds_position:
-            value = body.cast(value, dtype)
-            body.reductions.append(
-                Reduction(node.name, code_of(dtype), value, loops, registers.of[id(node)])
-            )
-        else:
+        axes, position = tuple(node.params[0]), -1
+        if node.op.finds_position:
             position = _linear_index(body, statement.domain, axes)
-            code = body.instructions[value].dtype
-            body.reductions.append(
-                Reduction(node.name, code, value, loops, registers.of[id(node)], position)
-            )
+        else:
+            value = body.cast(value, node.geometry.dtype)
+        code, register = body.instructions[value].dtype, registers.of[id(node)]
+        body.reductions.append(Reduction(node.name, code, value, axes, register, position))
 
 
 def _linear_index(body: Body, domain: tuple[int, ...], axes: Sequence[int]) -> int:
@@ -222,23 +215,12 @@ def _store(
     """Write a value; the number of the operand, which is one with any that is read at the same index."""
     value = body.cast(value, dtype)
     source = reusable.get(register, register)
-    args: tuple[int, ...]
-    for k, memory in enumerate(body.memories):
-        if (memory.register, memory.offset, memory.strides, memory.dtype) == (
-            source,
-            offset,
-            strides,
-            dtype,
-        ):
-            memory.access = "rw"
-            memory.register = source
-            args = (k, value)
-            break
-    else:
-        body.memories.append(Memory(source, offset, strides, dtype, "w"))
-        args = (len(body.memories) - 1, value)
-    body.emit("store", code_of(dtype), args if mask is None else (*args, mask))
-    return args[0]
+    count = len(body.memories)
+    place = body.place_of(source, offset, strides, dtype)
+    body.memories[place].access = "rw" if place < count else "w"
+    args = (place, value) if mask is None else (place, value, mask)
+    body.emit("store", code_of(dtype), args)
+    return place
 
 
 def _launches(
@@ -270,14 +252,7 @@ def _launches(
             offset = sum([(low - c) * s for (low, _), s, c in corners])
             dtype = registers.geometry[register].dtype
             memories.append(Memory(register, offset, strides, dtype, "rw"))
-        body.reductions[k] = Reduction(
-            reduction.op,
-            reduction.dtype,
-            reduction.value,
-            reduction.axes,
-            first,
-            reduction.position,
-        )
+        body.reductions[k] = reduction._replace(operand=first)
     order = [k for k, extent in enumerate(extents) if extent != 1]
     if len(order) > 1:
         stores = [m for m in memories if m.access != "r"] or memories
@@ -516,16 +491,8 @@ def _assemble(
             if whole
             else tuple(sorted({place_of[k] for k in reduction.axes if k in place_of}))
         )
-        reductions.append(
-            Reduction(
-                reduction.op,
-                reduction.dtype,
-                reduction.value,
-                axes,
-                -1 if whole else reduction.operand,
-                reduction.position,
-            )
-        )
+        operand = -1 if whole else reduction.operand
+        reductions.append(reduction._replace(axes=axes, operand=operand))
     instructions = [
         Instruction("index", "i8", (place_of[int(i.args[0].real)],)) if i.op == "index" else i
         for i in body.instructions
@@ -541,15 +508,5 @@ def _assemble(
         tuple(reductions),
     )
     along = tuple([loop.axes for loop in loops])
-    return Launch(
-        spec,
-        extents,
-        chunk,
-        chunks,
-        final,
-        body.scalars,
-        tuple(origins),
-        partials,
-        body.operations,
-        along,
-    )
+    scalars, operations = body.scalars, body.operations
+    return Launch(spec, extents, chunk, chunks, final, scalars, tuple(origins), partials, operations, along)  # fmt: skip

@@ -9,11 +9,7 @@ import numpy as np
 
 from .. import backend
 from ..collective.operation import Call
-from ..collective.steps import (
-    CountLocally,
-    RunCollective,
-    is_readable,
-)
+from ..collective.steps import CountLocally, RunCollective, is_readable
 from ..exchange.ghosts import GhostRegion
 from ..exchange.readers import shape_under
 from ..exchange.shares import region_of_rank

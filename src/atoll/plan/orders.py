@@ -107,7 +107,7 @@ def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) ->
 
 def _behind(body: Body, reductions: list[Reduction]) -> list[int]:
     """The instructions that reductions need, in order."""
-    needed = [n for r in reductions for n in (r.value, r.position, r.mask) if n >= 0]
+    needed = [n for r in reductions for n in (r.value, r.position) if n >= 0]
     return sorted(behind(body.instructions, needed))
 
 
@@ -139,9 +139,7 @@ def _only(body: Body, reductions: list[Reduction]) -> Body:
     rest.memories = [copy(body.memories[place]) for place in places]
     rest.reductions = [
         reduction._replace(
-            value=number[reduction.value],
-            position=number.get(reduction.position, -1),
-            mask=number.get(reduction.mask, -1),
+            value=number[reduction.value], position=number.get(reduction.position, -1)
         )
         for reduction in reductions
     ]

@@ -80,12 +80,6 @@ class Plans:
         return new.first
 
 
-def _leaders(numbers: Sequence[int]) -> list[int]:
-    """For each of some numbered things the first that is the same."""
-    first: dict[int, int] = {}
-    return [first.setdefault(number, k) for k, number in enumerate(numbers)]
-
-
 def _changed(nodes: Sequence[Node]) -> list[bool]:
     """For each node of a trace, whether planning folds it over other axes."""
     planned = whole_folds(nodes, {})
@@ -107,40 +101,37 @@ class Plan:
         self.skeleton = skeleton
         self.plan = plan
         sheet = Sheet()
-        self._shapes, self._homes = _leaders(now.numbers()), _leaders(now.homes())
-        self._forms = now.forms()
-        housed = self._housed(now, sheet)
-        twins = skeleton.dressed(self._dressed(now, sheet), housed)
-        nodes = twins[1]
+        self._form = now.form()
+        twins = skeleton.dressed(self._dressed(now, sheet), self._housed(now, sheet))
         self.program = plan(twins, SymbolicLaunch)
         steps = self.program.steps
-        waiting = SymbolicSteps(steps, step, lambda: _changed(nodes))
+        waiting = SymbolicSteps(steps, step, lambda: _changed(twins[1]))
         self._steps = waiting.made
         self._guard = sheet.guard(waiting.results)
         self._step_at = {id(planned): k for k, planned in enumerate(steps)}
         self._outline = None
         if self.program.communicator is not None:
             self._outline = outlined(order, [order[root] for root in skeleton.roots], leaves)
-        first = self._filled(now, order)
-        if first is None:  # numbers that C has no integers for
+        self.first = self._filled(now, order)
+        if self.first is None:  # numbers that C has no integers for
             raise NoPlanError
-        self.first = first
 
     def _housed(self, now: Sample, sheet: Sheet) -> list[Any]:
         """For each place what the planner sees: what a plan can ask for."""
         self._lead_homes: list[int] = []
         places: dict[int, Any] = {}
-        for k in set(self._homes):
+        leader = self._form[1]
+        for k in set(leader):
             places[k] = like = now.places[k]
             if like is not None and not like.is_like_no_other:
                 self._lead_homes.append(k)
                 places[k] = SymbolicPlace(like, sheet.thing(like), -1 - k, fixed=not now.scattered)
-        return [places[lead] for lead in self._homes]
+        return [places[lead] for lead in leader]
 
     def _dressed(self, now: Sample, sheet: Sheet) -> list[Any]:
         """For each geometry what the planner sees: one with unknown integers."""
         dresser = Dresser(sheet)
-        leader = self._shapes
+        leader = self._form[0]
         shapes: dict[int, Any] = {}
         self._lead_shapes: list[int] = []
         staying = {
@@ -162,9 +153,7 @@ class Plan:
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program for a trace, or ``None`` where the planner has to be asked."""
-        if _leaders(sample.numbers()) != self._shapes or _leaders(sample.homes()) != self._homes:
-            return None
-        if sample.forms() != self._forms:
+        if sample.form() != self._form:
             return None
         if any(sample.geometries[k].integers != integers for k, integers in self._staying):
             return None

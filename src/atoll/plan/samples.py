@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from ..graph.geometry import Geometry
@@ -22,19 +23,19 @@ class Sample:
     scattered: bool = False
     """Whether some shares are no boxes: then who sits where moves, too."""
 
-    def forms(self) -> list[Any]:
-        """What each place has in common with others that a plan may serve as well."""
-        if self.scattered:
-            return [None if place is None else place.outline for place in self.places]
-        return [None if place is None else place.form for place in self.places]
+    def form(self) -> tuple[list[int], list[int], list[Any]]:
+        """What traces have in common that a plan may serve: for each geometry and each place the first that is the same, and
+        what places may differ in."""
+        geometries = _leaders([geometry.number for geometry in self.geometries])
+        homes = _leaders([-1 if place is None else place.number for place in self.places])
+        kind = attrgetter("outline" if self.scattered else "form")
+        return geometries, homes, [place and kind(place) for place in self.places]
 
-    def numbers(self) -> list[int]:
-        """What tells geometries from each other."""
-        return [geometry.number for geometry in self.geometries]
 
-    def homes(self) -> list[int]:
-        """What tells places from each other; below zero where there is none."""
-        return [-1 if place is None else place.number for place in self.places]
+def _leaders(numbers: Sequence[int]) -> list[int]:
+    """For each of some numbered things the first that is the same."""
+    first: dict[int, int] = {}
+    return [first.setdefault(number, k) for k, number in enumerate(numbers)]
 
 
 Twins = tuple[list[Node], list[Node], list[Node], dict[Node, Any]]

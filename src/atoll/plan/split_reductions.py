@@ -242,18 +242,8 @@ def _joining(
         tuple(instructions),
         (Reduction(reduction.op, code, 0, (0,), len(inputs), position),),
     )
-    return Launch(
-        spec,
-        shape,
-        shape[0],
-        1,
-        memories,
-        scalars,
-        (0,) * len(shape),
-        [],
-        body.operations,
-        (loop.axes, *[axis.axes for axis in kept]),
-    )
+    origins, along = (0,) * len(shape), (loop.axes, *[axis.axes for axis in kept])
+    return Launch(spec, shape, shape[0], 1, memories, scalars, origins, [], body.operations, along)
 
 
 def _inner(memory: Memory) -> str:

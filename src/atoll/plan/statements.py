@@ -487,14 +487,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
             still = reasons.NEW_PINNED if pinned else still
             statement.remark = still if has_memory else reasons.NEW_BUFFER
             continue
-        reads = Reads(stored, region.shape)
-        for arg in node.args[1:]:
-            if type(arg) is Node:
-                reads.visit(
-                    arg,
-                    broadcast_map(arg, region.shape, identity(region.shape)),
-                    inside=True,
-                )
+        reads = _reads_of_value(node, stored)
         safe: set[tuple[int, bool]] = set()
         entangled = id(base) in reads.found and not all(
             reads_safely(arg, region, base, stored, safe) for arg in node.args[1:]
@@ -524,19 +517,22 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                     inserted.append((k, extra))
                 elif type(arg) is Node and arg is base:
                     statement.copies_base = True
-            reads = Reads(stored, region.shape)
-            for arg in node.args[1:]:
-                if type(arg) is Node:
-                    reads.visit(
-                        arg,
-                        broadcast_map(arg, region.shape, identity(region.shape)),
-                        inside=True,
-                    )
+            reads = _reads_of_value(node, stored)
         statement.remark = reasons.COPIED if statement.copies_base else reasons.IN_PLACE
         statement.reads = dict(reads.found)
         statement.reads[id(base)] = False
     for k, extra in reversed(inserted):
         statements.insert(k, extra)
+
+
+def _reads_of_value(update: Node, stored: Chosen) -> Reads:
+    """What the value and the mask of an update read, at the indices of its region."""
+    shape = update.params[0].shape
+    reads = Reads(stored, shape)
+    for arg in update.args[1:]:
+        if type(arg) is Node:
+            reads.visit(arg, broadcast_map(arg, shape, identity(shape)), inside=True)
+    return reads
 
 
 def _place_write(trace: Trace, statement: Statement, read_later: bool) -> None:

@@ -144,13 +144,7 @@ def _varying(body: Body, loop: Loop, memories: list[Memory]) -> set[int]:
 class _Turns:
     """The turns of a loop, written one after the other."""
 
-    def __init__(
-        self,
-        body: Body,
-        loops: list[Loop],
-        memories: list[Memory],
-        place: int,
-    ) -> None:
+    def __init__(self, body: Body, loops: list[Loop], memories: list[Memory], place: int) -> None:
         self.old, self.memories, self.loop = body, memories, loops[place]
         self.others = [loop for loop in loops if loop is not self.loop and loop.axis >= 0]
         self.varying, self.turns = _varying(body, self.loop, memories), int(self.loop.extent)
