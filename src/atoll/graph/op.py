@@ -112,9 +112,8 @@ TABLE: dict[str, Op] = {}
 """All operations by their names."""
 
 
-def named(name: str) -> Op:
-    """The operation of a name."""
-    return TABLE[name]
+named: Callable[[str], Op] = TABLE.__getitem__
+"""The operation of a name."""
 
 
 class _Source(Op):

@@ -202,9 +202,8 @@ Fold(np.fmin, _beaten(largest=True, by_nan=True), is_exact=True)
 Fold(np.fmax, _beaten(largest=False, by_nan=True), is_exact=True)
 
 
-def fold_named(name: str) -> Any:
-    """The entry of a fold or a position by its name."""
-    return named(name)
+fold_named: Callable[[str], Any] = named
+"""The entry of a fold or a position by its name."""
 
 
 POSITIONS = {

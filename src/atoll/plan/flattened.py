@@ -54,14 +54,16 @@ def _unshaped(node: Node, shaped: dict[Node, Node | None], scalar_of: ScalarOf) 
         return inner if view.is_whole and view.base.ndim != 1 else None
     if not node.op.elementwise:
         return None
-    operands = [arg for arg in node.args if type(arg) is Node]
-    inners = [
-        shaped.get(arg) if arg.geometry.shape == node.geometry.shape else None for arg in operands
-    ]
-    shapes = [inner.geometry.shape for inner in inners if inner is not None]
-    if not inners or len(shapes) < len(inners) or any(shape != shapes[0] for shape in shapes):
+    inners: list[Node] = []
+    for arg in node.args:
+        if type(arg) is Node:
+            inner = shaped.get(arg) if arg.geometry.shape == node.geometry.shape else None
+            if inner is None or (inners and inner.geometry.shape != inners[0].geometry.shape):
+                return None
+            inners.append(inner)
+    if not inners:
         return None
-    form = dense_shape(shapes[0], node.geometry.dtype)
+    form = dense_shape(inners[0].geometry.shape, node.geometry.dtype)
     rest = iter(inners)
     args = tuple([next(rest) if type(arg) is Node else arg for arg in node.args])
     unshaped = Node(node.op, args, form, node.params, node.name, node.site)

@@ -179,9 +179,9 @@ def path() -> str | None:
     if setting != "auto":
         return os.path.abspath(os.path.expanduser(setting))
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base):
+    if not base.startswith("/"):
         base = os.path.expanduser("~/.cache")
-    return os.path.join(base, "atoll", "kernels") if os.path.isabs(base) else None
+    return os.path.join(base, "atoll", "kernels") if base.startswith("/") else None
 
 
 @contextmanager
