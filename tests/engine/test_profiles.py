@@ -38,7 +38,7 @@ def test_ranks_learn_the_same(rank, size, most):
                 numpy.testing.assert_allclose(numpy.asarray(ours), theirs)
         sites = np.world.communicator.log.call_sites if size > 1 else alone.sites
         cuts = [site.cut for site in sites.values()]
-        assert any(cuts)
+        assert most == 1 or any(cuts)  # the latest may be a value that is computed again
         assert len(cuts) <= most
         assert most > 1 or np.stats().caches_full > full
         if size > 1:  # numbers of lines are those of each process

@@ -189,30 +189,6 @@ PyObject *array_of(PyObject *node) {
     return handle_on(new_box(node), geometry);
 }
 
-/* behind(nodes, known, most): the pending nodes behind these, and these, without those that are known; not many more than `most`. */
-PyObject *behind(PyObject *module, PyObject *args) {
-    PyObject *nodes, *known;
-    double most;
-    if (!PyArg_ParseTuple(args, "OOd", &nodes, &known, &most)) return NULL;
-    PyObject *found = PySet_New(nodes), *stack = PySequence_List(nodes);
-    while (found != NULL && stack != NULL && PyList_GET_SIZE(stack) && PySet_GET_SIZE(found) <= most) {
-        Py_ssize_t last = PyList_GET_SIZE(stack) - 1;
-        PyObject *operands = Py_NewRef(field(PyList_GET_ITEM(stack, last), NODE_ARGS));
-        int status = PyList_SetSlice(stack, last, last + 1, NULL);
-        for (Py_ssize_t k = 0; status >= 0 && k < PyTuple_GET_SIZE(operands); k++) {
-            PyObject *node = PyTuple_GET_ITEM(operands, k);
-            if (!is_node(node) || state_of(node) & READY || (status = PySet_Contains(found, node))) continue;
-            if ((status = PySequence_Contains(known, node))) continue;
-            status = PySet_Add(found, node) < 0 ? -1 : PyList_Append(stack, node);
-        }
-        Py_DECREF(operands);
-        if (status < 0) Py_CLEAR(found);
-    }
-    if (stack == NULL) Py_CLEAR(found);
-    Py_XDECREF(stack);
-    return found;
-}
-
 /* weigh(node, most): the pending operations of a node; None where there are more, or some lie on ranks. */
 static PyObject *weigh_node(PyObject *module, PyObject *args) {
     PyObject *node;
@@ -225,5 +201,4 @@ static PyObject *weigh_node(PyObject *module, PyObject *args) {
 
 PyMethodDef cut_methods[] = {
     {"weigh", weigh_node, METH_VARARGS, "How many operations are pending in a node and behind it."},
-    {"behind", behind, METH_VARARGS, "The pending nodes behind some, and these, without those that are known."},
     {NULL}};

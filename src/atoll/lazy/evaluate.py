@@ -43,7 +43,6 @@ from . import float_errors, unplanned
 from .planning import Lookup, make_program, planned, sample_of
 from .profiles import alone as profiles
 from .replaying import begun, finished, flags_reported, rescued, sites_of, stored_by, teach
-from .sharing import with_sharers
 from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
 
@@ -202,29 +201,26 @@ def _asked(roots: Sequence[Node]) -> list[StepLog]:
     return [log for log in opened.logs if log in logs]
 
 
-def evaluate(roots: Sequence[Node], *, alone: bool = False) -> None:
+def evaluate(roots: Sequence[Node]) -> None:
     """Give each root its value, and each assigned array that was met on the way.
 
-    Unless the roots shall be ``alone``, so do other arrays that share most of their work. Where memory does not suffice, what
-    keeps memory alive is evaluated first.
+    Where memory does not suffice, what keeps memory alive is evaluated first.
     """
     try:
-        _evaluate(roots, alone)
+        _evaluate(roots)
     except OutOfMemoryError:
         if current_world().size > 1 or not held.relieve(0):
             raise
-        _evaluate(roots, alone)
+        _evaluate(roots)
 
 
-def _evaluate(roots: Sequence[Node], alone: bool) -> None:
+def _evaluate(roots: Sequence[Node]) -> None:
     pending = []
     for node in roots:
         if node.value is None:
             if node.weight < 0:
                 raise unplanned.deferred_error(node)
             pending.append(node)
-    if not alone and pending and pending[0].weight > policy.limits.light:
-        pending = statistics.attempted(lambda: with_sharers(pending)) or pending
     if _looks.shown is not None and pending:
         shown, _looks.shown = _looks.shown, None
         shown(pending)
@@ -265,7 +261,7 @@ def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[in
 
 def stored_too(pending: list[Node]) -> list[Node]:
     """Which other arrays that the program refers to would be stored if these nodes were evaluated now."""
-    more = with_sharers(pending)[len(pending) :]
+    more: list[Node] = []
     while again := computed_again(look_up([*pending, *more]), [*pending, *more]):
         more += again
     return more

@@ -102,7 +102,7 @@ def relieve(most: float | None = None) -> bool:
         del cells, nodes
         if heavy:
             statistics.add("relieved")
-            evaluate(kept.nodes, alone=True)
+            evaluate(kept.nodes)
         return heavy
 
 
@@ -261,7 +261,7 @@ def settle_turn(cell: Cell) -> None:
         cells = [cell]
     for each in cells:
         each.sites = None
-    evaluate([each.node for each in cells], alone=len(cells) > 1)
+    evaluate([each.node for each in cells])
 
 
 def _cut_here_again(node: Node, point: CutPoint | None) -> None:
@@ -293,7 +293,7 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
     if known_cut is not None and known_cut.line is not None:
         if weight > known_cut.limit:
             line = known_cut.line
-            evaluate(statistics.attempted(lambda: live_at(first, line)) or (), alone=True)
+            evaluate(statistics.attempted(lambda: live_at(first, line)) or ())
             weight = weigh(first)
         if weight <= policy.limits.near:
             return
@@ -309,7 +309,7 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
         together = [*nodes, *[cell.node for cell in others]]
         if heavy:
             _cut_here_again(first, statistics.attempted(lambda: find_cut(together)))
-        evaluate(together, alone=True)
+        evaluate(together)
         for cell in others:
             cell.sites = None
     else:
@@ -320,7 +320,7 @@ def _cut(nodes: Sequence[Node], weight: float) -> None:
             # garbage that looks alike may have been made at other lines
             alike = is_same(home.world.communicator, number, "a cut")
             _cut_here_again(first, point if alike else None)
-        evaluate(together, alone=True)
+        evaluate(together)
 
 
 def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:

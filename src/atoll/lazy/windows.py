@@ -120,7 +120,7 @@ def _with_small(node: Node) -> Node:
             others = [each.place for each in (node, *node.args) if type(each) is Node]
             world = next(place.world for place in others if place is not None)
             if world.size > 1 and world.communicator.log.windows:
-                evaluate((arg,), alone=True)
+                evaluate((arg,))
     return node
 
 
