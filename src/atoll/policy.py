@@ -223,8 +223,6 @@ class Limits:
     """Trials of loops take up to this part of the time (by definition)."""
     margin: float = 0.98
     """NumPy computes a loop whose turns take up to this part of the time that evaluations take (by definition: times vary by as much)."""
-    seldom: int = 1
-    """After so many runs the steps of a program are joined (``plan``)."""
     shelf: int = 32
     """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
     bites: int = 8

@@ -14,7 +14,7 @@ from atoll.lazy import evaluate
 from .test_plans_on_ranks import Loop
 from .test_shapes_of_programs import check
 
-SWEPT = {"seldom": 0, "swept": 0, "swept_chunk": 1, "swept_part": 1 << 30}
+SWEPT = {"swept": 0, "swept_chunk": 1, "swept_part": 1 << 30}
 
 
 @pytest.fixture

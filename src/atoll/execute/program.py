@@ -254,7 +254,6 @@ class Program:
 
     __slots__ = (
         "_empty",
-        "_ran",
         "births",
         "communicator",
         "computes",
@@ -291,11 +290,10 @@ class Program:
         self.size = size
         self._empty = (None,) * (size - leaves)
         self.steps = steps
-        self._ran = 0
         self.running = False
         """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
         self.quick: Sequence[Step] | None = None
-        """The steps as they are run from the second time on."""
+        """The steps as they are run: those that one call can do together are one."""
         self.outputs = outputs
         self.kept = kept
         """For each output, the number of its node among the pending nodes of the trace."""
@@ -414,10 +412,8 @@ class Program:
         state.done = self
 
     def _steps(self) -> Sequence[Step]:
-        """What runs at first: what comes but once is not worth joining."""
-        if self._ran >= policy.limits.seldom:
-            self.quick = statistics.attempted(lambda: joined(swept(self.steps)))
-        self._ran += 1
+        """The steps that run, joined before the first run."""
+        self.quick = statistics.attempted(lambda: joined(swept(self.steps)))
         return self.quick or self.steps
 
     def completed(self, state: State) -> list[tuple[int, Value]]:
