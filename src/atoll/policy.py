@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 _PIECES = (
     "short", "chunk", "block", "vector", "scattered_vector", "run_vector", "tail", "visit", "batch", "tile", "strip",
     "stretch", "bites", "swept_chunk", "swept_kernels", "swept_bites", "panel", "lookups", "receives", "growth", "slab_work",
-    "shared_call", "memo", "plans", "call_sites", "file_buffer",
+    "shared_call", "memo", "plans", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -246,21 +246,13 @@ class Limits:
 
     # entries: what caches hold
     memo: int = 4096
-    """Facts about dtypes, shapes, layouts and lines."""
+    """Facts about dtypes, shapes and layouts, and the call sites of which something was learnt."""
     geometries: int = 1 << 16
     """Geometries, of which a program that moves its slices makes many."""
-    views: int = 1024
-    """Views remembered for each base."""
     plans: int = 1024
-    """Plans, and the traces that are recognised."""
+    """Plans, the traces that are recognised, compiled kernels beside those that plans hold, views of one base, datatypes of MPI."""
     variants: int = 8
     """Plans of one structure."""
-    kernels: int = 1024
-    """Compiled kernels, beside those that plans hold."""
-    datatypes: int = 512
-    """Derived datatypes of MPI."""
-    call_sites: int = 4096
-    """Call sites of which something was learnt."""
     profiled_lines: int = 2048
     """Lines of the program that a profile counts apart."""
     profiled_spans: int = 1 << 18

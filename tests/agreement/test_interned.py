@@ -34,7 +34,7 @@ def turns(np, count, between=lambda: None):
 @pytest.mark.parametrize("size", [2, 3])
 def test_views_that_one_rank_alone_has_met(size, monkeypatch):
     """Each look at another view pushes those of the loop out of the tables, on the ranks that take it."""
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, geometries=3, memo=2, views=1))
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, geometries=3, memo=2, plans=1))
     wanted = turns(numpy, 8)
 
     def program() -> None:

@@ -29,7 +29,7 @@ def test_ranks_learn_the_same(rank, size, most):
     with (
         np.world.split(0),
         np.config(small=0, everywhere=0),
-        policy.limited(pending=20, near=10, light=4, call_sites=most),
+        policy.limited(pending=20, near=10, light=4, memo=most),
     ):
         alone.sites.clear()
         full = np.stats().caches_full
@@ -51,7 +51,7 @@ def test_ranks_learn_the_same(rank, size, most):
 
 
 def test_the_oldest_goes():
-    with policy.limited(call_sites=2):
+    with policy.limited(memo=2):
         sites = CallSites()
         kept = [sites.of(number) for number in (1, 2, 3)]
         assert list(sites) == [2, 3]

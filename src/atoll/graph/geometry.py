@@ -124,7 +124,7 @@ class Geometry:
         self.number = next(_numbers)
         self.through: Any = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
-        self._memo: Memo[Any, Geometry] = Memo("views")
+        self._memo: Memo[Any, Geometry] = Memo("plans")
         self._axes: AxisReads | bool | None = False
         self.integers: tuple[int, ...] = (*shape, *strides, offset)
         """All that two geometries of one form differ in."""

@@ -51,7 +51,7 @@ class CallSites(Recent[int, CallSite]):
     """
 
     def __init__(self) -> None:
-        super().__init__("call_sites", "caches_full")
+        super().__init__("memo", "caches_full")
 
     def known(self, site: Site | None) -> CallSite | None:
         """The profile of a call site, if something was learnt there."""
