@@ -109,12 +109,7 @@ class Learner:
         # ranks differ by what they remember: where a new array lies depends on more than a call, but that of a join
         follows = self.alone or bool(node.name)
         known = op.elementwise or op.is_view or op.is_update or op.folds or (made and follows)
-        return (
-            known
-            and node.value is None
-            and node.born >= self.born
-            and node.weight >= 0
-        )
+        return known and node.value is None and node.born >= self.born and node.weight >= 0
 
     def recipe(self, result: Any) -> Recipe | None:
         """The recipe of a call with this result."""
