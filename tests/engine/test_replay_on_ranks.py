@@ -14,7 +14,8 @@ from atoll.errors import DivergenceError
 
 pytestmark = pytest.mark.skipif(front.native is None, reason="the native front was not built")
 PACKAGE = str(Path(np.__file__).parent)
-CALLS = 40
+COMMUNICATION = str(Path(np.__file__).parent / "comm")
+CALLS = 29
 """Functions of Python that an evaluation enters, with one exchange and one reduction: to be lowered where it takes fewer."""
 
 
@@ -39,13 +40,13 @@ def step(u, factor=0.25):
 
 
 def entered(work):
-    """The functions of the package that evaluations enter."""
+    """The functions of the package that evaluations enter, but those of communicators, where a wait takes any number of calls."""
     names, inside = [], []
 
     def note(frame, event, _):
         code = frame.f_code
         if code.co_filename.startswith(PACKAGE) and event in ("call", "return"):
-            if inside and event == "call":
+            if inside and event == "call" and not code.co_filename.startswith(COMMUNICATION):
                 names.append(code.co_qualname)
             if code.co_qualname == "evaluate":
                 (inside.append if event == "call" else inside.remove)(code)
@@ -64,7 +65,7 @@ def test_a_steady_step_enters_few_functions(rank):
     for _ in range(50):
         step(u)
     before = np.stats()
-    found = min([entered(lambda: step(u)) for _ in range(20)], key=len)  # a wait takes more
+    found = min([entered(lambda: step(u)) for _ in range(20)], key=len)
     after = np.stats()
     assert not {"_compute", "Program.run"} & {*found}
     assert 0 < len(found) <= CALLS, found
