@@ -105,10 +105,10 @@ class Learner:
     def _repeats(self, node: Node) -> bool:
         """Whether a node was recorded by the call, and follows from its operands and its form alone."""
         op: Op = node.op
-        made = op.is_number or op.from_index
+        is_new = op.is_number or op.from_index
         # ranks differ by what they remember: where a new array lies depends on more than a call, but that of a join
         follows = self.alone or bool(node.name)
-        known = op.elementwise or op.is_view or op.is_update or op.folds or (made and follows)
+        known = op.elementwise or op.is_view or op.is_update or op.folds or (is_new and follows)
         return known and node.value is None and node.born >= self.born and node.weight >= 0
 
     def recipe(self, result: Any) -> Recipe | None:

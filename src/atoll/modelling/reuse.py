@@ -12,7 +12,7 @@ from math import inf, prod
 from typing import Any, NamedTuple
 
 from ..backend.memory import rounded
-from ..front import at_end
+from ..front import at_end, finish_ends
 
 LINE = 64
 """The bytes that a processor reads at a time."""
@@ -120,6 +120,7 @@ class Addresses:
 
     def lend(self, memory: Any, address: int, nbytes: int) -> None:
         """Note that memory stands for a buffer, until it ends."""
+        finish_ends()  # another one may have had this address
         capacity = rounded(nbytes)
         free = self._free.setdefault(capacity, [])
         if not free:
