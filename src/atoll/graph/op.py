@@ -112,8 +112,9 @@ TABLE: dict[str, Op] = {}
 """All operations by their names."""
 
 
-named: Callable[[str], Op] = TABLE.__getitem__
-"""The operation of a name."""
+def named(name: str) -> Op:
+    """The operation of a name."""
+    return TABLE[name]
 
 
 class _Source(Op):

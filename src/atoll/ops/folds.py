@@ -15,7 +15,7 @@ from ..config import config
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node, Site
-from ..graph.op import named
+from ..graph.op import TABLE
 from ..layout import Layout
 from .placement import Place
 from .table import Entry
@@ -202,7 +202,7 @@ Fold(np.fmin, _beaten(largest=True, by_nan=True), is_exact=True)
 Fold(np.fmax, _beaten(largest=False, by_nan=True), is_exact=True)
 
 
-fold_named: Callable[[str], Any] = named
+fold_named: Callable[[str], Any] = TABLE.__getitem__
 """The entry of a fold or a position by its name."""
 
 

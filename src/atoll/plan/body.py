@@ -33,8 +33,6 @@ from ..ops.placement import Place
 from ..ops.table import code_of
 from .shapes import dense_shape
 
-new_tuple: Any = tuple.__new__
-
 
 class SplitBoxError(Exception):
     """A box is only partly covered by an update; carries where to cut it."""
@@ -212,7 +210,7 @@ class Body:
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""
-        instruction = new_tuple(Instruction, (op, dtype, args, name))
+        instruction = tuple.__new__(Instruction, (op, dtype, args, name))
         known = None if op == "store" else self._values.get(instruction)
         if known is None:
             known = self._values[instruction] = len(self.instructions)
