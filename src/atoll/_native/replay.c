@@ -338,7 +338,7 @@ static int settle_all(Run *run) {
     }
     for (int k = 0; k < fit->outputs; k++) Py_DECREF(run->nodes[fit->kept[k]]);
     if (list != NULL) {
-        PyObject *done = PyObject_CallFunctionObjArgs(python.flags_reported, fit->program, flags, list, NULL);
+        PyObject *done = PyObject_CallFunctionObjArgs(python.flags_reported, fit->program, run->state, list, NULL);
         if (done == NULL) status = -1;
         Py_XDECREF(done);
         Py_DECREF(list);

@@ -66,7 +66,7 @@ PyTypeObject *trace_type;
 /* The mark of a value on ranks, by how it lies; a new reference, NULL where Python has to make it. */
 static PyObject *mark_of_block(PyObject *node) {
     PyArrayObject *array = (PyArrayObject *)field(field(node, NODE_VALUE), VALUE_ARRAY);
-    PyObject *number = field(field(node, NODE_GEOMETRY), FORM_NUMBER), *place = field(field(node, NODE_PLACE), PLACE_NUMBER);
+    PyObject *number = geometry_number(node), *place = field(field(node, NODE_PLACE), PLACE_NUMBER);
     PyObject *strides = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_STRIDES(array));
     PyObject *key = strides == NULL ? NULL : Py_BuildValue("sOON", "leaf", number, place, strides);
     PyObject *mark = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(python.marks, key));
@@ -80,7 +80,7 @@ static PyObject *mark_of(PyObject *node) {
     PyObject *mark = field(node, NODE_MARK);
     if (mark != Py_None) return mark;
     if (state_of(node) == READY)
-        mark = PyLong_FromLong(-1 - PyLong_AsLong(field(field(node, NODE_GEOMETRY), FORM_NUMBER)));
+        mark = PyLong_FromLong(-1 - PyLong_AsLong(geometry_number(node)));
     else if ((mark = state_of(node) & READY ? mark_of_block(node) : NULL) == NULL)
         mark = PyObject_CallOneArg(python.marked, node);
     if (mark != NULL) replace(node, NODE_MARK, mark);
@@ -117,10 +117,8 @@ static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject 
         int *crossing = trace->crossing + 3 * k;
         if (argument_of(nodes[crossing[0]], crossing[1]) != nodes[crossing[2]]) return 0;
     }
-    for (int k = 0; k < trace->leaves; k++) {
-        PyObject *value = field(nodes[trace->leaf[k]], NODE_VALUE);
-        if (value == Py_None || field(value, VALUE_PINNED) != Py_False) return 0;
-    }
+    for (int k = 0; k < trace->leaves; k++)
+        if (!is_own(nodes[trace->leaf[k]])) return 0;
     return all_differ(nodes, trace->nodes);
 }
 
@@ -204,7 +202,7 @@ static int reached(PyObject *positions, PyObject **nodes, PyObject *node) {
 /* Reach all nodes of a trace from its roots. */
 static int reach(Trace *trace, PyObject *positions, PyObject **nodes) {
     for (int k = 0; k < PyDict_GET_SIZE(positions); k++) {
-        PyObject *args = field(nodes[k], NODE_ARGS);
+        PyObject *args = arguments_of(nodes[k]);
         for (int slot = 0; slot < PyTuple_GET_SIZE(args); slot++) {
             PyObject *arg = PyTuple_GET_ITEM(args, slot);
             if (!is_node(arg)) continue;
@@ -230,7 +228,7 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
     trace->leaves = (int)PyList_GET_SIZE(leaves);
     trace->pending = (int)PyList_GET_SIZE(order);
     trace->nodes = trace->leaves + trace->pending;
-    for (int k = 0; k < trace->pending; k++) arguments += (int)PyTuple_GET_SIZE(field(PyList_GET_ITEM(order, k), NODE_ARGS));
+    for (int k = 0; k < trace->pending; k++) arguments += (int)PyTuple_GET_SIZE(arguments_of(PyList_GET_ITEM(order, k)));
     int **numbers[] = {&trace->reader, &trace->argument, &trace->uses, &trace->leaf, &trace->order, &trace->crossing, &trace->scalar};
     for (int k = 0; k < 7; k++)
         if ((*numbers[k] = room(k < 5 ? trace->nodes : 3 * arguments)) == NULL) return PyErr_NoMemory(), -1;
@@ -240,7 +238,7 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
     if (reach(trace, positions, nodes) < 0) return -1;
     for (int k = 0; k < trace->leaves; k++) trace->leaf[k] = position(positions, PyList_GET_ITEM(leaves, k));
     for (int k = 0; k < trace->pending; k++) {
-        PyObject *node = PyList_GET_ITEM(order, k), *args = field(node, NODE_ARGS);
+        PyObject *node = PyList_GET_ITEM(order, k), *args = arguments_of(node);
         trace->order[k] = position(positions, node);
         for (int slot = 0; slot < PyTuple_GET_SIZE(args); slot++)
             if (!is_node(PyTuple_GET_ITEM(args, slot)))
@@ -273,7 +271,7 @@ static PyObject *make_trace(PyObject *module, PyObject *args) {
     int count = (int)PyList_GET_SIZE(roots);
     if (count > MOST_ROOTS || PyList_GET_SIZE(leaves) + PyList_GET_SIZE(order) > MOST_NODES) Py_RETURN_NONE;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(leaves); k++)
-        if (field(field(PyList_GET_ITEM(leaves, k), NODE_VALUE), VALUE_PINNED) != Py_False) Py_RETURN_NONE;
+        if (!is_own(PyList_GET_ITEM(leaves, k))) Py_RETURN_NONE;
     Trace *trace = trace_of(PySequence_Fast_ITEMS(roots), count, nodes);
     if (trace != NULL || PyErr_Occurred()) return Py_XNewRef(trace);
     PyObject *positions = PyDict_New();

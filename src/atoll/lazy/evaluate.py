@@ -413,7 +413,7 @@ def _run(program: Program, state: State, order: list[Node]) -> None:
         rescued(program, state, order, error)
         raise
     if flags:
-        flags_reported(program, flags, order)
+        flags_reported(program, state, order)
 
 
 def _recording(frame: FrameType) -> Site | None:

@@ -5,7 +5,6 @@ That is to let ranks begin and finish together, to issue warnings, and to keep w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -122,7 +121,7 @@ def _keeping(frame: FrameType) -> warn.Keep | None:
 warn.register_keeping(_keeping)
 
 
-def flags_reported(program: Program, flags: Sequence[Any], order: list[Node]) -> None:
+def flags_reported(program: Program, state: State, order: list[Node]) -> None:
     """Issue the warnings for floating-point flags that came up in a run."""
     sites = sites_of(program, order)
     communicator = program.communicator
@@ -131,7 +130,7 @@ def flags_reported(program: Program, flags: Sequence[Any], order: list[Node]) ->
         assert communicator is not None
         common_warnings.note(communicator.log, text, RuntimeWarning, line_at(site), number)
 
-    for bits, step in flags:
+    for bits, step in state.flags:
         report(bits, step, sites, None if communicator is None else keep)
 
 
