@@ -102,7 +102,7 @@ def bodies(np: Any, n: int) -> Any:
     return np.array([b.place for b in system])
 
 
-@program(smoke=30, small=300, medium=3000, large=20_000, expressions=False)
+@program(smoke=30, small=300, medium=3000, large=13_000, expressions=False)
 def perceptron(np: Any, n: int) -> Any:
     """A line between two kinds of points, learnt a point at a time."""
     generator = np.random.default_rng(95)
