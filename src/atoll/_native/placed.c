@@ -59,8 +59,8 @@ static int is_laid(PyObject *node, PyObject *first) {
     return 1;
 }
 
-int has_window(PyObject *place) {
-    PyObject *window = PyObject_GetAttr(field(place, PLACE_LOG), window_name);
+int has_window(PyObject *log) {
+    PyObject *window = PyObject_GetAttr(log, window_name);
     Py_XDECREF(window);
     return window == NULL ? -1 : window != Py_None;
 }
@@ -71,9 +71,10 @@ static int is_quiet(PyObject *node) {
     if (place == Py_None || field(place, PLACE_LOPSIDED) == Py_True) return 0;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
         if (is_node(PyTuple_GET_ITEM(args, k)) && state_of(PyTuple_GET_ITEM(args, k)) == PENDING) return 0;
-    int waits = has_window(place);
+    PyObject *log = field(place, PLACE_LOG);
+    int waits = has_window(log);
     if (waits) return waits < 0 ? -1 : 0;
-    if ((undivided = PyObject_GetAttr(field(place, PLACE_LOG), undivided_name)) == NULL) return -1;
+    if ((undivided = PyObject_GetAttr(log, undivided_name)) == NULL) return -1;
     Py_ssize_t shapes = PySet_Size(undivided);
     Py_DECREF(undivided);
     return shapes < 0 ? -1 : shapes == 0;

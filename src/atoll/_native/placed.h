@@ -10,8 +10,8 @@ PyObject *first_placed(PyObject *args);
  * it: the node to record, which they may have made again. Steals the node. */
 PyObject *lay(PyObject *node, PyObject *first);
 
-/* Whether ranks have yet to compute a value that all of them will have, beside those of the place of a node; -1 with an error. */
-int has_window(PyObject *place);
+/* Whether a window is open in the log of ranks, who close it before their next step; -1 with an error. */
+int has_window(PyObject *log);
 
 int install_placed(void);
 

@@ -98,7 +98,7 @@ static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *cons
         divided += on_ranks((Front *)args[k]);
         recorded = is_free(((Front *)args[k])->cell);
     }
-    /* what is chosen by a mask that does not lie on ranks they compare first */
+    /* ranks compare a mask that all of them have before it selects elements */
     if (divided && (few || (PyTuple_GET_ITEM(PyTuple_GET_ITEM(met, 0), 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) recorded = 0;
     if (recorded) operands = operands_of(args, smalls, count, PyTuple_GET_ITEM(met, 2));
     if (operands != NULL) result = array_of(new_node(PyTuple_GET_ITEM(met, 0), operands, site_here()));
@@ -282,7 +282,7 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
     if (region != NULL && field(node, NODE_GEOMETRY) != field(region, FORM_BASE)) return 0;
     int divided = state_of(node) & DIVIDED, kept = divided && field(box, BOX_SHARED) == Py_True;
     if (divided) {
-        int waits = has_window(field(node, NODE_PLACE));
+        int waits = has_window(field(field(node, NODE_PLACE), PLACE_LOG));
         if (waits || field(region == NULL ? field(box, BOX_GEOMETRY) : region, FORM_SHORT) == Py_True) return waits < 0 ? -1 : 0;
         if (region == NULL && field(value, NODE_PLACE) != field(node, NODE_PLACE)) return 0;
         replace(box, BOX_READ, Py_NewRef(Py_None));

@@ -6,12 +6,13 @@
  */
 #include <limits.h>
 #include "replay.h"
+#include "placed.h"
 #include "spans.h"
 #include "trials.h"
 
 static PyObject *run_name, *step_name, *site_name, *rules_name,
     *append_name, *kernels_name, *reused_name, *plans_name,
-    *ran_name, *flagged_name, *team_name, *messages_name, *moved_name, *bytes_name, *window_name, *hash_name, *simulated_name;
+    *ran_name, *flagged_name, *team_name, *messages_name, *moved_name, *bytes_name, *hash_name, *simulated_name;
 
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
 enum { COUNTED = 64 };             /* runs after which drafts are told that they have worked */
@@ -52,7 +53,7 @@ static PyObject *number_at(Run *run, int number) {
     return argument_of(run->nodes[place[0]], place[1]);
 }
 
-/* The state of the run, as Python's steps need it; borrowed. `step` is what is done now, if anything. */
+/* The state of the run, as Python's steps need it; borrowed. `step` is the current one, or NULL between steps. */
 static PyObject *run_state(Run *run, PyObject *step) {
     if (run->state == NULL) {
         PyObject *scalars = PyList_New(run->trace->scalars);
@@ -292,7 +293,7 @@ static int begin(Run *run, PyObject *settings) {
     return begun == NULL ? -1 : begun == Py_False;
 }
 
-/* Number a value among those that ranks compare, by the hash of their log. */
+/* Give a value its birth, the number by which ranks compare it: a hash of their log. */
 static int give_birth(PyObject *node, PyObject *log, PyObject *birth) {
     PyObject *hash = PyObject_GetAttr(log, hash_name), *pair = hash == NULL ? NULL : PyTuple_Pack(2, hash, birth);
     PyObject *born = pair == NULL ? NULL : PyLong_FromSsize_t(PyObject_Hash(pair));
@@ -395,13 +396,6 @@ static int is_stored(PyObject *node) {
     return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
 }
 
-/* Whether ranks have to compute something first: a window is open that they close before their next step. */
-static int has_window(PyObject *log) {
-    PyObject *window = log == NULL ? Py_NewRef(Py_None) : PyObject_GetAttr(log, window_name);
-    Py_XDECREF(window);
-    return window != Py_None;
-}
-
 /* `retried`: whether Python may try again after an error. */
 static int replay_locked(PyObject *const *given, int count, PyObject *settings, int *retried) {
     PyObject *nodes[MOST_NODES], *roots[MOST_ROOTS];
@@ -422,7 +416,8 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
             count += more;
             continue;
         }
-        if (run.fit->program == Py_None || has_window(run.fit->log)) return PyErr_Occurred() ? -1 : 0;
+        int waits = run.fit->log == NULL ? 0 : has_window(run.fit->log);
+        if (waits || run.fit->program == Py_None) return waits < 0 ? -1 : 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *noted = PyObject_CallMethodOneArg(python.passed_by, append_name, field(nodes[run.fit->passed[p]], NODE_BORN));
             if (noted == NULL) return -1;
@@ -488,7 +483,7 @@ int install_replay(void) {
     } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&site_name, "site"},
                  {&rules_name, "rules"}, {&append_name, "append"}, {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
                  {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&team_name, "team"},
-                 {&messages_name, "messages"}, {&moved_name, "moved"}, {&bytes_name, "bytes_moved"}, {&window_name, "window"},
+                 {&messages_name, "messages"}, {&moved_name, "moved"}, {&bytes_name, "bytes_moved"},
                  {&hash_name, "hash"}, {&simulated_name, "simulated"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
