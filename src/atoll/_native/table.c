@@ -3,7 +3,7 @@
 
 Py_ssize_t offsets[FIELDS];
 Python python;
-PyObject *zero, *one, *minus_one, *empty;
+PyObject *zero, *minus_one, *empty;
 
 #define NAMED(NAME) {#NAME, &python.NAME},
 static const struct {
@@ -41,8 +41,7 @@ int install_table(PyObject *objects, PyObject *slots) {
         offsets[k] = ((PyMemberDescrObject *)member)->d_member->offset;
     }
     zero = PyLong_FromLong(0);
-    one = PyLong_FromLong(1);
     minus_one = PyLong_FromLong(-1);
     empty = PyTuple_New(0);
-    return zero == NULL || one == NULL || minus_one == NULL || empty == NULL ? -1 : 0;
+    return zero == NULL || minus_one == NULL || empty == NULL ? -1 : 0;
 }

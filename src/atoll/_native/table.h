@@ -35,7 +35,7 @@ typedef struct {
     PYTHON(MEMBER)
 } Python;
 extern Python python;
-extern PyObject *zero, *one, *minus_one, *empty;
+extern PyObject *zero, *minus_one, *empty;
 
 static inline PyObject **slot(PyObject *object, int which) { return (PyObject **)((char *)object + offsets[which]); }
 
