@@ -33,15 +33,15 @@ recipes: Memo[Any, Recipe | None] = Memo()
 class Learner:
     """What a call records whose arrays have these nodes."""
 
-    __slots__ = ("alone", "born", "inputs", "log", "number", "numbers", "steps_taken", "tails")
+    __slots__ = ("alone", "born", "inputs", "logs", "number", "numbers", "steps_taken", "tails")
     now: Learner | None = None
 
     def __init__(self, inputs: Sequence[Node]) -> None:
         self.inputs = inputs
         world = current_world()
-        self.log = world.communicator.log
+        self.logs = {world.communicator.log, *[node.place.log for node in inputs if node.place]}
         self.alone = world.size == 1
-        self.steps_taken = self.log.number
+        self.steps_taken = self.step
         self.born = next_born()
         self.numbers: list[tuple[Step, ...] | None] = []
         """The steps of each number that was evaluated."""
@@ -56,12 +56,17 @@ class Learner:
     def gave(self, number: Any) -> None:
         """Note the number, which ranks may have computed together."""
         self.number = number
-        self.steps_taken = self.log.number
+        self.steps_taken = self.step
+
+    @property
+    def step(self) -> int:
+        """How many steps the ranks of all worlds of the call have taken."""
+        return sum([log.number for log in self.logs])
 
     @property
     def is_joint(self) -> bool:
         """Whether ranks have taken a step, beside computing a number: one that has a recipe would not take it."""
-        return self.log.number != self.steps_taken
+        return self.step != self.steps_taken
 
     def steps(self, root: Node) -> tuple[Step, ...] | None:
         """How to record a node; ``None`` if it does not follow from the arguments."""
