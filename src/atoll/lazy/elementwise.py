@@ -18,6 +18,7 @@ from ..config import config
 from ..context.caches import Memo
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
+from ..front import native
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
@@ -346,7 +347,7 @@ def known_of(ufunc: np.ufunc) -> dict[Any, Met]:
 
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     known = _known.get(ufunc)
-    if known is None or len(operands) > 2:
+    if native is None or known is None or len(operands) > 2:
         return
     if ufunc is np.power and node.geometry.dtype.kind in "iu":  # the next exponent may be negative
         return
