@@ -43,7 +43,7 @@ int is_large(PyObject *value);
 int is_short(PyObject *geometry);
 int is_free(PyObject *box);
 
-/* Whether an array is a short view of one on ranks: Python counts how often these are asked for, alike on all ranks. */
+/* Whether an array is a short view of an array on ranks. Python counts the reads of such views, alike on all ranks. */
 int is_counted(PyObject *array);
 
 int is_native(PyObject *dtype);

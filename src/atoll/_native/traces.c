@@ -329,7 +329,7 @@ static int read_step(Step *step, PyObject *told) {
     return 0;
 }
 
-/* What is alive beside a trace, by the positions of its nodes, from the same by the order of a walk, leaves first. */
+/* A flag for each node of a trace, by position, that says whether the program refers to it; `given` has the flags in the order of a walk, leaves first. */
 static char *alive_in(Trace *trace, PyObject *given) {
     char *alive = NULL;
     if (PyBytes_GET_SIZE(given) != trace->nodes)

@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     char *alive;               /* for each node of the trace */
     PyObject *settings;
-    PyObject *program;         /* None where another program stores some of these nodes, too: those that are passed by */
+    PyObject *program;         /* None where another program computes this trace and stores the nodes in `passed`, too */
     PyObject *judged;          /* counts the evaluations; NULL where they do not count */
     PyObject *log, *births, *finish;  /* of ranks that run it together: their log, a number for each output, a call at the end; else NULL */
     int registers, steps, outputs, passing;

@@ -293,7 +293,7 @@ class Program:
         self.running = False
         """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
         self.quick: Sequence[Step] | None = None
-        """The steps as they are run: those that one call can do together are one."""
+        """The steps as they run: neighbours that one call can do are joined into one step."""
         self.outputs = outputs
         self.kept = kept
         """For each output, the number of its node among the pending nodes of the trace."""
@@ -348,7 +348,7 @@ class Program:
         leaves: Sequence[Node],
         order: Sequence[Node],
     ) -> None:
-        """Note that this is what the ranks do next; ``asked`` is the line that recorded what is wanted."""
+        """Note this program as the next step of the ranks; ``asked`` is the line that recorded the value that is read."""
         if self.communicator is not None and self.outline is not None:
             log = self.communicator.log
             what = opened.look or "an evaluation"

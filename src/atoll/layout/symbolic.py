@@ -2,7 +2,7 @@
 
 The planner works on integers: extents, strides, offsets. An :class:`Unknown` takes the place of
 one that another trace of the same structure may have otherwise. It has a *value*, the one of the trace that is being
-planned, so that every decision can be taken as usual. What is calculated from it
+planned, so that every decision can be taken as usual. A number that is calculated from it
 is an unknown again, and the calculation is written down on a :class:`Sheet`. Where two of them
 are compared, the comparison is written down too, with how it came out: as a *check*.
 
@@ -11,9 +11,9 @@ numbers that the planner would come to, or says that a check failed: then the pl
 decided otherwise, and has to be asked. No proof is needed of which decisions depend on what.
 
 Whatever needs an actual integer (an index, ``range``, a text) gets the value, and that is a check as
-well: the plan then serves this value alone. As keys of a dictionary unknowns are equal if they are one object: what is not found
-may be equal all the same. So tables may keep what may as well be made twice, such as the instruction for an expression. What
-must be found if it is there (what a loop has stored, the ghost region of a region) is looked for by comparing.
+well: the plan then serves this value alone. As keys of a dictionary unknowns are equal if they are one object, so a table may miss an
+entry. It may keep results that can be made twice, such as the instruction for an expression. An entry that must be found (the value that a
+loop has stored, the ghost region of a region) is found by comparing.
 """
 
 from __future__ import annotations
