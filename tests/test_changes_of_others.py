@@ -156,7 +156,7 @@ OTHERS = {
 WRITTEN_LATER = {
     "identify": {"code"},
     "marked": {"mark"},
-    "settle": set(Node.__slots__),
+    "settle": set(Node.__annotations__),
     "renew": {"born"},
 }
 """The methods of a node that assign to it after it was made, and to which attributes."""
@@ -170,7 +170,7 @@ def changes_of_nodes(source: str, path: str) -> list[str]:
             function = node.name
         holder, name = None, ""
         if isinstance(node, ast.Attribute):
-            if type(node.ctx) is not ast.Load and node.attr in Node.__slots__:
+            if type(node.ctx) is not ast.Load and node.attr in Node.__annotations__:
                 holder, name = ast.unparse(node.value), node.attr
         elif isinstance(node, ast.Call) and len(node.args) > 1:
             called, what = getattr(node.func, "attr", getattr(node.func, "id", "")), node.args[1]
@@ -178,10 +178,10 @@ def changes_of_nodes(source: str, path: str) -> list[str]:
                 holder = ast.unparse(node.args[0])
                 name = str(what.value) if isinstance(what, ast.Constant) else ""
         known = path == "graph/node.py" and function in (*MAKERS, *WRITTEN_LATER)
-        if holder is not None and name in Node.__slots__:
+        if holder is not None and name in Node.__annotations__:
             own = holder == "self" and path != "graph/node.py"
             if not (own or holder in OTHERS.get(path, ()) or known) or (
-                known and name not in WRITTEN_LATER.get(function, Node.__slots__)
+                known and name not in WRITTEN_LATER.get(function, Node.__annotations__)
             ):
                 yield node
         for child in ast.iter_child_nodes(node):
@@ -221,7 +221,7 @@ def test_a_change_of_a_node_is_seen(path: str, broken: str) -> None:
 
 def test_nodes_refuse_to_change() -> None:
     node = source(np.zeros(3), dense((3,), np.dtype(float)))
-    for name in Node.__slots__:
+    for name in Node.__annotations__:
         with pytest.raises(AttributeError, match=f"assigns '{name}', and a node never changes"):
             setattr(node, name, None)
     with pytest.raises(AttributeError, match="has a value already"):

@@ -83,10 +83,33 @@ if TYPE_CHECKING or native is None:
 
         __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
 
-    class Box:
-        """What a box begins with."""
+    class NodeBase:
+        """The members of a node."""
 
-        __slots__ = ()
+        __slots__ = (
+            "args", "born", "code", "geometry", "mark", "name", "op", "params", "place", "site", "value", "weight",
+        )  # fmt: skip
+
+    class Box:
+        """The members of a box."""
+
+        __slots__ = (
+            "_first", "geometry", "node", "pieces", "pins", "read_by_pieces", "shared", "sites", "writeable",
+        )  # fmt: skip
+
+    class ValueBase:
+        """The members of a value."""
+
+        __slots__ = (
+            "_address",
+            "array",
+            "count",
+            "counted",
+            "pinned",
+            "pooled",
+            "program",
+            "tiles",
+        )
 
     class Function:
         """What a ufunc consists of: NumPy's function, and the one that is called where NumPy cannot compute it at once."""
@@ -118,6 +141,7 @@ if TYPE_CHECKING or native is None:
 
 else:
     Box, Front, Function = native.Box, native.Front, native.Function
+    NodeBase, ValueBase = native.Node, native.Value
     TimedLoop, TimedTrace = native.Loop, native.Traced
 
 

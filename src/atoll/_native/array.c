@@ -45,7 +45,7 @@ static int has_views(Front *front) {
 static int waits(PyObject *self) {
     Front *front = (Front *)self;
     if (front->weak == NULL || !has_views(front)) return 0;
-    PyObject *first = front->cell != NULL && front->np == Py_None ? field(front->cell, BOX_FIRST) : NULL;
+    PyObject *first = front->cell != NULL && front->np == Py_None ? BOX(front->cell)->first : NULL;
     PyWeakReference *known = (PyWeakReference *)front->weak;
     while (known != NULL && Py_REFCNT(known) <= ((PyObject *)known == first)) known = known->wr_next;
     if (known == NULL) return 0;

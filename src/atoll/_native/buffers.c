@@ -70,36 +70,27 @@ static int asks_class_of_numbers(void) {
     return answer;
 }
 
-/* Add to the pins of a box; how many there are then. */
-static Py_ssize_t pinned_by(PyObject *box, Py_ssize_t more) {
-    Py_ssize_t pins = PyLong_AsSsize_t(field(box, BOX_PINS)) + more;
-    PyObject *number = PyLong_FromSsize_t(pins);
-    if (number != NULL) replace(box, BOX_PINS, number);
-    return number == NULL ? -1 : pins;
-}
-
 /* Pin the box of a value in memory, where Cell.pin would not have to copy; by how many pins, 0 where that was not done. */
 static Py_ssize_t pin(Front *front) {
-    PyObject *value = value_of(front), *node = field(front->cell, BOX_NODE);
+    PyObject *value = value_of(front), *node = BOX(front->cell)->node;
     Py_ssize_t pins = among_ranks() ? pinned_alone : 1;
-    int is_pinned = field(value, VALUE_PINNED) == Py_True && PyLong_AsSsize_t(field(front->cell, BOX_PINS)) != 0;
-    if (!(Py_REFCNT(node) == 1 || is_pinned) || pinned_by(front->cell, pins) < 0) return PyErr_Clear(), 0;
+    if (Py_REFCNT(node) != 1 && !(VALUE(value)->pinned && BOX(front->cell)->pins)) return 0;
+    BOX(front->cell)->pins += pins;
     forget_what_is_known(value);
-    replace(value, VALUE_PINNED, Py_NewRef(Py_True));
+    VALUE(value)->pinned = 1;
     return pins;
 }
 
 /* One export less; another thread that works with the value goes first. */
 static void unpin(PyObject *box, Py_ssize_t pins) {
-    PyObject *node = field(box, BOX_NODE), *value = field(node, NODE_VALUE), *type, *error, *traceback;
+    PyObject *node = BOX(box)->node, *value = NODE(node)->value, *type, *error, *traceback;
     PyErr_Fetch(&type, &error, &traceback);
-    int is_last = PyLong_AsSsize_t(field(box, BOX_PINS)) == pins;
-    if (is_last && Py_REFCNT(node) > 1) {
+    if (BOX(box)->pins == pins && Py_REFCNT(node) > 1) {
         PyObject *done = PyObject_CallFunction(python.unpin, "On", box, pins);
         if (done == NULL) postpone_error();
         Py_XDECREF(done);
-    } else if (pinned_by(box, -pins) == 0 && value != Py_None) {
-        replace(value, VALUE_PINNED, Py_NewRef(Py_False));
+    } else if (!(BOX(box)->pins -= pins) && value != Py_None) {
+        VALUE(value)->pinned = 0;
     }
     PyErr_Restore(type, error, traceback);
 }
@@ -109,7 +100,7 @@ static void unpin(PyObject *box, Py_ssize_t pins) {
 static PyObject *to_lend(PyObject *self, int flags, Lent *lent) {
     if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return drop_error(), NULL;
     Front *front = (Front *)self;
-    if (np_of(self) == NULL && python.settle_asked != NULL && front->cell != NULL && !(state_of(field(front->cell, BOX_NODE)) & READY) && !among_ranks()) {
+    if (np_of(self) == NULL && python.settle_asked != NULL && front->cell != NULL && !(state_of(BOX(front->cell)->node) & READY) && !among_ranks()) {
         PyObject *done = PyObject_CallOneArg(python.settle_asked, self);
         if (done == NULL) return NULL;
         Py_DECREF(done);

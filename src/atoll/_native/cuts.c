@@ -24,7 +24,7 @@ long weigh(PyObject *root, long most) {
     memset(table, 0, size * sizeof *table);
     seen[0] = root;
     for (long next = 0; next < count && count <= most; next++) {
-        PyObject *args = field(seen[next], NODE_ARGS);
+        PyObject *args = NODE(seen[next])->args;
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args) && count <= most; k++) {
             PyObject *arg = PyTuple_GET_ITEM(args, k);
             if (!is_node(arg)) continue;
@@ -41,7 +41,7 @@ long weigh(PyObject *root, long most) {
 
 /* What is known of the line of a node, borrowed; NULL where nothing is. */
 static PyObject *profile_of(PyObject *node) {
-    PyObject *number = number_of(field(node, NODE_SITE));
+    PyObject *number = number_of(NODE(node)->site);
     PyObject *profile = number == NULL ? NULL : PyDict_GetItem(python.profiles, number);
     Py_XDECREF(number);
     return profile;
@@ -69,7 +69,7 @@ typedef struct {
 } Live;
 
 static void push(Live *live, PyObject *node) {
-    long long born = PyLong_AsLongLong(field(node, NODE_BORN));
+    long long born = NODE(node)->born;
     int place = live->count++;
     for (; place && live->heap[(place - 1) / 2].born < born; place = (place - 1) / 2) live->heap[place] = live->heap[(place - 1) / 2];
     live->heap[place] = (Waiting){born, node};
@@ -96,11 +96,11 @@ static int by_birth(const void *a, const void *b) {
 /* Whether a node is a ufunc that was recorded at a line. */
 static int is_at(PyObject *node, PyObject *line) {
     static PyObject *name = NULL;
-    PyObject *number = number_of(field(node, NODE_SITE));
+    PyObject *number = number_of(NODE(node)->site);
     int same = number != NULL && PyObject_RichCompareBool(number, line, Py_EQ) > 0;
     Py_XDECREF(number);
     if (!same || (name == NULL && (name = PyUnicode_InternFromString("is_ufunc")) == NULL)) return 0;
-    PyObject *is_ufunc = PyObject_GetAttr(field(node, NODE_OP), name);
+    PyObject *is_ufunc = PyObject_GetAttr(NODE(node)->op, name);
     Py_XDECREF(is_ufunc);
     return is_ufunc == Py_True;
 }
@@ -112,7 +112,7 @@ static int find_live(Live *live, PyObject *root, PyObject *line) {
     live->seen = 1;
     push(live, root);
     while (live->count) {
-        PyObject *node = pop(live), *args = field(node, NODE_ARGS);
+        PyObject *node = pop(live), *args = NODE(node)->args;
         for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
             PyObject *arg = PyTuple_GET_ITEM(args, k);
             if (!is_node(arg)) continue;
@@ -143,24 +143,24 @@ int cut_again(PyObject *node) {
     if (done <= 0) return done;
     long weight = weigh(node, (long)near);
     if (weight < 0) return 0;
-    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    NODE(node)->weight = weight;
     return 1;
 }
 
 int may_be_heavy(PyObject *node) {
     double limit = most_pending;
-    if (state_of(node) & DIVIDED || !in_world_of_process() || field(node, NODE_SITE) == Py_None) return 1;
+    if (state_of(node) & DIVIDED || !in_world_of_process() || NODE(node)->site == Py_None) return 1;
     cut_of(node, &limit);
     if (weight_of(node) <= limit) return 0;
     long weight = weigh(node, (long)limit);
     if (weight < 0) return 1;
-    replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+    NODE(node)->weight = weight;
     return 0;
 }
 
 /* The value of a node without axes, as a scalar of NumPy's class for its dtype. */
 static PyObject *number_from(PyObject *node) {
-    PyObject *array = field(field(node, NODE_VALUE), VALUE_ARRAY), *number = PyObject_GetItem(array, empty);
+    PyObject *array = VALUE(NODE(node)->value)->array, *number = PyObject_GetItem(array, empty);
     PyObject *usual = (PyObject *)PyArray_DESCR((PyArrayObject *)array)->typeobj;
     if (number == NULL || (PyObject *)Py_TYPE(number) == usual) return number;
     PyObject *same = PyObject_CallOneArg(usual, number);
@@ -170,7 +170,7 @@ static PyObject *number_from(PyObject *node) {
 
 PyObject *array_of(PyObject *node) {
     if (node == NULL) return NULL;
-    PyObject *geometry = field(node, NODE_GEOMETRY), *made;
+    PyObject *geometry = NODE(node)->geometry, *made;
     if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
         int done = learning ? 0 : replay(&node, 1);
         made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(python.evaluated, node);
@@ -185,7 +185,7 @@ PyObject *array_of(PyObject *node) {
         node = lighter;
     }
     if (node == NULL) return NULL;
-    geometry = field(node, NODE_GEOMETRY);
+    geometry = NODE(node)->geometry;
     return handle_on(new_box(node), geometry);
 }
 

@@ -352,7 +352,7 @@ static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t targe
     for (Py_ssize_t k = 0; k < n; k++) {
         Front *front = (Front *)args[k];
         if (Py_TYPE(args[k]) != array_type || k == target || front->np != Py_None || front->tried) continue;
-        if (front->cell == NULL || state_of(field(front->cell, BOX_NODE)) != PENDING) continue;
+        if (front->cell == NULL || state_of(BOX(front->cell)->node) != PENDING) continue;
         PyObject *memory = PyObject_CallOneArg(python.memory_of, args[k]);
         if (memory == NULL) return -1;
         Py_DECREF(memory);

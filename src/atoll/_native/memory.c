@@ -25,7 +25,7 @@ inline int is_few(Front *front, Py_ssize_t size) {
 
 inline PyObject *value_of(Front *front) {
     if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
-    PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE);
+    PyObject *node = BOX(front->cell)->node, *value = NODE(node)->value;
     int state = state_of(node);
     if (state == READY) return value;
     return state == (READY | DIVIDED) && among_ranks() ? whole_tile(front, value) : NULL;
@@ -151,7 +151,7 @@ int type_of(PyObject *value, Py_ssize_t *size) {
         if (PyArray_SIZE(array) > *size) *size = PyArray_SIZE(array);
         return PyArray_TYPE(array);
     }
-    if (front->cell == NULL || (value_of(front) == NULL && (among_ranks() || state_of(field(front->cell, BOX_NODE)) != PENDING))) return NOTHING;
+    if (front->cell == NULL || (value_of(front) == NULL && (among_ranks() || state_of(BOX(front->cell)->node) != PENDING))) return NOTHING;
     if (count_of(front) > *size) *size = count_of(front);
     return dtype_of(front)->type_num;
 }
@@ -166,12 +166,12 @@ void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size) {
 }
 
 inline int may_show(Front *front) {
-    return field(front->cell, BOX_WRITEABLE) == Py_True &&
+    return BOX(front->cell)->writeable &&
            (front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True);
 }
 
 inline int may_write(Front *front) {
-    return may_show(front) && !on_ranks(front) && Py_REFCNT(field(front->cell, BOX_NODE)) == 1;
+    return may_show(front) && !on_ranks(front) && Py_REFCNT(BOX(front->cell)->node) == 1;
 }
 
 int may_write_at_once(PyObject *array) {
@@ -179,14 +179,14 @@ int may_write_at_once(PyObject *array) {
 }
 
 void forget_what_is_known(PyObject *value) {
-    replace(value, VALUE_COUNT, Py_NewRef(minus_one));
-    replace(value, VALUE_TILES, Py_NewRef(Py_None));
+    VALUE(value)->count = -1;
+    Py_XSETREF(VALUE(value)->tiles, Py_NewRef(Py_None));
 }
 
 int begin_writing(Front *front, PyArrayObject *memory) {
-    PyObject *value = field(field(front->cell, BOX_NODE), NODE_VALUE);
+    PyObject *value = NODE(BOX(front->cell)->node)->value;
     forget_what_is_known(value);
-    replace(value, VALUE_PROGRAM, Py_NewRef(Py_None));
+    Py_XSETREF(VALUE(value)->program, Py_NewRef(Py_None));
     int was = PyArray_FLAGS(memory) & NPY_ARRAY_WRITEABLE;
     PyArray_ENABLEFLAGS(memory, NPY_ARRAY_WRITEABLE);
     return was;
@@ -198,10 +198,10 @@ inline void end_writing(PyArrayObject *memory, int was) {
 
 int remember_first(PyObject *box, PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry;
-    if (field(box, BOX_FIRST) != Py_None || geometry == NULL || field(geometry, FORM_IS_BASE) != Py_True) return 0;
+    if (BOX(box)->first != Py_None || geometry == NULL || field(geometry, FORM_IS_BASE) != Py_True) return 0;
     PyObject *first = PyWeakref_NewRef(array, NULL);
     if (first == NULL) return -1;
-    replace(box, BOX_FIRST, first);
+    Py_XSETREF(BOX(box)->first, first);
     return 0;
 }
 
@@ -282,7 +282,7 @@ int adopt_array(PyObject *self) {
 
 int compute_tried(Front *front) {
     PyObject *box = Py_NewRef(front->cell), *done = NULL;
-    int is_pending = !(state_of(field(box, BOX_NODE)) & READY);
+    int is_pending = !(state_of(BOX(box)->node) & READY);
     if (is_pending) done = PyObject_CallOneArg(python.settle, box);
     int status = is_pending && done == NULL ? -1 : 0;
     Py_XDECREF(done);
@@ -304,10 +304,10 @@ PyObject *tried_memory(PyObject *self) {
 /* What Python sees of an array that is tried: its own memory where no view of it lives, else memory that the box shares; NULL with
  * an error. The array is computed. */
 static PyObject *small_form(Front *front) {
-    PyObject *box = front->cell, *node = field(box, BOX_NODE), *value = field(node, NODE_VALUE), *memory, *form = NULL;
+    PyObject *box = front->cell, *node = BOX(box)->node, *value = NODE(node)->value, *memory, *form = NULL;
     PyArrayObject *array = memory_in(value);
     int is_base = front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True;
-    if (is_base && Py_REFCNT(box) == 1 && !PyObject_IsTrue(field(box, BOX_PINS))) {
+    if (is_base && Py_REFCNT(box) == 1 && !BOX(box)->pins) {
         int is_sole = Py_REFCNT(node) == 1 && Py_REFCNT(value) == 1 && Py_REFCNT(array) == 1 && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
         if (!is_sole) return PyArray_NewCopy(array, NPY_KEEPORDER);
         PyArray_ENABLEFLAGS(array, NPY_ARRAY_WRITEABLE);

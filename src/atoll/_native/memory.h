@@ -26,7 +26,7 @@ Py_ssize_t length_of(Front *front);
 int axes_in(Front *front);
 
 /* The number of elements of an array that views are taken of. */
-static inline Py_ssize_t whole_of(Front *front) { return size_of(field(front->cell, BOX_GEOMETRY)); }
+static inline Py_ssize_t whole_of(Front *front) { return size_of(BOX(front->cell)->geometry); }
 
 /* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
  * be there on some only, this is as where it is pending: see lazy.making.present. */
@@ -36,7 +36,7 @@ int is_few(Front *front, Py_ssize_t size);
 PyObject *value_of(Front *front);
 
 static inline PyArrayObject *memory_in(PyObject *value) {
-    return (PyArrayObject *)(PyArray_CheckExact(value) ? value : field(value, VALUE_ARRAY));
+    return (PyArrayObject *)(PyArray_CheckExact(value) ? value : VALUE(value)->array);
 }
 
 /* Whether a value is an array with a box, which is known by its view. */

@@ -7,41 +7,16 @@
 
 int learning = 0;
 static PyObject *no_name;
+static long long births = 0;
 
-/* Objects of one class, kept for the next ones. */
-enum { SPARES = 128, AXES = 8 };
-typedef struct {
-    PyObject *spare[SPARES];
-    int count, first, end;
-} Kind;
-
-static Kind nodes = {.first = NODE_OP, .end = NODE_END}, boxes = {.first = BOX_NODE, .end = BOX_END};
-
-PyObject *new_of(Kind *kind, PyObject *type) {
-    if (kind->count) return PyObject_Init(kind->spare[--kind->count], (PyTypeObject *)type);
-    PyObject *object = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-    if (object != NULL) PyObject_GC_UnTrack(object);  /* what is recorded refers to nothing that could refer to it */
-    return object;
-}
-
-void end_of(PyObject *object, Kind *kind) {
-    PyTypeObject *type = Py_TYPE(object);
-    for (int k = kind->first; k < kind->end; k++) Py_CLEAR(*slot(object, k));
-    if (kind->count < SPARES) kind->spare[kind->count++] = object;
-    else type->tp_free(object);
-    Py_DECREF(type);
-}
+enum { AXES = 8 };
 
 static void end_of_node(PyObject *node) {
     PyObject_GC_UnTrack(node);
     Py_TRASHCAN_BEGIN(node, end_of_node)
-    end_of(node, &nodes);
+    end_node(node);
     Py_TRASHCAN_END
 }
-
-static PyType_Slot box_slots[] = {{Py_tp_doc, "What boxes begin with."}, {0}};
-PyType_Spec box_spec = {"atoll._front.Box", sizeof(Box), 0, CLASS_FLAGS | Py_TPFLAGS_BASETYPE, box_slots};
-PyTypeObject *box_base;
 
 /* All boxes, in the order in which they were made. A thread, which may be a simulated rank, computes its own. */
 static Box *first_box = NULL, *last_box = NULL;
@@ -76,7 +51,7 @@ static void end_of_box(PyObject *box) {
     unlink_box((Box *)box);
     Py_TRASHCAN_BEGIN(box, end_of_box)
     PyObject_ClearWeakRefs(box);
-    end_of(box, &boxes);
+    end_box(box);
     Py_TRASHCAN_END
 }
 
@@ -85,23 +60,19 @@ static void end_of_box(PyObject *box) {
 static double held = 0, base = 0, slack = 0;
 
 static double bytes_of(PyObject *value) {
-    PyArrayObject *array = (PyArrayObject *)field(value, VALUE_ARRAY), *owner = (PyArrayObject *)PyArray_BASE(array);
+    PyArrayObject *array = (PyArrayObject *)VALUE(value)->array, *owner = (PyArrayObject *)PyArray_BASE(array);
     return (double)PyArray_NBYTES(owner != NULL && PyArray_CheckExact(owner) ? owner : array);
 }
 
 static void count_value(PyObject *value) {
-    if (field(value, VALUE_COUNTED) != Py_False) return;
-    PyObject *nbytes = PyFloat_FromDouble(bytes_of(value));
-    if (nbytes == NULL) return PyErr_Clear();
-    held += PyFloat_AS_DOUBLE(nbytes);
-    replace(value, VALUE_COUNTED, nbytes);
+    if (VALUE(value)->counted) return;
+    held += VALUE(value)->counted = bytes_of(value);
 }
 
 /* A value has ended, which counts no longer. */
 void discount(PyObject *value) {
-    PyObject *nbytes = field(value, VALUE_COUNTED);
-    if (nbytes == NULL || nbytes == Py_False) return;
-    held -= PyFloat_AS_DOUBLE(nbytes);
+    held -= VALUE(value)->counted;
+    VALUE(value)->counted = 0;
     if (held < base) base = held;
 }
 
@@ -116,23 +87,23 @@ static int relieve(void) {
 }
 
 PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
-    PyObject *node = args == NULL || site == NULL || relieve() < 0 ? NULL : new_of(&nodes, python.node_type);
+    PyObject *node = args == NULL || site == NULL || relieve() < 0 ? NULL : new_node_object();
     if (node == NULL) {
         Py_XDECREF(args);
         Py_XDECREF(site);
         return NULL;
     }
-    put(node, NODE_OP, PyTuple_GET_ITEM(form, 0));
-    put(node, NODE_GEOMETRY, PyTuple_GET_ITEM(form, 1));
-    put(node, NODE_PARAMS, PyTuple_GET_ITEM(form, 2));
-    put(node, NODE_NAME, PyTuple_GET_ITEM(form, 3));
-    put(node, NODE_CODE, PyTuple_GET_ITEM(form, 4));
-    put(node, NODE_MARK, PyTuple_GET_ITEM(form, 5));
-    put(node, NODE_VALUE, Py_None);
-    put(node, NODE_PLACE, Py_None);
-    *slot(node, NODE_ARGS) = args;
-    *slot(node, NODE_SITE) = site;
-    if ((*slot(node, NODE_BORN) = PyIter_Next(python.born_numbers)) == NULL) return Py_DECREF(node), NULL;
+    NODE(node)->op = Py_NewRef(PyTuple_GET_ITEM(form, 0));
+    NODE(node)->geometry = Py_NewRef(PyTuple_GET_ITEM(form, 1));
+    NODE(node)->params = Py_NewRef(PyTuple_GET_ITEM(form, 2));
+    NODE(node)->name = Py_NewRef(PyTuple_GET_ITEM(form, 3));
+    NODE(node)->code = Py_NewRef(PyTuple_GET_ITEM(form, 4));
+    NODE(node)->mark = PyTuple_GET_ITEM(form, 5) == Py_None ? 0 : PyLong_AsLong(PyTuple_GET_ITEM(form, 5));
+    NODE(node)->born = births++;
+    NODE(node)->value = Py_NewRef(Py_None);
+    NODE(node)->place = Py_NewRef(Py_None);
+    NODE(node)->args = args;
+    NODE(node)->site = site;
     PyObject *placed = worlds ? first_placed(args) : NULL;
     if (placed != NULL) return lay(node, placed);
     double weight = 1;
@@ -140,29 +111,26 @@ PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
         PyObject *arg = PyTuple_GET_ITEM(args, k);
         if (!is_node(arg)) continue;
         weight += weight_of(arg);
-        if (state_of(arg) == READY) count_value(field(arg, NODE_VALUE));
+        if (state_of(arg) == READY) count_value(NODE(arg)->value);
     }
-    *slot(node, NODE_WEIGHT) = weight_for(weight);
-    if (field(node, NODE_WEIGHT) == NULL) Py_CLEAR(node);
-    else if (weight < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
+    NODE(node)->weight = weight;
+    if (weight < 0) PyObject_GC_Track(node);  /* behind it is an object that may refer to it */
     return node;
 }
 
 PyObject *new_box(PyObject *node) {
-    PyObject *box = new_of(&boxes, python.box_type);
+    PyObject *box = new_box_object();
     if (box == NULL) {
         Py_DECREF(node);
         return NULL;
     }
-    *slot(box, BOX_NODE) = node;
-    put(box, BOX_GEOMETRY, field(node, NODE_GEOMETRY));
-    put(box, BOX_SHARED, Py_False);
-    put(box, BOX_PINS, zero);
-    put(box, BOX_PIECES, zero);
-    put(box, BOX_READ, Py_None);
-    put(box, BOX_SITES, Py_None);
-    put(box, BOX_WRITEABLE, Py_True);
-    put(box, BOX_FIRST, Py_None);
+    BOX(box)->node = node;
+    BOX(box)->geometry = Py_NewRef(NODE(node)->geometry);
+    BOX(box)->read_by_pieces = Py_NewRef(Py_None);
+    BOX(box)->sites = Py_NewRef(Py_None);
+    BOX(box)->pins = BOX(box)->pieces = BOX(box)->shared = 0;
+    BOX(box)->writeable = 1;
+    BOX(box)->first = Py_NewRef(Py_None);
     link_box((Box *)box);
     return box;
 }
@@ -181,15 +149,14 @@ PyObject *handle_on(PyObject *box, PyObject *geometry) {
 
 /* ---- values */
 
-static Kind values = {.first = VALUE_ARRAY, .end = VALUE_END};
 enum { WAITING = 8, MOST_WAITING = 1 << 20 };
 static PyObject *waiting[WAITING];
 static int waits = 0;
 
 /* Whether the memory of a value may serve another one: it comes from the pool, and nothing else refers to it. */
 static int may_wait(PyObject *value) {
-    PyObject *array = field(value, VALUE_ARRAY);
-    if (!recording || (worlds && !(ranks > 1 && in_world_of_process())) || waits == WAITING || field(value, VALUE_POOLED) != Py_True || field(value, VALUE_PINNED) != Py_False) return 0;
+    PyObject *array = VALUE(value)->array;
+    if (!recording || (worlds && !(ranks > 1 && in_world_of_process())) || waits == WAITING || !VALUE(value)->pooled || VALUE(value)->pinned) return 0;
     if (array == NULL || Py_REFCNT(array) != 1 || !PyArray_CheckExact(array)) return 0;
     PyArrayObject *memory = (PyArrayObject *)array;
     if (PyArray_NBYTES(memory) > MOST_WAITING || !PyArray_ISWRITEABLE(memory)) return 0;
@@ -204,10 +171,10 @@ static void end_of_value(PyObject *value) {
     Py_TRASHCAN_BEGIN(value, end_of_value)
     discount(value);
     if (may_wait(value)) {
-        waiting[waits++] = field(value, VALUE_ARRAY);
-        *slot(value, VALUE_ARRAY) = NULL;
+        waiting[waits++] = VALUE(value)->array;
+        VALUE(value)->array = NULL;
     }
-    end_of(value, &values);
+    end_value(value);
     Py_TRASHCAN_END
 }
 
@@ -218,19 +185,19 @@ static PyObject *let_go(PyObject *module, PyObject *nothing) {
 }
 
 PyObject *new_value(PyObject *array, int pooled) {
-    PyObject *value = array == NULL ? NULL : new_of(&values, python.value_type);
+    PyObject *value = array == NULL ? NULL : new_value_object();
     if (value == NULL) {
         Py_XDECREF(array);
         return NULL;
     }
-    *slot(value, VALUE_ARRAY) = array;
-    put(value, VALUE_ADDRESS, Py_None);
-    put(value, VALUE_PINNED, Py_False);
-    put(value, VALUE_PROGRAM, Py_None);
-    put(value, VALUE_COUNT, minus_one);
-    put(value, VALUE_TILES, Py_None);
-    put(value, VALUE_POOLED, pooled ? Py_True : Py_False);
-    put(value, VALUE_COUNTED, Py_False);
+    VALUE(value)->array = array;
+    VALUE(value)->address = Py_NewRef(Py_None);
+    VALUE(value)->pinned = 0;
+    VALUE(value)->program = Py_NewRef(Py_None);
+    VALUE(value)->count = -1;
+    VALUE(value)->tiles = Py_NewRef(Py_None);
+    VALUE(value)->pooled = pooled;
+    VALUE(value)->counted = 0;
     return value;
 }
 
@@ -260,8 +227,7 @@ int is_short(PyObject *geometry) {
 }
 
 int is_free(PyObject *box) {
-    PyObject *pins = field(box, BOX_PINS);
-    if (pins == zero) return 1;
+    if (!BOX(box)->pins) return 1;
     PyObject *held = PyObject_CallOneArg(python.held, box);
     int free = held == Py_False;
     if (held == NULL) drop_error();
@@ -271,7 +237,7 @@ int is_free(PyObject *box) {
 
 int is_counted(PyObject *array) {
     Front *front = (Front *)array;
-    return state_of(field(front->cell, BOX_NODE)) & DIVIDED && field(front->geometry, FORM_SHORT) == Py_True;
+    return state_of(BOX(front->cell)->node) & DIVIDED && field(front->geometry, FORM_SHORT) == Py_True;
 }
 
 PyObject *through_of(PyObject *view) {
@@ -283,10 +249,10 @@ PyObject *through_of(PyObject *view) {
 
 PyObject *node_of(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
-    if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(field(box, BOX_NODE));
+    if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(BOX(box)->node);
     PyObject *through = through_of(geometry), *args = through == NULL ? NULL : PyTuple_New(1);
     if (args == NULL) return NULL;
-    PyTuple_SET_ITEM(args, 0, Py_NewRef(field(box, BOX_NODE)));
+    PyTuple_SET_ITEM(args, 0, Py_NewRef(BOX(box)->node));
     return new_node(field(through, THROUGH_READ), args, Py_NewRef(Py_None));
 }
 
@@ -319,21 +285,20 @@ static PyObject *memory_geometry(PyArrayObject *array) {
 /* Memory as a node; a new reference. Steals the memory. */
 static PyObject *source_of(PyArrayObject *array) {
     PyObject *geometry = array == NULL ? NULL : memory_geometry(array);
-    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(array), 0), *node = value == NULL ? NULL : new_of(&nodes, python.node_type);
+    PyObject *value = geometry == NULL ? NULL : new_value(Py_NewRef(array), 0), *node = value == NULL ? NULL : new_node_object();
     Py_XDECREF(array);
     if (node != NULL) {
-        put(node, NODE_OP, python.source);
-        put(node, NODE_ARGS, empty);
-        put(node, NODE_GEOMETRY, geometry);
-        put(node, NODE_PARAMS, empty);
-        put(node, NODE_NAME, no_name);
-        put(node, NODE_SITE, Py_None);
-        put(node, NODE_VALUE, value);
-        put(node, NODE_CODE, Py_None);
-        put(node, NODE_MARK, Py_None);
-        put(node, NODE_PLACE, Py_None);
-        put(node, NODE_WEIGHT, zero);
-        put(node, NODE_BORN, zero);
+        NODE(node)->op = Py_NewRef(python.source);
+        NODE(node)->args = Py_NewRef(empty);
+        NODE(node)->geometry = Py_NewRef(geometry);
+        NODE(node)->params = Py_NewRef(empty);
+        NODE(node)->name = Py_NewRef(no_name);
+        NODE(node)->site = Py_NewRef(Py_None);
+        NODE(node)->value = Py_NewRef(value);
+        NODE(node)->code = Py_NewRef(Py_None);
+        NODE(node)->mark = -1 - PyLong_AsLong(field(geometry, FORM_NUMBER));
+        NODE(node)->place = Py_NewRef(Py_None);
+        NODE(node)->weight = NODE(node)->born = 0;
     }
     Py_XDECREF(geometry);
     Py_XDECREF(value);
@@ -351,7 +316,7 @@ int box_memory(PyObject *array) {
         return 0;
     }
     Py_SETREF(front->np, Py_NewRef(Py_None));
-    set_geometry(front, Py_NewRef(field(box, BOX_GEOMETRY)));
+    set_geometry(front, Py_NewRef(BOX(box)->geometry));
     Py_XSETREF(front->cell, box);
     return 1;
 }
@@ -368,6 +333,8 @@ static PyObject *hold(PyObject *module, PyObject *value) {
     count_value(value);
     Py_RETURN_NONE;
 }
+
+static PyObject *next_born(PyObject *module, PyObject *nothing) { return PyLong_FromLongLong(births++); }
 
 static PyObject *is_due(PyObject *module, PyObject *nothing) { return PyBool_FromLong(holds_too_much()); }
 
@@ -391,7 +358,7 @@ static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
     PyObject *list = PyList_New(0);
     long thread = this_thread();
     for (Box *box = first_box; list != NULL && box != NULL; box = box->next)
-        if (box->thread == thread && field((PyObject *)box, BOX_NODE) != NULL && PyList_Append(list, (PyObject *)box) < 0) Py_CLEAR(list);
+        if (box->thread == thread && BOX((PyObject *)box)->node != NULL && PyList_Append(list, (PyObject *)box) < 0) Py_CLEAR(list);
     return list;
 }
 
@@ -405,6 +372,7 @@ int install_nodes(void) {
 
 PyMethodDef node_methods[] = {
     {"hold", hold, METH_O, "Count the memory of a value that pending work refers to."},
+    {"next_born", next_born, METH_NOARGS, "The number of the next node."},
     {"holds_too_much", is_due, METH_NOARGS, "Whether pending work may keep too many bytes alive."},
     {"holding", begin, METH_VARARGS, "Start the count of held bytes, with a slack."},
     {"link", link_made, METH_O, "Note a box that Python has made among those of this thread."},

@@ -4,15 +4,6 @@
 #include "call_sites.h"
 #include "memory.h"
 
-/* What boxes begin with: they are linked in the order in which they were made. */
-typedef struct Box {
-    PyObject_HEAD
-    struct Box *former, *next;
-    long thread;
-} Box;
-extern PyType_Spec box_spec;
-extern PyTypeObject *box_base;
-
 /* A node of a form: what graph.node.node_of makes, and on ranks lazy.windows.entered of it. Steals `args` and `site`. */
 PyObject *new_node(PyObject *form, PyObject *args, PyObject *site);
 

@@ -15,8 +15,8 @@ PyObject *first_placed(PyObject *args) {
 }
 
 /* Where a node lies, and the shape that it has, borrowed. */
-static PyObject *home_of(PyObject *node) { return field(node, NODE_PLACE); }
-static PyObject *shape_of(PyObject *node) { return field(field(node, NODE_GEOMETRY), FORM_SHAPE); }
+static PyObject *home_of(PyObject *node) { return NODE(node)->place; }
+static PyObject *shape_of(PyObject *node) { return field(NODE(node)->geometry, FORM_SHAPE); }
 
 static int are_equal(PyObject *shape, PyObject *other) { return shape == other || PyObject_RichCompareBool(shape, other, Py_EQ) > 0; }
 
@@ -33,16 +33,16 @@ static PyObject *as_operand(PyObject *args, PyObject *shape) {
 
 /* The place of a node, borrowed; NULL where Python has to say. */
 static PyObject *place_of(PyObject *node, PyObject *first) {
-    PyObject *op = field(node, NODE_OP), *args = field(node, NODE_ARGS), *home = home_of(first);
+    PyObject *op = NODE(node)->op, *args = NODE(node)->args, *home = home_of(first);
     if (op == python.update_op) return first == PyTuple_GET_ITEM(args, 0) ? home : NULL;
-    if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), field(PyTuple_GET_ITEM(field(node, NODE_PARAMS), 0), FORM_NUMBER));
+    if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), field(PyTuple_GET_ITEM(NODE(node)->params, 0), FORM_NUMBER));
     PyObject *shape = shape_of(node);
     return PyTuple_GET_SIZE(shape) && PySet_Contains(python.broadcasting_ops, op) > 0 ? as_operand(args, shape) : NULL;
 }
 
 /* Give a node its weight and place, 1; 0 where Python has to do it. */
 static int is_laid(PyObject *node, PyObject *first) {
-    PyObject *args = field(node, NODE_ARGS), *world = field(home_of(first), PLACE_WORLD);
+    PyObject *args = NODE(node)->args, *world = field(home_of(first), PLACE_WORLD);
     double weight = 1, spread = 1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
         PyObject *arg = PyTuple_GET_ITEM(args, k);
@@ -52,10 +52,10 @@ static int is_laid(PyObject *node, PyObject *first) {
         if (field(home_of(arg), PLACE_WORLD) != world) return 0;
         spread += weight_of(arg);
     }
-    PyObject *place = weight < 0 ? NULL : place_of(node, first), *number = place == NULL ? NULL : weight_for(spread);
-    if (number == NULL) return 0;
-    replace(node, NODE_PLACE, Py_NewRef(place));
-    replace(node, NODE_WEIGHT, number);
+    PyObject *place = weight < 0 ? NULL : place_of(node, first);
+    if (place == NULL) return 0;
+    Py_XSETREF(NODE(node)->place, Py_NewRef(place));
+    NODE(node)->weight = spread;
     return 1;
 }
 
@@ -67,7 +67,7 @@ int has_window(PyObject *log) {
 
 /* Whether the ranks have nothing to do before a node is recorded; -1 with an error. */
 static int is_quiet(PyObject *node) {
-    PyObject *args = field(node, NODE_ARGS), *place = home_of(node), *undivided;
+    PyObject *args = NODE(node)->args, *place = home_of(node), *undivided;
     if (place == Py_None || field(place, PLACE_LOPSIDED) == Py_True) return 0;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
         if (is_node(PyTuple_GET_ITEM(args, k)) && state_of(PyTuple_GET_ITEM(args, k)) == PENDING) return 0;

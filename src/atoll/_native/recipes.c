@@ -30,15 +30,15 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
     if (type == array_type) {
         if (adopt_array(value) < 0) return drop_error(), 0;
         if (!is_large(value)) return 0;
-        PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = field(box, BOX_NODE);
+        PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = BOX(box)->node;
         if (is_short(geometry) || is_counted(value) || !is_free(box) || to->arrays == INPUTS) return 0;
         char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
-        if (!kind || !strchr("biufc", kind) || weight_of(field(box, BOX_NODE)) < 0) return 0;
+        if (!kind || !strchr("biufc", kind) || weight_of(BOX(box)->node) < 0) return 0;
         to->is_complex |= kind == 'c';
         int first = 0;             /* what is one array here is one in the recipe */
         while (first < to->arrays && to->inputs[first] != node) first++;
         if (first < to->arrays && !add(to, 'r', PyLong_FromLong(first))) return 0;
-        if (state_of(node) & DIVIDED && !add(to, 'p', Py_NewRef(field(field(node, NODE_PLACE), PLACE_NUMBER)))) return 0;
+        if (state_of(node) & DIVIDED && !add(to, 'p', Py_NewRef(field(NODE(node)->place, PLACE_NUMBER)))) return 0;
         to->inputs[to->arrays++] = node;
         return add(to, 'a', Py_NewRef(field(geometry, FORM_NUMBER)));
     }
@@ -95,7 +95,7 @@ static PyObject *recorded(PyObject *steps, const Arguments *given) {
         }
         PyObject *node = new_node(PyTuple_GET_ITEM(step, 0), args, Py_NewRef(PyTuple_GET_ITEM(step, 3) == Py_True ? site : Py_None));
         if (node == NULL) break;
-        if (PyTuple_GET_ITEM(step, 4) != Py_None) replace(node, NODE_PLACE, Py_NewRef(PyTuple_GET_ITEM(step, 4)));
+        if (PyTuple_GET_ITEM(step, 4) != Py_None) Py_XSETREF(NODE(node)->place, Py_NewRef(PyTuple_GET_ITEM(step, 4)));
         nodes[count++] = node;
     }
     if (count == first + total) last = nodes[--count];

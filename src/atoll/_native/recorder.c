@@ -84,7 +84,7 @@ static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *cons
     PyObject *key = PyTuple_New(count), *met = NULL, *operands = NULL, *result = NULL;
     for (Py_ssize_t k = 0; key != NULL && k < count; k++) {
         PyObject *part = (PyObject *)Py_TYPE(args[k]);
-        if (smalls[k] != NULL) part = field(field(smalls[k], NODE_GEOMETRY), FORM_NUMBER);
+        if (smalls[k] != NULL) part = field(NODE(smalls[k])->geometry, FORM_NUMBER);
         else if ((PyTypeObject *)part == array_type) part = field(((Front *)args[k])->geometry, FORM_NUMBER);
         PyTuple_SET_ITEM(key, k, Py_NewRef(part));
     }
@@ -138,16 +138,15 @@ PyObject *record_power(PyObject *known, PyObject *const *args) {
 static PyObject *copied(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     if (field(geometry, FORM_DENSE) != Py_True || field(geometry, FORM_C_CONTIGUOUS) != Py_True || !is_free(box)) return NULL;
-    PyObject *copy = new_box(Py_NewRef(field(box, BOX_NODE)));
+    PyObject *copy = new_box(Py_NewRef(BOX(box)->node));
     if (copy == NULL) return NULL;
-    replace(box, BOX_SHARED, Py_NewRef(Py_True));
-    replace(copy, BOX_SHARED, Py_NewRef(Py_True));
+    BOX(box)->shared = BOX(copy)->shared = 1;
     return handle_on(copy, geometry);
 }
 
 /* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
 static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, PyObject *axis, PyObject *node) {
-    int foldable = !(state_of(node) & DIVIDED) || field(field(node, NODE_PLACE), PLACE_HELD_ONCE) == Py_True;
+    int foldable = !(state_of(node) & DIVIDED) || field(NODE(node)->place, PLACE_HELD_ONCE) == Py_True;
     PyObject *key = foldable ? PyTuple_Pack(3, ufunc, field(geometry, FORM_NUMBER), axis) : NULL, *args = NULL;
     PyObject *form = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(known, key)), *made = NULL;
     Py_XDECREF(key);
@@ -158,7 +157,7 @@ static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, Py
     Py_XDECREF(node);
     Py_XDECREF(form);
     if (made == NULL) return NULL;
-    geometry = field(made, NODE_GEOMETRY);
+    geometry = NODE(made)->geometry;
     return PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) ? handle_on(new_box(made), geometry) : array_of(made);
 }
 
@@ -187,7 +186,7 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     PyObject *product = record_call(PyTuple_GET_ITEM(known, 2), args, 2), *made = NULL;
     if (product == NULL) return NULL;
     if (is_large(product)) {
-        PyObject *geometry = Py_NewRef(((Front *)product)->geometry), *node = Py_NewRef(field(((Front *)product)->cell, BOX_NODE));
+        PyObject *geometry = Py_NewRef(((Front *)product)->geometry), *node = Py_NewRef(BOX(((Front *)product)->cell)->node);
         Py_CLEAR(product);  /* which would count as alive */
         made = folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, Py_None, node);
         Py_DECREF(geometry);
@@ -220,12 +219,12 @@ static int may_be_swept(PyObject *geometry) {
 /* Note an assignment as the latest of a box, whose value is computed if a loop has come round to it: 1, and 2 if so, or 0 where
  * Python has to do it; -1 with an error. */
 static int note_site(PyObject *box, PyObject *region, PyObject *place) {
-    PyObject *sites = field(box, BOX_SITES), *node = field(box, BOX_NODE);
+    PyObject *sites = BOX(box)->sites, *node = BOX(box)->node;
     int known = 0;
     if (!(state_of(node) & READY) && sites != Py_None) {
         known = PySet_Contains(sites, place);
         if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
-        if (state_of(node) & DIVIDED || (region != NULL && is_short(region)) || may_be_swept(field(box, BOX_GEOMETRY))) return 0;
+        if (state_of(node) & DIVIDED || (region != NULL && is_short(region)) || may_be_swept(BOX(box)->geometry)) return 0;
         Py_INCREF(node);
         int done = replay(&node, 1);
         Py_DECREF(node);
@@ -240,23 +239,23 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
         Py_XDECREF(only);
         return -1;
     }
-    replace(box, BOX_SITES, only);
+    Py_XSETREF(BOX(box)->sites, only);
     return 1 + known;
 }
 
 /* Evaluate what a box holds, if that has grown too heavy. */
 static int lighten(PyObject *box) {
-    PyObject *node = Py_NewRef(field(box, BOX_NODE));
+    PyObject *node = Py_NewRef(BOX(box)->node);
     int cut = cut_again(node);
     Py_DECREF(node);
     if (cut) {
-        if (cut > 0) replace(box, BOX_SITES, Py_NewRef(Py_None));
+        if (cut > 0) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
         return cut;
     }
-    PyObject *nodes = PyTuple_Pack(1, field(box, BOX_NODE)), *done = NULL;
+    PyObject *nodes = PyTuple_Pack(1, BOX(box)->node), *done = NULL;
     PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(python.too_heavy, PyTuple_GET_ITEM(nodes, 0));
     if (heavy == Py_True && (done = PyObject_CallOneArg(python.cut, nodes)) != NULL)
-        replace(box, BOX_SITES, Py_NewRef(Py_None));
+        Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
     int status = heavy == NULL || (heavy == Py_True && done == NULL) ? -1 : 1;
     Py_XDECREF(nodes);
     Py_XDECREF(heavy);
@@ -278,15 +277,15 @@ static PyObject *update_form(PyObject *region, int is_array, int kept) {
  * array. */
 static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *site, PyObject *place) {
     if (!is_free(box)) return 0;
-    PyObject *node = field(box, BOX_NODE);
-    if (region != NULL && field(node, NODE_GEOMETRY) != field(region, FORM_BASE)) return 0;
-    int divided = state_of(node) & DIVIDED, kept = divided && field(box, BOX_SHARED) == Py_True;
+    PyObject *node = BOX(box)->node;
+    if (region != NULL && NODE(node)->geometry != field(region, FORM_BASE)) return 0;
+    int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
     if (divided) {
-        int waits = has_window(field(field(node, NODE_PLACE), PLACE_LOG));
-        if (waits || field(region == NULL ? field(box, BOX_GEOMETRY) : region, FORM_SHORT) == Py_True) return waits < 0 ? -1 : 0;
-        if (region == NULL && field(value, NODE_PLACE) != field(node, NODE_PLACE)) return 0;
-        replace(box, BOX_READ, Py_NewRef(Py_None));
-        replace(box, BOX_PIECES, Py_NewRef(zero));
+        int waits = has_window(field(NODE(node)->place, PLACE_LOG));
+        if (waits || field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True) return waits < 0 ? -1 : 0;
+        if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;
+        Py_XSETREF(BOX(box)->read_by_pieces, Py_NewRef(Py_None));
+        BOX(box)->pieces = 0;
     }
     int noted = note_site(box, region, place), stale = noted == 2 && weight_of(value) > near;
     if (noted <= 0) return noted;
@@ -294,16 +293,16 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
         node = Py_NewRef(value);
     } else {
         if (region == NULL) return 0;
-        PyObject *form = update_form(region, is_node(value), kept), *args = form == NULL ? NULL : PyTuple_Pack(2, field(box, BOX_NODE), value);
+        PyObject *form = update_form(region, is_node(value), kept), *args = form == NULL ? NULL : PyTuple_Pack(2, BOX(box)->node, value);
         node = args == NULL ? NULL : new_node(form, args, Py_NewRef(site));
         Py_XDECREF(form);
         if (node == NULL) return -1;
         long weight = stale ? weigh(node, 1 << 10) : -1;  /* else it would weigh as much as all turns before it */
-        if (weight >= 0) replace(node, NODE_WEIGHT, PyLong_FromLong(weight));
+        if (weight >= 0) NODE(node)->weight = weight;
     }
-    replace(box, BOX_SHARED, Py_NewRef(Py_False));
+    BOX(box)->shared = 0;
     int heavy = weight_of(node) > near && (region == NULL || may_be_heavy(node));
-    replace(box, BOX_NODE, node);
+    Py_XSETREF(BOX(box)->node, node);
     return heavy ? lighten(box) : 1;
 }
 
@@ -316,7 +315,7 @@ static int write_into(PyObject *box, PyObject *region, PyObject *value) {
         unlock();
     }
     if (!done && !(region != NULL && is_short(region))) {
-        PyObject *all = region == NULL ? field(value, NODE_GEOMETRY) : region;
+        PyObject *all = region == NULL ? NODE(value)->geometry : region;
         PyObject *args[6] = {box, all, value, Py_None, site, Py_False};
         PyObject *written = PyObject_Vectorcall(python.write, args, 5, region == NULL ? unshared : NULL);
         done = written == NULL ? -1 : 1;
@@ -340,7 +339,7 @@ static PyObject *number_for(PyObject *region, PyObject *value) {
 
 static int is_writable(PyObject *array) {
     PyObject *box = ((Front *)array)->cell;
-    return field(box, BOX_WRITEABLE) == Py_True && field(((Front *)array)->geometry, FORM_WRITEABLE) == Py_True;
+    return BOX(box)->writeable && field(((Front *)array)->geometry, FORM_WRITEABLE) == Py_True;
 }
 
 /* Whether a loop of ours may write into a part of an array. */
@@ -364,7 +363,7 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
 }
 
 static int write_number(PyObject *box, PyObject *region, PyObject *value) {
-    PyObject *node = field(box, BOX_NODE);
+    PyObject *node = BOX(box)->node;
     if (state_of(node) & READY && field(region, FORM_SHORT) == Py_True) return 0;
     if (!is_free(box) || !is_calm()) return 0;
     PyObject *number = number_for(region, value);
@@ -379,7 +378,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     PyObject *box = ((Front *)array)->cell, *region = region_of(array, key);
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
-    int state = state_of(field(box, BOX_NODE)), there = state & READY;
+    int state = state_of(BOX(box)->node), there = state & READY;
     if (state & DIVIDED && (field(region, FORM_SHORT) == Py_True || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True)) {
         done = 0;                  /* Python asks what every rank has, and how a view crosses axes */
     } else if (is_writable(array) && is_region(region) && !(there && is_short(region))) {
@@ -402,7 +401,7 @@ int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssiz
         if (!whole) {
             done = write_array(box, region, result);
         } else if (((Front *)result)->geometry == region && is_free(box)) {
-            PyObject *node = Py_NewRef(field(((Front *)result)->cell, BOX_NODE));
+            PyObject *node = Py_NewRef(BOX(((Front *)result)->cell)->node);
             Py_CLEAR(result);
             done = write_into(box, NULL, node);
             Py_DECREF(node);

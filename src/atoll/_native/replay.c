@@ -11,7 +11,7 @@
 #include "trials.h"
 
 static PyObject *run_name, *step_name, *site_name, *rules_name,
-    *append_name, *kernels_name, *reused_name, *plans_name,
+    *kernels_name, *reused_name, *plans_name,
     *ran_name, *flagged_name, *team_name, *messages_name, *moved_name, *bytes_name, *hash_name, *simulated_name;
 
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
@@ -70,7 +70,7 @@ static PyObject *run_state(Run *run, PyObject *step) {
 /* The line that recorded what a step of NumPy's computes, borrowed: warnings name it. */
 static PyObject *line_of(Run *run, Step *step) {
     if (step->kind != STEP_PYTHON || !step->count) return Py_None;
-    return field(run->nodes[run->trace->order[step->registers[0]]], NODE_SITE);
+    return NODE(run->nodes[run->trace->order[step->registers[0]]])->site;
 }
 
 static int by_python(Run *run, Step *step) {
@@ -101,7 +101,7 @@ static int kernels(Run *run, Step *step) {
         Py_DECREF(done);
     }
     for (int k = 0; k < step->count; k++)
-        step->starts[k] = (int64_t)(intptr_t)PyArray_DATA((PyArrayObject *)field(value_in(run, step->registers[k]), VALUE_ARRAY));
+        step->starts[k] = (int64_t)(intptr_t)PyArray_DATA((PyArrayObject *)VALUE(value_in(run, step->registers[k]))->array);
     for (int k = 0; k < step->scalar_count; k++) {
         Scalar *scalar = &step->scalars[k];
         PyObject *number = number_at(run, scalar->number);
@@ -161,17 +161,17 @@ static int run_step(Run *run, Step *step) {
         case STEP_KERNELS: return kernels(run, step);
         case STEP_ADD: return add(run, step);
         case STEP_COPY: {
-            PyArrayObject *from = (PyArrayObject *)field(value_in(run, step->registers[1]), VALUE_ARRAY);
+            PyArrayObject *from = (PyArrayObject *)VALUE(value_in(run, step->registers[1]))->array;
             if (allocate(run, step) < 0) return -1;
-            return PyArray_CopyInto((PyArrayObject *)field(value_in(run, step->registers[0]), VALUE_ARRAY), from);
+            return PyArray_CopyInto((PyArrayObject *)VALUE(value_in(run, step->registers[0]))->array, from);
         }
         case STEP_RELEASE:
             for (int k = 0; k < step->count; k++) set_register(run, step->registers[k], Py_NewRef(Py_None));
             return 0;
         case STEP_SHARE: {
             PyObject *value = value_in(run, step->registers[1]);
-            replace(value, VALUE_COUNT, Py_NewRef(minus_one));
-            replace(value, VALUE_TILES, Py_NewRef(Py_None));
+            VALUE(value)->count = -1;
+            Py_XSETREF(VALUE(value)->tiles, Py_NewRef(Py_None));
             set_register(run, step->registers[0], Py_NewRef(value));
             return 0;
         }
@@ -242,12 +242,12 @@ static void count_run(Run *run) {
 }
 
 static void settle(PyObject *node, PyObject *value) {
-    replace(node, NODE_VALUE, Py_NewRef(value));
-    replace(node, NODE_PARAMS, Py_NewRef(empty));
-    replace(node, NODE_OP, Py_NewRef(python.source));
-    replace(node, NODE_WEIGHT, Py_NewRef(zero));
-    replace(node, NODE_MARK, Py_NewRef(Py_None));
-    replace(node, NODE_ARGS, Py_NewRef(empty));
+    Py_XSETREF(NODE(node)->value, Py_NewRef(value));
+    Py_XSETREF(NODE(node)->params, Py_NewRef(empty));
+    Py_XSETREF(NODE(node)->op, Py_NewRef(python.source));
+    NODE(node)->weight = 0;
+    NODE(node)->mark = 0;
+    Py_XSETREF(NODE(node)->args, Py_NewRef(empty));
 }
 
 /* A step has failed: what was stored is kept. The error stays set. */
@@ -296,11 +296,10 @@ static int begin(Run *run, PyObject *settings) {
 /* Give a value its birth, the number by which ranks compare it: a hash of their log. */
 static int give_birth(PyObject *node, PyObject *log, PyObject *birth) {
     PyObject *hash = PyObject_GetAttr(log, hash_name), *pair = hash == NULL ? NULL : PyTuple_Pack(2, hash, birth);
-    PyObject *born = pair == NULL ? NULL : PyLong_FromSsize_t(PyObject_Hash(pair));
+    if (pair != NULL) NODE(node)->born = PyObject_Hash(pair);
     Py_XDECREF(hash);
     Py_XDECREF(pair);
-    if (born != NULL) replace(node, NODE_BORN, born);
-    return born == NULL ? -1 : 0;
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 /* Run the steps. An interrupt after kernels have run is raised when all is done, but on ranks at once. */
@@ -333,7 +332,7 @@ static int settle_all(Run *run) {
     for (int k = 0; k < fit->outputs; k++) Py_INCREF(run->nodes[fit->kept[k]]);
     for (int k = 0; k < fit->outputs; k++) {
         PyObject *value = value_in(run, fit->output[k]), *node = run->nodes[fit->kept[k]];
-        replace(value, VALUE_PROGRAM, Py_NewRef(fit->program));
+        Py_XSETREF(VALUE(value)->program, Py_NewRef(fit->program));
         settle(node, value);
         if (fit->log != NULL && give_birth(node, fit->log, PyTuple_GET_ITEM(fit->births, k)) < 0) status = -1;
     }
@@ -353,7 +352,7 @@ static int run_program(Run *run, PyObject *settings) {
     int status = 0, leaves = run->trace->leaves;
     if ((run->registers = PyList_New(fit->registers)) == NULL) status = -1;
     for (int k = 0; !status && k < fit->registers; k++)
-        PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? field(run->nodes[run->trace->leaf[k]], NODE_VALUE) : Py_None));
+        PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? NODE(run->nodes[run->trace->leaf[k]])->value : Py_None));
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
     PyObject *late[3] = {NULL, NULL, NULL};
     computing++;
@@ -389,7 +388,7 @@ static int run_program(Run *run, PyObject *settings) {
 
 /* Whether the line of a node that loops compute for others stores its value by now; -1 where Python has to say. */
 static int is_stored(PyObject *node) {
-    PyObject *site = field(node, NODE_SITE), *number = site == Py_None ? NULL : number_of(site);
+    PyObject *site = NODE(node)->site, *number = site == Py_None ? NULL : number_of(site);
     if (number == NULL) return -1;
     PyObject *profile = PyDict_GetItem(python.profiles, number);
     Py_DECREF(number);
@@ -419,7 +418,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         int waits = run.fit->log == NULL ? 0 : has_window(run.fit->log);
         if (waits || run.fit->program == Py_None) return waits < 0 ? -1 : 0;
         for (int p = 0; p < run.fit->passing; p++) {
-            PyObject *noted = PyObject_CallMethodOneArg(python.passed_by, append_name, field(nodes[run.fit->passed[p]], NODE_BORN));
+            PyObject *noted = PyObject_CallMethod(python.passed_by, "append", "L", NODE(nodes[run.fit->passed[p]])->born);
             if (noted == NULL) return -1;
             Py_DECREF(noted);
         }
@@ -481,7 +480,7 @@ int install_replay(void) {
         PyObject **name;
         const char *text;
     } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&site_name, "site"},
-                 {&rules_name, "rules"}, {&append_name, "append"}, {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
+                 {&rules_name, "rules"}, {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
                  {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&team_name, "team"},
                  {&messages_name, "messages"}, {&moved_name, "moved"}, {&bytes_name, "bytes_moved"},
                  {&hash_name, "hash"}, {&simulated_name, "simulated"}};

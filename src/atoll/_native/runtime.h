@@ -2,6 +2,7 @@
 #ifndef ATOLL_RUNTIME_H
 #define ATOLL_RUNTIME_H
 #include "errors.h"
+#include "objects.h"
 
 extern int recording;              /* whether operations are recorded natively */
 extern int shown;                  /* how many calls are explained or counted instead of computed */

@@ -171,8 +171,8 @@ inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
 
 /* Compute an array that is only filled with a number so far, before a few elements are read or written; -1 with an error. */
 static int fill_for(Front *front, const Selection *where) {
-    PyObject *node = field(front->cell, BOX_NODE), *done;
-    if (state_of(node) != PENDING || field(node, NODE_OP) != python.fill) return 0;
+    PyObject *node = BOX(front->cell)->node, *done;
+    if (state_of(node) != PENDING || NODE(node)->op != python.fill) return 0;
     if (whole_of(front) > most_filled || !is_few(front, where->size)) return 0;
     if ((done = PyObject_CallOneArg(python.settle, front->cell)) == NULL) return -1;
     Py_DECREF(done);
@@ -197,7 +197,7 @@ PyObject *get_selected(PyObject *self, PyObject *key) {
         return result;
     }
     if (where.is_element) return value == NULL ? NULL : PyArray_Scalar(PyArray_BYTES(memory_in(value)) + where.offset, dtype_of(front), (PyObject *)memory_in(value));
-    if (on_ranks(front) && field(field(field(front->cell, BOX_NODE), NODE_PLACE), PLACE_BOXES) != Py_True) return NULL;  /* which Python may refuse */
+    if (on_ranks(front) && field(NODE(BOX(front->cell)->node)->place, PLACE_BOXES) != Py_True) return NULL;  /* which Python may refuse */
     return view_at(self, &where, dtype_of(front));
 }
 

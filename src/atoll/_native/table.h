@@ -5,11 +5,7 @@
 
 /* The slots, in the order in which lazy.recorder lists them. */
 enum {
-    NODE_OP, NODE_ARGS, NODE_GEOMETRY, NODE_PARAMS, NODE_NAME, NODE_SITE, NODE_VALUE, NODE_CODE, NODE_MARK, NODE_PLACE,
-    NODE_BORN, NODE_WEIGHT, NODE_END,
-    BOX_NODE = NODE_END, BOX_SHARED, BOX_GEOMETRY, BOX_PINS, BOX_PIECES, BOX_READ, BOX_SITES, BOX_WRITEABLE, BOX_FIRST, BOX_END,
-    VALUE_ARRAY = BOX_END, VALUE_ADDRESS, VALUE_PINNED, VALUE_PROGRAM, VALUE_COUNT, VALUE_TILES, VALUE_POOLED, VALUE_COUNTED, VALUE_END,
-    FORM_NUMBER = VALUE_END, FORM_IS_BASE, FORM_BASE, FORM_SHAPE, FORM_STRIDES, FORM_DTYPE, FORM_SIZE, FORM_NDIM, FORM_SHORT,
+    FORM_NUMBER, FORM_IS_BASE, FORM_BASE, FORM_SHAPE, FORM_STRIDES, FORM_DTYPE, FORM_SIZE, FORM_NDIM, FORM_SHORT,
     FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS, FORM_OFFSET,
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_KEPT,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CONFIG_DEFAULT, SETTINGS_SMALL,
@@ -24,7 +20,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(operations) X(fill) X(source) \
     X(call_op) X(read_op) X(update_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
-    X(origins) X(numbered) X(traces) X(tried_traces) X(passed_by) X(profiles) X(left) X(turn) X(powers) X(recipes) X(born_numbers) \
+    X(origins) X(numbered) X(traces) X(tried_traces) X(passed_by) X(profiles) X(left) X(turn) X(powers) X(recipes) \
     X(shorten) X(outside) X(acquire) X(release) X(catch_up) X(release_memory) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_of) X(adopted) X(memory_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
@@ -51,23 +47,6 @@ static inline void replace(PyObject *object, int which, PyObject *value) {
 }
 
 static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(field(geometry, FORM_SIZE)); }
-
-static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == python.node_type; }
-
-/* The four states of a value: pending or ready, whole or divided among ranks. */
-enum { PENDING = 0, READY = 1, DIVIDED = 2 };
-static inline int state_of(PyObject *node) {
-    return (field(node, NODE_VALUE) == Py_None ? PENDING : READY) | (field(node, NODE_PLACE) == Py_None ? 0 : DIVIDED);
-}
-
-/* The pending operations that a number, or a node, consists of; such a number, infinite ones, too. */
-static inline double weight_of(PyObject *value) {
-    PyObject *weight = is_node(value) ? field(value, NODE_WEIGHT) : zero;
-    return PyLong_CheckExact(weight) ? PyLong_AsDouble(weight) : PyFloat_AsDouble(weight);
-}
-static inline PyObject *weight_for(double weight) {
-    return weight > -1e15 && weight < 1e15 ? PyLong_FromLongLong((long long)weight) : PyFloat_FromDouble(weight);
-}
 
 /* Take the objects, a dict, and the slots, a tuple; -1 with an error where one is missing or unknown. */
 int install_table(PyObject *objects, PyObject *slots);

@@ -8,9 +8,9 @@
 #include "tiles.h"
 
 PyObject *whole_tile(Front *front, PyObject *value) {
-    PyObject *tiles = field(value, VALUE_TILES);
-    if (tiles == NULL || (PyObject *)Py_TYPE(tiles) != python.tiles_type || field(value, VALUE_PINNED) != Py_False) return NULL;
-    if (PyLong_AsLong(field(front->cell, BOX_PINS)) != 0 || field(tiles, TILE_WHOLE) == Py_None) return NULL;
+    PyObject *tiles = VALUE(value)->tiles;
+    if (tiles == NULL || (PyObject *)Py_TYPE(tiles) != python.tiles_type || VALUE(value)->pinned) return NULL;
+    if (BOX(front->cell)->pins || field(tiles, TILE_WHOLE) == Py_None) return NULL;
     return field(tiles, TILE_WHOLE);
 }
 
@@ -128,14 +128,14 @@ int is_itself(Front *front, PyArrayObject *region, PyObject *value, PyObject *gi
 }
 
 int write_on_ranks(Front *front, PyArrayObject *region, PyObject *given) {
-    PyObject *node = field(front->cell, BOX_NODE), *value = field(node, NODE_VALUE), *whole = whole_tile(front, value), *world = NULL;
+    PyObject *node = BOX(front->cell)->node, *value = NODE(node)->value, *whole = whole_tile(front, value), *world = NULL;
     if (whole == NULL || Py_REFCNT(node) != 1 || !PyArray_SIZE(region) || PyArray_TYPE(region) != PyArray_TYPE((PyArrayObject *)whole)) return 0;
-    PyObject *home = field(field(value, VALUE_TILES), TILE_HOME);
+    PyObject *home = field(VALUE(value)->tiles, TILE_HOME);
     if (!PyTuple_CheckExact(home) || !is_writable_as(given, region)) return 0;
     if (PyContextVar_Get(python.world, Py_None, &world) < 0) return -1;
     Py_XDECREF(world);  /* the context has it */
     if (world != PyTuple_GET_ITEM(home, 0)) return 0;
-    PyArrayObject *share = (PyArrayObject *)field(value, VALUE_ARRAY);
+    PyArrayObject *share = (PyArrayObject *)VALUE(value)->array;
     PyObject *limits = PyTuple_GET_ITEM(home, 4);
     npy_intp bounds[2 * NPY_MAXDIMS];
     int axes = PyArray_NDIM(share), n = PyArray_NDIM(region);
@@ -166,7 +166,7 @@ int write_on_ranks(Front *front, PyArrayObject *region, PyObject *given) {
     Py_XDECREF(number);
     if (done == NULL) return -1;
     Py_DECREF(done);
-    replace(value, VALUE_COUNT, Py_NewRef(minus_one));
-    replace(value, VALUE_PROGRAM, Py_NewRef(Py_None));
+    VALUE(value)->count = -1;
+    Py_XSETREF(VALUE(value)->program, Py_NewRef(Py_None));
     return PyArray_SIZE(share) && copy_into_share(share, region, &part, bounds) < 0 ? -1 : 1;
 }

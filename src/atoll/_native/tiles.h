@@ -4,7 +4,7 @@
 #include "handles.h"
 
 static inline int on_ranks(Front *front) {
-    return front->np == Py_None && front->cell != NULL && state_of(field(front->cell, BOX_NODE)) & DIVIDED;
+    return front->np == Py_None && front->cell != NULL && state_of(BOX(front->cell)->node) & DIVIDED;
 }
 
 /* All elements of an array on ranks, where this rank keeps them, borrowed; else NULL. */

@@ -65,8 +65,8 @@ PyTypeObject *trace_type;
 
 /* The mark of a value on ranks, by how it lies; a new reference, NULL where Python has to make it. */
 static PyObject *mark_of_block(PyObject *node) {
-    PyArrayObject *array = (PyArrayObject *)field(field(node, NODE_VALUE), VALUE_ARRAY);
-    PyObject *number = geometry_number(node), *place = field(field(node, NODE_PLACE), PLACE_NUMBER);
+    PyArrayObject *array = (PyArrayObject *)VALUE(NODE(node)->value)->array;
+    PyObject *number = geometry_number(node), *place = field(NODE(node)->place, PLACE_NUMBER);
     PyObject *strides = PyArray_IntTupleFromIntp(PyArray_NDIM(array), PyArray_STRIDES(array));
     PyObject *key = strides == NULL ? NULL : Py_BuildValue("sOON", "leaf", number, place, strides);
     PyObject *mark = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(python.marks, key));
@@ -75,16 +75,15 @@ static PyObject *mark_of_block(PyObject *node) {
     return mark;
 }
 
-/* The mark of a node, borrowed: that of a node which Python has recorded is made when it is first asked for. */
-static PyObject *mark_of(PyObject *node) {
-    PyObject *mark = field(node, NODE_MARK);
-    if (mark != Py_None) return mark;
-    if (state_of(node) == READY)
-        mark = PyLong_FromLong(-1 - PyLong_AsLong(geometry_number(node)));
-    else if ((mark = state_of(node) & READY ? mark_of_block(node) : NULL) == NULL)
-        mark = PyObject_CallOneArg(python.marked, node);
-    if (mark != NULL) replace(node, NODE_MARK, mark);
-    return mark;
+/* The mark of a node: that of a node which Python has recorded is made when it is first asked for; 0 with an error. */
+static long mark_of(PyObject *node) {
+    PyObject *mark = NULL;
+    if (NODE(node)->mark) return NODE(node)->mark;
+    if (state_of(node) == READY) return NODE(node)->mark = -1 - PyLong_AsLong(geometry_number(node));
+    if ((mark = state_of(node) & READY ? mark_of_block(node) : NULL) == NULL) mark = PyObject_CallOneArg(python.marked, node);
+    if (mark != NULL) NODE(node)->mark = PyLong_AsLong(mark);
+    Py_XDECREF(mark);
+    return NODE(node)->mark;
 }
 
 static int all_differ(PyObject **nodes, int count) {
@@ -110,8 +109,7 @@ static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject 
             nodes[k] = argument_of(nodes[trace->reader[k]], trace->argument[k]);
             if (nodes[k] == NULL || !is_node(nodes[k])) return 0;
         }
-        PyObject *mark = mark_of(nodes[k]);
-        if (mark == NULL || PyLong_AsLong(mark) != trace->mark[k]) return 0;
+        if (mark_of(nodes[k]) != trace->mark[k]) return 0;
     }
     for (int k = 0; k < trace->crossings; k++) {
         int *crossing = trace->crossing + 3 * k;
@@ -141,11 +139,12 @@ Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
 
 /* The mark and the line of a root; a new reference. */
 static PyObject *look_of(PyObject *root) {
-    PyObject *site = field(root, NODE_SITE), *mark = mark_of(root), *look;
-    if (mark == NULL) return NULL;
-    if (site == Py_None) return Py_NewRef(mark);
-    if ((look = PyTuple_New(3)) != NULL) {
-        PyTuple_SET_ITEM(look, 0, Py_NewRef(mark));
+    PyObject *site = NODE(root)->site, *mark = mark_of(root) ? PyLong_FromLong(mark_of(root)) : NULL, *look;
+    if (mark == NULL || site == Py_None) return mark;
+    if ((look = PyTuple_New(3)) == NULL) {
+        Py_DECREF(mark);
+    } else {
+        PyTuple_SET_ITEM(look, 0, mark);
         PyTuple_SET_ITEM(look, 1, PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0)));
         PyTuple_SET_ITEM(look, 2, Py_NewRef(PyTuple_GET_ITEM(site, 1)));
     }
@@ -245,9 +244,7 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
                 memcpy(trace->scalar + 2 * trace->scalars++, (int[]){trace->order[k], slot}, 2 * sizeof(int));
     }
     for (int k = 0; k < trace->nodes; k++) {
-        PyObject *mark = mark_of(nodes[k]);
-        if (mark == NULL) return -1;
-        trace->mark[k] = PyLong_AsLong(mark);
+        if (!(trace->mark[k] = mark_of(nodes[k]))) return -1;
     }
     return 0;
 }

@@ -57,17 +57,17 @@ Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);
 Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 
 /* The operands of a node; one of them, NULL where there are fewer; the number of its geometry. Borrowed. */
-static inline PyObject *arguments_of(PyObject *node) { return field(node, NODE_ARGS); }
+static inline PyObject *arguments_of(PyObject *node) { return NODE(node)->args; }
 static inline PyObject *argument_of(PyObject *node, int number) {
     PyObject *args = arguments_of(node);
     return number < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, number) : NULL;
 }
-static inline PyObject *geometry_number(PyObject *node) { return field(field(node, NODE_GEOMETRY), FORM_NUMBER); }
+static inline PyObject *geometry_number(PyObject *node) { return field(NODE(node)->geometry, FORM_NUMBER); }
 
 /* Whether a leaf has a value in memory that the program does not hold. */
 static inline int is_own(PyObject *leaf) {
-    PyObject *value = field(leaf, NODE_VALUE);
-    return value != Py_None && field(value, VALUE_PINNED) == Py_False;
+    PyObject *value = NODE(leaf)->value;
+    return value != Py_None && !VALUE(value)->pinned;
 }
 
 extern PyType_Spec trace_spec;

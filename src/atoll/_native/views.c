@@ -34,7 +34,7 @@ void keep_view(Known *known, const Known *wanted, PyObject *geometry) {
 
 PyObject *geometry_for(Front *front, const Selection *where, PyArray_Descr *dtype) {
     int axes = where->axes, is_writeable = front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True;
-    PyObject *from = is_writeable ? field(front->cell, BOX_GEOMETRY) : front->geometry;
+    PyObject *from = is_writeable ? BOX(front->cell)->geometry : front->geometry;
     Known wanted = {.from = from, .by = (PyObject *)dtype, .count = 2 * axes + 1, .numbers = {where->offset}};
     Known *known = NULL;
     if (axes <= BY_VALUE) {

@@ -37,7 +37,7 @@ import numpy as np
 
 from ..context.caches import Memo
 from ..context.call_sites import Site as Site
-from ..front import native
+from ..front import NodeBase, ValueBase, native
 from . import held
 from .geometry import Geometry, strided
 from .interned import Identity, identity_of
@@ -46,8 +46,7 @@ from .op import SOURCE, Op
 Scalar = Any
 _marks: Memo[Any, int] = Memo("geometries")
 _numbers = itertools.count(1)
-born_numbers = itertools.count()
-next_born = born_numbers.__next__
+next_born: Callable[[], int] = itertools.count().__next__ if native is None else native.next_born
 
 
 class Operation(NamedTuple):
@@ -80,7 +79,7 @@ FOLLOWS: Any = object()
 """The place of a node that lies as its operation says, given where its operands lie."""
 
 
-class Value:
+class Value(ValueBase):
     """Data in memory: an array over a buffer, and its address, which is asked for often.
 
     ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
@@ -89,7 +88,7 @@ class Value:
     is among the bytes that :mod:`.held` counts.
     """
 
-    __slots__ = ("_address", "array", "count", "counted", "pinned", "pooled", "program", "tiles")
+    __slots__ = ()
 
     array: np.ndarray[Any, Any]
     pinned: bool
@@ -126,7 +125,7 @@ class Value:
         return strided(self.array.shape, self.array.dtype, self.array.strides)
 
 
-class Node:
+class Node(NodeBase):
     """One operation; see the module's table. It never changes, but for its value, which :meth:`settle` alone
     gives it, the birth of that (:meth:`renew`), and the two names by which it is known, ``code`` and ``mark``, are worked out when they are asked for.
 
@@ -136,20 +135,7 @@ class Node:
     how the value lies on ranks; ``None`` where every rank has all of it.
     """
 
-    __slots__ = (
-        "args",
-        "born",
-        "code",
-        "geometry",
-        "mark",
-        "name",
-        "op",
-        "params",
-        "place",
-        "site",
-        "value",
-        "weight",
-    )
+    __slots__ = ()
     op: Op
     args: tuple[Any, ...]
     geometry: Geometry

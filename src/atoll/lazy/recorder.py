@@ -28,7 +28,7 @@ from ..execute.parts import State
 from ..execute.program import Program
 from ..front import native
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Value, _lay, _marks, born_numbers
+from ..graph.node import Node, Value, _lay, _marks
 from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
@@ -52,9 +52,6 @@ from .views import Cell
 from .windows import entered
 
 _SLOTS: tuple[tuple[type, str], ...] = (
-    (Node, "op args geometry params name site value code mark place born weight"),
-    (Cell, "node shared geometry pins pieces read_by_pieces sites writeable _first"),
-    (Value, "array _address pinned program count tiles pooled counted"),
     (
         Geometry,
         "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous offset",
@@ -99,12 +96,6 @@ def install(array_type: type, iterators: type) -> None:
     if native is None:
         return
     slots = [vars(kind)[name] for kind, names in _SLOTS for name in names.split()]
-    for kind, names in _SLOTS[:3]:  # which the recorder makes
-        missing = {*kind.__slots__} - {*names.split(), "__weakref__"}  # type: ignore[attr-defined]
-        if missing:
-            raise TypeError(
-                f"{kind.__name__} has slots that the native recorder does not fill: {missing}"
-            )
     forms = {f"__{name}__": known_of(ufunc) for name, ufunc in _OPERATORS.items()}
     forms |= {f"__i{name}__": known_of(_OPERATORS[name]) for name in _UPDATING}
     native.register(
@@ -120,7 +111,7 @@ def install(array_type: type, iterators: type) -> None:
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        traces=traces(), tried_traces=traces().only, passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes, born_numbers=born_numbers,
+        traces=traces(), tried_traces=traces().only, passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,

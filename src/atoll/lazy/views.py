@@ -50,18 +50,7 @@ SOLE = sys.getrefcount(_value.array)
 class Cell(Box):
     """The mutable box of a base array."""
 
-    __slots__ = (
-        "__weakref__",
-        "_first",
-        "geometry",
-        "node",
-        "pieces",
-        "pins",
-        "read_by_pieces",
-        "shared",
-        "sites",
-        "writeable",
-    )
+    __slots__ = ("__weakref__",)
 
     geometry: Geometry
     node: Node

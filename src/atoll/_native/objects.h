@@ -1,0 +1,63 @@
+/* Nodes, boxes and values as structs, which Python's classes of these names add methods to. */
+#ifndef ATOLL_OBJECTS_H
+#define ATOLL_OBJECTS_H
+#include "table.h"
+
+/* An operation, or the value that it had: see graph.node. Objects are None where there is none. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *op, *args, *geometry, *params, *name, *site, *value, *code, *place;
+    long long born;
+    double weight;
+    long mark;                     /* 0 as long as nobody has asked for it */
+} Node;
+
+/* The box of a base array: see lazy.views. Boxes are linked in the order in which they were made. */
+typedef struct Box {
+    PyObject_HEAD
+    struct Box *former, *next;
+    long thread;
+    PyObject *node, *geometry, *read_by_pieces, *sites, *first;
+    long long pins;
+    int pieces;
+    char shared, writeable;
+} Box;
+
+/* Data in memory: see graph.node. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *array, *address, *program, *tiles;
+    double counted;                /* the bytes that held.c has counted of it */
+    Py_ssize_t count;
+    char pinned, pooled;
+} Value;
+
+#define NODE(OBJECT) ((Node *)(OBJECT))
+#define BOX(OBJECT) ((Box *)(OBJECT))
+#define VALUE(OBJECT) ((Value *)(OBJECT))
+
+static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == python.node_type; }
+
+/* The four states of a value: pending or ready, whole or divided among ranks. */
+enum { PENDING = 0, READY = 1, DIVIDED = 2 };
+static inline int state_of(PyObject *node) {
+    return (NODE(node)->value == Py_None ? PENDING : READY) | (NODE(node)->place == Py_None ? 0 : DIVIDED);
+}
+
+/* The pending operations that a node consists of; those of a number are none. */
+static inline double weight_of(PyObject *value) { return is_node(value) ? NODE(value)->weight : 0; }
+
+/* A new object with all of its members unset, but for its class; no object of these kinds is tracked by the collector at first. */
+PyObject *new_node_object(void);
+PyObject *new_box_object(void);
+PyObject *new_value_object(void);
+
+/* The end of a box, and of a value, as others see it first. */
+void end_box(PyObject *box);
+void end_node(PyObject *node);
+void end_value(PyObject *value);
+
+extern PyType_Spec node_spec, box_spec, value_spec;
+extern PyTypeObject *node_base, *box_base, *value_base;
+
+#endif
