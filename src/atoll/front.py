@@ -115,13 +115,19 @@ if TYPE_CHECKING or native is None:
         """What a ufunc consists of: NumPy's function, and the one that is called where NumPy cannot compute it at once."""
 
         _python: Callable[..., Any]
-        _known: dict[Any, Any]
+        _known: Any
 
         def __new__(cls, original: Any, python: Any, kind: int = Kind.ARRAYS) -> Any:
             return object.__new__(cls)
 
         def __call__(self, *args: Any, **options: Any) -> Any:
             return self._python(*args, **options)
+
+    class Forms(dict[Any, Any]):
+        """The forms of nodes, by what their operands are: of no use without the native recorder."""
+
+        def keep(self, key: tuple[Any, ...], form: Any, convert: Any) -> None:
+            self[key] = form, convert
 
     class TimedLoop:
         """What counts the turns of a loop."""
@@ -141,7 +147,7 @@ if TYPE_CHECKING or native is None:
 
 else:
     Box, Front, Function = native.Box, native.Front, native.Function
-    NodeBase, ValueBase = native.Node, native.Value
+    NodeBase, ValueBase, Forms = native.Node, native.Value, native.Forms
     TimedLoop, TimedTrace = native.Loop, native.Traced
 
 

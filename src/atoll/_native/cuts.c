@@ -24,9 +24,8 @@ long weigh(PyObject *root, long most) {
     memset(table, 0, size * sizeof *table);
     seen[0] = root;
     for (long next = 0; next < count && count <= most; next++) {
-        PyObject *args = NODE(seen[next])->args;
-        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args) && count <= most; k++) {
-            PyObject *arg = PyTuple_GET_ITEM(args, k);
+        for (int k = 0; k < arity_of(seen[next]) && count <= most; k++) {
+            PyObject *arg = argument_of(seen[next], k);
             if (!is_node(arg)) continue;
             if (state_of(arg) & DIVIDED) most = 0;
             if (state_of(arg) & READY) continue;
@@ -112,9 +111,9 @@ static int find_live(Live *live, PyObject *root, PyObject *line) {
     live->seen = 1;
     push(live, root);
     while (live->count) {
-        PyObject *node = pop(live), *args = NODE(node)->args;
-        for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
-            PyObject *arg = PyTuple_GET_ITEM(args, k);
+        PyObject *node = pop(live);
+        for (int k = 0; k < arity_of(node); k++) {
+            PyObject *arg = argument_of(node, k);
             if (!is_node(arg)) continue;
             if (state_of(arg) & DIVIDED) return 0;
             if (state_of(arg) & READY || arg == root) continue;

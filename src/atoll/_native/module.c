@@ -8,6 +8,7 @@
 #include "array.h"
 #include "blocks.h"
 #include "buffers.h"
+#include "forms.h"
 #include "functions.h"
 #include "guards.h"
 #include "placed.h"
@@ -37,7 +38,7 @@ static int fill_module(PyObject *module) {
         PyTypeObject **type;
         PyType_Spec *spec;
     } types[] = {{&front_type, front_spec()}, {&function_type, &function_spec}, {&attribute_type, &attribute_spec}, {&node_base, &node_spec}, {&box_base, &box_spec}, {&value_base, &value_spec},
-                 {&iterator_type, &iterator_spec}, {&loop_type, &loop_spec}, {&traced_type, &traced_spec}, {&trace_type, &trace_spec},
+                 {&forms_type, &forms_spec}, {&iterator_type, &iterator_spec}, {&loop_type, &loop_spec}, {&traced_type, &traced_spec}, {&trace_type, &trace_spec},
                  {&notice_type, &notice_spec}};
     PyMethodDef *methods[] = {block_methods, cut_methods, eager_methods, function_methods, guard_methods, handle_methods, memory_methods,
                               node_methods, replay_methods, runtime_methods, sampling_methods, span_methods, trace_methods, trial_methods};

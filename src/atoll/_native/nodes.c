@@ -86,11 +86,14 @@ static int relieve(void) {
     return done == NULL ? -1 : 0;
 }
 
-PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
-    PyObject *node = args == NULL || site == NULL || relieve() < 0 ? NULL : new_node_object();
-    if (node == NULL) {
-        Py_XDECREF(args);
+PyObject *new_node(PyObject *form, PyObject *const *operands, int count, PyObject *site) {
+    int given = 0;
+    while (given < count && operands[given] != NULL) given++;
+    PyObject *node = given < count || site == NULL || relieve() < 0 ? NULL : new_node_object();
+    if (node == NULL || set_operands(node, operands, count) < 0) {
+        for (given = 0; given < count; given++) Py_XDECREF(operands[given]);
         Py_XDECREF(site);
+        Py_XDECREF(node);
         return NULL;
     }
     NODE(node)->op = Py_NewRef(PyTuple_GET_ITEM(form, 0));
@@ -102,13 +105,12 @@ PyObject *new_node(PyObject *form, PyObject *args, PyObject *site) {
     NODE(node)->born = births++;
     NODE(node)->value = Py_NewRef(Py_None);
     NODE(node)->place = Py_NewRef(Py_None);
-    NODE(node)->args = args;
     NODE(node)->site = site;
-    PyObject *placed = worlds ? first_placed(args) : NULL;
+    PyObject *placed = worlds ? first_placed(node) : NULL;
     if (placed != NULL) return lay(node, placed);
     double weight = 1;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
-        PyObject *arg = PyTuple_GET_ITEM(args, k);
+    for (int k = 0; k < count; k++) {
+        PyObject *arg = operands[k];
         if (!is_node(arg)) continue;
         weight += weight_of(arg);
         if (state_of(arg) == READY) count_value(NODE(arg)->value);
@@ -250,10 +252,8 @@ PyObject *through_of(PyObject *view) {
 PyObject *node_of(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(BOX(box)->node);
-    PyObject *through = through_of(geometry), *args = through == NULL ? NULL : PyTuple_New(1);
-    if (args == NULL) return NULL;
-    PyTuple_SET_ITEM(args, 0, Py_NewRef(BOX(box)->node));
-    return new_node(field(through, THROUGH_READ), args, Py_NewRef(Py_None));
+    PyObject *through = through_of(geometry), *base = through == NULL ? NULL : Py_NewRef(BOX(box)->node);
+    return base == NULL ? NULL : new_node(field(through, THROUGH_READ), &base, 1, Py_NewRef(Py_None));
 }
 
 int is_native(PyObject *dtype) {
@@ -289,7 +289,7 @@ static PyObject *source_of(PyArrayObject *array) {
     Py_XDECREF(array);
     if (node != NULL) {
         NODE(node)->op = Py_NewRef(python.source);
-        NODE(node)->args = Py_NewRef(empty);
+        NODE(node)->operands = 0;
         NODE(node)->geometry = Py_NewRef(geometry);
         NODE(node)->params = Py_NewRef(empty);
         NODE(node)->name = Py_NewRef(no_name);

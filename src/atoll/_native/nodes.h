@@ -4,8 +4,9 @@
 #include "call_sites.h"
 #include "memory.h"
 
-/* A node of a form: what graph.node.node_of makes, and on ranks lazy.windows.entered of it. Steals `args` and `site`. */
-PyObject *new_node(PyObject *form, PyObject *args, PyObject *site);
+/* A node of a form: what graph.node.node_of makes, and on ranks lazy.windows.entered of it. Takes the references to the operands, of which one
+ * may be NULL with an error, and to `site`. */
+PyObject *new_node(PyObject *form, PyObject *const *operands, int count, PyObject *site);
 
 /* A value over memory; steals the reference. An array of NumPy's that waits for a value of this shape, or NULL. */
 PyObject *new_value(PyObject *array, int pooled);

@@ -7,7 +7,7 @@ typedef struct {
     PyObject *spare[SPARES];
     int count;
 } Kind;
-static Kind nodes, boxes, values;
+static Kind node_spares, box_spares, value_spares;
 
 static PyObject *new_of(Kind *kind, PyObject *type) {
     if (kind->count) return PyObject_Init(kind->spare[--kind->count], (PyTypeObject *)type);
@@ -15,10 +15,6 @@ static PyObject *new_of(Kind *kind, PyObject *type) {
     if (object != NULL) PyObject_GC_UnTrack(object);  /* what is recorded refers to nothing that could refer to it */
     return object;
 }
-
-PyObject *new_node_object(void) { return new_of(&nodes, python.node_type); }
-PyObject *new_box_object(void) { return new_of(&boxes, python.box_type); }
-PyObject *new_value_object(void) { return new_of(&values, python.value_type); }
 
 /* Keep the memory of an object without members, or free it. */
 static void end_of(PyObject *object, Kind *kind) {
@@ -30,75 +26,82 @@ static void end_of(PyObject *object, Kind *kind) {
 
 /* ---- members that the collector sees */
 
-static PyObject **members_of(Node *node, int k) {
-    PyObject **members[] = {&node->op, &node->args, &node->geometry, &node->params, &node->name, &node->site, &node->value, &node->code, &node->place};
-    return members[k];
-}
-enum { NODE_MEMBERS = 9 };
-
-static int traverse_node(PyObject *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    for (int k = 0; k < NODE_MEMBERS; k++) Py_VISIT(*members_of(NODE(self), k));
-    return 0;
-}
-
-static int clear_node(PyObject *self) {
-    for (int k = 0; k < NODE_MEMBERS; k++) Py_CLEAR(*members_of(NODE(self), k));
-    return 0;
-}
-
-static int traverse_box(PyObject *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(BOX(self)->node);
-    Py_VISIT(BOX(self)->geometry);
-    Py_VISIT(BOX(self)->read_by_pieces);
-    Py_VISIT(BOX(self)->sites);
-    Py_VISIT(BOX(self)->first);
-    return 0;
-}
-
-static int clear_box(PyObject *self) {
-    Py_CLEAR(BOX(self)->node);
-    Py_CLEAR(BOX(self)->geometry);
-    Py_CLEAR(BOX(self)->read_by_pieces);
-    Py_CLEAR(BOX(self)->sites);
-    Py_CLEAR(BOX(self)->first);
-    return 0;
-}
-
-static int traverse_value(PyObject *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(VALUE(self)->array);
-    Py_VISIT(VALUE(self)->address);
-    Py_VISIT(VALUE(self)->program);
-    Py_VISIT(VALUE(self)->tiles);
-    return 0;
-}
-
-static int clear_value(PyObject *self) {
-    Py_CLEAR(VALUE(self)->array);
-    Py_CLEAR(VALUE(self)->address);
-    Py_CLEAR(VALUE(self)->program);
-    Py_CLEAR(VALUE(self)->tiles);
-    return 0;
-}
-
-void end_node(PyObject *node) {
-    clear_node(node);
-    end_of(node, &nodes);
-}
-
-void end_box(PyObject *box) {
-    clear_box(box);
-    end_of(box, &boxes);
-}
-
-void end_value(PyObject *value) {
-    clear_value(value);
-    end_of(value, &values);
-}
+#define NODE_MEMBERS(DO)                                                                                                   \
+    DO(self->op) DO(self->geometry) DO(self->params) DO(self->name) DO(self->site) DO(self->value) DO(self->code) DO(self->place) \
+    DO(self->args) DO(self->operand[0]) DO(self->operand[1]) DO(self->operand[2])
+#define BOX_MEMBERS(DO) DO(self->node) DO(self->geometry) DO(self->read_by_pieces) DO(self->sites) DO(self->first)
+#define VALUE_MEMBERS(DO) DO(self->array) DO(self->address) DO(self->program) DO(self->tiles)
+#define VISIT(MEMBER) Py_VISIT(MEMBER);
+#define CLEAR(MEMBER) Py_CLEAR(MEMBER);
+#define COLLECTED(NAME, TYPE, MEMBERS)                                                           \
+    static int traverse_##NAME(PyObject *object, visitproc visit, void *arg) {                   \
+        TYPE *self = (TYPE *)object;                                                             \
+        Py_VISIT(Py_TYPE(object));                                                               \
+        MEMBERS(VISIT)                                                                           \
+        return 0;                                                                                \
+    }                                                                                            \
+    static int clear_##NAME(PyObject *object) {                                                  \
+        TYPE *self = (TYPE *)object;                                                             \
+        MEMBERS(CLEAR)                                                                           \
+        return 0;                                                                                \
+    }                                                                                            \
+    void end_##NAME(PyObject *object) {                                                          \
+        clear_##NAME(object);                                                                    \
+        end_of(object, &NAME##_spares);                                                          \
+    }                                                                                            \
+    PyObject *new_##NAME##_object(void) { return new_of(&NAME##_spares, python.NAME##_type); }
+COLLECTED(node, Node, NODE_MEMBERS)
+COLLECTED(box, Box, BOX_MEMBERS)
+COLLECTED(value, Value, VALUE_MEMBERS)
 
 /* ---- members that Python sees */
+
+PyObject *scalar_of(PyObject *number) {
+    if (!PyFloat_CheckExact(number)) return Py_NewRef(number);
+    PyObject *scalar = PyArrayScalar_New(Double);
+    if (scalar != NULL) PyArrayScalar_ASSIGN(scalar, Double, PyFloat_AS_DOUBLE(number));
+    return scalar;
+}
+
+void drop_operands(PyObject *node) {
+    NODE(node)->operands = 0;
+    for (int k = 0; k < INLINE; k++) Py_CLEAR(NODE(node)->operand[k]);
+    Py_CLEAR(NODE(node)->args);
+}
+
+int set_operands(PyObject *node, PyObject *const *operands, int count) {
+    Node *self = NODE(node);
+    if (count > INLINE && (self->args = PyTuple_New(count)) == NULL) return -1;
+    self->operands = count;
+    for (int k = 0; k < count; k++) {
+        if (count > INLINE) PyTuple_SET_ITEM(self->args, k, operands[k]);
+        else self->operand[k] = operands[k];
+    }
+    return 0;
+}
+
+static PyObject *get_args(PyObject *self, void *unused) {
+    Node *node = NODE(self);
+    if (node->args != NULL) return Py_NewRef(node->args);
+    PyObject *args = PyTuple_New(node->operands);
+    for (int k = 0; args != NULL && k < node->operands; k++) {
+        PyObject *operand = scalar_of(node->operand[k]);
+        if (operand == NULL) Py_CLEAR(args);
+        else PyTuple_SET_ITEM(args, k, operand);
+    }
+    if (args == NULL) return NULL;
+    drop_operands(self);
+    node->args = Py_NewRef(args);
+    return args;
+}
+
+static int set_args(PyObject *self, PyObject *args, void *unused) {
+    if (args == NULL || !PyTuple_CheckExact(args)) return PyErr_Format(PyExc_TypeError, "the operands of a node are a tuple"), -1;
+    Py_INCREF(args);
+    drop_operands(self);
+    NODE(self)->args = args;
+    return 0;
+}
 
 static PyObject *get_mark(PyObject *self, void *unused) {
     if (!NODE(self)->mark) Py_RETURN_NONE;
@@ -112,10 +115,11 @@ static int set_mark(PyObject *self, PyObject *mark, void *unused) {
 
 #define OBJECT(NAME, TYPE, MEMBER) {NAME, T_OBJECT_EX, offsetof(TYPE, MEMBER), 0}
 static PyMemberDef node_members[] = {
-    OBJECT("op", Node, op), OBJECT("args", Node, args), OBJECT("geometry", Node, geometry), OBJECT("params", Node, params),
+    OBJECT("op", Node, op), OBJECT("geometry", Node, geometry), OBJECT("params", Node, params),
     OBJECT("name", Node, name), OBJECT("site", Node, site), OBJECT("value", Node, value), OBJECT("code", Node, code),
     OBJECT("place", Node, place), {"born", T_LONGLONG, offsetof(Node, born), 0}, {"weight", T_DOUBLE, offsetof(Node, weight), 0}, {NULL}};
-static PyGetSetDef node_getset[] = {{"mark", get_mark, set_mark, "a number for the operation with its geometries", NULL}, {NULL}};
+static PyGetSetDef node_getset[] = {{"args", get_args, set_args, "the operands, a tuple", NULL},
+                                    {"mark", get_mark, set_mark, "a number for the operation with its geometries", NULL}, {NULL}};
 
 static PyMemberDef box_members[] = {
     OBJECT("node", Box, node), OBJECT("geometry", Box, geometry), OBJECT("read_by_pieces", Box, read_by_pieces), OBJECT("sites", Box, sites),

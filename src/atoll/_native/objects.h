@@ -3,13 +3,17 @@
 #define ATOLL_OBJECTS_H
 #include "table.h"
 
+enum { INLINE = 3 };
+
 /* An operation, or the value that it had: see graph.node. Objects are None where there is none. */
 typedef struct {
     PyObject_HEAD
-    PyObject *op, *args, *geometry, *params, *name, *site, *value, *code, *place;
+    PyObject *op, *geometry, *params, *name, *site, *value, *code, *place;
+    PyObject *args, *operand[INLINE];  /* a tuple, or NULL with so many operands, of which floats stand for NumPy's scalars */
+    int operands;
+    long mark;                     /* 0 as long as nobody has asked for it */
     long long born;
     double weight;
-    long mark;                     /* 0 as long as nobody has asked for it */
 } Node;
 
 /* The box of a base array: see lazy.views. Boxes are linked in the order in which they were made. */
@@ -46,6 +50,19 @@ static inline int state_of(PyObject *node) {
 
 /* The pending operations that a node consists of; those of a number are none. */
 static inline double weight_of(PyObject *value) { return is_node(value) ? NODE(value)->weight : 0; }
+
+/* The operands of a node, nodes and numbers; one of them, borrowed. */
+static inline int arity_of(PyObject *node) { return NODE(node)->args == NULL ? NODE(node)->operands : (int)PyTuple_GET_SIZE(NODE(node)->args); }
+static inline PyObject *argument_of(PyObject *node, int number) {
+    return NODE(node)->args == NULL ? NODE(node)->operand[number] : PyTuple_GET_ITEM(NODE(node)->args, number);
+}
+
+/* Give a node that has none operands, whose references it takes; -1 with an error. Let it have none any more. */
+int set_operands(PyObject *node, PyObject *const *operands, int count);
+void drop_operands(PyObject *node);
+
+/* A number among operands as Python sees it; a new reference. */
+PyObject *scalar_of(PyObject *number);
 
 /* A new object with all of its members unset, but for its class; no object of these kinds is tracked by the collector at first. */
 PyObject *new_node_object(void);

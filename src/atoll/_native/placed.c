@@ -8,9 +8,9 @@
 
 static PyObject *window_name, *undivided_name;
 
-PyObject *first_placed(PyObject *args) {
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
-        if (is_node(PyTuple_GET_ITEM(args, k)) && state_of(PyTuple_GET_ITEM(args, k)) & DIVIDED) return PyTuple_GET_ITEM(args, k);
+PyObject *first_placed(PyObject *node) {
+    for (int k = 0; k < arity_of(node); k++)
+        if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) & DIVIDED) return argument_of(node, k);
     return NULL;
 }
 
@@ -21,9 +21,9 @@ static PyObject *shape_of(PyObject *node) { return field(NODE(node)->geometry, F
 static int are_equal(PyObject *shape, PyObject *other) { return shape == other || PyObject_RichCompareBool(shape, other, Py_EQ) > 0; }
 
 /* Where an operation on elements lies: as its first operand of full shape, if that is not padded; borrowed, NULL where Python has to say. */
-static PyObject *as_operand(PyObject *args, PyObject *shape) {
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
-        PyObject *arg = PyTuple_GET_ITEM(args, k);
+static PyObject *as_operand(PyObject *node, PyObject *shape) {
+    for (int k = 0; k < arity_of(node); k++) {
+        PyObject *arg = argument_of(node, k);
         if (!is_node(arg) || !(state_of(arg) & DIVIDED) || !are_equal(shape_of(arg), shape)) continue;
         PyObject *place = home_of(arg);
         return field(place, PLACE_PADDED) == Py_False ? place : NULL;
@@ -33,19 +33,19 @@ static PyObject *as_operand(PyObject *args, PyObject *shape) {
 
 /* The place of a node, borrowed; NULL where Python has to say. */
 static PyObject *place_of(PyObject *node, PyObject *first) {
-    PyObject *op = NODE(node)->op, *args = NODE(node)->args, *home = home_of(first);
-    if (op == python.update_op) return first == PyTuple_GET_ITEM(args, 0) ? home : NULL;
+    PyObject *op = NODE(node)->op, *home = home_of(first);
+    if (op == python.update_op) return first == argument_of(node, 0) ? home : NULL;
     if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), field(PyTuple_GET_ITEM(NODE(node)->params, 0), FORM_NUMBER));
     PyObject *shape = shape_of(node);
-    return PyTuple_GET_SIZE(shape) && PySet_Contains(python.broadcasting_ops, op) > 0 ? as_operand(args, shape) : NULL;
+    return PyTuple_GET_SIZE(shape) && PySet_Contains(python.broadcasting_ops, op) > 0 ? as_operand(node, shape) : NULL;
 }
 
 /* Give a node its weight and place, 1; 0 where Python has to do it. */
 static int is_laid(PyObject *node, PyObject *first) {
-    PyObject *args = NODE(node)->args, *world = field(home_of(first), PLACE_WORLD);
+    PyObject *world = field(home_of(first), PLACE_WORLD);
     double weight = 1, spread = 1;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++) {
-        PyObject *arg = PyTuple_GET_ITEM(args, k);
+    for (int k = 0; k < arity_of(node); k++) {
+        PyObject *arg = argument_of(node, k);
         if (!is_node(arg)) continue;
         weight += weight_of(arg);
         if (!(state_of(arg) & DIVIDED)) continue;
@@ -67,10 +67,10 @@ int has_window(PyObject *log) {
 
 /* Whether the ranks have nothing to do before a node is recorded; -1 with an error. */
 static int is_quiet(PyObject *node) {
-    PyObject *args = NODE(node)->args, *place = home_of(node), *undivided;
+    PyObject *place = home_of(node), *undivided;
     if (place == Py_None || field(place, PLACE_LOPSIDED) == Py_True) return 0;
-    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
-        if (is_node(PyTuple_GET_ITEM(args, k)) && state_of(PyTuple_GET_ITEM(args, k)) == PENDING) return 0;
+    for (int k = 0; k < arity_of(node); k++)
+        if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) == PENDING) return 0;
     PyObject *log = field(place, PLACE_LOG);
     int waits = has_window(log);
     if (waits) return waits < 0 ? -1 : 0;

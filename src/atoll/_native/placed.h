@@ -3,8 +3,8 @@
 #define ATOLL_PLACED_H
 #include "runtime.h"
 
-/* The first of these operands that lies on ranks, borrowed; NULL where none does. */
-PyObject *first_placed(PyObject *args);
+/* The first operand of a node that lies on ranks, borrowed; NULL where none does. */
+PyObject *first_placed(PyObject *node);
 
 /* Find the weight of a new node, some operands of which lie on ranks, and where it lies itself; then let the ranks do what comes before
  * it: the node to record, which they may have made again. Steals the node. */

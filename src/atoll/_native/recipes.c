@@ -5,7 +5,7 @@
  */
 #include "recipes.h"
 
-enum { PARTS = 24, INPUTS = 8, OPERATIONS = 64 };
+enum { PARTS = 24, INPUTS = 8, OPERATIONS = 64, OPERANDS = 64 };
 
 typedef struct {
     PyObject *parts[PARTS];        /* what is compared; new references */
@@ -88,12 +88,14 @@ static PyObject *recorded(PyObject *steps, const Arguments *given) {
     memcpy(nodes, given->inputs, first * sizeof *nodes);
     for (int k = 0; k < total; k++) {
         PyObject *step = PyTuple_GET_ITEM(steps, k), *operands = PyTuple_GET_ITEM(step, 1), *numbers = PyTuple_GET_ITEM(step, 2);
-        PyObject *args = PyTuple_New(PyTuple_GET_SIZE(operands));
-        for (Py_ssize_t p = 0; args != NULL && p < PyTuple_GET_SIZE(operands); p++) {
+        int arity = (int)PyTuple_GET_SIZE(operands);
+        PyObject *args[OPERANDS];
+        if (arity > OPERANDS) break;
+        for (int p = 0; p < arity; p++) {
             long place = PyLong_AsLong(PyTuple_GET_ITEM(operands, p));
-            PyTuple_SET_ITEM(args, p, Py_NewRef(place < 0 ? PyTuple_GET_ITEM(numbers, -1 - place) : nodes[place]));
+            args[p] = Py_NewRef(place < 0 ? PyTuple_GET_ITEM(numbers, -1 - place) : nodes[place]);
         }
-        PyObject *node = new_node(PyTuple_GET_ITEM(step, 0), args, Py_NewRef(PyTuple_GET_ITEM(step, 3) == Py_True ? site : Py_None));
+        PyObject *node = new_node(PyTuple_GET_ITEM(step, 0), args, arity, Py_NewRef(PyTuple_GET_ITEM(step, 3) == Py_True ? site : Py_None));
         if (node == NULL) break;
         if (PyTuple_GET_ITEM(step, 4) != Py_None) Py_XSETREF(NODE(node)->place, Py_NewRef(PyTuple_GET_ITEM(step, 4)));
         nodes[count++] = node;

@@ -52,44 +52,34 @@ static PyArrayObject *small_operand(PyObject *value) {
     return PyArray_ISALIGNED(array) && is_native((PyObject *)PyArray_DESCR(array)) ? array : NULL;
 }
 
-/* A number in the dtype of a loop, by its class. */
+/* A number among operands, in the dtype of a loop, by its class. */
 static PyObject *converted(PyObject *convert, PyObject *number) {
-    if (convert != (PyObject *)&PyDoubleArrType_Type || !PyFloat_CheckExact(number)) return PyObject_CallOneArg(convert, number);
-    PyObject *scalar = PyArrayScalar_New(Double);
-    if (scalar != NULL) PyArrayScalar_ASSIGN(scalar, Double, PyFloat_AS_DOUBLE(number));
-    return scalar;
+    if (convert == (PyObject *)&PyDoubleArrType_Type && PyFloat_CheckExact(number)) return Py_NewRef(number);
+    number = PyObject_CallOneArg(convert, number);
+    if (number == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) drop_error();  /* Python raises it, or knows better */
+    return number;
 }
 
-/* The operands of an operation as a tuple of nodes and numbers; a new reference; NULL where Python has to make it. */
-static PyObject *operands_of(PyObject *const *args, PyObject *const *smalls, Py_ssize_t count, PyObject *convert) {
-    PyObject *operands = PyTuple_New(count);
-    for (Py_ssize_t k = 0; operands != NULL && k < count; k++) {
-        PyObject *operand;
-        if (k && args[k] == args[0]) {
-            operand = Py_NewRef(PyTuple_GET_ITEM(operands, 0));  /* `a * a` reads a view once */
-        } else if (Py_TYPE(args[k]) != array_type) {
-            operand = converted(convert, args[k]);
-            if (operand == NULL && PyErr_ExceptionMatches(PyExc_OverflowError)) drop_error();
-        } else {
-            operand = smalls[k] == NULL ? node_of(args[k]) : Py_NewRef(smalls[k]);
-        }
-        if (operand == NULL) Py_CLEAR(operands);
-        else PyTuple_SET_ITEM(operands, k, operand);
+/* The operands of an operation, nodes and numbers: new references, of which one is NULL where Python has to make it. */
+static void fill_operands(PyObject **to, PyObject *const *args, PyObject *const *smalls, Py_ssize_t count, PyObject *convert) {
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (k && to[k - 1] == NULL) to[k] = NULL;
+        else if (k && args[k] == args[0]) to[k] = Py_NewRef(to[0]);  /* `a * a` reads a view once */
+        else if (Py_TYPE(args[k]) != array_type) to[k] = converted(convert, args[k]);
+        else to[k] = smalls[k] == NULL ? node_of(args[k]) : Py_NewRef(smalls[k]);
     }
-    return operands;
 }
 
 /* An operation that was met before; `smalls` are the nodes of small arrays. */
-static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *const *smalls, Py_ssize_t count) {
-    PyObject *key = PyTuple_New(count), *met = NULL, *operands = NULL, *result = NULL;
-    for (Py_ssize_t k = 0; key != NULL && k < count; k++) {
+static PyObject *met_call(Forms *known, PyObject *const *args, PyObject *const *smalls, Py_ssize_t count) {
+    size_t key[3];
+    for (Py_ssize_t k = 0; k < count; k++) {
         PyObject *part = (PyObject *)Py_TYPE(args[k]);
         if (smalls[k] != NULL) part = field(NODE(smalls[k])->geometry, FORM_NUMBER);
         else if ((PyTypeObject *)part == array_type) part = field(((Front *)args[k])->geometry, FORM_NUMBER);
-        PyTuple_SET_ITEM(key, k, Py_NewRef(part));
+        key[k] = part_of_object(part);
     }
-    if (key != NULL) met = Py_XNewRef(PyDict_GetItemWithError(known, key));
-    Py_XDECREF(key);
+    Met *met = met_in(known, key, (int)count);
     if (met == NULL) return NULL;
     int recorded = is_calm(), divided = 0, few = 0;
     for (Py_ssize_t k = 0; recorded && k < count; k++) {
@@ -98,16 +88,19 @@ static PyObject *met_call(PyObject *known, PyObject *const *args, PyObject *cons
         divided += on_ranks((Front *)args[k]);
         recorded = is_free(((Front *)args[k])->cell);
     }
+    PyObject *form = met->form, *operands[3];
     /* ranks compare a mask that all of them have before it selects elements */
-    if (divided && (few || (PyTuple_GET_ITEM(PyTuple_GET_ITEM(met, 0), 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) recorded = 0;
-    if (recorded) operands = operands_of(args, smalls, count, PyTuple_GET_ITEM(met, 2));
-    if (operands != NULL) result = array_of(new_node(PyTuple_GET_ITEM(met, 0), operands, site_here()));
-    Py_DECREF(met);
+    if (divided && (few || (PyTuple_GET_ITEM(form, 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) recorded = 0;
+    if (!recorded) return NULL;
+    Py_INCREF(form);
+    fill_operands(operands, args, smalls, count, met->convert);
+    PyObject *result = array_of(new_node(form, operands, (int)count, site_here()));
+    Py_DECREF(form);
     return result;
 }
 
 PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
-    if (!recording || known == NULL || count < 1 || count > 3) return NULL;
+    if (!recording || known == NULL || Py_TYPE(known) != forms_type || count < 1 || count > 3) return NULL;
     PyObject *smalls[3] = {NULL, NULL, NULL}, *result = NULL;
     int large = 0, fits = 1;
     for (Py_ssize_t k = 0; k < count; k++)
@@ -118,7 +111,7 @@ PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) 
         PyArrayObject *array = small_operand(args[k]);
         fits = array != NULL && (smalls[k] = snapshot(array)) != NULL;
     }
-    if (fits) result = met_call(known, args, smalls, count);
+    if (fits) result = met_call((Forms *)known, args, smalls, count);
     for (Py_ssize_t k = 0; k < count; k++) Py_XDECREF(smalls[k]);
     return result;
 }
@@ -147,15 +140,11 @@ static PyObject *copied(PyObject *array) {
 /* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
 static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, PyObject *axis, PyObject *node) {
     int foldable = !(state_of(node) & DIVIDED) || field(NODE(node)->place, PLACE_HELD_ONCE) == Py_True;
-    PyObject *key = foldable ? PyTuple_Pack(3, ufunc, field(geometry, FORM_NUMBER), axis) : NULL, *args = NULL;
-    PyObject *form = key == NULL ? NULL : Py_XNewRef(PyDict_GetItemWithError(known, key)), *made = NULL;
-    Py_XDECREF(key);
-    if (form != NULL && (args = PyTuple_New(1)) != NULL) {
-        PyTuple_SET_ITEM(args, 0, Py_NewRef(node));
-        made = new_node(form, args, site_here());
-    }
-    Py_XDECREF(node);
-    Py_XDECREF(form);
+    size_t key[3] = {part_of_object(ufunc), part_of_object(field(geometry, FORM_NUMBER)), part_of_object(axis)};
+    Met *met = foldable ? met_in((Forms *)known, key, 3) : NULL;
+    if (met == NULL) return Py_DECREF(node), NULL;
+    PyObject *form = Py_NewRef(met->form), *made = new_node(form, &node, 1, site_here());
+    Py_DECREF(form);
     if (made == NULL) return NULL;
     geometry = NODE(made)->geometry;
     return PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) ? handle_on(new_box(made), geometry) : array_of(made);
@@ -293,9 +282,12 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
         node = Py_NewRef(value);
     } else {
         if (region == NULL) return 0;
-        PyObject *form = update_form(region, is_node(value), kept), *args = form == NULL ? NULL : PyTuple_Pack(2, BOX(box)->node, value);
-        node = args == NULL ? NULL : new_node(form, args, Py_NewRef(site));
-        Py_XDECREF(form);
+        PyObject *form = update_form(region, is_node(value), kept), *operands[] = {BOX(box)->node, value};
+        if (form == NULL) return -1;
+        Py_INCREF(operands[0]);
+        Py_INCREF(value);
+        node = new_node(form, operands, 2, Py_NewRef(site));
+        Py_DECREF(form);
         if (node == NULL) return -1;
         long weight = stale ? weigh(node, 1 << 10) : -1;  /* else it would weigh as much as all turns before it */
         if (weight >= 0) NODE(node)->weight = weight;

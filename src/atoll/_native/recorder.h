@@ -1,6 +1,7 @@
 /* Operations on large arrays, recorded. */
 #ifndef ATOLL_RECORDER_H
 #define ATOLL_RECORDER_H
+#include "forms.h"
 #include "recipes.h"
 
 enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, RECIPE };  /* how a function is recorded: lazy.recorder has the same numbers */

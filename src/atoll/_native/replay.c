@@ -58,8 +58,8 @@ static PyObject *run_state(Run *run, PyObject *step) {
     if (run->state == NULL) {
         PyObject *scalars = PyList_New(run->trace->scalars);
         for (int k = 0; scalars != NULL && k < run->trace->scalars; k++)
-            PyList_SET_ITEM(scalars, k, Py_NewRef(number_at(run, k)));
-        if (scalars == NULL) return NULL;
+            PyList_SET_ITEM(scalars, k, scalar_of(number_at(run, k)));
+        if (scalars == NULL || PyErr_Occurred()) return Py_XDECREF(scalars), NULL;
         run->state = PyObject_CallFunctionObjArgs(python.state_type, run->registers, scalars, NULL);
         Py_DECREF(scalars);
     }
@@ -247,7 +247,7 @@ static void settle(PyObject *node, PyObject *value) {
     Py_XSETREF(NODE(node)->op, Py_NewRef(python.source));
     NODE(node)->weight = 0;
     NODE(node)->mark = 0;
-    Py_XSETREF(NODE(node)->args, Py_NewRef(empty));
+    drop_operands(node);
 }
 
 /* A step has failed: what was stored is kept. The error stays set. */

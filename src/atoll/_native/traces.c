@@ -106,14 +106,14 @@ static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject 
     for (int k = 0; k < count; k++) nodes[k] = roots[k];
     for (int k = 0; k < trace->nodes; k++) {
         if (k >= count) {
-            nodes[k] = argument_of(nodes[trace->reader[k]], trace->argument[k]);
+            nodes[k] = operand_of(nodes[trace->reader[k]], trace->argument[k]);
             if (nodes[k] == NULL || !is_node(nodes[k])) return 0;
         }
         if (mark_of(nodes[k]) != trace->mark[k]) return 0;
     }
     for (int k = 0; k < trace->crossings; k++) {
         int *crossing = trace->crossing + 3 * k;
-        if (argument_of(nodes[crossing[0]], crossing[1]) != nodes[crossing[2]]) return 0;
+        if (operand_of(nodes[crossing[0]], crossing[1]) != nodes[crossing[2]]) return 0;
     }
     for (int k = 0; k < trace->leaves; k++)
         if (!is_own(nodes[trace->leaf[k]])) return 0;
@@ -201,9 +201,8 @@ static int reached(PyObject *positions, PyObject **nodes, PyObject *node) {
 /* Reach all nodes of a trace from its roots. */
 static int reach(Trace *trace, PyObject *positions, PyObject **nodes) {
     for (int k = 0; k < PyDict_GET_SIZE(positions); k++) {
-        PyObject *args = arguments_of(nodes[k]);
-        for (int slot = 0; slot < PyTuple_GET_SIZE(args); slot++) {
-            PyObject *arg = PyTuple_GET_ITEM(args, slot);
+        for (int slot = 0; slot < arity_of(nodes[k]); slot++) {
+            PyObject *arg = argument_of(nodes[k], slot);
             if (!is_node(arg)) continue;
             int place = position(positions, arg), number = (int)PyDict_GET_SIZE(positions);
             if (place < 0) {
@@ -227,7 +226,7 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
     trace->leaves = (int)PyList_GET_SIZE(leaves);
     trace->pending = (int)PyList_GET_SIZE(order);
     trace->nodes = trace->leaves + trace->pending;
-    for (int k = 0; k < trace->pending; k++) arguments += (int)PyTuple_GET_SIZE(arguments_of(PyList_GET_ITEM(order, k)));
+    for (int k = 0; k < trace->pending; k++) arguments += arity_of(PyList_GET_ITEM(order, k));
     int **numbers[] = {&trace->reader, &trace->argument, &trace->uses, &trace->leaf, &trace->order, &trace->crossing, &trace->scalar};
     for (int k = 0; k < 7; k++)
         if ((*numbers[k] = room(k < 5 ? trace->nodes : 3 * arguments)) == NULL) return PyErr_NoMemory(), -1;
@@ -237,10 +236,10 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
     if (reach(trace, positions, nodes) < 0) return -1;
     for (int k = 0; k < trace->leaves; k++) trace->leaf[k] = position(positions, PyList_GET_ITEM(leaves, k));
     for (int k = 0; k < trace->pending; k++) {
-        PyObject *node = PyList_GET_ITEM(order, k), *args = arguments_of(node);
+        PyObject *node = PyList_GET_ITEM(order, k);
         trace->order[k] = position(positions, node);
-        for (int slot = 0; slot < PyTuple_GET_SIZE(args); slot++)
-            if (!is_node(PyTuple_GET_ITEM(args, slot)))
+        for (int slot = 0; slot < arity_of(node); slot++)
+            if (!is_node(argument_of(node, slot)))
                 memcpy(trace->scalar + 2 * trace->scalars++, (int[]){trace->order[k], slot}, 2 * sizeof(int));
     }
     for (int k = 0; k < trace->nodes; k++) {

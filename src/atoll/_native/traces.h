@@ -56,12 +56,8 @@ Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);
 /* The program for a trace with this alive beside it, under these settings. */
 Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 
-/* The operands of a node; one of them, NULL where there are fewer; the number of its geometry. Borrowed. */
-static inline PyObject *arguments_of(PyObject *node) { return NODE(node)->args; }
-static inline PyObject *argument_of(PyObject *node, int number) {
-    PyObject *args = arguments_of(node);
-    return number < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, number) : NULL;
-}
+/* An operand of a node, NULL where there are fewer; the number of its geometry. Borrowed. */
+static inline PyObject *operand_of(PyObject *node, int number) { return number < arity_of(node) ? argument_of(node, number) : NULL; }
 static inline PyObject *geometry_number(PyObject *node) { return field(NODE(node)->geometry, FORM_NUMBER); }
 
 /* Whether a leaf has a value in memory that the program does not hold. */

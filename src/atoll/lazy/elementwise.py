@@ -9,16 +9,16 @@ is computed by NumPy on the data, so that NumPy's answer is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .. import policy
 from ..config import config
-from ..context.caches import Memo
+from ..context import statistics
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
-from ..front import native
+from ..front import Forms, native
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Form, Node, Site, mark_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
@@ -328,21 +328,20 @@ def _at_hand(inputs: Sequence[Any]) -> list[Any] | None:
     return given
 
 
-class Met(NamedTuple):
-    """What is known of operands that were met before."""
-
-    form: Form
-    geometry: Geometry
-    convert: Any
-    """Brings a number to the dtype of the loop."""
+_known: dict[np.ufunc, Forms] = {}
 
 
-_known: dict[np.ufunc, Memo[Any, Met]] = {}
-
-
-def known_of(ufunc: np.ufunc) -> dict[Any, Met]:
+def known_of(ufunc: np.ufunc) -> Forms:
     """What the native recorder knows of the operands of a ufunc, by the numbers of geometries and the types of numbers."""
-    return _known.setdefault(ufunc, Memo())
+    return _known.setdefault(ufunc, Forms())
+
+
+def keep(forms: Forms, key: tuple[Any, ...], form: Form, convert: Any = None) -> None:
+    """Let the native recorder know a form; ``convert`` brings a number to the dtype of the loop."""
+    if len(forms) >= policy.limits.memo:
+        forms.clear()
+        statistics.add("caches_full")
+    forms.keep(key, form, convert)
 
 
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
@@ -366,7 +365,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     nodes = tuple([operand.geometry is not None for operand in operands])
     mark = mark_of(code, node.geometry, node.params, nodes)
     form = CALL, node.geometry, (loop,), loop.name, code, mark
-    known[tuple(key)] = Met(form, node.geometry, convert)
+    keep(known, tuple(key), form, convert)
 
 
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:

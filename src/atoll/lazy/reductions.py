@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..context.caches import Memo, remembered
+from ..context.caches import remembered
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
+from ..front import Forms
 from ..graph.geometry import Geometry
-from ..graph.node import Form, Node, mark_of
+from ..graph.node import Node, mark_of
 from ..layout import Layout
 from ..ops import folds
 from ..ops.elementwise import is_native
@@ -30,7 +31,7 @@ from ..ops.table import WHERE
 from . import shaping
 from .calling import assigned_to, folded, into, overrides, register_method
 from .creation import asarray, recorded
-from .elementwise import general, operand_of, operate
+from .elementwise import general, keep, operand_of, operate
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
@@ -134,7 +135,7 @@ def _truths(handle: Any) -> Any:
     return handle._array() if node.value is not None and node.place is None else None
 
 
-met_folds: Memo[Any, Form] = Memo()
+met_folds = Forms()
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
@@ -216,7 +217,7 @@ def reduce(
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
         form_of_node = node.op, form, node.params, node.name, code, mark
-        met_folds[ufunc, geometry.number, axis] = form_of_node
+        keep(met_folds, (ufunc, geometry.number, axis), form_of_node)
     del operand
     node = entered(node)
     if handle._cell.held():

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..context.caches import Memo
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
+from ..front import Forms
 from ..graph.node import Node
 from ..ops.elementwise import FAST_SCALARS, is_native, result_geometry
 from ..ops.table import WHERE
 from . import creation, reductions, shaping
 from .calling import call, into
-from .elementwise import Met, Operand, general, operand_of, register_together
+from .elementwise import Operand, general, keep, operand_of, register_together
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
@@ -78,7 +78,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return creation.recorded(node)
 
 
-met_choices: Memo[Any, Met] = Memo()
+met_choices = Forms()
 """What is known of the operands of ``where``, by the numbers of geometries and the types of numbers."""
 
 
@@ -93,7 +93,7 @@ def _remember(given: Sequence[Any], operands: Sequence[Operand], node: Node) -> 
             return
     if operands[0].kind == _BOOL and operands[0].geometry is not None:
         form = WHERE, node.geometry, (), node.name, node.identify(), node.marked()
-        met_choices[tuple(key)] = Met(form, node.geometry, node.geometry.dtype.type)
+        keep(met_choices, tuple(key), form, node.geometry.dtype.type)
 
 
 def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) -> Any:

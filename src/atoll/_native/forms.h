@@ -1,0 +1,29 @@
+/* The forms of nodes, by what their operands are. */
+#ifndef ATOLL_FORMS_H
+#define ATOLL_FORMS_H
+#include "objects.h"
+
+enum { KEY = 3 };
+typedef struct {
+    size_t part[KEY];
+    int count;
+    PyObject *parts, *form, *convert;  /* what keeps the parts alive; the form of a node; what converts its numbers, or None */
+} Met;
+
+typedef struct {
+    PyObject_HEAD
+    Met *met;
+    Py_ssize_t room, used;         /* room is a power of two */
+} Forms;
+
+/* A part of a key: the number of a geometry, an integer, or an object by its address. */
+static inline size_t part_of_number(PyObject *number) { return (size_t)PyLong_AsLong(number) << 1 | 1; }
+static inline size_t part_of_object(PyObject *object) { return PyLong_CheckExact(object) ? part_of_number(object) : (size_t)object; }
+
+/* What is known of such operands; NULL where nothing is. */
+Met *met_in(Forms *forms, const size_t *part, int count);
+
+extern PyType_Spec forms_spec;
+extern PyTypeObject *forms_type;
+
+#endif
