@@ -16,9 +16,8 @@ typedef struct {
     Py_ssize_t room, used;         /* room is a power of two */
 } Forms;
 
-/* A part of a key: the number of a geometry, an integer, or an object by its address. */
-static inline size_t part_of_number(PyObject *number) { return (size_t)PyLong_AsLong(number) << 1 | 1; }
-static inline size_t part_of_object(PyObject *object) { return PyLong_CheckExact(object) ? part_of_number(object) : (size_t)object; }
+/* A part of a key: an integer, or an object by its address. */
+static inline size_t part_of_object(PyObject *object) { return PyLong_CheckExact(object) ? (size_t)PyLong_AsLong(object) << 1 | 1 : (size_t)object; }
 
 /* What is known of such operands; NULL where nothing is. */
 Met *met_in(Forms *forms, const size_t *part, int count);

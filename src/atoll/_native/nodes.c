@@ -11,8 +11,19 @@ static long long births = 0;
 
 enum { AXES = 8 };
 
+/* Whether a node is the last to refer to another one, whose end may be that of a long chain. */
+static int ends_others(PyObject *node) {
+    for (int k = 0; k < arity_of(node); k++)
+        if (Py_REFCNT(argument_of(node, k)) == 1 && is_node(argument_of(node, k))) return 1;
+    return 0;
+}
+
 static void end_of_node(PyObject *node) {
     PyObject_GC_UnTrack(node);
+    if (!ends_others(node)) {
+        end_node(node);
+        return;
+    }
     Py_TRASHCAN_BEGIN(node, end_of_node)
     end_node(node);
     Py_TRASHCAN_END
@@ -49,10 +60,8 @@ static void unlink_box(Box *box) {
 static void end_of_box(PyObject *box) {
     PyObject_GC_UnTrack(box);
     unlink_box((Box *)box);
-    Py_TRASHCAN_BEGIN(box, end_of_box)
-    PyObject_ClearWeakRefs(box);
+    if (*(PyObject **)((char *)box + Py_TYPE(box)->tp_weaklistoffset) != NULL) PyObject_ClearWeakRefs(box);
     end_box(box);
-    Py_TRASHCAN_END
 }
 
 /* ---- the bytes that pending work refers to: see graph.held */
@@ -170,14 +179,12 @@ static int may_wait(PyObject *value) {
 
 static void end_of_value(PyObject *value) {
     PyObject_GC_UnTrack(value);
-    Py_TRASHCAN_BEGIN(value, end_of_value)
     discount(value);
     if (may_wait(value)) {
         waiting[waits++] = VALUE(value)->array;
         VALUE(value)->array = NULL;
     }
     end_value(value);
-    Py_TRASHCAN_END
 }
 
 /* Let the memory that waits go back to the pool. */

@@ -60,59 +60,64 @@ static PyObject *converted(PyObject *convert, PyObject *number) {
     return number;
 }
 
+/* The nodes of small arrays among operands. What a call is found by: geometries, or the classes of numbers. Where the operands lie. */
+typedef struct {
+    PyObject *small[3];
+    size_t part[3];
+    int large, few, divided, free;
+} Given;
+
+/* Look at an operand; whether C can record it. */
+static int look_at(Given *given, int k, PyObject *value) {
+    Front *front = (Front *)value;
+    PyObject *geometry = (PyObject *)Py_TYPE(value);
+    if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
+        geometry = front->geometry;
+        given->large += !is_short(geometry);
+        given->divided += on_ranks(front);
+        given->free &= is_free(front->cell);
+    } else if (Py_TYPE(value) == array_type) {
+        PyArrayObject *array = small_operand(value);
+        if (array == NULL || (given->small[k] = snapshot(array)) == NULL) return 0;
+        geometry = NODE(given->small[k])->geometry;
+        given->few++;
+    }
+    given->part[k] = (size_t)geometry;
+    return 1;
+}
+
 /* The operands of an operation, nodes and numbers: new references, of which one is NULL where Python has to make it. */
-static void fill_operands(PyObject **to, PyObject *const *args, PyObject *const *smalls, Py_ssize_t count, PyObject *convert) {
-    for (Py_ssize_t k = 0; k < count; k++) {
+static void fill_operands(PyObject **to, PyObject *const *args, const Given *given, int count, PyObject *convert) {
+    for (int k = 0; k < count; k++) {
         if (k && to[k - 1] == NULL) to[k] = NULL;
         else if (k && args[k] == args[0]) to[k] = Py_NewRef(to[0]);  /* `a * a` reads a view once */
         else if (Py_TYPE(args[k]) != array_type) to[k] = converted(convert, args[k]);
-        else to[k] = smalls[k] == NULL ? node_of(args[k]) : Py_NewRef(smalls[k]);
+        else to[k] = given->small[k] == NULL ? node_of(args[k]) : Py_NewRef(given->small[k]);
     }
 }
 
-/* An operation that was met before; `smalls` are the nodes of small arrays. */
-static PyObject *met_call(Forms *known, PyObject *const *args, PyObject *const *smalls, Py_ssize_t count) {
-    size_t key[3];
-    for (Py_ssize_t k = 0; k < count; k++) {
-        PyObject *part = (PyObject *)Py_TYPE(args[k]);
-        if (smalls[k] != NULL) part = field(NODE(smalls[k])->geometry, FORM_NUMBER);
-        else if ((PyTypeObject *)part == array_type) part = field(((Front *)args[k])->geometry, FORM_NUMBER);
-        key[k] = part_of_object(part);
-    }
-    Met *met = met_in(known, key, (int)count);
-    if (met == NULL) return NULL;
-    int recorded = is_calm(), divided = 0, few = 0;
-    for (Py_ssize_t k = 0; recorded && k < count; k++) {
-        few += smalls[k] != NULL;
-        if (Py_TYPE(args[k]) != array_type || smalls[k] != NULL) continue;
-        divided += on_ranks((Front *)args[k]);
-        recorded = is_free(((Front *)args[k])->cell);
-    }
+/* An operation that was met before. */
+static PyObject *met_call(Forms *known, PyObject *const *args, const Given *given, int count) {
+    Met *met = given->large && given->free ? met_in(known, given->part, count) : NULL;
+    if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
     /* ranks compare a mask that all of them have before it selects elements */
-    if (divided && (few || (PyTuple_GET_ITEM(form, 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) recorded = 0;
-    if (!recorded) return NULL;
+    if (given->divided && (given->few || (PyTuple_GET_ITEM(form, 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) return NULL;
     Py_INCREF(form);
-    fill_operands(operands, args, smalls, count, met->convert);
-    PyObject *result = array_of(new_node(form, operands, (int)count, site_here()));
+    fill_operands(operands, args, given, count, met->convert);
+    PyObject *result = array_of(new_node(form, operands, count, site_here()));
     Py_DECREF(form);
     return result;
 }
 
 PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
     if (!recording || known == NULL || Py_TYPE(known) != forms_type || count < 1 || count > 3) return NULL;
-    PyObject *smalls[3] = {NULL, NULL, NULL}, *result = NULL;
-    int large = 0, fits = 1;
-    for (Py_ssize_t k = 0; k < count; k++)
-        if (is_large(args[k])) large += !is_short(((Front *)args[k])->geometry);
-    if (!large) return NULL;       /* NumPy may compute it */
-    for (Py_ssize_t k = 0; fits && k < count; k++) {
-        if (Py_TYPE(args[k]) != array_type || is_large(args[k])) continue;
-        PyArrayObject *array = small_operand(args[k]);
-        fits = array != NULL && (smalls[k] = snapshot(array)) != NULL;
-    }
-    if (fits) result = met_call((Forms *)known, args, smalls, count);
-    for (Py_ssize_t k = 0; k < count; k++) Py_XDECREF(smalls[k]);
+    Given given = {.free = 1};
+    PyObject *result = NULL;
+    int k = 0;
+    while (k < count && look_at(&given, k, args[k])) k++;
+    if (k == count) result = met_call((Forms *)known, args, &given, (int)count);
+    for (k = 0; given.few && k < 3; k++) Py_XDECREF(given.small[k]);
     return result;
 }
 
@@ -140,7 +145,7 @@ static PyObject *copied(PyObject *array) {
 /* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
 static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, PyObject *axis, PyObject *node) {
     int foldable = !(state_of(node) & DIVIDED) || field(NODE(node)->place, PLACE_HELD_ONCE) == Py_True;
-    size_t key[3] = {part_of_object(ufunc), part_of_object(field(geometry, FORM_NUMBER)), part_of_object(axis)};
+    size_t key[3] = {(size_t)ufunc, (size_t)geometry, part_of_object(axis)};
     Met *met = foldable ? met_in((Forms *)known, key, 3) : NULL;
     if (met == NULL) return Py_DECREF(node), NULL;
     PyObject *form = Py_NewRef(met->form), *made = new_node(form, &node, 1, site_here());

@@ -34,7 +34,7 @@ int is_calm(void) {
 PyObject *filters(void) {
     static PyObject *name = NULL;
     if (name == NULL && (name = PyUnicode_InternFromString("filters")) == NULL) return NULL;
-    return PyDict_GetItem(python.warnings, name);
+    return PyDict_GetItemWithError(python.warnings, name);
 }
 
 int lock(void) {

@@ -332,7 +332,7 @@ _known: dict[np.ufunc, Forms] = {}
 
 
 def known_of(ufunc: np.ufunc) -> Forms:
-    """What the native recorder knows of the operands of a ufunc, by the numbers of geometries and the types of numbers."""
+    """What the native recorder knows of the operands of a ufunc, by their geometries and the types of numbers."""
     return _known.setdefault(ufunc, Forms())
 
 
@@ -355,7 +355,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     key: list[Any] = []
     for operand, dtype in zip(operands, loop.inputs, strict=True):
         if operand.geometry is not None:
-            key.append(operand.geometry.number)
+            key.append(operand.geometry)
         elif operand.kind is float or operand.kind is int or type(operand.node) in FAST_SCALARS:
             key.append(type(operand.node))
             convert = dtype.type

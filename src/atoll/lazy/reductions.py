@@ -217,7 +217,7 @@ def reduce(
         code = node.identify()
         mark = mark_of(code, form, node.params, (True,))
         form_of_node = node.op, form, node.params, node.name, code, mark
-        keep(met_folds, (ufunc, geometry.number, axis), form_of_node)
+        keep(met_folds, (ufunc, geometry, axis), form_of_node)
     del operand
     node = entered(node)
     if handle._cell.held():

@@ -79,7 +79,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 
 met_choices = Forms()
-"""What is known of the operands of ``where``, by the numbers of geometries and the types of numbers."""
+"""What is known of the operands of ``where``, by their geometries and the types of numbers."""
 
 
 def _remember(given: Sequence[Any], operands: Sequence[Operand], node: Node) -> None:
@@ -88,7 +88,7 @@ def _remember(given: Sequence[Any], operands: Sequence[Operand], node: Node) -> 
         if operand.geometry is None and type(value) in FAST_SCALARS:
             key.append(type(value))
         elif operand.geometry is not None and isinstance(value, Handle):
-            key.append(operand.geometry.number)
+            key.append(operand.geometry)
         else:
             return
     if operands[0].kind == _BOOL and operands[0].geometry is not None:
