@@ -11,10 +11,10 @@ static long long births = 0;
 
 enum { AXES = 8 };
 
-/* Whether a node is the last to refer to another one, whose end may be that of a long chain. */
+/* Whether a node has pending operands, with which a long chain may end. */
 static int ends_others(PyObject *node) {
     for (int k = 0; k < arity_of(node); k++)
-        if (Py_REFCNT(argument_of(node, k)) == 1 && is_node(argument_of(node, k))) return 1;
+        if (is_node(argument_of(node, k)) && !(state_of(argument_of(node, k)) & READY)) return 1;
     return 0;
 }
 

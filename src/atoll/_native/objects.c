@@ -33,7 +33,7 @@ static void end_of(PyObject *object, Kind *kind) {
 #define VALUE_MEMBERS(DO) DO(self->array) DO(self->address) DO(self->program) DO(self->tiles)
 #define VISIT(MEMBER) Py_VISIT(MEMBER);
 #define CLEAR(MEMBER) Py_CLEAR(MEMBER);
-#define COLLECTED(NAME, TYPE, MEMBERS)                                                           \
+#define COLLECTED(NAME, TYPE, MEMBERS, START)                                                          \
     static int traverse_##NAME(PyObject *object, visitproc visit, void *arg) {                   \
         TYPE *self = (TYPE *)object;                                                             \
         Py_VISIT(Py_TYPE(object));                                                               \
@@ -42,6 +42,7 @@ static void end_of(PyObject *object, Kind *kind) {
     }                                                                                            \
     static int clear_##NAME(PyObject *object) {                                                  \
         TYPE *self = (TYPE *)object;                                                             \
+        START                                                                                    \
         MEMBERS(CLEAR)                                                                           \
         return 0;                                                                                \
     }                                                                                            \
@@ -50,9 +51,9 @@ static void end_of(PyObject *object, Kind *kind) {
         end_of(object, &NAME##_spares);                                                          \
     }                                                                                            \
     PyObject *new_##NAME##_object(void) { return new_of(&NAME##_spares, python.NAME##_type); }
-COLLECTED(node, Node, NODE_MEMBERS)
-COLLECTED(box, Box, BOX_MEMBERS)
-COLLECTED(value, Value, VALUE_MEMBERS)
+COLLECTED(node, Node, NODE_MEMBERS, self->operands = 0;)
+COLLECTED(box, Box, BOX_MEMBERS, )
+COLLECTED(value, Value, VALUE_MEMBERS, )
 
 /* ---- members that Python sees */
 
