@@ -20,7 +20,7 @@ from typing import Any
 
 from . import policy, system
 from .errors import ConfigError
-from .front import at_end, entered, left
+from .front import at_end, entered, left, vary
 
 _counted = [0, 0.0]
 """The number of cores, and when it was counted."""
@@ -269,7 +269,7 @@ class Config:
     @contextmanager
     def _while(self, changes: dict[str, Any]) -> Iterator[Settings]:
         settings = replace(self.settings(), **changes)
-        token = self._current.set(settings)
+        token = vary(self._current, settings)
         entered(settings.small)
         try:
             yield settings

@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar, Token
 from enum import IntFlag
 from functools import wraps
 from importlib import import_module
@@ -149,6 +150,16 @@ else:
     Box, Front, Function = native.Box, native.Front, native.Function
     NodeBase, ValueBase, Forms = native.Node, native.Value, native.Forms
     TimedLoop, TimedTrace = native.Loop, native.Traced
+
+
+_Setting = TypeVar("_Setting")
+
+
+def vary(variable: ContextVar[_Setting], value: _Setting) -> Token[_Setting]:
+    """Give a variable of contexts a value; native code looks at such variables from the first time on."""
+    if native is not None:
+        native.vary()
+    return variable.set(value)
 
 
 FOLDS = {

@@ -82,7 +82,7 @@ static inline int is_below(Py_ssize_t size) { return size < limit && size < leas
 
 /* Whether NumPy shall compute this operation at the call site that the program is at. */
 static int is_left(PyObject *operation, int first, int second, Py_ssize_t size) {
-    Entry *entry = !entered || among_ranks() ? NULL : entry_here(operation, first, second, size);
+    Entry *entry = !eager_loops || among_ranks() ? NULL : entry_here(operation, first, second, size);
     return entry != NULL && entry->code != NULL && computed_by_numpy(entry->loop, entry->key, size);
 }
 
@@ -92,7 +92,7 @@ static inline int is_named(PyObject *operation, char letter) {
 }
 
 PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call) {
-    if (!entered && slot != MATMUL) return NULL;
+    if (!eager_loops && slot != MATMUL) return NULL;
     Py_ssize_t size = 0;
     int first = type_of(a, &size), second = first == NOTHING ? NOTHING : type_of(b, &size);
     if (slot != MATMUL) spread_out(a, b, &size);
@@ -118,7 +118,7 @@ PyObject *eager_two(PyObject *a, PyObject *b, int slot, binaryfunc call) {
 
 PyObject *eager_one(PyObject *a, int slot, unaryfunc call) {
     Py_ssize_t size = 0;
-    int type = entered ? type_of(a, &size) : NOTHING;
+    int type = eager_loops ? type_of(a, &size) : NOTHING;
     if (type == NOTHING || is_below(size) || !is_left(slot_ufuncs[slot], type, NOTHING, size)) return NULL;
     PyObject *x = memory_for(a);
     if (x == NULL) return NULL;
@@ -131,7 +131,7 @@ PyObject *eager_one(PyObject *a, int slot, unaryfunc call) {
 
 PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call) {
     int at = np_of(a) != NULL, was = 0;
-    if (!entered || Py_TYPE(a) != array_type || !(at || (value_of((Front *)a) != NULL && may_write((Front *)a)))) return NULL;
+    if (!eager_loops || Py_TYPE(a) != array_type || !(at || (value_of((Front *)a) != NULL && may_write((Front *)a)))) return NULL;
     Py_ssize_t size = 0;
     int first = type_of(a, &size), second = type_of(b, &size);
     if (first == NOTHING || second == NOTHING || is_below(size)) return NULL;
@@ -155,7 +155,7 @@ PyObject *eager_into(PyObject *a, PyObject *b, int slot, binaryfunc call) {
 
 PyObject *eager_compare(PyObject *a, PyObject *b, int slot, int relation) {
     Py_ssize_t size = 0;
-    int first = entered ? type_of(a, &size) : NOTHING, second = first == NOTHING ? NOTHING : type_of(b, &size);
+    int first = eager_loops ? type_of(a, &size) : NOTHING, second = first == NOTHING ? NOTHING : type_of(b, &size);
     spread_out(a, b, &size);
     if (second == NOTHING || is_below(size)) return NULL;
     if (!is_left(slot_ufuncs[slot], first, second, size)) return NULL;
@@ -228,15 +228,16 @@ static PyObject *computed(PyObject *function, PyObject *const *args, Py_ssize_t 
 }
 
 PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t sized, Py_ssize_t target) {
-    PyObject *operation = PyDict_GetItemWithError(python.operations, original);
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0), size = sized, k = 0;
-    if (operation == NULL || count < 1 || n > 4) return NULL;
+    int is_at_hand = count && Py_TYPE(args[0]) == array_type && ((Front *)args[0])->large;
+    if (count < 1 || n > 4 || !(eager_loops || is_at_hand)) return NULL;
+    PyObject *operation = PyDict_GetItemWithError(python.operations, original);
+    if (operation == NULL) return NULL;
     int views = operation == Py_False, own = is_named(operation, 'f'), types[2] = {NOTHING, NOTHING};
     int inputs = Py_TYPE(original) == &PyUFunc_Type ? ((PyUFuncObject *)original)->nin : is_named(operation, 'w') ? 3 : 2;
     if (target >= 0 && !may_write_at_once(args[target])) return NULL;
     if (target < 0 && n > count && (!own || n > count + 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "dtype"))) return NULL;
-    if (!views && !entered) return NULL;
-    if (views && (Py_TYPE(args[0]) != array_type || !((Front *)args[0])->large)) return NULL;
+    if (!(views ? is_at_hand : eager_loops)) return NULL;
     for (; k < n; k++) {
         if (k >= inputs && k != target && Py_TYPE(args[k]) == array_type) return NULL;  /* which is written to */
         int type = k && views ? NOTHING : type_of(args[k], &size);
@@ -262,7 +263,7 @@ PyObject *eager_call(PyObject *original, PyObject *const *args, Py_ssize_t count
 PyObject *eager_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t count) {
     Py_ssize_t size = 0;
     int types[2] = {NOTHING, NOTHING};
-    if (!entered || count > 2) return NULL;
+    if (!eager_loops || count > 2) return NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = type_of(args[k], &size)) == NOTHING) return NULL;
     if (count == 2) spread_out(args[0], args[1], &size);

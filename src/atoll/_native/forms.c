@@ -54,7 +54,7 @@ static PyObject *keep(PyObject *self, PyObject *args) {
     Forms *forms = (Forms *)self;
     PyObject *key, *form, *convert;
     size_t part[KEY];
-    if (!PyArg_ParseTuple(args, "O!O!O", &PyTuple_Type, &key, &PyTuple_Type, &form, &convert)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!OO", &PyTuple_Type, &key, &form, &convert)) return NULL;
     int count = (int)PyTuple_GET_SIZE(key);
     if (count > KEY) return PyErr_Format(PyExc_ValueError, "a key has at most %d parts", KEY);
     for (int k = 0; k < count; k++) part[k] = part_of_object(PyTuple_GET_ITEM(key, k));

@@ -7,7 +7,7 @@ enum { KEY = 3 };
 typedef struct {
     size_t part[KEY];
     int count;
-    PyObject *parts, *form, *convert;  /* what keeps the parts alive; the form of a node; what converts its numbers, or None */
+    PyObject *parts, *form, *convert;  /* what keeps the parts alive; the form of a node, or what else is found; what converts its numbers, or None */
 } Met;
 
 typedef struct {

@@ -105,21 +105,24 @@ static PyObject *met_call(Forms *known, PyObject *const *args, const Given *give
     if (given->divided && (given->few || (PyTuple_GET_ITEM(form, 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) return NULL;
     Py_INCREF(form);
     fill_operands(operands, args, given, count, met->convert);
-    PyObject *result = array_of(new_node(form, operands, count, site_here()));
+    PyObject *node = new_node(form, operands, count, site_here());
     Py_DECREF(form);
-    return result;
+    return node;
 }
 
-PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
+/* The node of an operation that was met before; NULL with or without an error. */
+static PyObject *node_of_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
     if (!recording || known == NULL || Py_TYPE(known) != forms_type || count < 1 || count > 3) return NULL;
     Given given = {.free = 1};
-    PyObject *result = NULL;
+    PyObject *node = NULL;
     int k = 0;
     while (k < count && look_at(&given, k, args[k])) k++;
-    if (k == count) result = met_call((Forms *)known, args, &given, (int)count);
+    if (k == count) node = met_call((Forms *)known, args, &given, (int)count);
     for (k = 0; given.few && k < 3; k++) Py_XDECREF(given.small[k]);
-    return result;
+    return node;
 }
+
+PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) { return array_of(node_of_call(known, args, count)); }
 
 PyObject *record_power(PyObject *known, PyObject *const *args) {
     PyObject *exponent = args[1];
@@ -177,16 +180,8 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     if (PyLong_AsLong(field(first, FORM_NDIM)) != 1 || PyLong_AsLong(field(second, FORM_NDIM)) != 1) return NULL;
     if ((PyObject *)dtype != field(second, FORM_DTYPE) || !strchr("fdFD", dtype->type)) return NULL;
     if (size_of(first) != size_of(second) || !size_of(first)) return NULL;
-    PyObject *product = record_call(PyTuple_GET_ITEM(known, 2), args, 2), *made = NULL;
-    if (product == NULL) return NULL;
-    if (is_large(product)) {
-        PyObject *geometry = Py_NewRef(((Front *)product)->geometry), *node = Py_NewRef(BOX(((Front *)product)->cell)->node);
-        Py_CLEAR(product);  /* which would count as alive */
-        made = folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, Py_None, node);
-        Py_DECREF(geometry);
-    }
-    Py_XDECREF(product);
-    return made;
+    PyObject *node = node_of_call(PyTuple_GET_ITEM(known, 2), args, 2);
+    return node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), NODE(node)->geometry, Py_None, node);
 }
 
 PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,

@@ -6,6 +6,7 @@
  */
 #include <limits.h>
 #include "replay.h"
+#include "forms.h"
 #include "placed.h"
 #include "spans.h"
 #include "trials.h"
@@ -210,7 +211,7 @@ static int seen_step(Run *run, Step *step) {
 }
 
 static void count(PyObject *counts, PyObject *name, long amount) {
-    PyObject *old = amount ? PyDict_GetItem(counts, name) : NULL;
+    PyObject *old = amount ? PyDict_GetItemWithError(counts, name) : NULL;
     PyObject *sum = old == NULL ? NULL : PyLong_FromLongLong(PyLong_AsLongLong(old) + amount);
     if (sum != NULL && PyDict_SetItem(counts, name, sum) < 0) PyErr_Clear();
     Py_XDECREF(sum);
@@ -226,9 +227,10 @@ static long counted_in(PyObject *state, PyObject *name) {
 
 /* Count the run in atoll.stats(). */
 static void count_run(Run *run) {
-    PyObject *type, *error, *trace, *counters = NULL;
+    PyObject *type, *error, *trace;
     PyErr_Fetch(&type, &error, &trace);
-    if (PyContextVar_Get(python.counters, NULL, &counters) == 0 && counters != NULL) {
+    PyObject *counters = counters_now();
+    if (counters != NULL) {
         PyObject *counts = field(counters, COUNTERS_VALUES);
         count(counts, ran_name, run->kernels + counted_in(run->state, kernels_name));
         count(counts, reused_name, run->reused);
@@ -440,7 +442,7 @@ static int is_simulated(void) {
 }
 
 int replay(PyObject *const *roots, int count) {
-    if (!recording || count < 1 || count > MOST_ROOTS || is_simulated() || !PyDict_GET_SIZE(python.traces) || !is_plain()) return 0;
+    if (!recording || count < 1 || count > MOST_ROOTS || is_simulated() || !((Forms *)python.traces)->used || !is_plain()) return 0;
     for (int k = 0; k < count; k++)
         if (state_of(roots[k]) & READY || weight_of(roots[k]) < 0) return 0;
     PyObject *settings = settings_now();

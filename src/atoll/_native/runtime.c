@@ -2,14 +2,16 @@
 #include "runtime.h"
 
 int recording = 0, shown = 0;
+static int varied = 0;             /* whether a variable of contexts was ever given a value: else all have the usual ones */
 double light, near, most_pending, swept, most_held = Py_HUGE_VAL;
 
 int worlds = 0;
 int ranks = 1;
 
 PyObject *settings_now(void) {
-    PyObject *settings = NULL;
-    PyContextVar_Get(python.settings, field(python.config, CONFIG_DEFAULT), &settings);
+    PyObject *settings = NULL, *usual = field(python.config, CONFIG_DEFAULT);
+    if (!varied) return Py_NewRef(usual);
+    PyContextVar_Get(python.settings, usual, &settings);
     return settings;
 }
 
@@ -54,7 +56,7 @@ void unlock(void) {
 
 int in_world_of_process(void) {
     PyObject *world = NULL;
-    if (python.world == NULL) return 1;
+    if (!varied || python.world == NULL) return 1;
     if (PyContextVar_Get(python.world, Py_None, &world) < 0) PyErr_Clear();
     Py_XDECREF(world);  /* the context has it */
     return world == Py_None;
@@ -63,6 +65,7 @@ int in_world_of_process(void) {
 int among_ranks(void) {
     if (!worlds || python.world == NULL) return 0;
     PyObject *world = NULL, *size = NULL;
+    if (!varied) return ranks > 1;
     if (PyContextVar_Get(python.world, Py_None, &world) == 0 && world == Py_None) {
         Py_DECREF(world);
         return ranks > 1;
@@ -86,6 +89,20 @@ static PyObject *share(PyObject *module, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+PyObject *counters_now(void) {
+    static PyObject *usual = NULL;
+    PyObject *counters = NULL;
+    if (usual != NULL && !varied) return Py_NewRef(usual);
+    if (PyContextVar_Get(python.counters, NULL, &counters) == 0 && !varied) usual = Py_XNewRef(counters);
+    return counters;
+}
+
+/* A variable of contexts is given a value. */
+static PyObject *vary(PyObject *module, PyObject *nothing) {
+    varied = 1;
+    Py_RETURN_NONE;
+}
+
 static PyObject *set_recording(PyObject *module, PyObject *wanted) {
     PyObject *before = PyBool_FromLong(recording);
     recording = PyObject_IsTrue(wanted);
@@ -106,6 +123,7 @@ static PyObject *show(PyObject *module, PyObject *number) {
 
 PyMethodDef runtime_methods[] = {
     {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},
+    {"vary", vary, METH_NOARGS, "A variable of contexts is given a value."},
     {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
     {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
     {"record", set_recording, METH_O, "Record without Python, or not; whether that was so before."},

@@ -12,6 +12,9 @@ extern double light, near, most_pending, swept, most_held; /* limits of the poli
 PyObject *settings_now(void);
 Py_ssize_t small_now(void);
 
+/* What counts in atoll.stats() here; a new reference, NULL with an error. */
+PyObject *counters_now(void);
+
 /* Whether floating-point errors are treated as they were at the last operation; the list of filters of warnings, borrowed. */
 int is_calm(void);
 PyObject *filters(void);

@@ -65,12 +65,32 @@ static int is_bound(PyObject *number) {
     return number == Py_None || PyLong_CheckExact(number) || PyArray_IsScalar(number, Integer);
 }
 
+/* Whether a bound is a number of Python's that the machine has, or none. */
+static inline int is_plain_bound(PyObject *number, Py_ssize_t none, Py_ssize_t *bound) {
+    if (number == Py_None) return *bound = none, 1;
+    if (!PyLong_CheckExact(number)) return 0;
+    if ((*bound = PyLong_AsSsize_t(number)) != -1 || !PyErr_Occurred()) return 1;
+    PyErr_Clear();
+    return 0;
+}
+
 int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step) {
     PySliceObject *slice = (PySliceObject *)item;
+    *step = 1;
+    if (slice->step == Py_None && is_plain_bound(slice->start, 0, start) && is_plain_bound(slice->stop, PY_SSIZE_T_MAX, stop)) return 1;
     if (!is_bound(slice->start) || !is_bound(slice->stop) || !is_bound(slice->step)) return 0;
     if (PySlice_Unpack(item, start, stop, step) == 0) return 1;
     PyErr_Clear();
     return 0;
+}
+
+/* How many elements a slice has of so many, and which is the first. */
+static inline Py_ssize_t extent_between(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t stop, Py_ssize_t step) {
+    if (step != 1) return PySlice_AdjustIndices(length, start, &stop, step);
+    if (*start < 0 && (*start += length) < 0) *start = 0;
+    if (stop < 0) stop += length;
+    if (stop > length) stop = length;
+    return stop > *start ? stop - *start : 0;
 }
 
 int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyObject *key, Selection *to) {
@@ -93,7 +113,7 @@ int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyO
         } else if (PySlice_Check(item)) {
             Py_ssize_t start, stop, step;
             if (axis == axes || !is_unpacked(item, &start, &stop, &step) || to->axes == NPY_MAXDIMS) return 0;
-            Py_ssize_t extent = PySlice_AdjustIndices(shape[axis], &start, &stop, step);
+            Py_ssize_t extent = extent_between(shape[axis], &start, stop, step);
             if (extent <= 0) start = 0, step = 1;  /* as NumPy does */
             to->offset += start * strides[axis];
             to->size *= to->shape[to->axes] = extent;

@@ -7,6 +7,7 @@
  * The marks and the call sites of the roots select the traces to try. Each has the programs that compute it, by what is alive beside it.
  */
 #include "traces.h"
+#include "forms.h"
 
 enum { TRIED = 4 };                /* traces for roots that look alike */
 
@@ -137,35 +138,28 @@ Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
     return NULL;
 }
 
-/* The mark and the line of a root; a new reference. */
-static PyObject *look_of(PyObject *root) {
-    PyObject *site = NODE(root)->site, *mark = mark_of(root) ? PyLong_FromLong(mark_of(root)) : NULL, *look;
-    if (mark == NULL || site == Py_None) return mark;
-    if ((look = PyTuple_New(3)) == NULL) {
-        Py_DECREF(mark);
-    } else {
-        PyTuple_SET_ITEM(look, 0, mark);
-        PyTuple_SET_ITEM(look, 1, PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0)));
-        PyTuple_SET_ITEM(look, 2, Py_NewRef(PyTuple_GET_ITEM(site, 1)));
-    }
-    return look;
-}
+static inline size_t mixed(size_t hash, size_t more) { return (hash ^ more) * 0x9E3779B97F4A7C15u; }
 
-/* The key of the traces that may have such roots; a new reference. (It may be anything, since each trace is compared.) */
-static PyObject *key_of(PyObject *const *roots, int count) {
-    PyObject *key = count == 1 ? look_of(roots[0]) : PyTuple_New(count);
-    for (int k = 0; key != NULL && count > 1 && k < count; k++) {
-        PyObject *look = look_of(roots[k]);
-        if (look == NULL) Py_CLEAR(key);
-        else PyTuple_SET_ITEM(key, k, look);
+/* What the traces that may have such roots are found by: their marks and lines; -1 with an error. (It may be anything, since each trace is
+ * compared.) */
+static int key_of(PyObject *const *roots, int count, size_t *key) {
+    key[0] = key[1] = key[2] = (size_t)count;
+    for (int k = 0; k < count; k++) {
+        PyObject *site = NODE(roots[k])->site;
+        if (!mark_of(roots[k])) return -1;
+        key[0] = mixed(key[0], (size_t)mark_of(roots[k]));
+        if (site == Py_None) continue;
+        key[1] = mixed(key[1], (size_t)PyTuple_GET_ITEM(site, 0));
+        key[2] = mixed(key[2], (size_t)PyLong_AsLong(PyTuple_GET_ITEM(site, 1)));
     }
-    return key;
+    for (int k = 0; k < 3; k++) key[k] = key[k] >> 2 << 1 | 1;  /* as the parts of keys that are integers */
+    return 0;
 }
 
 Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
-    PyObject *key = key_of(roots, count);
-    PyObject *tried = key == NULL ? NULL : PyDict_GetItemWithError(python.traces, key);
-    Py_XDECREF(key);
+    size_t key[3];
+    Met *met = key_of(roots, count, key) < 0 ? NULL : met_in((Forms *)python.traces, key, 3);
+    PyObject *tried = met == NULL ? NULL : met->form;
     for (Py_ssize_t k = 0; tried != NULL && k < PyList_GET_SIZE(tried); k++) {
         PyObject *found = PyList_GET_ITEM(tried, k);
         if (recognised((Trace *)found, roots, count, nodes)) {
@@ -250,11 +244,15 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
 
 /* Remember a trace for roots that look like these. */
 static int remember(Trace *trace, PyObject *const *roots) {
-    PyObject *key = key_of(roots, trace->roots), *list = PyList_New(0), *tried = NULL;
-    if (key != NULL && list != NULL) tried = PyObject_CallFunctionObjArgs(python.tried_traces, key, list, NULL);
-    int done = tried == NULL || PyList_Insert(tried, 0, (PyObject *)trace) < 0 || PyList_SetSlice(tried, TRIED, PY_SSIZE_T_MAX, NULL) < 0 ? -1 : 0;
-    Py_XDECREF(key);
-    Py_XDECREF(list);
+    size_t key[3];
+    if (key_of(roots, trace->roots, key) < 0) return -1;
+    Met *met = met_in((Forms *)python.traces, key, 3);
+    PyObject *tried = met == NULL ? PyList_New(0) : Py_NewRef(met->form), *parts = NULL, *kept = NULL;
+    if (met == NULL) parts = Py_BuildValue("nnn", key[0] >> 1, key[1] >> 1, key[2] >> 1);
+    if (parts != NULL) kept = PyObject_CallFunctionObjArgs(python.tried_traces, parts, tried, NULL);
+    int done = tried == NULL || (met == NULL && kept == NULL) || PyList_Insert(tried, 0, (PyObject *)trace) < 0 || PyList_SetSlice(tried, TRIED, PY_SSIZE_T_MAX, NULL) < 0 ? -1 : 0;
+    Py_XDECREF(parts);
+    Py_XDECREF(kept);
     Py_XDECREF(tried);
     return done;
 }

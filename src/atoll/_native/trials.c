@@ -10,9 +10,22 @@ enum { STRAYS = 4, MISSES = 64 };
 static PyMemberDef loop_members[] = {
     {"left", T_PYSSIZET, offsetof(Loop, left), 0, "visits of the anchor until Python is asked"},
     {"work", T_DOUBLE, offsetof(Loop, work), 0, "elements of its visits so far"},
-    {"eager", T_INT, offsetof(Loop, eager), 0, "whether NumPy computes"},
     {"anchor", T_OBJECT, offsetof(Loop, anchor), 0, "the call site that counts the turns"},
     {NULL}};
+
+int eager_loops = 0;
+
+static PyObject *get_eager(PyObject *self, void *unused) { return PyLong_FromLong(((Loop *)self)->eager); }
+
+static int set_eager(PyObject *self, PyObject *value, void *unused) {
+    int eager = value == NULL ? 0 : PyObject_IsTrue(value);
+    if (eager < 0) return -1;
+    eager_loops += eager - ((Loop *)self)->eager;
+    ((Loop *)self)->eager = eager;
+    return 0;
+}
+
+static PyGetSetDef loop_getset[] = {{"eager", get_eager, set_eager, "whether NumPy computes", NULL}, {NULL}};
 
 static int traverse_loop(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
@@ -27,13 +40,14 @@ static int clear_loop(PyObject *self) {
 
 static void end_of_loop(PyObject *self) {
     PyObject_GC_UnTrack(self);
+    eager_loops -= ((Loop *)self)->eager;
     clear_loop(self);
     free_object(self);
 }
 
 static PyType_Slot loop_slots[] = {
     {Py_tp_new, PyType_GenericNew}, {Py_tp_traverse, traverse_loop}, {Py_tp_clear, clear_loop}, {Py_tp_dealloc, end_of_loop},
-    {Py_tp_members, loop_members}, {Py_tp_doc, "Call sites whose operations are evaluated together."}, {0}};
+    {Py_tp_members, loop_members}, {Py_tp_getset, loop_getset}, {Py_tp_doc, "Call sites whose operations are evaluated together."}, {0}};
 PyType_Spec loop_spec = {"atoll._front.Loop", sizeof(Loop), 0, CLASS_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, loop_slots};
 PyTypeObject *loop_type;
 

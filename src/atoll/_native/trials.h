@@ -20,6 +20,8 @@ typedef struct {
 extern PyType_Spec loop_spec, traced_spec;
 extern PyTypeObject *loop_type, *traced_type;
 
+extern int eager_loops;            /* those of which NumPy computes the operations now */
+
 /* Whether NumPy computes the operation of a call site, which is visited. */
 int computed_by_numpy(Loop *loop, PyObject *site, Py_ssize_t size);
 

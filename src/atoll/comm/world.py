@@ -29,7 +29,7 @@ from ..config import config
 from ..context import log, profiler
 from ..context.profiler import Kind
 from ..errors import CommunicationError, LaunchError, WorldError, a_type
-from ..front import at_end, native
+from ..front import at_end, native, vary
 from . import launcher
 from .communicator import Communicator
 from .in_step import allgather
@@ -139,7 +139,7 @@ class World:
         if here is not None:
             here.communicator.log.settle()
         self._former.append(before)
-        _current.set(self)
+        vary(_current, self)
         return self
 
     def __exit__(
@@ -177,7 +177,7 @@ class _UsedWorld(World):
     def __init__(self, communicator: Communicator) -> None:
         super().__init__(communicator)
         self._before: tuple[World | None] | None = (_current.get(None),)
-        _current.set(self)
+        vary(_current, self)
 
     def __enter__(self) -> World:
         if self._before is None or _current.get(None) is not self:

@@ -83,6 +83,14 @@ class Living(Generic[Key]):
         return iter([thing for thing in living if thing is not None])
 
 
+def keep(forms: Any, key: tuple[Any, ...], form: object, convert: object = None) -> None:
+    """Let the native recorder know a form, or what else it finds by geometries; ``convert`` brings a number to the dtype of the loop."""
+    if len(forms) >= policy.limits.memo:
+        forms.clear()
+        statistics.add("caches_full")
+    forms.keep(key, form, convert)
+
+
 def remembered(function: Callable[Arguments, Entry]) -> Callable[Arguments, Entry]:
     """A function of hashable arguments whose results are remembered."""
     known: Memo[Any, Any] = Memo()

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from ..config import config, table
 from ..errors import AtollError
+from ..front import vary
 from .interrupts import passed_on
 
 T = TypeVar("T")
@@ -177,7 +178,7 @@ def reset_stats() -> None:
 def separate() -> Iterator[Counters]:
     """A set of counters of its own for the code inside."""
     counters = Counters()
-    token = _separate.set(counters)
+    token = vary(_separate, counters)
     try:
         yield counters
     finally:

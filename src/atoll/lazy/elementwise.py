@@ -15,12 +15,12 @@ import numpy as np
 
 from .. import policy
 from ..config import config
-from ..context import statistics
+from ..context.caches import keep
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..front import Forms, native
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Form, Node, Site, mark_of, source
+from ..graph.node import Node, Site, mark_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
 from .evaluate import evaluate
@@ -334,14 +334,6 @@ _known: dict[np.ufunc, Forms] = {}
 def known_of(ufunc: np.ufunc) -> Forms:
     """What the native recorder knows of the operands of a ufunc, by their geometries and the types of numbers."""
     return _known.setdefault(ufunc, Forms())
-
-
-def keep(forms: Forms, key: tuple[Any, ...], form: Form, convert: Any = None) -> None:
-    """Let the native recorder know a form; ``convert`` brings a number to the dtype of the loop."""
-    if len(forms) >= policy.limits.memo:
-        forms.clear()
-        statistics.add("caches_full")
-    forms.keep(key, form, convert)
 
 
 def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:

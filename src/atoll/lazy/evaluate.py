@@ -35,7 +35,7 @@ from ..context.threads import catch_up, turn
 from ..errors import OutOfMemoryError
 from ..execute.parts import State
 from ..execute.program import Program
-from ..front import native
+from ..front import Forms, native
 from ..graph import held
 from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
@@ -66,7 +66,7 @@ class _Programs(threading.local):
         """By structure."""
         self.judged: Memo[Any, Judgement | None] = Memo("plans")
         """What counts the evaluations of traces, by structure and call sites; ``None`` where NumPy can compute nothing."""
-        self.traces: Memo[Any, list[Any]] = Memo("plans")
+        self.traces = Forms()
         """Those that the native evaluation recognises, a few for all roots that look alike."""
         self.passed: deque[int] = deque(maxlen=policy.limits.memo)
         """The latest nodes, by ``born``, that a loop has computed for others without storing them."""
@@ -387,9 +387,9 @@ def _judgement(lookup: Lookup) -> Judgement | None:
     return judged
 
 
-def traces() -> Memo[Any, list[Any]]:
+def traces() -> Forms:
     """The traces of the process that the native evaluation recognises, by what their roots look like."""
-    known: Memo[Any, list[Any]] = _programs.process["traces"]
+    known: Forms = _programs.process["traces"]
     return known
 
 

@@ -11,6 +11,7 @@ import threading
 import warnings
 from collections.abc import Mapping
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from .. import backend, policy
 from ..comm.world import _current
 from ..config import Config, Settings, config
 from ..context import statistics
+from ..context.caches import keep
 from ..context.call_sites import _numbered, _origins, site_from
 from ..context.callees import global_names
 from ..context.interrupts import outside
@@ -111,7 +113,7 @@ def install(array_type: type, iterators: type) -> None:
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        traces=traces(), tried_traces=traces().only, passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
+        traces=traces(), tried_traces=partial(keep, traces()), passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..context.caches import remembered
+from ..context.caches import keep, remembered
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..front import Forms
@@ -31,7 +31,7 @@ from ..ops.table import WHERE
 from . import shaping
 from .calling import assigned_to, folded, into, overrides, register_method
 from .creation import asarray, recorded
-from .elementwise import general, keep, operand_of, operate
+from .elementwise import general, operand_of, operate
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .flat import flatiter

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..context.caches import keep
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..front import Forms
@@ -19,7 +20,7 @@ from ..ops.elementwise import FAST_SCALARS, is_native, result_geometry
 from ..ops.table import WHERE
 from . import creation, reductions, shaping
 from .calling import call, into
-from .elementwise import Operand, general, keep, operand_of, register_together
+from .elementwise import Operand, general, operand_of, register_together
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
