@@ -242,3 +242,15 @@ def test_other_rules_leave_zeros_without_memory():
             float((atoll.ones(5000) + 1)[3])
         a = atoll.zeros((1 << 20, 1 << 14))
         assert float((a[4:8, 2:5] + 1).sum()) == 12
+
+
+def test_an_assignment_is_recorded_when_it_is_the_first_under_other_rules():
+    with config(small=0):
+        x = atoll.full((40, 50), 3.0)
+        x._evaluate()
+        with atoll.errstate(all="ignore"):
+            before = atoll.ones(5000) + 1
+        x[:, :5] = 0
+        assert atoll.explain(x).state == "pending"
+        assert atoll.explain(before).state == "evaluated"
+        assert x[7, 3:7].tolist() == [0, 0, 3, 3]

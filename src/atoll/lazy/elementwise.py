@@ -271,11 +271,10 @@ def _overflows(node: Node, dtype: np.dtype[Any]) -> bool:
 def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -> bool:
     """Write ``value`` through a view; whether it was recorded or done (or NumPy has to)."""
     given = value_for(region, value)
-    if given is None:
-        return False
+    if given is None or region.size == 0:
+        return given is not None
     node, now = given
-    if region.size == 0:
-        return True
+    now = now or not free()  # before the write: it may evaluate what is pending
     place = cell.node.place
     if mask is not None and place is not None and not place.layout.is_block:
         # no loop runs over such shares of a part: all of it is assigned, what is not meant to itself
@@ -293,7 +292,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
     ):
         now = True
     cell.write(region, node, mask, user_site())
-    if now or not free():
+    if now:
         del node, given
         if cell.node.weight < 0:
             cell.node = captured(cell.node)
