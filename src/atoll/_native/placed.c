@@ -6,7 +6,7 @@
  */
 #include "placed.h"
 
-static PyObject *window_name, *undivided_name;
+static PyObject *window_name, *undivided_name, *folds_name;
 
 PyObject *first_placed(PyObject *node) {
     for (int k = 0; k < arity_of(node); k++)
@@ -31,9 +31,20 @@ static PyObject *as_operand(PyObject *node, PyObject *shape) {
     return NULL;
 }
 
+static int is_number(PyObject *node) { return !PyTuple_GET_SIZE(shape_of(node)); }
+
+/* Whether ranks fold their parts of all axes, of which each then has the result. */
+static int folds_all(PyObject *node, PyObject *home) {
+    if (!is_number(node) || field(home, PLACE_FOLDS_WHOLE) != Py_True) return 0;
+    PyObject *folds = PyObject_GetAttr(NODE(node)->op, folds_name);
+    Py_XDECREF(folds);
+    return folds == Py_True;
+}
+
 /* The place of a node, borrowed; NULL where Python has to say. */
 static PyObject *place_of(PyObject *node, PyObject *first) {
     PyObject *op = NODE(node)->op, *home = home_of(first);
+    if (folds_all(node, home)) return Py_None;
     if (op == python.update_op) return first == argument_of(node, 0) ? home : NULL;
     if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), field(PyTuple_GET_ITEM(NODE(node)->params, 0), FORM_NUMBER));
     PyObject *shape = shape_of(node);
@@ -65,15 +76,17 @@ int has_window(PyObject *log) {
     return window == NULL ? -1 : window != Py_None;
 }
 
-/* Whether the ranks have nothing to do before a node is recorded; -1 with an error. */
-static int is_quiet(PyObject *node) {
-    PyObject *place = home_of(node), *undivided;
-    if (place == Py_None || field(place, PLACE_LOPSIDED) == Py_True) return 0;
+/* Whether the ranks have nothing to do before a node is recorded; -1 with an error. A number is read at once, so no window waits for it. */
+static int is_quiet(PyObject *node, PyObject *first) {
+    int whole = home_of(node) == Py_None;
+    PyObject *place = whole ? home_of(first) : home_of(node), *undivided;
+    if (whole ? !is_number(node) || weight_of(node) > near : field(place, PLACE_LOPSIDED) == Py_True) return 0;
     for (int k = 0; k < arity_of(node); k++)
         if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) == PENDING) return 0;
     PyObject *log = field(place, PLACE_LOG);
     int waits = has_window(log);
     if (waits) return waits < 0 ? -1 : 0;
+    if (whole) return 1;
     if ((undivided = PyObject_GetAttr(log, undivided_name)) == NULL) return -1;
     Py_ssize_t shapes = PySet_Size(undivided);
     Py_DECREF(undivided);
@@ -82,7 +95,7 @@ static int is_quiet(PyObject *node) {
 
 PyObject *lay(PyObject *node, PyObject *first) {
     PyObject *done = is_laid(node, first) ? Py_NewRef(Py_None) : PyErr_Occurred() ? NULL : PyObject_CallOneArg(python.lay, node);
-    int quiet = done == NULL ? -1 : is_quiet(node);
+    int quiet = done == NULL ? -1 : is_quiet(node, first);
     Py_XDECREF(done);
     if (quiet > 0) return node;
     PyObject *other = quiet < 0 ? NULL : PyObject_CallOneArg(python.entered, node);
@@ -91,6 +104,7 @@ PyObject *lay(PyObject *node, PyObject *first) {
 }
 
 int install_placed(void) {
+    if ((folds_name = PyUnicode_InternFromString("folds")) == NULL) return -1;
     if ((window_name = PyUnicode_InternFromString("window")) == NULL) return -1;
     return (undivided_name = PyUnicode_InternFromString("undivided")) == NULL ? -1 : 0;
 }

@@ -67,7 +67,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (statistics.Counters, "_values"),
     (CallSite, "computed_again cut"),
     (Tiles, "whole home"),
-    (Place, "is_boxes number world log padded lopsided held_once read"),
+    (Place, "is_boxes number world log padded lopsided held_once folds_whole read"),
 )
 """In the order of the enumeration in ``_native/table.h``."""
 
