@@ -280,14 +280,17 @@ int adopt_array(PyObject *self) {
     return parts == NULL ? -1 : 0;
 }
 
+int (*evaluate_again)(PyObject *node) = NULL;
+
 int compute_tried(Front *front) {
-    PyObject *box = Py_NewRef(front->cell), *done = NULL;
-    int is_pending = !(state_of(BOX(box)->node) & READY);
-    if (is_pending) done = PyObject_CallOneArg(python.settle, box);
-    int status = is_pending && done == NULL ? -1 : 0;
+    PyObject *box = Py_NewRef(front->cell), *node = Py_NewRef(BOX(box)->node), *done = NULL;
+    int is_pending = !(state_of(node) & READY), status = is_pending ? evaluate_again(node) : 1;
+    if (status == 0 && (done = PyObject_CallOneArg(python.settle, box)) == NULL) status = -1;
+    if (is_pending && status > 0) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
     Py_XDECREF(done);
+    Py_DECREF(node);
     Py_DECREF(box);
-    return status;
+    return status < 0 ? -1 : 0;
 }
 
 PyObject *tried_memory(PyObject *self) {

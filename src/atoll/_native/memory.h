@@ -92,6 +92,10 @@ PyObject *geometry_of(Front *front);
 /* Let an array at hand be one that is recorded; -1 with an error. */
 int adopt_array(PyObject *array);
 
+/* Gives a node its value as it was computed before: 1, or 0 where Python has to do it; -1 with an error. The evaluation, which works with arrays
+ * in memory, sets it. */
+extern int (*evaluate_again)(PyObject *node);
+
 /* Compute the value of an array that is tried; -1 with an error. Its memory for reading. Let it be the small array that Python sees. The
  * same of all among some operands. */
 int compute_tried(Front *front);

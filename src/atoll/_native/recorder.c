@@ -177,7 +177,7 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     if (count != 2 || keywords != NULL || !PyTuple_CheckExact(known) || !is_large(args[1])) return NULL;
     PyObject *first = ((Front *)args[0])->geometry, *second = ((Front *)args[1])->geometry;
     PyArray_Descr *dtype = (PyArray_Descr *)field(first, FORM_DTYPE);
-    if (PyLong_AsLong(field(first, FORM_NDIM)) != 1 || PyLong_AsLong(field(second, FORM_NDIM)) != 1) return NULL;
+    if (axes_in((Front *)args[0]) != 1 || axes_in((Front *)args[1]) != 1) return NULL;
     if ((PyObject *)dtype != field(second, FORM_DTYPE) || !strchr("fdFD", dtype->type)) return NULL;
     if (size_of(first) != size_of(second) || !size_of(first)) return NULL;
     PyObject *node = node_of_call(PyTuple_GET_ITEM(known, 2), args, 2);

@@ -95,7 +95,16 @@ static int allocate(Run *run, Step *step) {
     return 0;
 }
 
+/* Whether the settings let one thread compute alone. */
+static int is_one_thread(void) {
+    PyObject *settings = settings_now(), *threads = settings == NULL ? NULL : field(settings, SETTINGS_THREADS);
+    int alone = threads != NULL && PyLong_CheckExact(threads) && PyLong_AsLong(threads) == 1;
+    Py_XDECREF(settings);
+    return alone;
+}
+
 static int kernels(Run *run, Step *step) {
+    int way = step->release == SHARED && is_one_thread() ? WITHOUT_LOCK : step->release;
     if (PyList_GET_SIZE(step->wanted) && !(++step->runs % COUNTED)) {  /* drafts have worked */
         PyObject *done = PyObject_CallMethod(step->step, "worked", "i", COUNTED);
         if (done == NULL) return -1;
@@ -115,14 +124,14 @@ static int kernels(Run *run, Step *step) {
     }
     int64_t patches = step->table[0], count = step->table[1], *word = step->table + 2, *starts = step->starts, flags = 0;
     long long launches, block, threads;
-    if (step->release == SHARED) {
+    if (way == SHARED) {
         PyObject *team = PyObject_CallMethodNoArgs(step->step, team_name);
         int known = team != NULL && PyArg_ParseTuple(team, "LLL", &launches, &block, &threads);
         Py_XDECREF(team);
         if (!known) return -1;
     }
-    PyThreadState *released = step->release ? PyEval_SaveThread() : NULL;
-    if (step->release == SHARED) {
+    PyThreadState *released = way ? PyEval_SaveThread() : NULL;
+    if (way == SHARED) {
         flags = ((int64_t (*)(int64_t, int64_t *, int64_t *, int64_t))(intptr_t)launches)(block, step->table, starts, threads);
     } else {
         for (; patches--; word += 3) *(int64_t *)(intptr_t)word[0] = starts[word[1]] + word[2];
@@ -477,7 +486,10 @@ static PyObject *evaluate(PyObject *module, PyObject *list) {
 
 static PyObject *is_computing(PyObject *module, PyObject *nothing) { return PyBool_FromLong(computing); }
 
+static int replay_one(PyObject *node) { return replay(&node, 1); }
+
 int install_replay(void) {
+    evaluate_again = replay_one;
     struct {
         PyObject **name;
         const char *text;

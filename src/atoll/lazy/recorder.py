@@ -61,7 +61,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (Through, "read update update_number kept"),
     (type(calm), "state filters first rules"),
     (Config, "_default"),
-    (Settings, "small fusion cache_bytes"),
+    (Settings, "small fusion cache_bytes threads"),
     (Program, "running"),
     (State, "flags done"),
     (statistics.Counters, "_values"),
