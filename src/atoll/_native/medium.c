@@ -7,6 +7,7 @@
  * which kernels and NumPy make the same bits. All others get the memory of what they read.
  */
 #include "medium.h"
+#include "adoption.h"
 
 PyObject *as_tried(PyObject *made) {
     if (made != NULL && Py_TYPE(made) == array_type && ((Front *)made)->np == Py_None && !((Front *)made)->tried) mark_tried(made, 1);
@@ -17,9 +18,7 @@ int begin_trial(PyObject *self) {
     PyArrayObject *array = (PyArrayObject *)plain(self);
     if (array == NULL) return is_tried(self);
     Py_ssize_t size = PyArray_SIZE(array);
-    if (size < least || size >= limit || Py_REFCNT(array) > 1 || PyArray_BASE(array) != NULL || !PyArray_NDIM(array)) return 0;
-    if (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA | NPY_ARRAY_BEHAVED | NPY_ARRAY_C_CONTIGUOUS)) return 0;
-    if (*(PyObject **)((char *)array + Py_TYPE(array)->tp_weaklistoffset) != NULL || !box_memory(self)) return 0;  /* it keeps its address */
+    if (size < least || size >= limit || !PyArray_NDIM(array) || !has_own_memory(array) || !box_memory(self)) return 0;
     mark_tried(self, 1);
     return 1;
 }

@@ -7,7 +7,6 @@
 #include "memory.h"
 
 Py_ssize_t shortest = 0, most_filled = 0;
-_Thread_local int revealed = 0;
 enum { PART = 8 };                 /* a small part of an array is this part of it at most */
 
 PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags) {
@@ -72,7 +71,7 @@ Py_ssize_t length_of(Front *front) {
 int axes_in(Front *front) { return front->view.dtype != NULL ? front->view.axes : (int)PyTuple_GET_SIZE(field(front->geometry, FORM_SHAPE)); }
 
 /* The view of an array, in `room` where it has many axes; whether it has any. */
-static int view_of(Front *front, Selection *room) {
+int view_of(Front *front, Selection *room) {
     if (front->view.dtype != NULL) {
         const View *view = &front->view;
         room->axes = view->axes;
@@ -235,13 +234,6 @@ PyObject *geometry_of(Front *front) {
     return front->geometry;
 }
 
-PyObject *geometry_get(PyObject *self, void *unused) {
-    Front *front = (Front *)self;
-    if (is_hidden(front) && show_to_python(self) < 0) return NULL;
-    if (geometry_of(front) == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_AttributeError, "_geometry");
-    return Py_XNewRef(front->geometry);
-}
-
 void set_geometry(Front *front, PyObject *geometry) {
     Py_XSETREF(front->geometry, geometry);
     Py_CLEAR(front->view.dtype);
@@ -249,36 +241,7 @@ void set_geometry(Front *front, PyObject *geometry) {
     Py_CLEAR(front->value);
 }
 
-int geometry_set(PyObject *self, PyObject *geometry, void *unused) {
-    Front *front = (Front *)self;
-    if (is_hidden(front) && show_to_python(self) < 0) return -1;
-    set_geometry(front, Py_XNewRef(geometry));
-    return 0;
-}
-
-/* ---- arrays as Python sees them */
-
-/* Let an array at hand be one that is recorded; -1 with an error. Another thread may do it meanwhile. */
-int adopt_array(PyObject *self) {
-    Front *front = (Front *)self;
-    if (!front->large) return 0;
-    PyObject *array = Py_NewRef(front->np), *base = Py_NewRef(front->cell ? front->cell : Py_None);
-    PyObject *parts = PyObject_CallFunctionObjArgs(python.adopted, array, base, NULL);
-    if (parts != NULL && front->large) {
-        PyObject *np = front->np, *cell = front->cell, *geometry = front->geometry;
-        front->large = 0;
-        front->np = Py_NewRef(Py_None);
-        front->cell = Py_NewRef(PyTuple_GET_ITEM(parts, 0));
-        front->geometry = Py_NewRef(PyTuple_GET_ITEM(parts, 1));
-        Py_XDECREF(np);
-        Py_XDECREF(cell);
-        Py_XDECREF(geometry);
-    }
-    Py_DECREF(array);
-    Py_DECREF(base);
-    Py_XDECREF(parts);
-    return parts == NULL ? -1 : 0;
-}
+/* ---- arrays that are tried */
 
 int (*evaluate_again)(PyObject *node) = NULL;
 
@@ -302,69 +265,6 @@ PyObject *tried_memory(PyObject *self) {
         if (memory != NULL) PyArray_CLEARFLAGS((PyArrayObject *)memory, NPY_ARRAY_WRITEABLE);
     }
     return memory;
-}
-
-/* What Python sees of an array that is tried: its own memory where no view of it lives, else memory that the box shares; NULL with
- * an error. The array is computed. */
-static PyObject *small_form(Front *front) {
-    PyObject *box = front->cell, *node = BOX(box)->node, *value = NODE(node)->value, *memory, *form = NULL;
-    PyArrayObject *array = memory_in(value);
-    int is_base = front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True;
-    if (is_base && Py_REFCNT(box) == 1 && !BOX(box)->pins) {
-        int is_sole = Py_REFCNT(node) == 1 && Py_REFCNT(value) == 1 && Py_REFCNT(array) == 1 && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
-        if (!is_sole) return PyArray_NewCopy(array, NPY_KEEPORDER);
-        PyArray_ENABLEFLAGS(array, NPY_ARRAY_WRITEABLE);
-        return Py_NewRef((PyObject *)array);
-    }
-    Selection where;
-    int flags = may_show(front) ? NPY_ARRAY_WRITEABLE : 0;
-    PyArray_Descr *dtype = dtype_of(front);
-    if (!view_of(front, &where)) return NULL;
-    Py_INCREF(dtype);
-    if ((memory = PyObject_CallOneArg(python.lend, box)) != NULL)
-        form = is_base ? Py_NewRef(memory) : array_at(&where, dtype, PyArray_BYTES((PyArrayObject *)memory), memory, flags);
-    Py_DECREF(dtype);
-    Py_XDECREF(memory);
-    return form;
-}
-
-int end_trial(PyObject *self) {
-    Front *front = (Front *)self;
-    if (compute_tried(front) < 0) return -1;
-    PyObject *form = front->tried ? small_form(front) : NULL;
-    if (form == NULL) return PyErr_Occurred() ? -1 : 0;  /* another thread was quicker */
-    if (!front->tried) {
-        Py_DECREF(form);
-        return 0;
-    }
-    mark_tried(self, 0);
-    Py_SETREF(front->np, form);
-    Py_CLEAR(front->cell);
-    set_geometry(front, NULL);
-    return 0;
-}
-
-int end_trials(PyObject *const *args, Py_ssize_t n) {
-    int others = 0;
-    for (Py_ssize_t k = 0; k < n; k++) {
-        if (is_tried(args[k])) {
-            if (end_trial(args[k]) < 0) return -1;
-        } else {
-            others = 1;
-        }
-    }
-    if (others) is_recording_medium = 0;
-    return 0;
-}
-
-inline int is_hidden(Front *front) { return front->large || (front->tried && !revealed); }
-
-int show_to_python(PyObject *self) { return ((Front *)self)->large ? adopt_array(self) : end_trial(self); }
-
-inline int adopted_all(PyObject *const *args, Py_ssize_t n) {
-    for (Py_ssize_t k = 0; k < n; k++)
-        if (Py_TYPE(args[k]) == array_type && is_hidden((Front *)args[k]) && show_to_python(args[k]) < 0) return 0;
-    return 1;
 }
 
 static PyObject *show(PyObject *module, PyObject *args) {

@@ -80,35 +80,23 @@ int remember_first(PyObject *box, PyObject *array);
 PyObject *view_at(PyObject *array, const Selection *where, PyArray_Descr *dtype);
 PyObject *view_in(PyObject *array, PyArrayObject *shown);
 
-PyObject *geometry_get(PyObject *array, void *unused);
-int geometry_set(PyObject *array, PyObject *geometry, void *unused);
-
 /* Give an array with a box a geometry; steals the reference. */
 void set_geometry(Front *front, PyObject *geometry);
 
 /* The geometry of an array with a box, borrowed, which a view by value is given when it is asked for; NULL with an error. */
 PyObject *geometry_of(Front *front);
 
-/* Let an array at hand be one that is recorded; -1 with an error. */
-int adopt_array(PyObject *array);
-
 /* Gives a node its value as it was computed before: 1, or 0 where Python has to do it; -1 with an error. The evaluation, which works with arrays
  * in memory, sets it. */
 extern int (*evaluate_again)(PyObject *node);
 
-/* Compute the value of an array that is tried; -1 with an error. Its memory for reading. Let it be the small array that Python sees. The
- * same of all among some operands. */
+/* Compute the value of an array that is tried; -1 with an error. Its memory for reading. */
 int compute_tried(Front *front);
 PyObject *tried_memory(PyObject *array);
-int end_trial(PyObject *array);
-int end_trials(PyObject *const *args, Py_ssize_t n);
 
-/* Let arrays be what Python sees; whether that went well. */
-int is_hidden(Front *front);
-int show_to_python(PyObject *array);
-int adopted_all(PyObject *const *args, Py_ssize_t n);
+/* The view of an array with a box, where its elements are in the memory of its base; whether it has one. */
+int view_of(Front *front, Selection *room);
 
-extern _Thread_local int revealed; /* whether Python sees arrays that are tried as they are */
 extern PyMethodDef memory_methods[];
 
 #endif

@@ -7,7 +7,7 @@
 
 int learning = 0;
 static PyObject *no_name;
-static long long births = 0;
+static long long births = 0, recorded = 0;  /* nodes so far, and those that were recorded here */
 
 enum { AXES = 8 };
 
@@ -112,6 +112,7 @@ PyObject *new_node(PyObject *form, PyObject *const *operands, int count, PyObjec
     NODE(node)->code = Py_NewRef(PyTuple_GET_ITEM(form, 4));
     NODE(node)->mark = PyTuple_GET_ITEM(form, 5) == Py_None ? 0 : PyLong_AsLong(PyTuple_GET_ITEM(form, 5));
     NODE(node)->born = births++;
+    recorded++;
     NODE(node)->value = Py_NewRef(Py_None);
     NODE(node)->place = Py_NewRef(Py_None);
     NODE(node)->site = site;
@@ -314,6 +315,12 @@ static PyObject *source_of(PyArrayObject *array) {
 
 PyObject *snapshot(PyArrayObject *array) { return source_of((PyArrayObject *)PyArray_NewCopy(array, NPY_KEEPORDER)); }
 
+int has_own_memory(PyArrayObject *array) {
+    if (Py_REFCNT(array) > 1 || PyArray_BASE(array) != NULL) return 0;
+    if (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA | NPY_ARRAY_BEHAVED | NPY_ARRAY_C_CONTIGUOUS)) return 0;
+    return *(PyObject **)((char *)array + Py_TYPE(array)->tp_weaklistoffset) == NULL;  /* else it keeps its address */
+}
+
 int box_memory(PyObject *array) {
     Front *front = (Front *)array;
     if (!is_native((PyObject *)PyArray_DESCR((PyArrayObject *)front->np))) return 0;
@@ -340,6 +347,8 @@ static PyObject *hold(PyObject *module, PyObject *value) {
     count_value(value);
     Py_RETURN_NONE;
 }
+
+static PyObject *count_recorded(PyObject *module, PyObject *nothing) { return PyLong_FromLongLong(recorded); }
 
 static PyObject *next_born(PyObject *module, PyObject *nothing) { return PyLong_FromLongLong(births++); }
 
@@ -379,6 +388,7 @@ int install_nodes(void) {
 
 PyMethodDef node_methods[] = {
     {"hold", hold, METH_O, "Count the memory of a value that pending work refers to."},
+    {"recorded", count_recorded, METH_NOARGS, "How many nodes were recorded without Python."},
     {"next_born", next_born, METH_NOARGS, "The number of the next node."},
     {"holds_too_much", is_due, METH_NOARGS, "Whether pending work may keep too many bytes alive."},
     {"holding", begin, METH_VARARGS, "Start the count of held bytes, with a slack."},

@@ -22,7 +22,9 @@ PyObject *view_on(PyObject *array, PyObject *geometry);
 /* A small array as it is now, as a node; a new reference. */
 PyObject *snapshot(PyArrayObject *array);
 
-/* Give the memory of a small array to a box; whether that was possible. */
+/* Whether an array is all that knows its memory, in which the elements lie in order. Give the memory of an array that stays with NumPy to a box;
+ * whether that was possible. */
+int has_own_memory(PyArrayObject *array);
 int box_memory(PyObject *array);
 
 /* The value of an array as a node, which reads the view where it is one; a new reference. What the nodes of a view have in common,
