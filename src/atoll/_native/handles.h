@@ -27,7 +27,7 @@ extern PyTypeObject *front_type;   /* what arrays of all classes are */
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
 extern PyTypeObject *flat_type;    /* of iterators over the elements of an array */
 
-static inline int is_front(PyObject *value) { return PyObject_TypeCheck(value, front_type); }
+static inline int is_front(PyObject *value) { return Py_TYPE(value) == array_type || PyObject_TypeCheck(value, front_type); }
 
 static inline int is_tried(PyObject *value) { return Py_TYPE(value) == array_type && ((Front *)value)->tried; }
 

@@ -35,6 +35,8 @@ _AT_THE_CALL = {"raise", "call", "print", "log"}
 _variable: Any = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
 state: Callable[[], Any] = (lambda: None) if _variable is None else _variable.get
 """The object that holds NumPy's own rules; another one as soon as they change."""
+if _variable is not None:
+    _variable.set(_variable.get())  # Python finds at once what a context has, and looks long for what it has not
 
 
 @dataclass(frozen=True, slots=True)
