@@ -66,14 +66,13 @@ def test_a_rank_that_waits_too_long_does_it_by_itself(clients: list[Store]) -> N
     assert second._connection is None
 
 
-def test_what_does_not_exist_is_made_by_those_who_can(clients: list[Store]) -> None:
+def test_what_one_rank_could_not_make_the_next_one_makes(clients: list[Store]) -> None:
     first, second, third = clients
-    assert first.get(b"key", make=False) is None
+    assert first.get(b"key") is None
     first.put(b"key", b"")
-    assert second.get(b"key", make=False) == b""
     assert second.get(b"key") is None
     second.put(b"key", b"made")
-    assert third.get(b"key", make=False) == b"made"
+    assert third.get(b"key") == b"made"
 
 
 def test_a_reply_brings_along_what_else_is_new(clients: list[Store]) -> None:
@@ -94,10 +93,8 @@ def test_the_table_forgets_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table()
     for key in (b"a", b"b", b"c"):
         table.put(key, bytes(40), "client")
-    assert [table.get(key, False, self)[1] for self, key in enumerate((b"b", b"c"))] == [
-        bytes(40)
-    ] * 2
-    assert table.get(b"a", True, "client") == (b"y", b"")
+    assert [table.get(key, self)[1] for self, key in enumerate((b"b", b"c"))] == [bytes(40)] * 2
+    assert table.get(b"a", "client") == (b"y", b"")
 
 
 PROGRAM = """

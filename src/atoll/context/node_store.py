@@ -41,8 +41,8 @@ _CONNECTING = 2.0
 """Seconds for the first connection."""
 
 _REQUEST, _REPLY = struct.Struct("<cII"), struct.Struct("<cI")
-_READ, _MAKE, _PUT = b"r", b"m", b"p"
-_HERE, _YOURS, _ABSENT = b"h", b"y", b"a"
+_GET, _PUT = b"g", b"p"
+_HERE, _YOURS = b"h", b"y"
 
 
 class Table:
@@ -50,21 +50,21 @@ class Table:
 
     def __init__(self) -> None:
         self._entries: dict[bytes, bytes] = {}
-        """Empty bytes for what does not exist."""
+        """Empty bytes where making it failed."""
         self._makers: dict[bytes, object] = {}
         self._changed = threading.Condition()
         self._held = 0
         self._log: list[tuple[bytes, object]] = []
         """The keys in the order in which they were given, and by whom."""
 
-    def get(self, key: bytes, make: bool, client: object) -> tuple[bytes, bytes]:
-        """An entry, or the word that ``client`` is to make it, or that there is none, unless ``client`` can make one."""
+    def get(self, key: bytes, client: object) -> tuple[bytes, bytes]:
+        """An entry, or the word that ``client`` is to make it."""
         with self._changed:
             while key in self._makers and self._makers[key] is not client:
                 self._changed.wait()
             data = self._entries.get(key)
-            if data or (data is not None and not make):
-                return (_HERE if data else _ABSENT), data
+            if data:
+                return _HERE, data
             self._makers[key] = client
             return _YOURS, b""
 
@@ -142,7 +142,7 @@ def _answer(table: Table, connection: socket.socket) -> None:
                 if kind == _PUT:
                     table.put(key, data, client)
                 else:
-                    word, entry = table.get(key, kind == _MAKE, client)
+                    word, entry = table.get(key, client)
                     position, news = table.news(position, key, client)
                     content = marshal.dumps((entry, news))
                     connection.sendall(_REPLY.pack(word, len(content)) + content)
@@ -172,15 +172,12 @@ class Store:
         self._news: dict[bytes, bytes] = {}
         """What came along with earlier replies."""
 
-    def get(self, key: bytes, make: bool = True) -> bytes | None:
-        """An entry, empty if there is none. ``None``: this rank is to make it, and to call :meth:`put`.
-
-        If ``make`` is false, it only asks for an entry that another rank may have made before.
-        """
+    def get(self, key: bytes) -> bytes | None:
+        """An entry. ``None``: this rank is to make it, and to call :meth:`put`."""
         data = self._news.pop(key, None)
         if data is not None:
             return data
-        return self._exchanged(_MAKE if make else _READ, key, b"")
+        return self._exchanged(_GET, key, b"")
 
     def put(self, key: bytes, data: bytes) -> None:
         """Give an entry to the other ranks; nothing if there is none."""
@@ -238,24 +235,15 @@ def connect(name: str) -> Store | None:
         return store[0]
 
 
-def get(key: bytes, make: bool = True) -> bytes | None:
-    """See :meth:`Store.get`; ``None`` where ranks share nothing."""
-    return store[0].get(key, make) if store else None
-
-
-def put(key: bytes, data: bytes) -> None:
-    """See :meth:`Store.put`."""
-    if store:
-        store[0].put(key, data)
-
-
 def once(key: bytes, make: Callable[[], bytes]) -> bytes:
     """What ``make()`` returns, called by one rank of the node."""
-    data = get(key)
+    if not store:
+        return make()
+    data = store[0].get(key)
     if data is None:
         data = b""
         try:
             data = make()
         finally:
-            put(key, data)
+            store[0].put(key, data)
     return data

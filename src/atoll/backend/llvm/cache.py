@@ -97,35 +97,22 @@ def _digest_of(folder: str) -> bytes:
     return digest.hexdigest().encode()
 
 
-def load_or_make(key: str, make: Callable[[], bytes]) -> bytes:
-    """What was stored under ``key``, or else what ``make()`` returns, which is stored. One rank of a node does it for all."""
+def load_or_make(key: str, make: Callable[[], bytes], effort: bytes = b"") -> bytes:
+    """The data stored under ``key``, if they begin with at least this ``effort``; else ``make()`` makes those to store. One rank of
+    a node does it for all."""
 
     def loaded_or_made() -> bytes:
-        data = _load(key)
-        if data is None:
+        data = load(key)
+        if data is None or data[: len(effort)] < effort:
             data = make()
             store(key, data)
         return data
 
-    return node_store.once(_entry(key), loaded_or_made)
+    return node_store.once(b"\n".join((b"kernel", key.encode(), effort)), loaded_or_made)
 
 
 def load(key: str) -> bytes | None:
-    """What was stored under ``key``, or None if there is nothing sound. One rank of a node looks for it."""
-    data = node_store.get(_entry(key), make=False)
-    if data is not None:
-        return data or None
-    data = _load(key)
-    node_store.put(_entry(key), data or b"")
-    return data
-
-
-def _entry(key: str) -> bytes:
-    """The key of a kernel in the table of the node."""
-    return f"kernel\n{key}".encode()
-
-
-def _load(key: str) -> bytes | None:
+    """The data stored under ``key``, or None if there are none, or damaged ones."""
     try:
         with _folder(create=False) as folder:
             return _read(folder, key)
@@ -181,7 +168,7 @@ def path() -> str | None:
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not base.startswith("/"):
         base = os.path.expanduser("~/.cache")
-    return os.path.join(base, "atoll", "kernels") if base.startswith("/") else None
+    return f"{base}/atoll/kernels" if base.startswith("/") else None
 
 
 @contextmanager

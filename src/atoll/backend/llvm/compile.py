@@ -93,33 +93,25 @@ class Compiler:
         return kernel
 
     def _make(self, spec: KernelSpec, draft: bool) -> Kernel:
-        name = name_of(spec)
         statistics.add("kernels_compiled")
-        code = cache.load(self._key_on_disk(name)) if draft else None
-        if code is not None:
-            draft = False
-        elif draft:
-            name += _DRAFT
-        kernel = Kernel(spec, draft)
-        self._put(kernel, name, code or self._made(spec, name, _QUICK if draft else _BEST))
+        kernel = Kernel(spec)
+        self._put(kernel, _QUICK if draft else _BEST)
         return kernel
-
-    def _made(self, spec: KernelSpec, name: str, effort: int) -> bytes:
-        return self._code(name, lambda: build(spec, name, self.machine), effort)
 
     def finish(self, kernel: Kernel) -> None:
         """Make the best code for a kernel that is a draft."""
         with self._lock:
             if kernel.draft:
-                name = name_of(kernel.spec)
-                self._put(kernel, name, self._made(kernel.spec, name, _BEST))
-                kernel.draft = False
+                self._put(kernel, _BEST)
 
-    def _put(self, kernel: Kernel, name: str, code: bytes) -> None:
+    def _put(self, kernel: Kernel, effort: int) -> None:
         """Take the code of a kernel into the process, for as long as the kernel is referenced."""
+        spec, name = kernel.spec, name_of(kernel.spec)
+        code, effort = self._code(name, lambda symbol: build(spec, symbol, self.machine), effort)
         if self._newest is None or self._newest.taken >= policy.limits.shelf:
             self._newest = _Shelf(self.machine)
-        kernel.take(self._newest.add(name, code), self._newest)
+        kernel.take(self._newest.add(_symbol(name, effort), code), self._newest)
+        kernel.draft = effort < _BEST
 
     def function(self, name: str, text: str) -> int:
         """The address of the function ``name`` of a module; two modules must not have it."""
@@ -130,26 +122,26 @@ class Compiler:
             statistics.add("kernels_compiled")
             if self._functions is None:
                 self._functions = _Shelf(self.machine)
-            address = self._functions.add(name, self._code(name, lambda: text, _BEST))
+            address = self._functions.add(name, self._code(name, lambda name: text, _BEST)[0])
             self._addresses[name] = address
             return address
 
-    def _code(self, name: str, text: Callable[[], str], effort: int) -> bytes:
-        """The object file of a module whose function is called ``name``, from disk or made now."""
+    def _code(self, name: str, text: Callable[[str], str], effort: int) -> tuple[bytes, int]:
+        """The object file of a module, from disk or made now, and with what effort; ``text`` has the module for a symbol."""
+        here = self.machine
 
         def compiled() -> bytes:
-            started = perf_counter()
+            started, symbol = perf_counter(), _symbol(name, effort)
             with profiler.span(Kind.COMPILE, "compile"):
-                code = emit(text(), self.machine, effort)
+                code = emit(text(symbol), here, effort)
             taken = 1e3 * (perf_counter() - started)
-            log.kernels.debug("compiled %s in %.1f ms: %d bytes", name, taken, len(code))
+            log.kernels.debug("compiled %s in %.1f ms: %d bytes", symbol, taken, len(code))
             progress.advance(1)
-            return code
+            return bytes([effort]) + code
 
-        return cache.load_or_make(self._key_on_disk(name), compiled)
-
-    def _key_on_disk(self, name: str) -> str:
-        return cache.key_of(name, self.machine, policy.limits.code, *_versions())
+        key = cache.key_of(name, here, policy.limits.code, *_versions())
+        code = cache.load_or_make(key, compiled, bytes([effort]))
+        return code[1:], code[0]
 
 
 def is_compiled(spec: KernelSpec) -> bool:
@@ -188,7 +180,14 @@ def kernel_text(spec: KernelSpec) -> str:
 
 def name_of(spec: KernelSpec) -> str:
     """The symbol of a kernel: the same in every process."""
-    return "atoll_" + hashlib.blake2b(repr(spec).encode(), digest_size=16).hexdigest()
+    lists = [list(map(tuple, part)) for part in (spec.operands, spec.body, spec.reductions)]
+    text = repr((spec.ndim, spec.scalars, lists))
+    return "atoll_" + hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _symbol(name: str, effort: int) -> str:
+    """The symbol of a kernel's code: the draft and the finished code may lie on one shelf."""
+    return name if effort == _BEST else name + _DRAFT
 
 
 def _key(spec: KernelSpec) -> KernelSpec | str:
