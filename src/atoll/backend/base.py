@@ -90,8 +90,6 @@ class Interval(NamedTuple):
     """From where, for each chunk."""
     high: Array
     """Up to where: behind the last byte."""
-    nbytes: int
-    """How many of the bytes between are read or written by all chunks together."""
 
 
 class Intervals(NamedTuple):
@@ -128,6 +126,10 @@ class KernelStep(ABC):
     def joined(steps: Sequence[Any], order: Any = None) -> Any:
         """One step that does the work of several in a row, or ``None``; ``order`` says which chunks run when."""
         return None
+
+    def traffic(self) -> dict[int, int]:
+        """The bytes that the kernel reads or writes of each register."""
+        return {}
 
     def intervals(self) -> Intervals | None:
         """What each chunk reads and writes; ``None`` where chunks have no order of their own."""

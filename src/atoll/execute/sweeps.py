@@ -102,7 +102,7 @@ class _Run:
 
     def ended(self) -> list[Any]:
         """Its steps, or the sweep in their place."""
-        if len(self.kernels) < 2:
+        if len(self.kernels) < 2 or not _gain(self.kernels, self.memory):
             return self.steps
         launches = []
         for kernel in self.kernels:
@@ -110,8 +110,6 @@ class _Run:
             if intervals is None:
                 return self.steps
             launches.append(Swept(intervals, self.memory))
-        if not _gain(launches):
-            return self.steps
         for kernel, launch in zip(self.kernels, launches, strict=True):
             kernel.cut(launch.intervals)
         return [Sweep(self, launches)]
@@ -181,17 +179,20 @@ def ordered(launches: Sequence[Swept], threads: int) -> Order:
     return order
 
 
-def _gain(launches: Sequence[Swept]) -> bool:
-    """Whether launches read or write so much again that was in memory before, and is in the cache no more."""
+def _gain(kernels: Sequence[KernelStep], memory: dict[int, int]) -> bool:
+    """Whether kernels read or write so much again that was in memory before, and is in the cache no more."""
     known: dict[int, int] = {}
     again = total = 0
-    for launch in launches:
-        for register, operands in launch.of.items():
-            nbytes = max([operand.nbytes for operand in operands])
-            before = known.get(register, 0)
+    for kernel in kernels:
+        traffic: dict[int, int] = {}
+        for register, nbytes in kernel.traffic().items():
+            root = memory.get(register, register)
+            traffic[root] = max(nbytes, traffic.get(root, 0))
+        for root, nbytes in traffic.items():
+            before = known.get(root, 0)
             again += min(before, nbytes)
             total += nbytes
-            known[register] = max(before, nbytes)
+            known[root] = max(before, nbytes)
     return sum(known.values()) > policy.limits.swept and again * policy.limits.swept_part > total
 
 

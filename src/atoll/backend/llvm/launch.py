@@ -114,18 +114,25 @@ class CompiledStep(KernelStep):
         """One step for several that come after each other, where there is one; ``order`` says which chunks run when."""
         return KernelSteps(steps, order) if team().compiled else None
 
+    def traffic(self) -> dict[int, int]:
+        extents, strides = self.bound()
+        traffic: dict[int, int] = {}
+        operands = zip(self.patches, self.kernel.spec.operands, strides, strict=True)
+        for (_, register, _), operand, steps in operands:
+            nbytes = operand.run * np.dtype(operand.dtype).itemsize
+            for extent, step in zip(extents, steps, strict=True):
+                if step:
+                    nbytes *= extent
+            traffic[register] = max(nbytes, traffic.get(register, 0))
+        return traffic
+
     def intervals(self) -> Intervals | None:
         """The bytes of each operand that each chunk reads or writes, were chunks that fold nothing made small."""
-        layout, spec, block = self.kernel.layout, self.kernel.spec, self.block
-        ndim = layout.ndim
-        extents = block[layout.extents : layout.extents + ndim]
+        spec = self.kernel.spec
+        extents, strides = self.bound()
         if 0 in extents or not team().compiled:
             return None
-        strides = [
-            block[layout.strides + k * ndim : layout.strides + (k + 1) * ndim]
-            for k in range(layout.operands)
-        ]
-        chunk = block[layout.chunk]
+        chunk = self.block[self.kernel.layout.chunk]
         if not spec.reductions:
             widest = max([abs(steps[0]) for steps in strides], default=0)
             chunk = min(chunk, max(1, policy.limits.swept_chunk // max(widest, 1)))
@@ -142,10 +149,9 @@ class CompiledStep(KernelStep):
             low = offset + sum([min(end, 0) for end in ends])
             high = offset + sum([max(end, 0) for end in ends])
             size = operand.run * np.dtype(operand.dtype).itemsize
-            nbytes = prod([n for n, s in zip(extents, strides[k], strict=True) if s]) * size
             near, far = first * step, last * step
             low, high = low + np.minimum(near, far), high + size + np.maximum(near, far)
-            operands.append(Interval(register, k in written, low, high, nbytes))
+            operands.append(Interval(register, k in written, low, high))
         return Intervals(chunk, chunks, operands)
 
     def cut(self, intervals: Intervals) -> None:
