@@ -17,6 +17,7 @@ import numpy as np
 
 from ..graph.node import Node, Operation, Value
 from ..graph.op import Op
+from ..ops.elementwise import NATIVE
 from .memory import allocate_array
 from .spec import KernelSpec
 
@@ -170,7 +171,12 @@ class Backend(ABC):
     """``allocate(geometry, what="")`` is uninitialised memory, laid out as the geometry of a base says; ``what`` asked for it."""
 
     def supports(self, node: Node) -> bool:
-        """Whether kernels can compute a node whose dtypes they can hold; NumPy computes all others."""
+        """Whether kernels can compute a node; NumPy computes all others."""
+        for each in (node, *node.args):
+            if type(each) is Node:
+                dtype = each.geometry.dtype
+                if dtype.char not in NATIVE or not dtype.isnative:
+                    return False
         op = node.op
         if op.is_ufunc:
             return self.has_loop(node.params[0])

@@ -11,7 +11,6 @@ from ..context import log, statistics
 from ..context.call_sites import site_text
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..ops.elementwise import NATIVE
 from ..ops.fingerprint import outlined
 from ..ops.placement import placed_view
 from ..ops.table import check
@@ -69,16 +68,7 @@ def make_program(
     below = min(256, settings.small)
     at = {id(instead[node]): place for node, place in (regions or {}).items()}
     supports = backend.current().supports
-
-    def kernels_can(node: Node) -> bool:
-        for each in (node, *node.args):
-            if type(each) is Node:
-                dtype = each.geometry.dtype
-                if dtype.char not in NATIVE or not dtype.isnative:
-                    return False
-        return supports(node)
-
-    trace = Trace(planned, wanted, frozenset(alive), kernels_can, below, scalar_of, at)
+    trace = Trace(planned, wanted, frozenset(alive), supports, below, scalar_of, at)
     planner = Planner(trace, leaves, make)
     sites = tuple([node.site for node in order])
     trace.placed = planner.world is not None

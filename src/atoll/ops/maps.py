@@ -55,6 +55,26 @@ def through_view(view: Geometry, outer: AxisMap) -> AxisMap | None:
     return tuple(result)
 
 
+def operands_under(node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap | None]]:
+    """The operands from which a loop computes a node under a map, each with its own map; ``None`` where there is none."""
+    if node.op.is_view:
+        return [(node.args[0], through_view(node.params[0], outer))]
+    shape, under, args = node.geometry.shape, outer, node.args
+    below: list[tuple[Node, AxisMap | None]] = []
+    if node.op.is_update:
+        region: Geometry = node.params[0]
+        box = box_of(region)
+        if box is None:
+            return [(args[0], outer), *[(arg, None) for arg in args[1:] if type(arg) is Node]]
+        below.append((args[0], outer))
+        shape, under, args = region.shape, inside_region(region, box, outer), args[1:]
+    for arg in args:
+        if type(arg) is Node:
+            alike = arg.geometry.shape == shape
+            below.append((arg, under if alike else broadcast_map(arg, shape, under)))
+    return below
+
+
 def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
     """A region as a box: for each base axis (first, last + 1, view axis or -1, step 1 or -1)."""
     axes = region.axes

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..graph.node import Node, in_order
+from ..graph.geometry import Geometry
+from ..graph.node import Node
 from .shapes import dense_shape
 
 ScalarOf = dict[tuple[int, int], int]
@@ -19,10 +20,11 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
 
     What reads such a node is made again, too. ``scalar_of`` learns the scalars of new nodes.
     """
-    views = [node.params[0] for node in order if node.op.is_view]
-    if not [view for view in views if view.base.ndim != 1 and view.is_whole]:
+    flattened = {node for node in order if node.op.is_view and _is_flattened(node.params[0])}
+    if not flattened or not [node for node in order if node.op.folds]:
         return list(order)
-    shaped: dict[Node, Node | None] = {}
+    shaped: dict[Node, Node] = {}
+    """Nodes of another shape that have the same elements in the same C order."""
     planned: dict[Node, Node] = {}
     again = False
     """Whether there are other nodes."""
@@ -31,44 +33,43 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
         if again:
             args = tuple([planned.get(arg, arg) if type(arg) is Node else arg for arg in args])
         if op.folds and not op.finds_position and len(params[0]) == args[0].geometry.ndim:
-            pending = in_order(args, lambda below: below.value is None and below not in shaped)
-            for below in pending:
-                shaped[below] = _unshaped(below, shaped, scalar_of)
             inner = shaped.get(args[0])
             if inner is not None and not params[1] and _counts_once(inner):
                 args, params = (inner,), (tuple(range(inner.geometry.ndim)), False)
-        planned[node] = node
+        new = node
         if args != node.args:
             again = True
             geometry, name, site = node.geometry, node.name, node.site
-            planned[node] = Node(op, args, geometry, params, name, site, place=node.place)
-            _same_scalars(planned[node], node, scalar_of)
+            new = Node(op, args, geometry, params, name, site, place=node.place)
+            _same_scalars(new, node, scalar_of)
+        planned[node] = new
+        if node in flattened:
+            shaped[new] = args[0]
+        elif op.elementwise and shaped:
+            _unshape(new, shaped, scalar_of)
     return list(planned.values())
 
 
-def _unshaped(node: Node, shaped: dict[Node, Node | None], scalar_of: ScalarOf) -> Node | None:
-    """A node of another shape with the same elements in the same C order, or ``None``."""
-    if node.op.is_view:
-        view = node.params[0]
-        inner: Node | None = node.args[0]
-        return inner if view.is_whole and view.base.ndim != 1 else None
-    if not node.op.elementwise:
-        return None
+def _is_flattened(view: Geometry) -> bool:
+    return view.base.ndim != 1 and view.is_whole
+
+
+def _unshape(node: Node, shaped: dict[Node, Node], scalar_of: ScalarOf) -> None:
+    """Make a node of another shape for one all of whose operands have such nodes."""
     inners: list[Node] = []
     for arg in node.args:
         if type(arg) is Node:
             inner = shaped.get(arg) if arg.geometry.shape == node.geometry.shape else None
             if inner is None or (inners and inner.geometry.shape != inners[0].geometry.shape):
-                return None
+                return
             inners.append(inner)
     if not inners:
-        return None
+        return
     form = dense_shape(inners[0].geometry.shape, node.geometry.dtype)
     rest = iter(inners)
     args = tuple([next(rest) if type(arg) is Node else arg for arg in node.args])
-    unshaped = Node(node.op, args, form, node.params, node.name, node.site)
+    shaped[node] = unshaped = Node(node.op, args, form, node.params, node.name, node.site)
     _same_scalars(unshaped, node, scalar_of)
-    return unshaped
 
 
 def _same_scalars(twin: Node, node: Node, scalar_of: ScalarOf) -> None:

@@ -6,6 +6,7 @@ nothing of what is read is written at all, which bounds along the axes can tell.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..graph.geometry import Geometry
@@ -13,64 +14,65 @@ from ..graph.node import Node
 from .reasons import Chosen
 
 
-def reads_safely(
-    node: Any,
-    region: Geometry,
-    base: Node,
-    stored: Chosen,
-    seen: set[tuple[int, bool]],
-    same: bool = True,
-) -> bool:
-    """Whether ``node`` can be computed while ``region`` of ``base`` is overwritten.
+def reads_safely(values: Sequence[Any], region: Geometry, base: Node, stored: Chosen) -> bool:
+    """Whether values can be computed while ``region`` of ``base`` is overwritten.
 
-    It can if it reads ``base`` through the very view that is written, index by index (``same``
-    says that the loop's index is still the region's), or only where nothing is written.
+    They can if they read ``base`` through the very view that is written, index by index, or only where nothing is written.
     """
-    if type(node) is not Node or (id(node), same) in seen:
-        return True
-    seen.add((id(node), same))
-    if node is base:
-        return same and region.is_base
-    if node.value is not None or id(node) in stored:
-        return True
-    if node.op.is_view:
-        view: Geometry = node.params[0]
-        if node.args[0] is base:
-            return (same and view.number == region.number) or _apart(view, region)
-        return reads_safely(node.args[0], region, base, stored, seen, False)
-    if node.op.is_update or node.op.folds:
-        return not _mentions(node, base, stored)
-    return all(
-        reads_safely(
-            arg,
-            region,
-            base,
-            stored,
-            seen,
-            same and type(arg) is Node and arg.geometry.shape == region.shape,
-        )
-        for arg in node.args
-    )
+    stack = [(value, True) for value in values]
+    """Nodes to look at, each with whether the loop's index is still the region's."""
+    seen: set[tuple[int, bool]] = set()
+    while stack:
+        node, same = stack.pop()
+        if type(node) is not Node or (id(node), same) in seen:
+            continue
+        seen.add((id(node), same))
+        if node is base:
+            if not (same and region.is_base):
+                return False
+        elif node.value is not None or id(node) in stored:
+            continue
+        elif node.op.is_view:
+            view: Geometry = node.params[0]
+            if node.args[0] is not base:
+                stack.append((node.args[0], False))
+            elif not (same and view.number == region.number) and not _apart(view, region):
+                return False
+        elif node.op.is_update or node.op.folds:
+            if _mentions(node, base, stored):
+                return False
+        else:
+            for arg in node.args:
+                if type(arg) is Node:
+                    stack.append((arg, same and arg.geometry.shape == region.shape))
+    return True
 
 
 def _apart(view: Geometry, other: Geometry) -> bool:
     """Whether two views of one base touch no common element, as far as their bounds tell."""
-    first, second = _bounds(view), _bounds(other)
-    if first is None or second is None:
+    if view.axes is None or other.axes is None:
         return False
-    return any(b <= c or d <= a for (a, b), (c, d) in zip(first, second, strict=True))
+    for reads, others in zip(view.axes, other.axes, strict=True):
+        low, high = _bounds(reads, view.shape)
+        begin, end = _bounds(others, other.shape)
+        if high <= begin or end <= low:
+            return True
+    return False
 
 
-def _bounds(view: Geometry) -> list[tuple[int, int]] | None:
-    axes = view.axes
-    if axes is None:
-        return None
-    bounds = []
-    for first, steps in axes:
-        low = first + sum(min(0, step * (view.shape[axis] - 1)) for axis, step in steps)
-        high = first + sum(max(0, step * (view.shape[axis] - 1)) for axis, step in steps)
-        bounds.append((low, high + 1))
-    return bounds
+def _bounds(reads: Any, shape: Sequence[int]) -> tuple[int, int]:
+    """The first index along an axis that a view touches, and the one after the last."""
+    low, steps = reads
+    if len(steps) == 1 and type(steps[0][1]) is int and steps[0][1] == 1:
+        return low, low + shape[steps[0][0]]
+    high = low + 1
+    for axis, step in steps:
+        reach = step * (shape[axis] - 1)
+        if reach < 0:
+            low = low + reach
+        else:
+            high = high + reach
+    return low, high
 
 
 def _mentions(node: Node, base: Node, stored: Chosen) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..exchange.readers import ends_of, who_reads
 from ..graph.node import Node
 from ..layout import Region
-from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
+from ..ops.maps import AxisMap, broadcast_map, identity, operands_under
 from ..ops.placement import Place
 from .body import Registers
 from .groups import Group
@@ -60,40 +58,24 @@ def reads_of(group: Group, registers: Registers) -> list[Read]:
     stack: list[tuple[Node, AxisMap]] = []
     seen: set[tuple[int, AxisMap]] = set()
 
-    def operands(node: Node, places: Iterable[int], shape: tuple[int, ...], own: AxisMap) -> None:
-        for k in places:
-            arg = node.args[k]
-            if type(arg) is Node:
-                stack.append((arg, broadcast_map(arg, shape, own)))
-
     def below(node: Node, outer: AxisMap) -> None:
-        if node.op.is_view:
-            inner = through_view(node.params[0], outer)
+        for arg, inner in operands_under(node, outer):
             if inner is None:
-                reads.append((node.args[0], None))
+                reads.append((arg, None))
             else:
-                stack.append((node.args[0], inner))
-        elif node.op.is_update:
-            region = node.params[0]
-            box = box_of(region)
-            if box is None:
-                reads.extend((arg, None) for arg in node.args if type(arg) is Node)
-                return
-            stack.append((node.args[0], outer))
-            operands(node, (1,), region.shape, inside_region(region, box, outer))
-        else:
-            operands(node, range(len(node.args)), node.geometry.shape, outer)
+                stack.append((arg, inner))
 
     for statement in group.statements:
         node, own = statement.node, identity(statement.domain)
-        if statement.only is not None:  # the mask under which alone it is computed
-            operands(statement.only, (2,), statement.domain, own)
+        args = [*node.args[1:]] if statement.style == "place" else [node.args[0]]
         if statement.style == "map":
             below(node, own)
-        elif statement.style == "place":
-            operands(node, range(1, len(node.args)), node.params[0].shape, own)
-        else:
-            stack.append((node.args[0], own))
+            args = []
+        if statement.only is not None:  # the mask under which alone it is computed
+            args.append(statement.only.args[2])
+        for arg in args:
+            if type(arg) is Node:
+                stack.append((arg, broadcast_map(arg, statement.domain, own)))
         while stack:
             inner, outer = stack.pop()
             key = (id(inner), outer)

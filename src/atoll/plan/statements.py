@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from .. import policy
@@ -18,7 +19,7 @@ from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
 from ..ops.elementwise import is_native, parts_of
-from ..ops.maps import AxisMap, box_of, broadcast_map, identity, inside_region, through_view
+from ..ops.maps import AxisMap, box_of, broadcast_map, identity, operands_under
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .hazards import reads_safely
@@ -117,7 +118,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             numpy = reasons.COLLECTIVE
         elif not shape and _is_below(node, 2):
             numpy = reasons.NUMBER
-        elif _is_below(node, trace.numpy_below) and not _lies_on_ranks(node):
+        elif trace.numpy_below and _is_below(node, trace.numpy_below) and not _lies_on_ranks(node):
             numpy = reasons.SMALL.format(elements=trace.numpy_below)
         elif not trace.supported(node):
             numpy = _what_is_missing(node)
@@ -336,6 +337,8 @@ class Reads:
     def __init__(self, stored: Chosen, domain: tuple[int, ...], place: Place | None = None) -> None:
         self.stored = stored
         self.domain = domain
+        self.own = identity(domain)
+        """The map of the expression's own index."""
         self.place = place
         self.found: dict[int, bool] = {}
         self.inside: set[int] = set()
@@ -349,45 +352,22 @@ class Reads:
             node, outer, inside = stack.pop()
             seen = len(self._seen)
             self._seen.add((id(node), outer, inside))
-            if len(self._seen) > seen:
-                stack += reversed(self._below(node, outer, inside))
-
-    def _below(self, node: Node, outer: AxisMap, inside: bool) -> list[tuple[Node, AxisMap, bool]]:
-        """The operands from which a loop computes a node, and under which maps; none where it reads the node."""
-        if node.value is not None or (id(node) in self.stored and inside):
-            aligned = (
-                node.geometry.shape == self.domain
-                and node.place is self.place
-                and outer == identity(self.domain)
-            )
-            self.found[id(node)] = self.found.get(id(node), True) and aligned
-            return []
-        self.inside.add(id(node))
-        if node.op.is_view:
-            arg = node.args[0]
-            inner = through_view(node.params[0], outer)
-            if inner is None:
-                self.found[id(arg)] = False
-                return []
-            return [(arg, inner, True)]
-        region, under, operands = node.geometry, outer, node.args
-        below = []
-        if node.op.is_update:
-            below.append((node.args[0], outer, True))
-            region, operands = node.params[0], node.args[1:]
-            box = box_of(region)
-            if box is None:
-                for arg in operands:
-                    if type(arg) is Node:
-                        self._anywhere(arg)
-                return below
-            under = inside_region(region, box, outer)
-        for arg in operands:
-            if type(arg) is Node:
-                alike = arg.geometry.shape == region.shape
-                inner = under if alike else broadcast_map(arg, region.shape, under)
-                below.append((arg, inner, True))
-        return below
+            if len(self._seen) == seen:
+                continue
+            if node.value is not None or (inside and id(node) in self.stored):
+                aligned = (
+                    node.geometry.shape == self.domain
+                    and node.place is self.place
+                    and outer == self.own
+                )
+                self.found[id(node)] = self.found.get(id(node), True) and aligned
+                continue
+            self.inside.add(id(node))
+            for arg, inner in reversed(operands_under(node, outer)):
+                if inner is None:
+                    self._anywhere(arg)
+                else:
+                    stack.append((arg, inner, True))
 
     def _anywhere(self, node: Node) -> None:
         """Note what an expression reads that no map leads to."""
@@ -406,7 +386,7 @@ class Reads:
 def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and what it reads."""
     met = trace.order
-    trace.order = in_order(trace.roots, lambda node: node.value is None)
+    trace.order = in_order(trace.roots, attrgetter("weight"))
     stored, by_numpy = choose_stored(trace)
     if trace.placed:
         _store_for_ranks(trace, stored, by_numpy)
@@ -424,12 +404,12 @@ def make_statements(trace: Trace) -> list[Statement]:
             operand = node.args[0]
             statement = Statement(node, "fold", operand.geometry.shape, operand.place)
             reads = Reads(stored, statement.domain, statement.place)
-            reads.visit(operand, identity(statement.domain), inside=True)
+            reads.visit(operand, reads.own, inside=True)
             statement.reads, statement.inside = reads.found, reads.inside
         else:
             statement = Statement(node, "map", node.geometry.shape, node.place)
             reads = Reads(stored, statement.domain, statement.place)
-            reads.visit(node, identity(statement.domain))
+            reads.visit(node, reads.own)
             statement.reads, statement.inside = reads.found, reads.inside
         statement.reason = stored[id(node)]
         statement.remark = by_numpy.get(id(node), "")
@@ -488,10 +468,8 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
             statement.remark = still if has_memory else reasons.NEW_BUFFER
             continue
         reads = _reads_of_value(node, stored)
-        safe: set[tuple[int, bool]] = set()
-        entangled = id(base) in reads.found and not all(
-            reads_safely(arg, region, base, stored, safe) for arg in node.args[1:]
-        )
+        entangled = id(base) in reads.found
+        entangled = entangled and not reads_safely(node.args[1:], region, base, stored)
         if entangled and boxable and not scattered and region.size * 2 > base.geometry.size:
             statement.remark = reasons.NEW_ENTANGLED
             continue
@@ -506,12 +484,11 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                     extra = Statement(arg, "map", arg.geometry.shape, arg.place)
                     extra.reason = reasons.ENTANGLED
                     inner = Reads(stored, arg.geometry.shape, arg.place)
-                    inner.visit(arg, identity(arg.geometry.shape))
+                    inner.visit(arg, inner.own)
                     if arg is value and len(node.args) == 3 and arg.geometry.shape == region.shape:
                         extra.only = node
                         mask = node.args[2]
-                        own = identity(region.shape)
-                        outer = broadcast_map(mask, region.shape, own)
+                        outer = broadcast_map(mask, region.shape, inner.own)
                         inner.visit(mask, outer, inside=True)
                     extra.reads = inner.found
                     inserted.append((k, extra))
@@ -531,7 +508,7 @@ def _reads_of_value(update: Node, stored: Chosen) -> Reads:
     reads = Reads(stored, shape)
     for arg in update.args[1:]:
         if type(arg) is Node:
-            reads.visit(arg, broadcast_map(arg, shape, identity(shape)), inside=True)
+            reads.visit(arg, broadcast_map(arg, shape, reads.own), inside=True)
     return reads
 
 
