@@ -28,23 +28,21 @@ from ..graph.node import Node, Operation
 from ..layout import IndexSet, Range, Region
 from ..layout.symbolic import Number
 from ..layout.symbolic_layout import extent, interval
-from ..ops.maps import AxisMap, broadcast_map, identity, inside_region, through_view
+from ..ops.maps import (
+    AxisMap,
+    broadcast_map,
+    identity,
+    inside_region,
+    operands_under,
+    through_view,
+)
 from ..ops.placement import Place
 from ..ops.table import code_of
 from .shapes import dense_shape
 
 
 class SplitBoxError(Exception):
-    """A box is only partly covered by an update; carries where to cut it."""
-
-    def __init__(self, axis: int, place: int) -> None:
-        super().__init__(axis, place)
-        self.axis = axis
-        self.place = place
-
-
-class NeedsTableError(Exception):
-    """Indices along an axis whose share is no interval cannot be counted by a loop."""
+    """A box is only partly covered by an update; carries the axis to cut it along, and the cuts in order."""
 
 
 @dataclass(slots=True)
@@ -207,6 +205,10 @@ class Body:
     _stored: dict[int, tuple[AxisMap, int]] = field(default_factory=dict)
     _sources: dict[tuple[int, int], tuple[Any, AxisMap, AxisMap]] = field(default_factory=dict)
     """By node and map, which is kept as long."""
+    parts: list[Any] = field(default_factory=list)
+    """What the box reads of each array that a part was assigned to."""
+    is_movable: bool = True
+    """Whether what it computes and reads does not depend on where the box lies."""
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""
@@ -308,6 +310,7 @@ class Body:
         if place is None:
             offset, strides = self.strided(node.geometry.strides, outer)
             return self.load(register, offset, strides, dtype)
+        self.is_movable = False
         wanted = self.reached(outer)
         owned = box_of_rank(place, self.rank)
         if owned is not None and all(
@@ -353,17 +356,21 @@ class Body:
                 self.cut_at(start, steps[0], bounds)
 
     def cut_at(self, start: int, steps: tuple[int, int], bounds: tuple[int, int]) -> None:
-        """Split the box along a loop axis where ``start + step * index`` passes a bound inside it."""
+        """Split the box along a loop axis where ``start + step * index`` passes bounds inside it."""
         axis, step = steps
         begin, end = self.box[axis]
-        for bound in bounds:
+        cuts: list[int] = []
+        for bound in bounds if step > 0 else reversed(bounds):
             # the first loop index at which the bound has been passed
             if type(step) is int and step == 1:
                 cut = bound - start if type(start) is not int or start else bound
             else:
                 cut = -((start - bound) // step) if step > 0 else (start - bound) // -step + 1
             if begin < cut < end:
-                raise SplitBoxError(axis, cut)
+                cuts.append(cut)
+                begin = cut
+        if cuts:
+            raise SplitBoxError(axis, cuts)
 
     def _by_sets(self, node: Node, register: int, outer: AxisMap) -> int:
         """A read where the loops count local indices: aligned, or from a ghost region in the same order."""
@@ -450,19 +457,11 @@ class Body:
 
     def _below(self, node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap]]:
         """The operands of a node that has to be computed, and the maps under which it reads them."""
-        if node.op.elementwise:
-            shape, below = node.geometry.shape, []
-            for arg in node.args:
-                if type(arg) is Node:
-                    alike = arg.geometry.shape == shape
-                    below.append((arg, outer if alike else broadcast_map(arg, shape, outer)))
-            return below
-        if node.op.is_view and id(node.args[0]) not in self.registers.in_memory:
-            inner = through_view(node.params[0], outer)
-            return [] if inner is None else [(node.args[0], inner)]
         if node.op.is_update:
             source, inner = self._source_of(node, outer)
             return [(source, inner)] if type(source) is Node else []
+        if node.op.elementwise or node.op.is_view:
+            return [each for each in operands_under(node, outer) if each[1] is not None]  # type: ignore[misc]
         return []
 
     def define(self, node: Node, outer: AxisMap, value: int) -> None:
@@ -488,8 +487,9 @@ class Body:
     def position(self, axis: int) -> int:
         """The loop index along a domain axis, counted from the domain's start."""
         if self.counts is not None:
-            raise NeedsTableError
+            raise AssertionError(f"a loop cannot count the indices along axis {axis}")
         low, high = self.box[axis]
+        self.is_movable = False
         if high - low == 1:
             return self.constant(low)
         return self.emit("index", "i8", (axis,))
@@ -568,6 +568,7 @@ class Body:
         known = self._sources.get(key)
         if known is None:
             known = self._sources[key] = (*self._new_source(node, outer), outer)
+            self.parts.append(known[0])
         return known[:2]
 
     def _new_source(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:

@@ -178,6 +178,7 @@ class Planner(StepsByNumpy):
     ) -> None:
         registers = self.registers
         first = group.statements[0]
+        self.launches.append([])
         if first.style == "numpy":
             self._by_numpy(first.node)
             return
@@ -233,19 +234,11 @@ class Planner(StepsByNumpy):
                 allocate = Allocate(register, registers.geometry[register], initial, site)
                 self._add(allocate, {register})
         ghosts = {ghost.register for ghost in needs.ghosts}
-        early = [
-            body
-            for body in bodies
-            if not ghosts or not any(m.register in ghosts for m in body.memories)
-        ]
-        late = [body for body in bodies if body not in early]
-        launches = [
-            launch for body in early for launch in launches_of(body, group, registers, scratch)
-        ]
+        late = [body for body in bodies if ghosts & {m.register for m in body.memories}] if ghosts else []  # fmt: skip
+        early = [body for body in bodies if body not in late]
+        launches = launches_of(early, group, registers, scratch)
         count = len(launches)
-        launches += [
-            launch for body in late for launch in launches_of(body, group, registers, scratch)
-        ]
+        launches += launches_of(late, group, registers, scratch)
         combines: dict[int, Combine] = {}
         for register, node in full.items():
             number = scratch.get(register, 0)
@@ -273,7 +266,7 @@ class Planner(StepsByNumpy):
             self._add(combine, {register})
         if group.place is not None:
             self._across_ranks(group, group.place, across)
-        self.launches.append(launches)
+        self.launches[-1] += launches
 
     def _extremes(self, node: Node) -> Any:
         """Memory for the extreme elements themselves, of which only the positions are wanted.

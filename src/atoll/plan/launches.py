@@ -54,9 +54,8 @@ def alias_groups(memories: list[Memory]) -> list[int]:
     """Operands of one register may overlap if one of them is written; all others, and those of other turns, do not."""
     written = {m.register for m in memories if m.access != "r"}
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
-    return [
-        numbers.setdefault(
-            (m.register, m.part) if m.register in written else (-1, ()), len(numbers)
-        )
-        for m in memories
-    ]
+    groups: list[int] = []
+    for m in memories:
+        key = (m.register, m.part) if m.register in written else (-1, ())
+        groups.append(numbers.setdefault(key, len(numbers)))
+    return groups

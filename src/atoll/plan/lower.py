@@ -10,6 +10,7 @@ the interior and the frame of a stencil become different loops.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -27,10 +28,12 @@ from .body import Body, Memory, Needs, Registers, SplitBoxError
 from .coalesce import coalesce_ghosts
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
-from .orders import Order, axis_to_cut, parted
+from .orders import Order, Want, axis_to_cut, order_of, parted
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
 from .unrolling import stored_first, unrolled
+
+new: Any = tuple.__new__
 
 
 def bodies_of(
@@ -56,21 +59,49 @@ def bodies_of(
         return done, needs
     stored = {id(statement.node) for statement in group.statements}
     computed = [each for s in group.statements for each in _computed(s, stored)]
+    alike: dict[tuple[Any, ...], Body] = {}
     pending = [whole]
     while pending:
         box = pending.pop()
         body = Body(registers, box, needs, rank, place)
         try:
             body.cut_for(computed, stored)
+            parts = tuple(map(id, body.parts))
+            if parts in alike:
+                done.append(_over(box, alike[parts]))
+                continue
             _emit(group, body, registers, reusable)
         except SplitBoxError as split:
-            low, high = box[split.axis]
-            for part in ((split.place, high), (low, split.place)):
-                pending.append((*box[: split.axis], part, *box[split.axis + 1 :]))
+            axis, cuts = split.args
+            low, high = box[axis]
+            for part in reversed(list(pairwise((low, *cuts, high)))):
+                pending.append((*box[:axis], part, *box[axis + 1 :]))
             continue
+        if place is None and body.is_movable and len(body.parts) == len(parts):
+            alike[parts] = body
         done.append(body)
     coalesce_ghosts(done, needs)
     return done, needs
+
+
+def _over(box: Box, like: Body) -> Body:
+    """The loop of a body over another box, where it reads the same parts."""
+    moves: list[tuple[int, Number]] = []
+    for axis, ((low, _), (before, _)) in enumerate(zip(box, like.box, strict=True)):
+        if low is not before:
+            moves.append((axis, low - before if type(before) is not int or before else low))
+    body = Body(like.registers, box, like.needs, instructions=like.instructions)
+    for memory in like.memories:
+        offset, strides = memory.offset, memory.strides
+        for axis, move in moves:
+            if type(strides[axis]) is not int or strides[axis]:
+                step = move * strides[axis]
+                offset = step + offset if type(offset) is not int or offset else step
+        moved = Memory(memory.register, offset, strides, memory.dtype, memory.access)
+        body.memories.append(moved)
+    body.scalars, body.operations = like.scalars, like.operations
+    body.reductions = [*like.reductions]
+    return body
 
 
 def _computed(statement: Statement, stored: set[int]) -> list[tuple[Node, AxisMap]]:
@@ -111,19 +142,23 @@ def _body_of_counts(
 
 
 def launches_of(
-    body: Body, group: Group, registers: Registers, scratch: dict[int, int]
+    bodies: Sequence[Body], group: Group, registers: Registers, scratch: dict[int, int]
 ) -> list[Launch]:
-    """The launches of one box of a group of ``map``, ``fold`` and ``place`` statements.
+    """The launches of boxes of a group of ``map``, ``fold`` and ``place`` statements.
 
     ``scratch`` receives, for each full reduction's node, the number of partials it needs.
     """
     node_of = {registers.of[id(s.node)]: s.node for s in group.statements if s.style == "fold"}
-    folded = {register: node.args[0].geometry for register, node in node_of.items()}
-    return [
-        launch
-        for part, order in parted(body, folded)
-        for launch in _launches(part, node_of, registers, scratch, order)
-    ]
+    wanted: dict[int, Want] = {}
+    for register, node in node_of.items():
+        if node.geometry.dtype.kind in "fc" and not node.op.is_exact:
+            axes = tuple(node.params[0])
+            wanted[register] = order_of(node.args[0].geometry, axes), axes
+    launches: list[Launch] = []
+    for body in bodies:
+        for part, order in parted(body, wanted):
+            launches += _launches(part, node_of, registers, scratch, order)
+    return launches
 
 
 def _emit(group: Group, body: Body, registers: Registers, reusable: dict[int, int]) -> None:
@@ -234,11 +269,18 @@ def _launches(
     box = body.box
     ndim = len(box)
     memories = list(body.memories)
-    extents = [high - low if type(low) is not int or low else high for low, high in box]
-    partial = [r for r in body.reductions if len(r.axes) < ndim]
+    extents: list[Number] = []
+    order: list[int] = []
+    for k, (low, high) in enumerate(box):
+        extent = high - low if type(low) is not int or low else high
+        extents.append(extent)
+        if extent != 1:
+            order.append(k)
+    partial: list[Reduction] = []
     for k, reduction in enumerate(body.reductions):
         if len(reduction.axes) == ndim:
             continue
+        partial.append(reduction)
         node = node_of[reduction.operand]
         first = len(memories)
         targets = [reduction.operand]
@@ -253,7 +295,6 @@ def _launches(
             dtype = registers.geometry[register].dtype
             memories.append(Memory(register, offset, strides, dtype, "rw"))
         body.reductions[k] = reduction._replace(operand=first)
-    order = [k for k, extent in enumerate(extents) if extent != 1]
     if len(order) > 1:
         stores = [m for m in memories if m.access != "r"] or memories
         order.sort(
@@ -271,7 +312,7 @@ def _launches(
     if seen is not None:
         order = [k for k in seen if k in order]
     folded = _folded(partial, ndim)
-    sums = [r for r in partial if rounds(r)]
+    sums = [r for r in partial if rounds(r)] if seen is not None else []
     cut = axis_to_cut(seen, extents, sums[0].axes) if seen is not None and sums else None
     indexed = {int(i.args[0].real) for i in body.instructions if i.op == "index"}
     merged: list[list[int]] = []
@@ -288,24 +329,32 @@ def _launches(
                 merged[-1].append(k)
                 continue
         merged.append([k])
-    loops = [Loop(prod(map(extents.__getitem__, axes)), axes[-1], tuple(axes)) for axes in merged]
-    run = _run(loops, memories, body)
+    loops: list[Loop] = []
+    for axes in merged:
+        extent = extents[axes[0]]
+        for k in axes[1:]:
+            extent = extent * extents[k]
+        loops.append(Loop(extent, axes[-1], tuple(axes)))
+    run, flat = 1, False
+    if len(loops) > 1:
+        run = _run(loops, memories, body)
+        flat = run == 1 and _is_flat(body)
     if run > 1:
         loops.pop()
-    else:
-        if _is_flat(body, loops):
-            parts = stored_first(body, loops, registers)
-            if parts is not None:
-                storing, folding, stored = parts
-                launches = [
-                    *_launches(storing, node_of, registers, scratch, seen),
-                    *_launches(folding, node_of, registers, scratch, seen),
-                ]
-                launches[0].begins += (stored,)
-                return launches
+    elif len(loops) > 1:
+        parts = stored_first(body, loops, registers) if flat else None
+        if parts is not None:
+            storing, folding, stored = parts
+            launches = [
+                *_launches(storing, node_of, registers, scratch, seen),
+                *_launches(folding, node_of, registers, scratch, seen),
+            ]
+            launches[0].begins += (stored,)
+            return launches
         body, loops, memories = unrolled(body, loops, memories)
         partial = [r for r in body.reductions if len(r.axes) < ndim]
         folded = _folded(partial, ndim)
+        flat = len(loops) > 1 and _is_flat(body)
     if partial and all(any(folded[loop.axis]) for loop in loops):
         kept = [k for k in range(ndim) if not any(folded[k])]
         if kept:  # an axis of length one, that keeps the reduction from being one of the whole nest
@@ -315,21 +364,16 @@ def _launches(
     slabs = cut_into_slabs(body, loops, memories, registers, cut) if partial else None
     if slabs is not None:
         launches = [
-            _assemble(body, cut.loops, slabs.memories, registers, scratch, ndim, run, cut)
+            _assemble(body, cut.loops, slabs.memories, scratch, run, False, cut)
             for cut in slabs.nests
         ]
         launches[0].begins = tuple(slabs.begins)
         return launches + slabs.ends
-    return [
-        _assemble(body, nest, memories, registers, scratch, ndim, run)
-        for nest in (
-            [loops]
-            if _is_flat(body, loops)
-            else _for_threads(
-                loops, [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops], indexed
-            )
-        )
-    ]
+    nests = [loops]
+    if not flat:
+        along = [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops]
+        nests = _for_threads(loops, along, indexed)
+    return [_assemble(body, nest, memories, scratch, run, flat) for nest in nests]
 
 
 def _folded(partial: list[Reduction], ndim: int) -> list[tuple[bool, ...]]:
@@ -337,11 +381,9 @@ def _folded(partial: list[Reduction], ndim: int) -> list[tuple[bool, ...]]:
     return [tuple([k in r.axes for r in partial]) for k in range(ndim)] if partial else [()] * ndim
 
 
-def _is_flat(body: Body, loops: list[Loop]) -> bool:
-    """Whether the kernel of a body takes all elements as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
+def _is_flat(body: Body) -> bool:
+    """Whether the kernel of a body takes all elements of its loops as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
     folds, ndim = body.reductions, len(body.box)
-    if len(loops) < 2 or not folds:
-        return False
     return not [fold for fold in folds if len(fold.axes) < ndim] and any(map(rounds, folds))
 
 
@@ -377,8 +419,9 @@ def _for_threads(loops: list[Loop], folded: list[bool], indexed: set[int]) -> li
     Then strips of a longer, unfolded axis become the outermost loop, and what is left over a
     nest of its own.
     """
-    work = prod([loop.extent for loop in loops])
-    if not folded[0] and (loops[0].extent >= 8 or len(loops) == 1 or work < 1 << 17):
+    if not folded[0] and (
+        len(loops) == 1 or loops[0].extent >= 8 or prod([loop.extent for loop in loops]) < 1 << 17
+    ):
         return [loops]
     candidates = [
         k
@@ -441,65 +484,76 @@ def _assemble(
     body: Body,
     loops: list[Loop],
     memories: list[Memory],
-    registers: Registers,
     scratch: dict[int, int],
-    ndim: int,
     run: int,
+    flat: bool,
     cut: Cut | None = None,
 ) -> Launch:
-    place_of = {axis: place for place, loop in enumerate(loops) for axis in loop.axes}
-    depth = len(loops)
-    extents = tuple([loop.extent for loop in loops])
+    """The launch of a nest; ``flat``: it takes all elements as those of one row."""
+    depth, ndim = len(loops), len(body.box)
+    place_of: dict[int, int] = {}
+    along: list[tuple[int, ...]] = []
+    extents: list[Number] = []
+    origins: list[Number] = []
+    for place, loop in enumerate(loops):
+        for axis in loop.axes:
+            place_of[axis] = place
+        along.append(loop.axes)
+        extents.append(loop.extent)
+        origins.append(body.box[loop.axis][0] if loop.axis >= 0 else 0)
+    if cut is not None:
+        origins[cut.place] = cut.origin
     many: Number = extents[0]
     chunk: Number = policy.limits.chunk
-    if _is_flat(body, loops):
-        many = prod(extents)
+    if flat:
+        many = prod(extents[1:], start=many)
     elif [r for r in body.reductions if len(r.axes) < ndim and 0 in map(place_of.get, r.axes)]:
         chunk = many
     else:
-        chunk = function(chunk_length, many, prod(extents[1:]) * run, chunk)
+        inner: Number = prod(extents[2:], start=extents[1]) if depth > 1 else 1
+        chunk = function(chunk_length, many, inner if run == 1 else inner * run, chunk)
     chunks = (many + (chunk - 1)) // chunk
-    full = [r for r in body.reductions if len(r.axes) == ndim]
     partials: list[tuple[int, int]] = []
-    for reduction in full:
-        start = scratch.get(reduction.operand, 0)
-        partials.append((reduction.operand, start))
-        scratch[reduction.operand] = start + chunks
-    operands = []
+    reductions: list[Reduction] = []
+    for reduction in body.reductions:
+        axes, operand = tuple(range(depth)), -1
+        if len(reduction.axes) == ndim:
+            start = scratch.get(reduction.operand, 0)
+            partials.append((reduction.operand, start))
+            scratch[reduction.operand] = start + chunks
+        else:
+            axes = tuple(sorted({place_of[k] for k in reduction.axes if k in place_of}))
+            operand = reduction.operand
+        op, dtype, value, _, _, position, mask = reduction
+        reductions.append(Reduction(op, dtype, value, axes, operand, position, mask))
+    operands: list[Operand] = []
     final: list[Memory] = []
     groups = alias_groups(memories)
     for number, (memory, group) in enumerate(zip(memories, groups, strict=True)):
-        strides = tuple(
-            [memory.strides[loop.axis] * loop.scale if loop.axis >= 0 else 0 for loop in loops]
-        )
+        offset, access = memory.offset, memory.access
+        strides: list[Number] = []
+        for loop in loops:
+            stride: Number = memory.strides[loop.axis] if loop.axis >= 0 else 0
+            if type(stride) is not int or stride:
+                if type(loop.start) is not int or loop.start:
+                    offset = offset + stride * loop.start
+                if type(loop.scale) is not int or loop.scale != 1:
+                    stride = stride * loop.scale
+            strides.append(stride)
         if cut is not None and number in cut.strides:
-            strides = (cut.strides[number], *strides[1:])
-        shift = sum([memory.strides[loop.axis] * loop.start for loop in loops if loop.axis >= 0])
+            strides[0] = cut.strides[number]
         last = strides[-1]
         kind = "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
-        if run > 1 and memory.access == "w":
+        if run > 1 and access == "w":
             kind = f"run{run}"
-        operands.append(Operand(code_of(memory.dtype), memory.access, kind, group))
-        final.append(
-            Memory(memory.register, memory.offset + shift, strides, memory.dtype, memory.access)
-        )
-    reductions = []
-    for reduction in body.reductions:
-        whole = len(reduction.axes) == ndim
-        axes = (
-            tuple(range(depth))
-            if whole
-            else tuple(sorted({place_of[k] for k in reduction.axes if k in place_of}))
-        )
-        operand = -1 if whole else reduction.operand
-        reductions.append(reduction._replace(axes=axes, operand=operand))
-    instructions = [
-        Instruction("index", "i8", (place_of[int(i.args[0].real)],)) if i.op == "index" else i
-        for i in body.instructions
-    ]
-    origins = [body.box[loop.axis][0] if loop.axis >= 0 else 0 for loop in loops]
-    if cut is not None:
-        origins[cut.place] = cut.origin
+        operands.append(new(Operand, (code_of(memory.dtype), access, kind, group)))
+        final.append(Memory(memory.register, offset, tuple(strides), memory.dtype, access))
+    instructions: list[Instruction] = []
+    for instruction in body.instructions:
+        if instruction.op == "index":
+            place = place_of[int(instruction.args[0].real)]
+            instruction = Instruction("index", "i8", (place,))
+        instructions.append(instruction)
     spec = KernelSpec(
         depth,
         tuple(operands),
@@ -507,6 +561,7 @@ def _assemble(
         tuple(instructions),
         tuple(reductions),
     )
-    along = tuple([loop.axes for loop in loops])
     scalars, operations = body.scalars, body.operations
-    return Launch(spec, extents, chunk, chunks, final, scalars, tuple(origins), partials, operations, along)  # fmt: skip
+    return Launch(
+        spec, tuple(extents), chunk, chunks, final, scalars, tuple(origins), partials, operations, tuple(along)
+    )  # fmt: skip

@@ -70,7 +70,6 @@ class StepsByNumpy(Steps):
         self._add(step, {register} | uses)
         if node.place is not None:
             self._add(Localise(register, node.place, registers.geometry[register]), {register})
-        self.launches.append([])
 
     def _by_numpy_on_shares(self, node: Node, function: Any) -> None:
         """An elementwise operation on this rank's share of each operand."""
@@ -103,7 +102,6 @@ class StepsByNumpy(Steps):
         number = self.number.get(id(node), -1)
         step = ByNumpy(register, function, tuple(arguments), registers.geometry[register], number)
         self._add(step, uses)
-        self.launches.append([])
 
     def _collective(self, node: Node, copies_base: bool) -> None:
         """What all ranks compute together on their sections; what it writes into becomes its own first."""
@@ -121,7 +119,6 @@ class StepsByNumpy(Steps):
             sources = (register, *others)
         step = RunCollective(register, Call(node), sources, registers.geometry[register], number)
         self._add(step, {register, *sources})
-        self.launches.append([])
 
     def _count_locally(self, node: Node) -> None:
         registers = self.registers
@@ -130,7 +127,6 @@ class StepsByNumpy(Steps):
         indices = node.place.layout.region(registers.rank)[axis].array()
         geometry = registers.geometry[register]
         self._add(CountLocally(register, indices, axis, numbers, geometry), {register})
-        self.launches.append([])
 
     def _assign_locally(self, node: Node) -> None:
         """An update where the shares are no intervals: each rank assigns to its own part of the region."""
@@ -149,7 +145,6 @@ class StepsByNumpy(Steps):
             source, cut = self._wanted_of(value, node, part), True
         step = AssignLocally(register, part, source, number, cut=cut)
         self._add(step, {register} | ({source} if source is not None else set()))
-        self.launches.append([])
 
     def _wanted_of(self, value: Node, node: Node, part: AssignedPart) -> int:
         """A register with what each rank needs of a value for its part of an assigned region."""

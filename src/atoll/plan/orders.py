@@ -26,19 +26,20 @@ Want = tuple[Order, tuple[int, ...]]
 """The order of the axes, and those that are folded."""
 
 
-def parted(body: Body, folded: dict[int, Geometry]) -> list[tuple[Body, Order | None]]:
+def parted(body: Body, wanted: dict[int, Want]) -> list[tuple[Body, Order | None]]:
     """A body as one or more, with the order in which each takes its axes, where that can be seen.
 
-    ``folded`` has the geometry of what is folded into a register.
+    ``wanted`` says what a fold into a register wants.
     """
-    wants: dict[int, Want] = {
-        number: (order_of(folded[reduction.operand], reduction.axes), tuple(reduction.axes))
-        for number, reduction in enumerate(body.reductions)
-        if rounds(reduction)
-    }
+    wants: dict[int, Want] = {}
+    for number, reduction in enumerate(body.reductions):
+        if rounds(reduction):
+            wants[number] = wanted[reduction.operand]
+    if not wants:
+        return [(body, None)]
     fit = [number for number, (_, axes) in wants.items() if _fits(body, axes)]
-    if not wants or (fit and len({*wants.values()}) == 1):
-        return [(body, wants[fit[0]][0] if fit else None)]
+    if fit and len({*wants.values()}) == 1:
+        return [(body, wants[fit[0]][0])]
     stay = [number for number in wants if not _may_leave(body, body.reductions[number])]
     chosen = wants[(stay or fit)[0]] if stay or fit else None
     leaving: dict[Want, list[Reduction]] = {}
