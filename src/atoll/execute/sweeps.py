@@ -65,11 +65,7 @@ class _Run:
 
     def takes(self, step: Any) -> bool:
         """Take in another step, if that takes no more memory than one step after the other."""
-        if isinstance(step, KernelStep):
-            if len(self.kernels) == policy.limits.swept_kernels:
-                return False
-            self.kernels.append(step)
-        elif type(step) is Allocate and step.initial is None:
+        if type(step) is Allocate and step.initial is None:
             source = next((r for geometry, r in self._free if geometry is step.geometry), None)
             if source is not None:
                 self._free.remove((step.geometry, source))
@@ -91,6 +87,8 @@ class _Run:
                 for register in step.registers
                 if register not in taken_over
             ]
+        elif isinstance(step, KernelStep) and len(self.kernels) < policy.limits.swept_kernels:
+            self.kernels.append(step)
         else:
             return False
         self.steps.append(step)

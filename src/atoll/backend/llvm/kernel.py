@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..spec import KernelSpec, partial_dtypes
 
@@ -13,18 +13,18 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Word offsets into an argument block. ``flags`` is word 0, ``chunk`` word 1.
+    """Word offsets into an argument block. ``flags`` is word 0, ``chunk`` word 1, and ``extents`` begin at word 2.
 
     ``strides`` holds ``ndim`` words for operand 0, then those of operand 1, and so on, in bytes.
     A scalar takes two words, its value in native form at their start. ``partials`` holds one
     pointer for each entry of ``partial_dtypes``, to an array with one element for every chunk.
     """
 
+    flags: ClassVar[int] = 0
+    chunk: ClassVar[int] = 1
+    extents: ClassVar[int] = 2
     ndim: int
     operands: int
-    flags: int
-    chunk: int
-    extents: int
     pointers: int
     strides: int
     scalars: int
@@ -39,25 +39,14 @@ class Layout:
         """The layout of the argument block of ``spec``."""
         ndim, operands = spec.ndim, len(spec.operands)
         dtypes = partial_dtypes(spec)
-        pointers = 2 + ndim
+        pointers = cls.extents + ndim
         strides = pointers + operands
         scalars = strides + operands * ndim
         origins = scalars + 2 * len(spec.scalars)
-        partials = origins + 2 * ndim
+        steps, partials = origins + ndim, origins + 2 * ndim
+        size = partials + len(dtypes)
         return cls(
-            ndim=ndim,
-            operands=operands,
-            flags=0,
-            chunk=1,
-            extents=2,
-            pointers=pointers,
-            strides=strides,
-            scalars=scalars,
-            origins=origins,
-            steps=origins + ndim,
-            partials=partials,
-            size=partials + len(dtypes),
-            partial_dtypes=dtypes,
+            ndim, operands, pointers, strides, scalars, origins, steps, partials, size, dtypes
         )
 
 

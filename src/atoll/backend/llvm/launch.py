@@ -30,34 +30,33 @@ class CompiledStep(KernelStep):
         if launch.compiled is None:
             launch.compiled = compile_kernel(launch.spec, self.work)
         kernel: Kernel = launch.compiled
-        layout = kernel.layout
         self.launch = launch
         self._take(kernel)
-        slot = layout.partials
-        for fold, start in parts:
-            for address in fold.addresses(start):
-                words[slot] = address
-                slot += 1
-        block: Any = (ctypes.c_int64 * len(words))(*words)
-        self.block = block
+        self.block = block = _block_of(kernel.layout, words, parts)
         self.pointer: int = ctypes.addressof(block)
-        places = enumerate(zip(launch.memories, offsets, strict=True), layout.pointers)
-        self.patches = tuple([(word, memory.register, at) for word, (memory, at) in places])
+        patches: list[tuple[int, Any, int]] = []
+        for word, memory in enumerate(launch.memories, kernel.layout.pointers):
+            patches.append((word, memory.register, offsets[len(patches)]))
+        self.patches = tuple(patches)
         """For each operand its word, its register, and its offset in bytes."""
-        self.scalars = tuple(
-            [
-                (*_place_of(block, layout.scalars + 2 * k, dtype), number)
-                for k, (number, dtype, _) in enumerate(launch.scalars)
-                if number >= 0
-            ]
-        )
+        scalars: list[tuple[Any, int, int]] = []
+        for k, (number, dtype, _) in enumerate(launch.scalars):
+            if number >= 0:
+                scalars.append((*_place_of(block, kernel.layout.scalars + 2 * k, dtype), number))
+        self.scalars = tuple(scalars)
         """For each number that is given at a run: where it goes, and which it is."""
-        self._folds = [fold for fold, _ in parts]  # whose memory the kernel writes to
+        self._folds = parts  # whose memory the kernel writes to
 
     @staticmethod
     def numbers_of(launch: Launch) -> tuple[Any, ...]:
-        offsets = tuple([memory.offset for memory in launch.memories])
-        return words_of(launch, Layout.of(launch.spec)), offsets, launch.chunks, _work(launch)
+        strides: list[Any] = []
+        offsets: list[Any] = []
+        for memory in launch.memories:
+            strides += memory.strides
+            offsets.append(memory.offset)
+        literals = [literal for _, _, literal in launch.scalars]
+        words = launch.chunk, launch.extents, strides, literals, launch.origins
+        return words, offsets, launch.chunks, _work(launch)
 
     def _take(self, kernel: Kernel) -> None:
         """Run this kernel, which may be a draft, and keep it."""
@@ -119,7 +118,9 @@ class CompiledStep(KernelStep):
         traffic: dict[int, int] = {}
         operands = zip(self.patches, self.kernel.spec.operands, strides, strict=True)
         for (_, register, _), operand, steps in operands:
-            nbytes = operand.run * np.dtype(operand.dtype).itemsize
+            nbytes = np.dtype(operand.dtype).itemsize
+            if operand.inner.startswith("run"):
+                nbytes *= operand.run
             for extent, step in zip(extents, steps, strict=True):
                 if step:
                     nbytes *= extent
@@ -255,24 +256,27 @@ def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
     return np.frombuffer(block, dtype, 1, 8 * word), 0
 
 
-def words_of(launch: Launch, layout: Layout) -> list[Any]:
+def _block_of(layout: Layout, numbers: Any, parts: list[tuple[Partials, int]]) -> Any:
     """The argument block of a launch, but for pointers and for what is given at each run."""
+    chunk, extents, strides, literals, origins = numbers
     words: list[Any] = [0] * (layout.size + 1)
-    words[layout.chunk] = launch.chunk
-    words[layout.extents : layout.extents + layout.ndim] = launch.extents
-    for k, memory in enumerate(launch.memories):
-        first = layout.strides + k * layout.ndim
-        words[first : first + layout.ndim] = memory.strides
-    words[layout.origins : layout.origins + layout.ndim] = launch.origins
-    words[layout.steps : layout.steps + layout.ndim] = [1] * layout.ndim
-    for k, (number, _, literal) in enumerate(launch.scalars):
-        if number < 0:
-            words[layout.scalars + 2 * k] = literal
-    return words
+    words[layout.chunk] = chunk
+    words[layout.extents : layout.pointers] = extents
+    words[layout.strides : layout.scalars] = strides
+    words[layout.scalars : layout.origins : 2] = literals
+    words[layout.origins : layout.steps] = origins
+    words[layout.steps : layout.partials] = [1] * layout.ndim
+    slot = layout.partials
+    for fold, start in parts:
+        for address in fold.addresses(start):
+            words[slot] = address
+            slot += 1
+    return (ctypes.c_int64 * len(words))(*words)
 
 
-def _work(launch: Launch) -> int:
-    return prod(launch.extents) * len(launch.spec.body)
+def _work(launch: Launch) -> Any:
+    extents = launch.extents
+    return prod(extents[1:], start=extents[0]) * len(launch.spec.body)
 
 
 def threads_of(launch: Launch) -> int:

@@ -315,7 +315,7 @@ def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
     ``inputs`` are the dtypes of NumPy's loop, ``output`` that of its result; outputs of a ufunc with
     several go by names such as ``divmod.0``.
     """
-    row = _find(name)
+    row = UFUNCS.get(_ALIASES.get(name, name))
     dtypes = (*inputs, output) if output else tuple(inputs)
     if row is None or len(inputs) != row.inputs or not _HELD.issuperset(dtypes):
         return False
