@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from operator import index
+from operator import attrgetter, index
 from typing import Any, ClassVar
 
 import numpy as np
@@ -419,6 +419,7 @@ def _is_exact(key: object) -> bool:
     return type(key) in _EXACT or isinstance(key, np.dtype)
 
 
+number_of = attrgetter("number")
 AxisReads = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """For each axis of the base: the first index, and (axis of the view, step) pairs."""
 
@@ -539,10 +540,16 @@ def kept_order(
     smaller for the first operand that tells them apart. Where ``repeats``, as for what is joined, an axis that repeats
     elements counts as the fastest.
     """
-    full = [g for g in operands if g.ndim]
-    if len(shape) < 2 or not [g for g in full if g.shape != shape or not g.c_contiguous]:
+    if len(shape) < 2:
         return None
-    key = (shape, repeats, *[g.number for g in full])
+    full, plain = [], True
+    for g in operands:
+        if g.ndim:
+            full.append(g)
+            plain = plain and g.c_contiguous and g.shape == shape
+    if plain:
+        return None
+    key = (shape, repeats, *map(number_of, full))
     known = _orders.get(key, False)
     if known is not False:
         return known  # type: ignore[return-value]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..context.caches import Memo
 from ..context.interrupts import passed_on
-from ..graph.geometry import Geometry, dense, kept_order, shape_text
+from ..graph.geometry import Geometry, dense, kept_order, number_of, shape_text
 from ..graph.interned import identity_of
 from ..graph.node import Form, Node, mark_of
 from .table import READ, UPDATE
@@ -42,7 +42,6 @@ class Loop:
 
 Loops = tuple[Loop, ...]
 _loops: Memo[Any, Loops] = Memo()
-_shapes: Memo[Any, tuple[int, ...]] = Memo("geometries")
 _results: Memo[Any, Geometry] = Memo("geometries")
 NATIVE = "".join([code for code in "?bhilqBHILQefdFD" if np.dtype(np.dtype(code).str).char == code])
 """The dtypes that kernels can hold: of two equal ones, such as ``long`` and ``longlong``, the usual one, since geometries are
@@ -76,20 +75,14 @@ def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:
 _by_dtypes: Memo[Any, Loops] = Memo()
 
 
-def broadcast_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The common shape, or NumPy's ``ValueError``."""
-    shape = _shapes.get(shapes)
-    if shape is None:
-        try:
-            shape = np.broadcast_shapes(*shapes)
-        except ValueError as problem:
-            passed_on(problem)
-            text = " ".join(map(shape_text, shapes))
-            raise ValueError(
-                f"operands could not be broadcast together with shapes {text} "
-            ) from None
-        _shapes[shapes] = shape
-    return shape
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError as problem:
+        passed_on(problem)
+        text = " ".join(map(shape_text, shapes))
+        raise ValueError(f"operands could not be broadcast together with shapes {text} ") from None
 
 
 def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geometry:
@@ -98,10 +91,14 @@ def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geo
         only = geometries[0]
         if only.dtype == dtype and only.is_base and only.c_contiguous:
             return only
-    key = (dtype, *[g.number for g in geometries])
+    key = (dtype, *map(number_of, geometries))
     geometry = _results.get(key)
     if geometry is None:
-        shape = broadcast_shape(tuple([g.shape for g in geometries]))
+        shape = geometries[0].shape
+        for other in geometries:
+            if other.shape != shape:
+                shape = broadcast_shape([g.shape for g in geometries])
+                break
         geometry = _results[key] = dense(shape, dtype, kept_order(shape, geometries))
     return geometry
 

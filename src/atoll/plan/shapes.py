@@ -112,7 +112,9 @@ class Dresser:
         if axes is not None:
             return self._taken(like, position, tuple(extents), lying, numbers[-1], base, axes)
         if like.dense:
-            order = sorted(range(ndim), key=lambda k: 0 if like.c_contiguous else -like.strides[k])
+            order: Sequence[int] = range(ndim)
+            if not like.c_contiguous:
+                order = sorted(order, key=lambda k: -like.strides[k])
             strides = _dense_strides(extents, order, like.dtype.itemsize)
             for number, stride in zip(lying, strides) if not like.c_contiguous else ():
                 known["==", number, stride] = True
@@ -125,8 +127,13 @@ class Dresser:
         axes = view.axes if view.size else None
         if axes is None:
             return None
-        taken = [steps[0][0] for _, steps in axes if steps]
-        return axes if len({*taken}) == sum([len(steps) for _, steps in axes]) else None
+        taken: set[int] = set()
+        for _, steps in axes:
+            if steps:
+                if len(steps) > 1 or steps[0][0] in taken:
+                    return None
+                taken.add(steps[0][0])
+        return axes
 
     def _taken(
         self,
