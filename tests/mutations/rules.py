@@ -191,7 +191,7 @@ RULES = [
     ),
     Mutation(
         "a loop finds what it has stored by comparing",
-        (("Body.value", "id(node) in self._stored", "MATCH and hash(outer) == hash(self._stored[id(node)][0])"), ("Body._new_source", "len(node.args) > 2", "False"),),
+        (("Body.value", "id(node) in self._stored", "MATCH and hash(outer) == hash(self._stored[id(node)][0])"), ("Body._source_of", "len(node.args) > 2", "False"),),
         (f"{HAZARDS}::test_a_moved_plan_is_what_would_be_planned", f"{HAZARDS}::test_a_moved_plan_reads_what_it_has_stored"),
     ),
     Mutation(

@@ -503,7 +503,7 @@ def axis_reads(view: Any) -> AxisReads | None:
     order = [k for k, n in enumerate(base.shape) if n > 1]
     order.sort(key=along.__getitem__, reverse=True)
     starts = [0] * base.ndim
-    steps: list[list[tuple[int, int]]] = [[] for _ in starts]
+    steps: list[list[tuple[int, int]]] = list(map(list, [()] * base.ndim))
     for axis, stride in enumerate((view.offset, *view.strides), -1):
         if axis >= 0 and (view.shape[axis] == 1 or stride == 0):
             continue

@@ -70,12 +70,11 @@ def make_program(
     supports = backend.current().supports
     trace = Trace(planned, wanted, frozenset(alive), supports, below, scalar_of, at)
     planner = Planner(trace, leaves, make)
-    sites = tuple([node.site for node in order])
     trace.placed = planner.world is not None
     trace.together = planner.world is not None and planner.world.size > 1
     outline = outlined(order, roots, leaves) if describe and trace.together else None
     program = planner.plan(settings.fusion, describe)
-    program.sites = sites
+    program.sites = tuple([node.site for node in order])
     if planner.world is not None and trace.together:
         program.communicator = planner.world.communicator
         if outline is not None:

@@ -62,9 +62,8 @@ class _Folding(Entry):
     def neutral(self, dtype: np.dtype[Any]) -> Any:
         """What changes nothing, be it the sign of a zero."""
         identity = self.identity(dtype)
-        is_sum = (
-            self.ufunc is np.add and dtype.kind in "fc"
-        )  # NumPy begins with zero, so a sum of -0.0 is 0.0
+        # NumPy begins a sum with zero, so that of -0.0 is 0.0
+        is_sum = self.ufunc is np.add and dtype.kind in "fc"
         return -identity if is_sum else identity
 
     def label(self, node: Node) -> str:

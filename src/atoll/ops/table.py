@@ -150,9 +150,7 @@ class _Call(Entry):
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         loop = node.params[0]
         body.operations.append(Operation(node.name, node.site))
-        shape, args = node.geometry.shape, []
-        for k, dtype in enumerate(loop.inputs):
-            args.append(body.operand(node, k, shape, outer, dtype))
+        args = body.operands(node, 0, node.geometry.shape, outer, loop.inputs)
         return body.emit("call", code_of(loop.output), tuple(args), loop.name)
 
     def numpy(self, node: Node) -> Callable[..., Any]:
@@ -221,7 +219,7 @@ class _Where(Entry):
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         dtype, shape = node.geometry.dtype, node.geometry.shape
         dtypes = np.dtype(np.bool_), dtype, dtype
-        args = [body.operand(node, k, shape, outer, d) for k, d in enumerate(dtypes)]
+        args = body.operands(node, 0, shape, outer, dtypes)
         return body.emit("where", code_of(dtype), tuple(args))
 
     def numpy(self, node: Node) -> Callable[..., Any]:
@@ -244,7 +242,7 @@ class _Fill(Entry):
 
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         geometry = node.geometry
-        return body.operand(node, 0, geometry.shape, outer, geometry.dtype)
+        return body.operands(node, 0, geometry.shape, outer, (geometry.dtype,))[0]
 
     def numpy(self, node: Node) -> Callable[..., Any]:
         shape, dtype = node.geometry.shape, node.geometry.dtype

@@ -12,7 +12,7 @@ region that it needs. The rank that owns the region can work out the same ghost 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -205,10 +205,10 @@ class Body:
     _stored: dict[int, tuple[AxisMap, int]] = field(default_factory=dict)
     _sources: dict[tuple[int, int], tuple[Any, AxisMap, AxisMap]] = field(default_factory=dict)
     """By node and map, which is kept as long."""
-    parts: list[Any] = field(default_factory=list)
-    """What the box reads of each array that a part was assigned to."""
+    parts: list[bool] = field(default_factory=list)
+    """For each array that it reads and a part of which was assigned to: whether it reads another part."""
     is_movable: bool = True
-    """Whether what it computes and reads does not depend on where the box lies."""
+    """False where the position of the box decides more than offsets."""
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""
@@ -261,20 +261,21 @@ class Body:
         self, strides_of_axes: Sequence[int], outer: AxisMap, corner: Sequence[int] | None = None
     ) -> tuple[int, tuple[int, ...]]:
         """Byte offset and loop strides of an array whose first element has index ``corner``."""
-        offset = 0
+        offsets: list[int] = []
         strides = [0] * len(self.box)
         for k, ((start, steps), stride) in enumerate(zip(outer, strides_of_axes, strict=True)):
             if corner is not None:
                 start = start - corner[k]
-            if type(start) is not int or start:
-                offset = start * stride + offset
             for axis, step in steps:
-                along = step * stride
-                strides[axis] += along
-        for (low, _), stride in zip(self.box, strides, strict=True):
-            if type(low) is not int or low:
-                offset = offset + low * stride
-        return offset, tuple(strides)
+                low, before = self.box[axis][0], strides[axis]
+                is_unit = type(step) is int and step == 1
+                along = stride if is_unit else step * stride
+                strides[axis] = before + along if type(before) is not int or before else along
+                if type(low) is not int or low:
+                    start = start + (low if is_unit else step * low)
+            if type(start) is not int or start:
+                offsets.append(start * stride)
+        return sum(offsets[1:], offsets[0]) if offsets else 0, tuple(strides)
 
     def own(self, node: Node, outer: AxisMap) -> tuple[int, tuple[int, ...]]:
         """Where this rank's share of a node has the element; it must be in the share."""
@@ -455,14 +456,13 @@ class Body:
                     (arg, inner, False) for arg, inner in reversed(self._below(operand, under))
                 ]
 
-    def _below(self, node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap]]:
-        """The operands of a node that has to be computed, and the maps under which it reads them."""
+    def _below(self, node: Node, outer: AxisMap) -> list[tuple[Node, Any]]:
+        """The operands of a node that has to be computed, and the maps under which it reads them; ``None`` for all of a value in
+        memory."""
         if node.op.is_update:
             source, inner = self._source_of(node, outer)
             return [(source, inner)] if type(source) is Node else []
-        if node.op.elementwise or node.op.is_view:
-            return [each for each in operands_under(node, outer) if each[1] is not None]  # type: ignore[misc]
-        return []
+        return operands_under(node, outer) if node.op.elementwise or node.op.is_view else []
 
     def define(self, node: Node, outer: AxisMap, value: int) -> None:
         """Say that a stored node's element is already here as instruction ``value``.
@@ -472,17 +472,22 @@ class Body:
         """
         self._stored[id(node)] = outer, value
 
-    def operand(
-        self, node: Node, place: int, shape: Sequence[int], outer: AxisMap, dtype: np.dtype[Any]
-    ) -> int:
-        """An argument of ``node``, broadcast and in ``dtype``."""
-        arg = node.args[place]
-        if type(arg) is not Node:
-            return self.scalar(self.registers.scalar_of[id(node), place], dtype)
-        alike = arg.geometry.shape == shape
-        value = self.value(arg, outer if alike else broadcast_map(arg, shape, outer))
-        code = code_of(dtype)
-        return value if self.instructions[value].dtype == code else self.emit("cast", code, (value,))  # fmt: skip
+    def operands(
+        self, node: Node, first: int, shape: Sequence[int], outer: AxisMap, dtypes: Iterable[Any]
+    ) -> list[int]:
+        """The arguments of ``node`` from the first on, broadcast and in ``dtypes``."""
+        values: list[int] = []
+        for place, (arg, dtype) in enumerate(zip(node.args[first:], dtypes), first):
+            if type(arg) is not Node:
+                values.append(self.scalar(self.registers.scalar_of[id(node), place], dtype))
+                continue
+            alike = arg.geometry.shape == shape
+            value = self.value(arg, outer if alike else broadcast_map(arg, shape, outer))
+            code = code_of(dtype)
+            if self.instructions[value].dtype != code:
+                value = self.emit("cast", code, (value,))
+            values.append(value)
+        return values
 
     def position(self, axis: int) -> int:
         """The loop index along a domain axis, counted from the domain's start."""
@@ -517,9 +522,8 @@ class Body:
             total = term if total < 0 else self.integer("add", total, term)
         dtype = node.geometry.dtype
         wide = np.dtype(np.int64) if dtype.kind in "iub" else dtype
-        step_value = self.operand(node, 1, (1,), outer, wide)
-        scaled = self.emit("call", code_of(wide), (self.cast(total, wide), step_value), "multiply")
-        first = self.operand(node, 0, (1,), outer, wide)
+        first, scale = self.operands(node, 0, (1,), outer, (wide, wide))
+        scaled = self.emit("call", code_of(wide), (self.cast(total, wide), scale), "multiply")
         return self.cast(self.emit("call", code_of(wide), (first, scaled), "add"), dtype)
 
     def read(self, node: Node, outer: AxisMap) -> int:
@@ -564,31 +568,30 @@ class Body:
 
     def _source_of(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:
         """What an element comes from of an array that a box was assigned to, and under which map."""
-        key = id(node), id(outer)
-        known = self._sources.get(key)
-        if known is None:
-            known = self._sources[key] = (*self._new_source(node, outer), outer)
-            self.parts.append(known[0])
-        return known[:2]
-
-    def _new_source(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:
+        known = self._sources.get((id(node), id(outer)))
+        if known is not None:
+            return known[:2]
         region: Geometry = node.params[0]
         box = self.registers.boxes[id(node)]
         if box is None or self.counts is not None or len(node.args) > 2:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
-        inside = True
+        inside, outside = True, False
         for (first, last), (low, high, _, _) in zip(self.reached(outer), box, strict=True):
             if first is low and last is high:
                 continue
             if last <= low or first >= high:
-                return node.args[0], outer
+                outside = True
+                break
             inside = inside and first >= low and last <= high
-        if inside:
-            inner = inside_region(region, box, outer)
-            value = node.args[1]
-            if type(value) is Node:
-                inner = broadcast_map(value, region.shape, inner)
-            return value, inner
+        if outside or inside:
+            source, inner = node.args[0], outer
+            if inside and not outside:
+                source, inner = node.args[1], inside_region(region, box, outer)
+                if type(source) is Node:
+                    inner = broadcast_map(source, region.shape, inner)
+            self._sources[id(node), id(outer)] = source, inner, outer
+            self.parts.append(outside)
+            return source, inner
         for (start, steps), (low, high, _, _) in zip(outer, box, strict=True):
             if len(steps) == 1:
                 self.cut_at(start, steps[0], (low, high))

@@ -201,9 +201,8 @@ class Planner(StepsByNumpy):
             if node.op.finds_position and registers.of[id(node)] not in full:
                 form = dense_shape(node.geometry.shape, node.args[0].geometry.dtype)
                 registers.extremes[id(node)] = registers.extra(form)
-            if (
-                statement.style == "place" and not statement.copies_base
-            ):  # loops write where that lies
+            if statement.style == "place" and not statement.copies_base:
+                # loops write where the old version lies
                 register, base = registers.of[id(node)], registers.of[id(node.args[0])]
                 registers.padding[register] = registers.padding[base]
                 registers.geometry[register] = registers.geometry[base]
@@ -213,12 +212,11 @@ class Planner(StepsByNumpy):
             register = registers.of[id(statement.node)]
             if register in full:
                 continue
+            lies = registers.geometry[register]
             if statement.style == "place":
                 base = registers.of[id(statement.node.args[0])]
                 if statement.copies_base:
-                    copy = Copy(
-                        register, base, registers.geometry[register], _site_of(statement.node)
-                    )
+                    copy = Copy(register, base, lies, _site_of(statement.node))
                     self._add(copy, {register, base})
                 else:
                     self._add(Share(register, base), {register, base})
@@ -230,30 +228,26 @@ class Planner(StepsByNumpy):
                     initial = self._extremes(statement.node)
                 elif statement.style == "fold":
                     initial = statement.node.op.identity(statement.node.geometry.dtype)
-                site = _site_of(statement.node)
-                allocate = Allocate(register, registers.geometry[register], initial, site)
+                allocate = Allocate(register, lies, initial, _site_of(statement.node))
                 self._add(allocate, {register})
         ghosts = {ghost.register for ghost in needs.ghosts}
         late = [body for body in bodies if ghosts & {m.register for m in body.memories}] if ghosts else []  # fmt: skip
         early = [body for body in bodies if body not in late]
         launches = launches_of(early, group, registers, scratch)
-        count = len(launches)
+        before = len(launches)
         launches += launches_of(late, group, registers, scratch)
         combines: dict[int, Combine] = {}
         for register, node in full.items():
-            number = scratch.get(register, 0)
-            if node.op.finds_position:
+            count, geometry, op = scratch.get(register, 0), node.geometry, node.op
+            if op.finds_position:
                 dtype = node.args[0].geometry.dtype
-                combines[register] = CombinePositions(
-                    register, node.name, number, dtype, node.geometry
-                )
+                combine: Combine = CombinePositions(register, node.name, count, dtype, geometry)
             else:
-                dtype = node.geometry.dtype
-                combines[register] = Combine(
-                    register, node.op.ufunc, number, dtype, node.geometry, node.op.identity(dtype)
-                )
+                dtype = geometry.dtype
+                combine = Combine(register, op.ufunc, count, dtype, geometry, op.identity(dtype))
+            combines[register] = combine
         for k, launch in enumerate(launches):
-            if k == count and finish is not None:
+            if k == before and finish is not None:
                 self._add(*finish)
                 finish = None
             for register, initial in launch.begins:
@@ -427,13 +421,10 @@ class Planner(StepsByNumpy):
         reusable: dict[int, int] = {}
         taken: set[int] = set()
         if any(s.style == "place" for s in group.statements):
-            for statement in group.statements:
-                if (
-                    statement.style == "place" and not statement.copies_base
-                ):  # what the loop reads of the old version is what it writes
-                    reusable[registers.of[id(statement.node)]] = registers.of[
-                        id(statement.node.args[0])
-                    ]
+            for s in group.statements:
+                # what the loop reads of the old version is what it writes
+                if s.style == "place" and not s.copies_base:
+                    reusable[registers.of[id(s.node)]] = registers.of[id(s.node.args[0])]
             return reusable
         reads: dict[int, bool] = {}
         for statement in group.statements:

@@ -52,7 +52,10 @@ class Launch:
 
 def alias_groups(memories: list[Memory]) -> list[int]:
     """Operands of one register may overlap if one of them is written; all others, and those of other turns, do not."""
-    written = {m.register for m in memories if m.access != "r"}
+    written: set[int] = set()
+    for m in memories:
+        if m.access != "r":
+            written.add(m.register)
     numbers: dict[tuple[int, tuple[int, ...]], int] = {}
     groups: list[int] = []
     for m in memories:

@@ -59,14 +59,14 @@ def bodies_of(
         return done, needs
     stored = {id(statement.node) for statement in group.statements}
     computed = [each for s in group.statements for each in _computed(s, stored)]
-    alike: dict[tuple[Any, ...], Body] = {}
+    alike: dict[tuple[bool, ...], Body] = {}
     pending = [whole]
     while pending:
         box = pending.pop()
         body = Body(registers, box, needs, rank, place)
         try:
             body.cut_for(computed, stored)
-            parts = tuple(map(id, body.parts))
+            parts = tuple(body.parts)
             if parts in alike:
                 done.append(_over(box, alike[parts]))
                 continue
@@ -187,14 +187,14 @@ def _emit_statement(
         if statement.only is not None:
             shape = statement.domain
             truth = np.dtype(np.bool_)
-            wanted = body.operand(statement.only, 2, shape, own, truth)
+            (wanted,) = body.operands(statement.only, 2, shape, own, (truth,))
         register = registers.of[id(node)]
         _store(body, register, offset, strides, node.geometry.dtype, value, reusable, wanted)
         body.define(node, own, value)
     elif statement.style == "place":
         region: Geometry = node.params[0]
         dtype, shape = region.dtype, region.shape
-        value = body.operand(node, 1, shape, own, dtype)
+        value, *masks = body.operands(node, 1, shape, own, (dtype, np.dtype(np.bool_)))
         if node.place is None:
             offset, strides = body.strided(region.strides, own)
             offset += region.offset
@@ -204,12 +204,8 @@ def _emit_statement(
             inner = through_view(region, own)
             assert inner is not None
             offset, strides = body.own(node, inner)
-        mask = (
-            body.operand(node, 2, shape, own, np.dtype(np.bool_)) if len(node.args) == 3 else None
-        )
-        written = _store(
-            body, registers.of[id(node)], offset, strides, dtype, value, reusable, mask
-        )
+        register = registers.of[id(node)]
+        written = _store(body, register, offset, strides, dtype, value, reusable, *masks)
         if statement.joinable:
             body.define(node, own, body.load_again(written))
     else:
@@ -296,14 +292,17 @@ def _launches(
             memories.append(Memory(register, offset, strides, dtype, "rw"))
         body.reductions[k] = reduction._replace(operand=first)
     if len(order) > 1:
-        stores = [m for m in memories if m.access != "r"] or memories
-        order.sort(
-            key=lambda k: (
-                -sum([abs(m.strides[k]) for m in stores]),
-                -sum([abs(m.strides[k]) for m in memories]),
-                k,
-            )
-        )
+        slowest: dict[int, tuple[Number, Number, int]] = {}
+        for k in order:
+            written: Number = 0
+            every: Number = 0
+            for m in memories:
+                step = abs(m.strides[k])
+                every = every - step
+                if m.access != "r":
+                    written = written - step
+            slowest[k] = written, every, k
+        order.sort(key=slowest.__getitem__)
     if partial:
         # loads decide: the axis on which most operands step by single items runs innermost
         order.sort(
@@ -370,7 +369,7 @@ def _launches(
         launches[0].begins = tuple(slabs.begins)
         return launches + slabs.ends
     nests = [loops]
-    if not flat:
+    if not flat and (partial or len(loops) > 1):
         along = [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops]
         nests = _for_threads(loops, along, indexed)
     return [_assemble(body, nest, memories, scratch, run, flat) for nest in nests]

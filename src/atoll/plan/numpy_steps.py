@@ -94,9 +94,8 @@ class StepsByNumpy(Steps):
             uses.add(register)
         if needs.ghosts:
             self._add(*self._begin_under_maps(needs, node.place))
-        if (
-            absent
-        ):  # no elements of the operands came here, and those of one element could not be broadcast
+        if absent:
+            # no elements of the operands came here, and those of one element could not be broadcast
             function = Nothing(counts, node.geometry.dtype)
         register = registers.of[id(node)]
         number = self.number.get(id(node), -1)

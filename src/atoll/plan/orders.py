@@ -32,12 +32,15 @@ def parted(body: Body, wanted: dict[int, Want]) -> list[tuple[Body, Order | None
     ``wanted`` says what a fold into a register wants.
     """
     wants: dict[int, Want] = {}
+    partial: list[Reduction] = []
     for number, reduction in enumerate(body.reductions):
         if rounds(reduction):
             wants[number] = wanted[reduction.operand]
+        if len(reduction.axes) < len(body.box):
+            partial.append(reduction)
     if not wants:
         return [(body, None)]
-    fit = [number for number, (_, axes) in wants.items() if _fits(body, axes)]
+    fit = [number for number, (_, axes) in wants.items() if _fits(body, axes, partial)]
     if fit and len({*wants.values()}) == 1:
         return [(body, wants[fit[0]][0])]
     stay = [number for number in wants if not _may_leave(body, body.reductions[number])]
@@ -56,11 +59,9 @@ def parted(body: Body, wanted: dict[int, Want]) -> list[tuple[Body, Order | None
     return [*parts, (body, None if chosen is None else chosen[0])]
 
 
-def _fits(body: Body, axes: tuple[int, ...]) -> bool:
+def _fits(body: Body, axes: tuple[int, ...], partial: list[Reduction]) -> bool:
     """Whether what else a body does leaves the loops alone that a fold over some axes wants."""
-    ndim = len(body.box)
-    partial = [reduction for reduction in body.reductions if len(reduction.axes) < ndim]
-    if len(axes) == ndim:
+    if len(axes) == len(body.box):
         return not partial
     if any(instruction.op == "index" for instruction in body.instructions):
         return all(

@@ -102,9 +102,7 @@ class SymbolicSteps:
             if isinstance(planned, Combine):
                 self._shared[id(planned)] = self._combine(planned)
             elif isinstance(planned, StartExchange):
-                if not isinstance(
-                    planned.exchange, Symbolic
-                ):  # it is not of this program's own loops
+                if not isinstance(planned.exchange, Symbolic):  # of other loops than the program's
                     raise NoPlanError
                 self._shared[id(planned.exchange)] = self._called(planned.exchange)
         self.made = [self._step(planned, step) for planned in steps]

@@ -248,9 +248,8 @@ class KernelSteps:
 
 def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
     """A word of an argument block as something to assign numbers of a dtype to: what, and at which index."""
-    if (
-        dtype.char in "?bhilqBHILQfd"
-    ):  # what Python's own views of memory can hold, which are quicker
+    if dtype.char in "?bhilqBHILQfd":
+        # Python's own views of memory can hold these, and are quicker
         character: Any = dtype.char
         return memoryview(block).cast("B").cast(character), 8 * word // dtype.itemsize
     return np.frombuffer(block, dtype, 1, 8 * word), 0
