@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..graph.geometry import Geometry
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from .reasons import Chosen
 
 
 def reads_safely(values: Sequence[Any], region: Geometry, base: Node, stored: Chosen) -> bool:
-    """Whether values can be computed while ``region`` of ``base`` is overwritten.
-
-    They can if they read ``base`` through the very view that is written, index by index, or only where nothing is written.
-    """
+    """Values can be computed while ``region`` of ``base`` is overwritten if they read ``base`` through the very view that is
+    written, index by index, or only where nothing is written."""
     stack = [(value, True) for value in values]
     """Nodes to look at, each with whether the loop's index is still the region's."""
     seen: set[tuple[int, bool]] = set()
@@ -39,7 +37,8 @@ def reads_safely(values: Sequence[Any], region: Geometry, base: Node, stored: Ch
             elif not (same and view.number == region.number) and not _apart(view, region):
                 return False
         elif node.op.is_update or node.op.folds:
-            if _mentions(node, base, stored):
+            below = in_order([node], lambda each: each.value is None and id(each) not in stored)
+            if any(arg is base for each in below for arg in each.args):
                 return False
         else:
             for arg in node.args:
@@ -73,16 +72,3 @@ def _bounds(reads: Any, shape: Sequence[int]) -> tuple[int, int]:
         else:
             high = high + reach
     return low, high
-
-
-def _mentions(node: Node, base: Node, stored: Chosen) -> bool:
-    stack, seen = [node], set()
-    while stack:
-        n = stack.pop()
-        if n is base:
-            return True
-        if n.value is not None or id(n) in stored or id(n) in seen:
-            continue
-        seen.add(id(n))
-        stack.extend(a for a in n.args if type(a) is Node)
-    return False
