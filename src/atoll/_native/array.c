@@ -17,6 +17,11 @@ static void clear(PyObject *self) {
     Front *front = (Front *)self;
     PyObject_GC_UnTrack(self);
     if (front->weak != NULL) PyObject_ClearWeakRefs(self);
+    if (front->np != NULL && PyArray_CheckExact(front->np) && !front->large && has_own_memory((PyArrayObject *)front->np)) {
+        PyArrayObject *array = (PyArrayObject *)front->np;
+        front->np = NULL;
+        keep_result(array);
+    }
     Py_CLEAR(front->np);
     Py_CLEAR(front->cell);
     set_geometry(front, NULL);

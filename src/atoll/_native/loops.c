@@ -180,6 +180,36 @@ static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
     return result == NULL ? NULL : PyArray_Return((PyArrayObject *)result);
 }
 
+/* Results that have ended, for the next ones: most live for one operation. */
+enum { ENDED = 8, MOST_KEPT = 64 };
+static PyArrayObject *ended[ENDED];
+static int latest = 0;
+
+void keep_result(PyArrayObject *array) {
+    PyArray_Descr *usual = PyArray_NDIM(array) && PyArray_SIZE(array) <= MOST_KEPT && PyTypeNum_ISNUMBER(PyArray_TYPE(array)) ? PyArray_DescrFromType(PyArray_TYPE(array)) : NULL;
+    if (usual != NULL && usual == PyArray_DESCR(array)) {
+        latest = (latest + 1) % ENDED;
+        Py_XDECREF(ended[latest]);
+        ended[latest] = array;
+    } else {
+        Py_DECREF(array);
+    }
+    Py_XDECREF(usual);
+}
+
+/* An array for a result, in C order; steals the dtype. */
+static PyObject *new_result(PyArray_Descr *dtype, int axes, const npy_intp *shape) {
+    for (int k = 0; k < ENDED; k++) {
+        int place = (latest + ENDED - k) % ENDED;
+        PyArrayObject *array = ended[place];
+        if (array == NULL || PyArray_DESCR(array) != dtype || PyArray_NDIM(array) != axes || memcmp(PyArray_DIMS(array), shape, axes * sizeof *shape)) continue;
+        ended[place] = NULL;
+        Py_DECREF(dtype);
+        return (PyObject *)array;
+    }
+    return PyArray_NewFromDescr(&PyArray_Type, dtype, axes, shape, NULL, NULL, 0, NULL);
+}
+
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into) {
     if (of->is_product) return into == NULL ? product(of, x, y) : NULL;
     PyObject *operands[2] = {x, y};
@@ -218,7 +248,7 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into
     if (into != NULL) {
         data[n] = (char *)scratch;
     } else {
-        result = PyArray_NewFromDescr(&PyArray_Type, dtype, form.axes, form.shape, NULL, NULL, 0, NULL);
+        result = new_result(dtype, form.axes, form.shape);
         if (result == NULL) return NULL;
         data[n] = PyArray_BYTES((PyArrayObject *)result);
     }

@@ -19,6 +19,9 @@ void look_up(Loops *to, PyObject *ufunc);
 /* What the loop makes of operands, as a new array or `into` the first; NULL without an error where NumPy is called. */
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into);
 
+/* Let a result of a few elements, which nobody else has and whose elements lie in order, be the next one of its shape; steals the reference. */
+void keep_result(PyArrayObject *array);
+
 /* Whether a number was written as an element of this type, without any conversion but of whole numbers that floating point has. */
 int number_in(PyObject *number, int type, char *to);
 
