@@ -4,6 +4,7 @@
  * evaluated together before. Whatever else is met is left to Python.
  */
 #include "cuts.h"
+#include "selection.h"
 
 enum { SEEN = 512 };
 
@@ -159,7 +160,7 @@ int may_be_heavy(PyObject *node) {
 
 /* The value of a node without axes, as a scalar of NumPy's class for its dtype. */
 static PyObject *number_from(PyObject *node) {
-    PyObject *array = VALUE(NODE(node)->value)->array, *number = PyArray_Scalar(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array);
+    PyObject *array = VALUE(NODE(node)->value)->array, *number = scalar_at(PyArray_DATA((PyArrayObject *)array), PyArray_DESCR((PyArrayObject *)array), array);
     PyObject *usual = (PyObject *)PyArray_DESCR((PyArrayObject *)array)->typeobj;
     if (number == NULL || (PyObject *)Py_TYPE(number) == usual) return number;
     PyObject *same = PyObject_CallOneArg(usual, number);

@@ -174,7 +174,7 @@ PyObject *item_at_hand(PyObject *self, PyObject *key) {
     if (Py_TYPE(self) != array_type || !((Front *)self)->large) return NULL;
     PyArrayObject *array = (PyArrayObject *)((Front *)self)->np;
     char *element = element_at(array, key);
-    if (element != NULL) return PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
+    if (element != NULL) return scalar_at(element, PyArray_DESCR(array), (PyObject *)array);
     Selection where;
     if (selected(array, key, &where) && !where.picks && !where.is_element)
         return kept(array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE), self);

@@ -114,7 +114,7 @@ static PyObject *item_of(PyObject *self, PyObject *key) {
     }
     Selection where;
     char *element = PyArray_DESCR(array)->type_num < NPY_OBJECT ? element_at(array, key) : NULL;
-    if (element != NULL) return PyArray_Scalar(element, PyArray_DESCR(array), (PyObject *)array);
+    if (element != NULL) return scalar_at(element, PyArray_DESCR(array), (PyObject *)array);
     if (PyArray_DESCR(array)->type_num < NPY_OBJECT && selected(array, key, &where) && !where.picks) {
         PyObject *result = where.is_element ? element_of(&where, array)
                                             : array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);

@@ -186,7 +186,7 @@ inline char *element_for(PyObject *number, PyArrayObject *array, PyObject *key) 
 }
 
 inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
-    return PyArray_Scalar(PyArray_BYTES(array) + where->offset, PyArray_DESCR(array), (PyObject *)array);
+    return scalar_at(PyArray_BYTES(array) + where->offset, PyArray_DESCR(array), (PyObject *)array);
 }
 
 /* Compute an array that is only filled with a number so far, before a few elements are read or written; -1 with an error. */
@@ -216,7 +216,7 @@ PyObject *get_selected(PyObject *self, PyObject *key) {
         Py_XDECREF(array);
         return result;
     }
-    if (where.is_element) return value == NULL ? NULL : PyArray_Scalar(PyArray_BYTES(memory_in(value)) + where.offset, dtype_of(front), (PyObject *)memory_in(value));
+    if (where.is_element) return value == NULL ? NULL : scalar_at(PyArray_BYTES(memory_in(value)) + where.offset, dtype_of(front), (PyObject *)memory_in(value));
     if (on_ranks(front) && field(NODE(BOX(front->cell)->node)->place, PLACE_BOXES) != Py_True) return NULL;  /* which Python may refuse */
     return view_at(self, &where, dtype_of(front));
 }
