@@ -210,6 +210,32 @@ static PyObject *new_result(PyArray_Descr *dtype, int axes, const npy_intp *shap
     return PyArray_NewFromDescr(&PyArray_Type, dtype, axes, shape, NULL, NULL, 0, NULL);
 }
 
+/* Whether all arrays among operands have the shape of the first one, and lie in C order. */
+static int are_rows(PyObject *const *operands, int n, PyArrayObject *first) {
+    for (int k = 0; k < n; k++) {
+        PyArrayObject *array = (PyArrayObject *)operands[k];
+        if (PyArray_CheckExact(array) && !(PyArray_IS_C_CONTIGUOUS(array) && PyArray_SAMESHAPE(array, first))) return 0;
+    }
+    return 1;
+}
+
+/* What one call of a loop makes of such operands, whose elements are at `data`; NULL where NumPy is called. */
+static PyObject *by_row(const Loops *of, int kind, int n, PyObject *const *operands, char **data, PyArrayObject *first, npy_intp count) {
+    PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
+    npy_intp steps[3], size = PyArray_ITEMSIZE(first);
+    for (int k = 0; k < n; k++) steps[k] = PyArray_CheckExact(operands[k]) ? size : 0;
+    steps[n] = PyDataType_ELSIZE(dtype);
+    PyObject *result = new_result(dtype, PyArray_NDIM(first), PyArray_DIMS(first));
+    if (result == NULL) return NULL;
+    data[n] = PyArray_BYTES((PyArrayObject *)result);
+    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
+    of->call[kind](data, &count, steps, of->data[kind]);
+    if (!PyErr_Occurred() && !fetestexcept(FLAGS)) return result;
+    PyErr_Clear();
+    Py_DECREF(result);
+    return NULL;
+}
+
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into) {
     if (of->is_product) return into == NULL ? product(of, x, y) : NULL;
     PyObject *operands[2] = {x, y};
@@ -229,6 +255,8 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into
             data[k] = PyArray_BYTES(array);
         }
     }
+    npy_intp all = PyArray_SIZE(first);
+    if (into == NULL && PyArray_NDIM(first) && all > 1 && all < limit && are_rows(operands, n, first)) return by_row(of, kind, n, operands, data, first, all);
     Nest nest = {0};
     if (!nest_of(operands, n, &nest)) return NULL;
     PyObject *result = (PyObject *)into;
