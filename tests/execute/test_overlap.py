@@ -10,7 +10,7 @@ from atoll import Layout
 from atoll.backend.numpy import NumpyStep
 from atoll.comm.simulated import Simulation
 from atoll.config import config
-from atoll.execute.exchange import StartExchange
+from atoll.exchange.schedule import Exchange
 
 N = 100
 SECONDS_PER_ELEMENT = 1 / (N * N)
@@ -97,13 +97,13 @@ def test_one_message_slower_than_the_others_delays_only_who_needs_it(computing_t
 
 
 def test_waiting_before_computing_would_be_noticed(computing_takes_time, monkeypatch):
-    start = StartExchange.run
+    begin = Exchange.begin
 
-    def start_and_wait(step, state):
-        start(step, state)
-        step.exchange.finish(state.registers)
+    def begin_and_wait(exchange, state):
+        begin(exchange, state)
+        exchange.finish(state)
 
-    monkeypatch.setattr(StartExchange, "run", start_and_wait)
+    monkeypatch.setattr(Exchange, "begin", begin_and_wait)
     with config(small=0):
         found = Simulation(2, latency=0.9).run(relaxed, 2, 1, (0, 0.0))
     assert min(seconds for seconds, _ in found) >= 1.85

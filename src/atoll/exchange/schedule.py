@@ -50,6 +50,19 @@ class Arrival(NamedTuple):
     """For each piece that is put in place: where it arrives."""
 
 
+class Run:
+    """The registers that an exchange works on, and what it has sent."""
+
+    __slots__ = ("messages", "moved", "registers")
+
+    def __init__(self, registers: Memory) -> None:
+        self.registers = registers
+        self.messages = 0
+        """The number of messages."""
+        self.moved = 0
+        """Their bytes."""
+
+
 class Exchange:
     """One rank's messages and copies. ``lasting`` says that they will be repeated.
 
@@ -136,8 +149,9 @@ class Exchange:
         ]
         return arriving, leaving
 
-    def begin(self, registers: Memory) -> None:
+    def begin(self, state: Run) -> None:
         """Allocate, post, and copy what this rank owns."""
+        registers = state.registers
         for register, geometry in self._fresh:
             registers[register] = backend.current().allocate(geometry)
         if self.gathered:
@@ -146,7 +160,14 @@ class Exchange:
             if self._coming or self._going:
                 buffers = self._buffers or self._set_up()
                 buffers.open()
-                self._fill(registers)
+                for message, persistent in self._ends[0]:
+                    arrival = self._arrivals.get(persistent.spot)
+                    for register, value in (arrival or self._arrival(message, persistent)).direct:
+                        registers[register] = value
+                for message, persistent in self._ends[1]:
+                    views = self._packed.get(persistent.spot)
+                    for view, register, key in views or self._views(message, persistent):
+                        view[...] = registers[register].array[key]  # type: ignore[union-attr]
                 buffers.begin()
             if self._large != ([], []):
                 self._post(registers)
@@ -157,27 +178,8 @@ class Exchange:
             assert share is not None
             assert region is not None
             region.array[key] = share.array[source_key]
-
-    def _fill(self, registers: Memory) -> None:
-        """Put what leaves into the buffers, and let regions be read in those where they arrive."""
-        arriving, leaving = self._ends
-        for message, persistent in arriving:
-            arrival = self._arrivals.get(persistent.spot)
-            if arrival is None:
-                self._let_go(persistent)
-                arrival = self._arrivals[persistent.spot] = self._arrival(message, persistent)
-            for register, value in arrival.direct:
-                registers[register] = value
-        for message, persistent in leaving:
-            packed = self._packed.get(persistent.spot)
-            if packed is None:
-                self._let_go(persistent)
-                packed = self._packed[persistent.spot] = [
-                    (view, piece.register, (*(piece.key or ()), ...))
-                    for piece, view in message.views(persistent.spot.data)
-                ]
-            for view, register, key in packed:
-                view[...] = registers[register].array[key]  # type: ignore[union-attr]
+        state.messages += self.sent
+        state.moved += self.nbytes
 
     def _set_up(self) -> PersistentBuffers:
         arriving, leaving = self._ends = buffers_for(self._coming), buffers_for(self._going)
@@ -194,13 +196,26 @@ class Exchange:
             persistent.let_go()
 
     def _arrival(self, message: Message, persistent: PersistentBuffer) -> Arrival:
-        arrival = Arrival([], [])
+        """How a message arrives in this memory, by which it has not come before."""
+        self._let_go(persistent)
+        arrival = self._arrivals[persistent.spot] = Arrival([], [])
         for piece, view in message.views(persistent.spot.data):
             if piece.register in self._in_place:
                 arrival.direct.append((piece.register, Value(view)))
             else:
                 arrival.unpacked.append((piece, view))
         return arrival
+
+    def _views(
+        self, message: Message, persistent: PersistentBuffer
+    ) -> list[tuple[Array, int, Key]]:
+        """The pieces that leave from this memory, from which they have not left before."""
+        self._let_go(persistent)
+        packed = self._packed[persistent.spot] = [
+            (view, piece.register, (*(piece.key or ()), ...))
+            for piece, view in message.views(persistent.spot.data)
+        ]
+        return packed
 
     def _post(self, registers: Memory) -> None:
         arriving, leaving = self._large
@@ -212,16 +227,16 @@ class Exchange:
             [(m.outgoing(registers), m.peer, m.tag, m.what) for m in leaving],
         )
 
-    def finish(self, registers: Memory) -> None:
+    def finish(self, state: Run) -> None:
         """Wait until all have come and gone, and put what arrives in place."""
         try:
             if self._buffers is not None:
                 self._buffers.end()
                 for _, persistent in self._ends[0]:
                     for piece, view in self._arrivals[persistent.spot].unpacked:
-                        put(piece, view, registers)
+                        put(piece, view, state.registers)
             if self._requests:
-                self._take(registers)
+                self._take(state.registers)
         except CommunicationError as error:
             refused(self.communicator, error)
 
@@ -235,9 +250,10 @@ class Exchange:
 
     def run(self, registers: Memory) -> None:
         """All of it at once, outside of a program. Collective."""
-        self.begin(registers)
-        self.finish(registers)
-        statistics.sent(self.sent, self.nbytes)
+        run = Run(registers)
+        self.begin(run)
+        self.finish(run)
+        statistics.sent(run.messages, run.moved)
 
 
 def buffers_for(messages: Sequence[Message]) -> Ends:

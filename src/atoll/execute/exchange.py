@@ -12,6 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from .parts import State
 
 
 class _OfExchange:
-    """A step of an exchange."""
+    """A step that an exchange does."""
 
     __slots__ = ("exchange",)
 
@@ -42,22 +43,14 @@ class StartExchange(_OfExchange):
     """Begin to fill ghost regions. The messages are under way from here to :class:`FinishExchange`."""
 
     __slots__ = ()
-
-    def run(self, state: State) -> None:
-        """Allocate, post, and copy what this rank owns."""
-        self.exchange.begin(state.registers)
-        state.messages += self.exchange.sent
-        state.moved += self.exchange.nbytes
+    run = property(attrgetter("exchange.begin"))
 
 
 class FinishExchange(_OfExchange):
-    """What comes after it needs the messages of an exchange, or writes where they came from."""
+    """Wait for the messages of an exchange: later steps need them, or overwrite what they were sent from."""
 
     __slots__ = ()
-
-    def run(self, state: State) -> None:
-        """Wait."""
-        self.exchange.finish(state.registers)
+    run = property(attrgetter("exchange.finish"))
 
 
 class Fold:

@@ -34,10 +34,11 @@ from ..context import statistics
 from ..context.divergence import StepLog
 from ..errors import PartitionInducedCycleError
 from ..exchange.messages import Allocator, Array, Message
+from ..exchange.schedule import Run
 from ..graph.node import Site, Value
 
 
-class State:
+class State(Run):
     """The state of one run."""
 
     __slots__ = (
@@ -47,9 +48,6 @@ class State:
         "flags",
         "kernels",
         "log",
-        "messages",
-        "moved",
-        "registers",
         "reused",
         "scalars",
         "site",
@@ -76,10 +74,7 @@ class State:
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0
         """How many kernels have run."""
-        self.messages = 0
-        """How many messages were sent."""
-        self.moved = 0
-        """Their bytes."""
+        self.messages = self.moved = 0
         self.reused = reused
         """Whether the plan was known."""
         self.log: StepLog | None = None
