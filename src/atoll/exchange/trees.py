@@ -88,8 +88,8 @@ def _side_by_side(length: int, rank_at: Callable[[int], int], nodes: Nodes) -> i
 def in_pairs(parts: Sequence[Item], join: Callable[[Item, Item], Item]) -> Item:
     """All parts joined, in the order of the tree."""
     while len(parts) > 1:
-        pairs = [join(left, right) for left, right in zip(parts[::2], parts[1::2], strict=False)]
-        parts = pairs if len(parts) % 2 == 0 else [*pairs, parts[-1]]
+        rest = parts[len(parts) & -2 :]
+        parts = [*map(join, parts[::2], parts[1::2]), *rest]
     return parts[0]
 
 

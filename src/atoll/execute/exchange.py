@@ -9,6 +9,7 @@ they come from, are gathered together (:class:`AcrossRanks`).
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from itertools import pairwise
@@ -69,10 +70,6 @@ class Fold:
 
     def joined(self, every: Array) -> Array:
         """The result, from what each rank has given."""
-        if self.ufunc is np.add and every.ndim == 1 and every.dtype == _DOUBLE:
-            total = in_pairs(every.tolist(), operator.add)
-            if total - total == 0.0:  # else NumPy says what overflowed, or is no number
-                return np.array(total)
         return in_pairs(list(every), self.pair)
 
     def pair(self, left: Array, right: Array) -> Array:
@@ -137,21 +134,16 @@ class AcrossRanks:
         self.communicator = communicator
         self.joins = tuple(joins)
         self.gathering: Gathering | None = None
-        self._rows: list[tuple[Fold | Position, Array, Array, memoryview | None]] = []
-        """For each join the places of what this rank gives and what all have given, and the first as one number."""
+        self._rows: list[tuple[Fold | Position, bool, Array, Array]] = []
+        """For each join: whether it adds single numbers, and the places of what this rank gives and what all have given."""
 
     def _begun(self, state: State) -> Gathering:
         given = [join.given(state) for join in self.joins]
         forms = [(mine.shape, mine.dtype) for mine in given]
         gathering = self.gathering = Gathering(self.communicator, forms)
         self._rows = [
-            (
-                join,
-                place,
-                rows,
-                place.data if place.shape == () and place.dtype == _DOUBLE else None,
-            )
-            for join, place, rows in zip(self.joins, gathering.given, gathering.found, strict=True)
+            (join, join.name == "add" and forms[k] == ((), _DOUBLE), gathering.given[k], rows)
+            for k, (join, rows) in enumerate(zip(self.joins, gathering.found, strict=True))
         ]
         return gathering
 
@@ -161,16 +153,17 @@ class AcrossRanks:
             self._by_tree([join.given(state) for join in self.joins], state)
             return
         gathering, registers = self.gathering or self._begun(state), state.registers
-        for join, place, _, number in self._rows:
-            if number is None:
-                place[...] = join.given(state)
-            else:
-                number[()] = registers[join.register].array.item()  # type: ignore[union-attr]
+        for join, adds, place, _ in self._rows:
+            place[()] = registers[join.register].array if adds else join.given(state)  # type: ignore[union-attr]
         log = self.communicator.log
         gathering.run("a reduction", bool(state.flags) and is_noticed(state.flags))
         before = len(log.noted)
-        for join, _, rows, _ in self._rows:
-            registers[join.register] = Value(join.joined(rows))
+        for join, adds, _, rows in self._rows:
+            total = in_pairs(rows.tolist(), operator.add) if adds else math.nan
+            if total - total == 0.0:
+                registers[join.register].array[()] = total  # type: ignore[union-attr]
+            else:  # NumPy says what overflowed, or is no number
+                registers[join.register] = Value(join.joined(rows))
         if len(log.noted) > before:  # on all ranks, if none has noted anything before
             log.raised = True
 
