@@ -9,8 +9,6 @@ buffer can serve again within the same run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from operator import attrgetter
 from types import FrameType
 from typing import Any
 
@@ -21,7 +19,6 @@ from ..backend.base import Told
 from ..comm.communicator import Communicator
 from ..context import profiler, statistics, warn
 from ..context.call_sites import site_text
-from ..context.divergence import opened
 from ..context.interrupts import outside
 from ..context.threads import turn
 from ..graph.geometry import Geometry
@@ -244,7 +241,6 @@ def _elements(view: Any) -> str:
     return f"through the view {view.shape} with strides {view.strides} from byte {view.offset}"
 
 
-_site = attrgetter("site")
 _LAST = 4
 """How many operations are named."""
 
@@ -340,24 +336,6 @@ class Program:
         self.outline = outline
         self.births = [outline.ordinals.get(k, -1) for k in self.kept]
         self.prices = price_of(order, communicator.size)
-
-    def announce(
-        self,
-        asked: Site | None,
-        scalars: Sequence[Any],
-        leaves: Sequence[Node],
-        order: Sequence[Node],
-    ) -> None:
-        """Note this program as the next step of the ranks; ``asked`` is the line that recorded the value that is read."""
-        if self.communicator is not None and self.outline is not None:
-            log = self.communicator.log
-            what = opened.look or "an evaluation"
-            numbers = self.outline.numbers(scalars, log.exact)
-            mark = self.fingerprint ^ self.outline.given(leaves, numbers, log.exact)
-            sites = (
-                list(map(_site, map(order.__getitem__, self.outline.takers))) if log.exact else ()
-            )
-            log.step(mark, what, partial(computed_words, self.computes, asked, numbers, sites))
 
     def settle(self, node: Node, value: Value, birth: int) -> None:
         """Give a node a value that a run has computed, which is number ``birth`` among those that ranks compare."""

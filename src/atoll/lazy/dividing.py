@@ -13,7 +13,6 @@ the program knows stay: a shape that it has laid out itself, or of which it has 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import inf
 from typing import Any
 
@@ -41,15 +40,13 @@ def is_undivided(shape: Shape, world: World) -> bool:
     return shape in world.communicator.log.undivided and config.settings().everywhere is None
 
 
-def priced(log: StepLog, prices: Iterable[tuple[Shape, int, float]], settings: Settings) -> None:
-    """Note what ranks lose, or gain, by dividing arrays of these shapes and so many bytes, in what they compute together."""
-    if not log.windows or settings.everywhere is not None:
-        return
+def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Settings) -> None:
+    """Note what ranks lose, or gain, by dividing arrays of a shape and so many bytes, in what they compute together."""
     losses = log.losses
-    for shape, nbytes, loss in prices:
-        before = losses.get(shape, 0.0)
-        if before < 0.0 or (shape not in losses and len(losses) >= policy.limits.memo):
-            continue
+    before = losses.get(shape, 0.0)
+    if not log.windows or settings.everywhere is not None or before < 0.0:
+        return
+    if shape in losses or len(losses) < policy.limits.memo:
         losses[shape] = max(before + loss, 0.0)
         price = policy.limits.pieces * policy.limits.step + nbytes / policy.limits.travelled_bytes
         if losses[shape] > price:
@@ -59,14 +56,10 @@ def priced(log: StepLog, prices: Iterable[tuple[Shape, int, float]], settings: S
 def called(node: Node, steps: float = 1, nbytes: int = 0) -> None:
     """Note what all ranks do at the call with elements of an array on ranks, going through so many bytes."""
     if node.geometry.size <= policy.limits.undivided:
-        world = node.place.world
+        log, settings = node.place.world.communicator.log, config.settings()
         work = policy.limits.heavy * policy.numpy_time(nbytes) if nbytes else 0.0
-        loss = steps * policy.limits.step - gain(work, world.size)
-        priced(
-            world.communicator.log,
-            [(node.geometry.shape, node.geometry.nbytes, loss)],
-            config.settings(),
-        )
+        loss = steps * policy.limits.step - gain(work, node.place.world.size)
+        priced(log, node.geometry.shape, node.geometry.nbytes, loss, settings)
 
 
 def brought(node: Node) -> Node | None:

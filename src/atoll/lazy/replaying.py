@@ -1,6 +1,6 @@
 """What the native evaluation (``_native/replay.c``) learns of programs, and what is left to Python before and after a run.
 
-That is to let ranks begin and finish together, to issue warnings, and to keep what a failed run has stored.
+That is to let ranks begin (:func:`.unplanned.begun`) and finish together, to issue warnings, and to keep what a failed run has stored.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
+from .. import policy
 from ..backend.flags import report
 from ..comm import common_warnings
-from ..comm.in_step import all_have_plans
 from ..comm.world import World
-from ..config import Settings, config
+from ..config import config
 from ..context import profiler, statistics, warn
 from ..context.threads import turn
 from ..context.tracebacks import note_recording
@@ -23,12 +23,11 @@ from ..execute import observed
 from ..execute.allocation import Wanted
 from ..execute.parts import State, Step, told
 from ..execute.program import Program
-from ..execute.replicated import compare_replicated
 from ..front import native
 from ..graph import held
 from ..graph.node import Node, Site, nbytes_of
-from . import dividing, unplanned
 from .planning import Lookup
+from .unplanned import begun as begun
 
 
 def teach(
@@ -64,36 +63,6 @@ def teach(
     native.fit(trace, alive, settings, *known)
 
 
-def begun(
-    program: Program,
-    state: State,
-    leaves: list[Node],
-    order: list[Node],
-    pending: list[Node],
-    settings: Settings,
-) -> bool:
-    """Let ranks begin a program together; ``False`` where one has no plan, so all have computed the values operation by operation.
-
-    ``leaves`` and ``order`` are those of the trace, and ``pending`` is what is wanted of it. Collective.
-    """
-    communicator = program.communicator
-    assert communicator is not None
-    log = communicator.log
-    program.announce(pending[-1].site, state.scalars, leaves, order)
-    structure = program.structure
-    if not (
-        log.plans.get(structure) or all_have_plans(communicator, structure, "a new plan", True)
-    ):
-        statistics.add("planning_failures")
-        unplanned.compute(pending, agreed=True)
-        return False
-    dividing.priced(log, program.prices, settings)
-    log.unasked, state.log = True, log
-    if settings.debug:
-        compare_replicated(communicator, state.scalars, leaves)
-    return True
-
-
 def stored_by(program: Program, order: list[Node]) -> tuple[World | None, int]:
     """Where a program stores values on ranks, and how many bytes on each."""
     nodes = [order[place] for place in program.kept if order[place].place is not None]
@@ -108,8 +77,9 @@ def finished(program: Program, world: World | None, nbytes: int) -> None:
     if program.to_all and (log.unasked or log.raised):
         common_warnings.ask(communicator)
     log.unasked |= program.divides
-    if world is not None:
-        held.stored(world, nbytes)
+    log.stored += nbytes
+    if world is not None and log.stored > policy.limits.held:
+        held.stored(world, 0)
 
 
 def _keeping(frame: FrameType) -> warn.Keep | None:

@@ -1,4 +1,4 @@
-"""Values computed operation by operation by NumPy, after planning has failed.
+"""Values computed operation by operation by NumPy, after planning has failed; before that, ranks ask each other for plans.
 
 A failure in planning is a mistake in atoll, and no program ends by it. ``config.debug`` raises it,
 ``atoll.stats().planning_failures`` counts it.
@@ -20,6 +20,8 @@ expect of it: all ranks raise an error that says so. Any cure would be a message
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -27,14 +29,64 @@ import numpy as np
 from .. import backend
 from ..collective.operation import Call
 from ..comm.in_step import all_have_plans
+from ..config import Settings, config
+from ..context import statistics
 from ..context.call_sites import site_text
+from ..context.divergence import opened
 from ..context.tracebacks import note_recording
 from ..errors import DeferredValueError
 from ..exchange.gathering import joined_blocks, whole_value
-from ..execute.program import Program
+from ..execute.parts import State
+from ..execute.program import Program, computed_words
+from ..execute.replicated import compare_replicated
 from ..graph.geometry import dense
 from ..graph.node import Node, Value
 from ..ops.fingerprint import outlined
+from . import dividing
+
+_site = attrgetter("site")
+
+
+def begun(
+    program: Program,
+    state: State,
+    leaves: Sequence[Node],
+    order: Sequence[Node],
+    pending: Sequence[Node],
+    settings: Settings,
+    *,
+    planned: bool = True,
+) -> bool:
+    """Let ranks begin a program together; ``False`` where one has no plan, so all compute the values operation by operation.
+
+    ``leaves`` and ``order`` are those of the trace, and ``pending`` is what is wanted of it. ``planned`` says whether this rank
+    has a plan; if it alone has one, it computes the values here. Collective.
+    """
+    communicator, outline, structure = program.communicator, program.outline, program.structure
+    assert communicator is not None
+    assert outline is not None
+    log = communicator.log
+    exact = log.exact
+    numbers = outline.numbers(state.scalars, exact)
+    sites = list(map(_site, map(order.__getitem__, outline.takers))) if exact else ()
+    log.step(
+        program.fingerprint ^ outline.given(leaves, numbers, exact),
+        opened.look or "an evaluation",
+        partial(computed_words, program.computes, pending[-1].site, numbers, sites),
+    )
+    known = planned and log.plans.get(structure)
+    if not (known or all_have_plans(communicator, structure, "a new plan", planned)):
+        if planned:
+            statistics.add("planning_failures")
+            compute(pending, agreed=True)
+        return False
+    for shape, nbytes, loss in program.prices:
+        if loss > 0.0 or log.losses.get(shape):  # else there is nothing to gain back
+            dividing.priced(log, shape, nbytes, loss, settings)
+    log.unasked, state.log = True, log
+    if settings.debug:
+        compare_replicated(communicator, state.scalars, leaves)
+    return True
 
 
 def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:
@@ -48,8 +100,8 @@ def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:
         program.shared(world.communicator, outlined(order, roots, leaves), order)
         if not agreed:  # tell the other ranks that this one has no plan
             scalars = [arg for node in order for arg in node.args if type(arg) is not Node]
-            program.announce(roots[-1].site, scalars, leaves, order)
-            all_have_plans(world.communicator, program.structure, "a new plan", False)
+            state = State([], scalars)
+            begun(program, state, leaves, order, roots, config.settings(), planned=False)
     births = program.births or program.kept
     for root, value, birth in zip(roots, values(roots, order, leaves), births, strict=True):
         if root.value is None:

@@ -114,20 +114,18 @@ class Outline:
         """The fingerprint of what a trace is given: its arrays on ranks, its numbers and its small arrays."""
         words = list(map(_born, map(leaves.__getitem__, self.divided)))
         if numbers:
-            words.append(zlib.crc32(self._packed(numbers)))
+            try:
+                if self._packing is None:
+                    self._packing = Struct("".join([number.dtype.char for number in numbers]))
+                packed = self._packing.pack(*numbers)
+            except (AttributeError, StructError):  # complex numbers, say
+                packed = b"".join(map(_bytes_of, numbers))
+            words.append(zlib.crc32(packed))
         for k in self.replicated:
             leaf = leaves[k]
             if is_compared(leaf.geometry, exact):
                 words.append(of_elements(leaf.value.array))  # type: ignore[union-attr]
         return hash(tuple(words)) & _MASK
-
-    def _packed(self, numbers: Sequence[Any]) -> bytes:
-        try:
-            if self._packing is None:
-                self._packing = Struct("".join([number.dtype.char for number in numbers]))
-            return self._packing.pack(*numbers)
-        except (AttributeError, StructError):  # complex numbers, say
-            return b"".join(map(_bytes_of, numbers))
 
 
 def _bytes_of(number: Any) -> bytes:
