@@ -15,7 +15,7 @@ receiver answers whether it can map it. A wait for a slot is a :class:`~.communi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -107,18 +107,6 @@ class SlotRequest(Request):
             if not self._done:
                 self.communicator.progress()
         return self._done
-
-
-def come_at_once(slots: Sequence[Slot]) -> bool:
-    """Whether all messages come within a few looks."""
-    looks = LOOKS
-    for slot in slots:
-        words, number = slot.words, slot.number
-        while words[FULL] != number:
-            looks -= 1
-            if not looks:
-                return False
-    return True
 
 
 def class_of(nbytes: int) -> int:

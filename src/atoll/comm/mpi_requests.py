@@ -7,6 +7,7 @@ imports mpi4py; here it is the ``library`` of the communicator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -203,16 +204,6 @@ class PersistentMessages:
         traffic.bytes_received += nbytes
 
 
-def ends_soon(small: Any) -> bool:
-    """Whether a persistent operation ends within a few tests."""
-    test = small.handle.Test
-    for _ in range(SPINS):
-        if test():
-            small.active = False
-            return True
-    return False
-
-
 class SmallReduction:
     """A reduction of a few elements; an operation of MPI 4, which Open MPI had earlier as an extension."""
 
@@ -259,7 +250,8 @@ class SmallRows(Rows):
         traffic.collective_bytes += self.row.nbytes
         if profiled.recording is not None:
             profiler.sent(what, -1, self.row.nbytes)
-        elif ends_soon(self):
+        elif any(map(self.handle.Test, repeat(None, SPINS))):
+            self.active = False
             return
         self.wait(self, "allgather", what)
 
