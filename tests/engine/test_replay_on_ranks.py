@@ -15,7 +15,7 @@ from atoll.errors import DivergenceError
 pytestmark = pytest.mark.skipif(front.native is None, reason="the native front was not built")
 PACKAGE = str(Path(np.__file__).parent)
 COMMUNICATION = str(Path(np.__file__).parent / "comm")
-CALLS = 11
+CALLS = 9
 """Functions of Python that a step enters, with one exchange and one reduction: to be lowered where it takes fewer."""
 
 

@@ -30,16 +30,12 @@ static int is_called_from(PyObject *site, PyObject *code, int instruction) {
     return PyTuple_GET_ITEM(line, 0) == code && PyLong_AsLong(PyTuple_GET_ITEM(line, 1)) == instruction;
 }
 
-PyObject *site_here(void) {
-    PyFrameObject *frame = PyEval_GetFrame();
-    if (frame == NULL) Py_RETURN_NONE;
-    static PyCodeObject *latest = NULL;  /* which is the user's */
-    PyCodeObject *code = PyFrame_GetCode(frame), *user_code = NULL;
-    PyObject *origin = code == latest ? Py_False : PyDict_GetItem(python.origins, code->co_filename);
-    if (code != latest && origin == Py_False) Py_XSETREF(latest, (PyCodeObject *)Py_NewRef(code));
+/* The line that a frame is at, which is no frame of atoll's, where Python does not have to say it; NULL with an error. Steals the reference to the code. */
+static PyObject *site_at(PyFrameObject *frame, PyCodeObject *code, PyObject *origin) {
+    PyCodeObject *user_code = NULL;
     int instruction = PyFrame_GetLasti(frame), of_user = 0;
     if (origin != Py_False) {
-        PyFrameObject *user = origin == NULL || origin == Py_True ? NULL : users_frame(frame);
+        PyFrameObject *user = origin == NULL ? NULL : users_frame(frame);
         if (user == NULL) {
             Py_DECREF(code);
             return PyObject_CallOneArg(python.site_from, (PyObject *)frame);
@@ -63,6 +59,31 @@ PyObject *site_here(void) {
     Py_XSETREF(sites[place].site, Py_NewRef(site));
     return site;
 }
+
+PyObject *site_here(void) {
+    static PyCodeObject *latest = NULL;  /* which is the user's */
+    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    while (frame != NULL && python.origins != NULL) {
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        PyObject *origin = code == latest ? Py_False : PyDict_GetItem(python.origins, code->co_filename);
+        if (origin != Py_True) {
+            if (code != latest && origin == Py_False) Py_XSETREF(latest, (PyCodeObject *)Py_NewRef((PyObject *)code));
+            PyObject *site = site_at(frame, code, origin);
+            Py_DECREF(frame);
+            return site;
+        }
+        Py_DECREF(code);
+        Py_SETREF(frame, PyFrame_GetBack(frame));
+    }
+    Py_XDECREF(frame);
+    Py_RETURN_NONE;
+}
+
+static PyObject *site(PyObject *module, PyObject *nothing) { return site_here(); }
+
+PyMethodDef call_site_methods[] = {
+    {"site", site, METH_NOARGS, "The first line outside atoll, with the user's line where that is in a package."},
+    {NULL}};
 
 static PyObject *computed_number(PyObject *site) {
     PyObject *address = PyLong_FromVoidPtr(PyTuple_GET_ITEM(site, 0));

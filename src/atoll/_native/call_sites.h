@@ -9,4 +9,6 @@ PyObject *site_here(void);
 /* The number of a call site, as context.call_sites counts; a new reference; NULL where Python has to say. */
 PyObject *number_of(PyObject *site);
 
+extern PyMethodDef call_site_methods[];
+
 #endif

@@ -7,10 +7,12 @@ an installed package has the line of the user's program with it, from which the 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from opcode import opmap
 from types import CodeType, FrameType
 from typing import Any
 
+from ..front import native
 from .caches import Memo
 from .sources import is_ours, is_users, place_text
 
@@ -30,11 +32,6 @@ def origin(file: str) -> bool | str:
     return known
 
 
-def user_site() -> Site | None:
-    """Where the user's program called atoll."""
-    return site_from(sys._getframe(2))
-
-
 def site_from(frame: FrameType | None) -> Site | None:
     """The first line outside atoll, from a frame outwards, and the user's line where that is in a package."""
     known = _origins.get
@@ -52,6 +49,14 @@ def site_from(frame: FrameType | None) -> Site | None:
             return here if user is frame or user is None else (*here, (user.f_code, user.f_lasti))
         frame = frame.f_back
     return None
+
+
+def _user_site() -> Site | None:
+    return site_from(sys._getframe(2))
+
+
+user_site: Callable[[], Site | None] = _user_site if native is None else native.site
+"""Where the user's program called atoll."""
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:

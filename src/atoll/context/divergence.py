@@ -16,7 +16,6 @@ at which two records differ names the lines of both, and raises a :class:`Diverg
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -26,7 +25,7 @@ from typing import Any
 
 from ..errors import CommunicationError, DivergenceError, ThreadError
 from . import remote_stacks
-from .call_sites import Site, site_from, site_text, user_site
+from .call_sites import Site, site_text, user_site
 from .threads import communicating
 
 KEPT = 1000
@@ -134,7 +133,7 @@ class StepLog:
         self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK
         self._births = 0
-        self._steps.append((number, rolled, site_from(sys._getframe(1)), what, more))
+        self._steps.append((number, rolled, user_site(), what, more))
 
     def birth(self) -> int:
         """The birth of a new array on these ranks: the same on all, and no other array's."""

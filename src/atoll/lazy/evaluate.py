@@ -42,7 +42,7 @@ from ..ops.fingerprint import outlined
 from . import float_errors, unplanned
 from .planning import Lookup, make_program, planned, sample_of
 from .profiles import alone as profiles
-from .replaying import begun, finished, flags_reported, rescued, sites_of, stored_by, teach
+from .replaying import finished, flags_reported, rescued, sites_of, stored_by, teach
 from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
 
@@ -126,8 +126,7 @@ def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
     outline = None if program is None else program.outline
     if outline is None:
         outline = outlined(order, pending, leaves)
-    numbers = outline.numbers(lookup.scalars, exact)
-    return outline.of(order) ^ outline.given(leaves, numbers, exact)
+    return outline.of(order) ^ outline.given(leaves, lookup.scalars, exact)[0]
 
 
 class _Looks(threading.local):
@@ -335,7 +334,7 @@ def _compute(pending: list[Node]) -> Callable[[], None] | None:
     del prepared
     if program.communicator is not None:
         warn.come_first()
-        if not begun(program, state, leaves, order, pending, config.settings()):
+        if not unplanned.begun(program, state, leaves, order, pending, config.settings()):
             return None
     del leaves
     _run(program, state, order)

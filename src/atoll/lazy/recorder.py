@@ -44,12 +44,13 @@ from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
 from .recipes import learn, recipes
 from .reductions import met_folds
-from .replaying import begun, flags_reported, rescued, work_of
+from .replaying import flags_reported, rescued, work_of
 from .selecting import met_choices
 from .showing import asks_class_of_numbers, settle_asked
 from .small import PASSED, taken_of
 from .tiles import Tiles
 from .trials import OPERATIONS, SLOTS, Judgement, Loop
+from .unplanned import begun
 from .views import Cell
 from .windows import entered
 

@@ -27,7 +27,6 @@ from ..front import native
 from ..graph import held
 from ..graph.node import Node, Site, nbytes_of
 from .planning import Lookup
-from .unplanned import begun as begun
 
 
 def teach(

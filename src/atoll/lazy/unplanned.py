@@ -67,10 +67,10 @@ def begun(
     assert outline is not None
     log = communicator.log
     exact = log.exact
-    numbers = outline.numbers(state.scalars, exact)
+    mark, numbers = outline.given(leaves, state.scalars, exact)
     sites = list(map(_site, map(order.__getitem__, outline.takers))) if exact else ()
     log.step(
-        program.fingerprint ^ outline.given(leaves, numbers, exact),
+        program.fingerprint ^ mark,
         opened.look or "an evaluation",
         partial(computed_words, program.computes, pending[-1].site, numbers, sites),
     )

@@ -105,13 +105,16 @@ class Outline:
             words.append(of_layout(order[k].place.layout))
         return hash(tuple(words)) & _MASK
 
-    def numbers(self, scalars: Sequence[Any], exact: bool) -> list[Any]:
-        """Those of a trace's scalars that ranks compare; inexact ones where ranks compute them alike."""
-        numbers = list(map(scalars.__getitem__, self.scalars))
-        return numbers if exact else [each for each in numbers if isinstance(each, _EXACT)]
+    def given(
+        self, leaves: Sequence[Node], scalars: Sequence[Any], exact: bool
+    ) -> tuple[int, list[Any]]:
+        """The fingerprint of what a trace is given, its arrays on ranks, its numbers and its small arrays; and these numbers.
 
-    def given(self, leaves: Sequence[Node], numbers: Sequence[Any], exact: bool) -> int:
-        """The fingerprint of what a trace is given: its arrays on ranks, its numbers and its small arrays."""
+        Of its scalars ranks compare those that the outline names; inexact ones where they compute them alike.
+        """
+        numbers = list(map(scalars.__getitem__, self.scalars))
+        if not exact:
+            numbers = [each for each in numbers if isinstance(each, _EXACT)]
         words = list(map(_born, map(leaves.__getitem__, self.divided)))
         if numbers:
             try:
@@ -125,7 +128,7 @@ class Outline:
             leaf = leaves[k]
             if is_compared(leaf.geometry, exact):
                 words.append(of_elements(leaf.value.array))  # type: ignore[union-attr]
-        return hash(tuple(words)) & _MASK
+        return hash(tuple(words)) & _MASK, numbers
 
 
 def _bytes_of(number: Any) -> bytes:
