@@ -14,9 +14,8 @@ typedef struct {
 static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a rank takes by itself: lazy.views has the same number */
 
 /* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
-enum { ASKING = 64, ALIKE = 4 };
-typedef struct { PyObject *code, *names; int instruction; } Asking;
-static Asking asking[ASKING][ALIKE]; /* the latest of each row first */
+enum { ASKING = 256 };
+static Forms *asking = NULL;
 
 /* What the frame calls by these names, None if there is no such thing; a new reference; NULL for attributes of what is no module. */
 static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
@@ -39,16 +38,12 @@ static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
 
 /* The names by which a frame calls at an instruction; a new reference, NULL without an exception where Python fails. */
 static PyObject *names_asking(PyObject *code, int instruction) {
-    Asking *row = asking[((size_t)code / 16 * 31 + instruction) % ASKING];
-    for (int k = 0; k < ALIKE; k++)
-        if (row[k].code == code && row[k].instruction == instruction) return Py_NewRef(row[k].names);
+    size_t key[2] = {(size_t)code, (size_t)instruction};
+    PyObject *known = found_in(asking, key, 2);
+    if (known != NULL) return Py_NewRef(known);
     PyObject *names = PyObject_CallFunction(python.names_of_call, "Oi", code, instruction);
     if (names == NULL) return drop_error(), NULL;
-    Asking oldest = row[ALIKE - 1];
-    memmove(row + 1, row, (ALIKE - 1) * sizeof *row);
-    row[0] = (Asking){Py_NewRef(code), Py_NewRef(names), instruction};
-    Py_XDECREF(oldest.code);
-    Py_XDECREF(oldest.names);
+    if (keep_in(&asking, ASKING, key, 2, Py_NewRef(code), names) < 0) PyErr_Clear();
     return names;
 }
 

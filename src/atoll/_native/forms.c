@@ -49,26 +49,43 @@ static int drop(PyObject *self) {
     return 0;
 }
 
-/* keep(key, form, convert): the form of the nodes for operands with this key, a tuple. */
-static PyObject *keep(PyObject *self, PyObject *args) {
-    Forms *forms = (Forms *)self;
-    PyObject *key, *form, *convert;
-    size_t part[KEY];
-    if (!PyArg_ParseTuple(args, "O!OO", &PyTuple_Type, &key, &form, &convert)) return NULL;
-    int count = (int)PyTuple_GET_SIZE(key);
-    if (count > KEY) return PyErr_Format(PyExc_ValueError, "a key has at most %d parts", KEY);
-    for (int k = 0; k < count; k++) part[k] = part_of_object(PyTuple_GET_ITEM(key, k));
-    if (2 * forms->used >= forms->room && grow(forms) < 0) return NULL;
-    Met *met = place_in(forms->met, forms->room, part, count), old = *met;
+/* Put an entry in its place, whose references it takes; -1 with an error. */
+static int put_entry(Forms *forms, Met entry) {
+    if (2 * forms->used >= forms->room && grow(forms) < 0) {
+        Py_XDECREF(entry.parts);
+        Py_DECREF(entry.form);
+        Py_XDECREF(entry.convert);
+        return -1;
+    }
+    Met *place = place_in(forms->met, forms->room, entry.part, entry.count), old = *place;
     forms->used += old.form == NULL;
-    memcpy(met->part, part, sizeof part);
-    met->count = count;
-    met->parts = Py_NewRef(key);
-    met->form = Py_NewRef(form);
-    met->convert = Py_NewRef(convert);
+    *place = entry;
     Py_XDECREF(old.parts);
     Py_XDECREF(old.form);
     Py_XDECREF(old.convert);
+    return 0;
+}
+
+int keep_in(Forms **forms, Py_ssize_t most, const size_t *part, int count, PyObject *parts, PyObject *found) {
+    if (*forms == NULL) *forms = (Forms *)PyType_GenericNew(forms_type, empty, NULL);
+    if (*forms == NULL || parts == NULL) return Py_XDECREF(parts), -1;
+    if ((*forms)->used >= most) drop((PyObject *)*forms);
+    Met entry = {.count = count, .parts = parts, .form = Py_NewRef(found)};
+    memcpy(entry.part, part, count * sizeof *part);
+    return put_entry(*forms, entry);
+}
+
+/* keep(key, form, convert): the form of the nodes for operands with this key, a tuple. */
+static PyObject *keep(PyObject *self, PyObject *args) {
+    PyObject *key, *form, *convert;
+    Met entry = {0};
+    if (!PyArg_ParseTuple(args, "O!OO", &PyTuple_Type, &key, &form, &convert)) return NULL;
+    if ((entry.count = (int)PyTuple_GET_SIZE(key)) > KEY) return PyErr_Format(PyExc_ValueError, "a key has at most %d parts", KEY);
+    for (int k = 0; k < entry.count; k++) entry.part[k] = part_of_object(PyTuple_GET_ITEM(key, k));
+    entry.parts = Py_NewRef(key);
+    entry.form = Py_NewRef(form);
+    entry.convert = Py_NewRef(convert);
+    if (put_entry((Forms *)self, entry) < 0) return NULL;
     Py_RETURN_NONE;
 }
 

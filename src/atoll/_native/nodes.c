@@ -9,7 +9,7 @@ int learning = 0;
 static PyObject *no_name;
 static long long births = 0, recorded = 0;  /* nodes so far, and those that were recorded here */
 
-enum { AXES = 8 };
+enum { MEMORIES = 256 };            /* geometries of memory that are known */
 
 /* Whether a node has pending operands, with which a long chain may end. */
 static int ends_others(PyObject *node) {
@@ -270,23 +270,19 @@ int is_native(PyObject *dtype) {
     return form->type && strchr(native, form->type) != NULL && PyArray_ISNBO(form->byteorder);
 }
 
-enum { SMALLS = 256 };
-
 /* The geometry of memory; a new reference. */
 static PyObject *memory_geometry(PyArrayObject *array) {
-    static PyObject *known[SMALLS];
-    int n = PyArray_NDIM(array), same = n <= AXES;
-    size_t hash = (size_t)PyArray_DESCR(array) >> 4;
-    for (int k = 0; k < n; k++) hash = (hash * 31 + (size_t)PyArray_DIM(array, k)) * 31 + (size_t)PyArray_STRIDE(array, k);
-    PyObject **place = &known[(hash ^ hash >> 9) % SMALLS], *geometry = *place;
-    same = same && geometry != NULL && field(geometry, FORM_DTYPE) == (PyObject *)PyArray_DESCR(array) &&
-           PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) == n;
-    for (int k = 0; same && k < n; k++)
-        same = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_SHAPE), k)) == PyArray_DIM(array, k) &&
-               PyLong_AsSsize_t(PyTuple_GET_ITEM(field(geometry, FORM_STRIDES), k)) == PyArray_STRIDE(array, k);
-    if (same) return Py_NewRef(geometry);
-    if ((geometry = PyObject_CallOneArg(python.memory_geometry, (PyObject *)array)) == NULL) return NULL;
-    Py_XSETREF(*place, Py_NewRef(geometry));
+    static Forms *known = NULL;
+    int n = PyArray_NDIM(array), is_kept = n <= BY_VALUE, count = is_kept ? 2 * n + 1 : 0;
+    size_t key[KEY] = {(size_t)PyArray_DESCR(array)};
+    for (int k = 0; is_kept && k < n; k++) {
+        key[k + 1] = (size_t)PyArray_DIM(array, k);
+        key[n + k + 1] = (size_t)PyArray_STRIDE(array, k);
+    }
+    PyObject *geometry = is_kept ? found_in(known, key, count) : NULL;
+    if (geometry != NULL) return Py_NewRef(geometry);
+    geometry = PyObject_CallOneArg(python.memory_geometry, (PyObject *)array);
+    if (geometry != NULL && is_kept && keep_in(&known, MEMORIES, key, count, Py_NewRef((PyObject *)PyArray_DESCR(array)), geometry) < 0) PyErr_Clear();
     return geometry;
 }
 

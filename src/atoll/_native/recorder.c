@@ -15,7 +15,7 @@ static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, P
     PyObject *geometry = ((Front *)args[0])->geometry;
     int is_tuple = count == 2 && PyTuple_CheckExact(args[1]);
     Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(args[1]) : count - 1;
-    Known wanted = {.from = geometry, .by = by, .count = (int)n + is_tuple};
+    Made wanted = {.from = geometry, .by = by, .count = (int)n + is_tuple};
     if (n >= VIEW_NUMBERS) return NULL;
     if (is_tuple) wanted.numbers[n] = TUPLE_ITEM;
     for (Py_ssize_t k = 0; k < n; k++) {
@@ -24,10 +24,10 @@ static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, P
         wanted.numbers[k] = PyLong_AsSsize_t(item);
         if (PyErr_Occurred()) return PyErr_Clear(), NULL;
     }
-    Known *known = place_of_view(&wanted);
-    if (is_known(known, &wanted)) return view_on(args[0], Py_NewRef(known->to));
+    PyObject *known = view_met(&wanted);
+    if (known != NULL) return view_on(args[0], Py_NewRef(known));
     PyObject *made = PyObject_Vectorcall(python, args, count, NULL);
-    if (made != NULL && is_large(made) && ((Front *)made)->cell == ((Front *)args[0])->cell) keep_view(known, &wanted, ((Front *)made)->geometry);
+    if (made != NULL && is_large(made) && ((Front *)made)->cell == ((Front *)args[0])->cell) keep_view(&wanted, ((Front *)made)->geometry);
     return made;
 }
 

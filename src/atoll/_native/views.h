@@ -1,6 +1,7 @@
 /* The geometries of views, which are remembered by what they were made of. */
 #ifndef ATOLL_VIEWS_H
 #define ATOLL_VIEWS_H
+#include "forms.h"
 #include "tiles.h"
 
 /* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. It is
@@ -12,17 +13,17 @@ typedef struct {
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
 } Selection;
 
+/* A view by what it is made of: the geometry of a base and a dtype, or a geometry and the method that makes the view of it; and numbers. */
 enum { VIEW_NUMBERS = 2 * BY_VALUE + 1, TUPLE_ITEM = -3 };
 typedef struct {
-    PyObject *from, *by, *to;        /* the geometry of a base and a dtype, or a geometry and the method that makes the view of it */
+    PyObject *from, *by;
     int count;
     npy_intp numbers[VIEW_NUMBERS];
-} Known;
+} Made;
 
-/* The place of a view among those that are remembered; whether it is there; let it be there. */
-Known *place_of_view(const Known *wanted);
-int is_known(const Known *known, const Known *wanted);
-void keep_view(Known *known, const Known *wanted, PyObject *geometry);
+/* The geometry of a view that was met before, borrowed, else NULL. Remember one, if there is memory for it. */
+PyObject *view_met(const Made *made);
+void keep_view(const Made *made, PyObject *geometry);
 
 /* The geometry of a view of a dtype that an array with a box has, or that is taken of it; a new reference. */
 PyObject *geometry_for(Front *front, const Selection *where, PyArray_Descr *dtype);
