@@ -17,7 +17,8 @@ static void clear(PyObject *self) {
     Front *front = (Front *)self;
     PyObject_GC_UnTrack(self);
     if (front->weak != NULL) PyObject_ClearWeakRefs(self);
-    if (front->np != NULL && PyArray_CheckExact(front->np) && !front->large && has_own_memory((PyArrayObject *)front->np)) {
+    if (front->np != NULL && PyArray_CheckExact(front->np) && PyArray_SIZE((PyArrayObject *)front->np) <= MOST_KEPT && !front->large &&
+        has_own_memory((PyArrayObject *)front->np)) {
         PyArrayObject *array = (PyArrayObject *)front->np;
         front->np = NULL;
         keep_result(array);

@@ -181,12 +181,12 @@ static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
 }
 
 /* Results that have ended, for the next ones: most live for one operation. */
-enum { ENDED = 8, MOST_KEPT = 64 };
+enum { ENDED = 8 };
 static PyArrayObject *ended[ENDED];
 static int latest = 0;
 
 void keep_result(PyArrayObject *array) {
-    PyArray_Descr *usual = PyArray_NDIM(array) && PyArray_SIZE(array) <= MOST_KEPT && PyTypeNum_ISNUMBER(PyArray_TYPE(array)) ? PyArray_DescrFromType(PyArray_TYPE(array)) : NULL;
+    PyArray_Descr *usual = PyArray_NDIM(array) && PyTypeNum_ISNUMBER(PyArray_TYPE(array)) ? PyArray_DescrFromType(PyArray_TYPE(array)) : NULL;
     if (usual != NULL && usual == PyArray_DESCR(array)) {
         latest = (latest + 1) % ENDED;
         Py_XDECREF(ended[latest]);
@@ -198,8 +198,8 @@ void keep_result(PyArrayObject *array) {
 }
 
 /* An array for a result, in C order; steals the dtype. */
-static PyObject *new_result(PyArray_Descr *dtype, int axes, const npy_intp *shape) {
-    for (int k = 0; k < ENDED; k++) {
+static PyObject *new_result(PyArray_Descr *dtype, int axes, const npy_intp *shape, npy_intp size) {
+    for (int k = 0; size <= MOST_KEPT && k < ENDED; k++) {
         int place = (latest + ENDED - k) % ENDED;
         PyArrayObject *array = ended[place];
         if (array == NULL || PyArray_DESCR(array) != dtype || PyArray_NDIM(array) != axes || memcmp(PyArray_DIMS(array), shape, axes * sizeof *shape)) continue;
@@ -225,7 +225,7 @@ static PyObject *by_row(const Loops *of, int kind, int n, PyObject *const *opera
     npy_intp steps[3], size = PyArray_ITEMSIZE(first);
     for (int k = 0; k < n; k++) steps[k] = PyArray_CheckExact(operands[k]) ? size : 0;
     steps[n] = PyDataType_ELSIZE(dtype);
-    PyObject *result = new_result(dtype, PyArray_NDIM(first), PyArray_DIMS(first));
+    PyObject *result = new_result(dtype, PyArray_NDIM(first), PyArray_DIMS(first), count);
     if (result == NULL) return NULL;
     data[n] = PyArray_BYTES((PyArrayObject *)result);
     if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
@@ -276,7 +276,7 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into
     if (into != NULL) {
         data[n] = (char *)scratch;
     } else {
-        result = new_result(dtype, form.axes, form.shape);
+        result = new_result(dtype, form.axes, form.shape, count);
         if (result == NULL) return NULL;
         data[n] = PyArray_BYTES((PyArrayObject *)result);
     }

@@ -19,6 +19,8 @@ void look_up(Loops *to, PyObject *ufunc);
 /* What the loop makes of operands, as a new array or `into` the first; NULL without an error where NumPy is called. */
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into);
 
+enum { MOST_KEPT = 4096 };           /* elements of results that serve the next ones */
+
 /* Let a result of a few elements, which nobody else has and whose elements lie in order, be the next one of its shape; steals the reference. */
 void keep_result(PyArrayObject *array);
 
