@@ -53,7 +53,7 @@ static PyObject *small_form(Front *front) {
 
 int end_trial(PyObject *self) {
     Front *front = (Front *)self;
-    if (compute_tried(front) < 0) return -1;
+    if (settle_array(front) < 0) return -1;
     PyObject *form = front->tried ? small_form(front) : NULL;
     if (form == NULL) return PyErr_Occurred() ? -1 : 0;  /* another thread was quicker */
     if (!front->tried) {

@@ -120,9 +120,9 @@ PyObject *medium_view(PyObject *self, PyObject *key) {
         if (!selected(array, key, &where) || where.picks || where.size < least || !begin_trial(self)) return NULL;
     }
     int is_used = is_recording_medium || Py_REFCNT(((Front *)self)->cell) > 1;
-    if (!is_used && compute_tried((Front *)self) < 0) return NULL;
+    if (!is_used && settle_array((Front *)self) < 0) return NULL;
     PyObject *view = get_selected(self, key);
-    if (view == NULL && !PyErr_Occurred() && compute_tried((Front *)self) == 0) view = get_selected(self, key);  /* an element */
+    if (view == NULL && !PyErr_Occurred() && settle_array((Front *)self) == 0) view = get_selected(self, key);  /* an element */
     if (view != NULL && (is_used || Py_TYPE(view) != array_type)) return as_tried(view);
     Py_XDECREF(view);
     if (!PyErr_Occurred()) end_trial(self);

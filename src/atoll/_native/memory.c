@@ -245,7 +245,7 @@ void set_geometry(Front *front, PyObject *geometry) {
 
 int (*evaluate_again)(PyObject *node) = NULL;
 
-int compute_tried(Front *front) {
+int settle_array(Front *front) {
     PyObject *box = Py_NewRef(front->cell), *node = Py_NewRef(BOX(box)->node), *done = NULL;
     int is_pending = !(state_of(node) & READY), status = is_pending ? evaluate_again(node) : 1;
     if (status == 0 && (done = PyObject_CallOneArg(python.settle, box)) == NULL) status = -1;
@@ -257,7 +257,7 @@ int compute_tried(Front *front) {
 }
 
 PyObject *tried_memory(PyObject *self) {
-    if (compute_tried((Front *)self) < 0) return NULL;
+    if (settle_array((Front *)self) < 0) return NULL;
     PyObject *memory = in_memory(self);
     if (memory == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an array that is tried has no memory");
     if (memory != NULL && PyArray_ISWRITEABLE((PyArrayObject *)memory)) {  /* which others may share */

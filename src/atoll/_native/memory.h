@@ -90,8 +90,8 @@ PyObject *geometry_of(Front *front);
  * in memory, sets it. */
 extern int (*evaluate_again)(PyObject *node);
 
-/* Compute the value of an array that is tried; -1 with an error. Its memory for reading. */
-int compute_tried(Front *front);
+/* Compute the value of an array with a box; -1 with an error. The memory of one that is tried, for reading. */
+int settle_array(Front *front);
 PyObject *tried_memory(PyObject *array);
 
 /* The view of an array with a box, where its elements are in the memory of its base; whether it has one. */

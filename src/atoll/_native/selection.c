@@ -208,6 +208,8 @@ PyObject *get_selected(PyObject *self, PyObject *key) {
     if (!has_view(self) || !selected_in(front, key, &where)) return NULL;
     PyObject *value = value_of(front);
     if (value == NULL && fill_for(front, &where) < 0) return NULL;
+    PyObject *node = BOX(front->cell)->node;
+    if (value == NULL && where.is_element && state_of(node) == PENDING && weight_of(node) >= 0 && !among_ranks() && settle_array(front) < 0) return NULL;
     value = value_of(front);
     if (where.picks) {
         PyObject *index = value != NULL && may_pick(where.size) ? index_of(key) : NULL, *array = index == NULL ? NULL : in_memory(self);
