@@ -20,6 +20,9 @@ DRAWN = numpy.random.default_rng(8)
 BASE = DRAWN.normal(size=(3, 60, 80))
 VIEWS = (lambda a: a, lambda a: a[:, ::2], lambda a: a > 0)
 CALLS = {
+    "all": [lambda x, y: (x + y > -9).all(), lambda x, y: np.all(x == y), lambda x, y: np.all(x, axis=1), lambda x, y: (x + x).all(keepdims=True)],
+    "any": [lambda x, y: (x + y > 9).any(), lambda x, y: np.any(x != y, axis=0), lambda x, y: (x - x).any()],
+    "arange": [lambda x, y: np.arange(4000), lambda x, y: np.arange(4000.0), lambda x, y: np.arange(1, 9001, 2) + x[0, 0], lambda x, y: np.arange(0.0, 40.0, 0.01, dtype="f4")],
     "around": [lambda x, y: np.around(x, 2)],
     "astype": [lambda x, y: x.astype(int), lambda x, y: x.astype("f8", copy=False)],
     "clip": [lambda x, y: np.clip(x, -1, 1), lambda x, y: x.clip(0.0, 0.5), lambda x, y: np.clip(x, -0.0, 1), lambda x, y: np.clip(x, y, 2)],
@@ -34,6 +37,7 @@ CALLS = {
     "gradient": [lambda x, y: np.gradient(x.astype(float))[0], lambda x, y: np.gradient(x.astype(float), numpy.arange(80.0)[:x.shape[1]], axis=1)],
     "full_like": [lambda x, y: np.full_like(x, 3), lambda x, y: np.full_like(x, 4), lambda x, y: np.full_like(x, 4.5, dtype=float)],
     "hstack": [lambda x, y: np.hstack([x, y])],
+    "linspace": [lambda x, y: np.linspace(0, 1, 4000), lambda x, y: np.linspace(0.0, 1, 4000, endpoint=False), lambda x, y: np.linspace(-0.0, 5, 4001, retstep=True)[0], lambda x, y: np.linspace(1, 9, 5000, dtype=int)],
     "mean": [lambda x, y: x.mean(), lambda x, y: np.mean(y, axis=0), lambda x, y: x.mean(axis=(0, 1), keepdims=True)],
     "nan_to_num": [lambda x, y: np.nan_to_num(x)],
     "ones_like": [lambda x, y: np.ones_like(x)],

@@ -149,8 +149,8 @@ class Way(IntEnum):
 
 
 COMPOSED = frozenset({
-    "amax", "amin", "argmax", "argmin", "around", "astype", "clip", "column_stack", "concatenate", "count_nonzero", "cross", "diff", "dstack",
-    "ediff1d", "flip", "full", "full_like", "gradient", "hstack", "mean", "nan_to_num", "ones", "ones_like", "outer", "pad", "ptp", "roll", "round",
+    "all", "amax", "amin", "any", "arange", "argmax", "argmin", "around", "astype", "clip", "column_stack", "concatenate", "count_nonzero", "cross", "diff", "dstack",
+    "ediff1d", "flip", "full", "full_like", "gradient", "hstack", "linspace", "mean", "nan_to_num", "ones", "ones_like", "outer", "pad", "ptp", "roll", "round",
     "stack", "std", "tile", "trapezoid", "tril", "triu", "var", "vstack", "zeros", "zeros_like",
 })  # fmt: skip
 """Functions and methods that are recorded by recipes: what they record follows from geometries and plain arguments."""
