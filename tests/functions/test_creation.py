@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+import atoll as np
+
 from .oracle import SMALL, check_line, lines
 
 CALLS = """
@@ -114,3 +116,10 @@ r = np.fromstring('1 2', sep=' ')
 @pytest.mark.parametrize("line", lines(CALLS))
 def test_calls(line: str, small: int) -> None:
     check_line(line, small=small, ulps=4)
+
+
+def test_arange_refuses_what_numpy_refuses():
+    for _ in range(4):
+        with pytest.raises(TypeError, match="bogus"):
+            np.arange(40_000, bogus=1)
+        assert np.arange(40_000, device="cpu").shape == (40_000,)

@@ -145,7 +145,7 @@ def arange(*args: Any, dtype: Any = None, **named: Any) -> Any:
     given = dict(zip(("start", "stop", "step", "dtype"), args))
     dtype = given.pop("dtype", dtype)
     result = None
-    if not given.keys() & named.keys():
+    if not given.keys() & named.keys() and named.keys() <= {"start", "stop", "step"}:
         given.update(named)
         result = creation.arange(given.get("start"), given.get("stop"), given.get("step"), dtype)
     if result is not None:
