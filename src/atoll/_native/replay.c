@@ -150,9 +150,18 @@ static int kernels(Run *run, Step *step) {
     return done == NULL ? -1 : 0;
 }
 
-/* The sum of few partial results. */
+/* The sum of few partial results, or the only one where the step has its dtype. */
 static int add(Run *run, Step *step) {
     double total = 0;
+    if (step->dtype != NULL) {
+        Py_INCREF(step->dtype);
+        PyObject *only = PyArray_NewFromDescr(&PyArray_Type, step->dtype, 0, NULL, NULL, NULL, 0, NULL);
+        if (only != NULL) memcpy(PyArray_DATA((PyArrayObject *)only), step->partials, PyArray_ITEMSIZE((PyArrayObject *)only));
+        PyObject *value = new_value(only, 0);
+        if (value == NULL) return -1;
+        set_register(run, step->registers[0], value);
+        return 0;
+    }
     for (int k = 0; k < step->release; k++) total += step->partials[k];
     if (total - total != 0) return by_python(run, step);
     PyObject *array = PyArray_SimpleNew(0, NULL, NPY_DOUBLE), *value = NULL;

@@ -309,7 +309,10 @@ static int read_step(Step *step, PyObject *told) {
         step->wanted = Py_NewRef(wanted);
         return read_scalars(step, extra);
     }
-    if (step->kind == STEP_ADD) step->partials = (double *)(intptr_t)table;
+    if (step->kind == STEP_ADD) {
+        step->partials = (double *)(intptr_t)table;
+        if (extra != Py_None) step->dtype = (PyArray_Descr *)(step->geometry = Py_NewRef(extra));
+    }
     if (step->kind != STEP_ALLOCATE && step->kind != STEP_COPY) return 0;
     step->geometry = Py_NewRef(extra);
     step->wanted = Py_NewRef(wanted);

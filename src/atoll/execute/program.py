@@ -110,7 +110,10 @@ class Combine:
         state.registers[self.register] = Value(result)
 
     def told(self) -> tuple[Any, ...] | None:
-        """The step for the native evaluation: sums of few numbers."""
+        """The step for the native evaluation: sums of few numbers, and what one chunk has found."""
+        only = self.count == 1 and not (self.shape or self.from_zero) and self.positions is None
+        if only and self.dtype == self.partials.dtype:
+            return Told.ADD, self, (self.register,), self.dtype, None, self.addresses(0)[0], 0, 1
         double = self.dtype == self.partials.dtype == np.float64
         usual = self.from_zero and not self.shape and self.identity == 0.0
         if not (usual and double and 0 < self.count <= policy.limits.pieces):
