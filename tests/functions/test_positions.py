@@ -77,3 +77,18 @@ def test_loops_find_positions_across_rows():
     assert not any(one.style.startswith("NumPy") for one in explanation.groups[0].stored)
     assert len(explanation.launches) > 0
     assert (numpy.asarray(a)[numpy.asarray(places), range(300)] == numpy.asarray(largest)).all()
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i4", "f8", "u1"])
+def test_results_of_one_chunk_are_alike_in_each_turn(dtype):
+    a = numpy.random.default_rng(5).integers(0, 100, 3000).astype(dtype)
+    with np.config(small=0):
+        b = np.array(a)
+        for _ in range(6):
+            x, y = b + b[::-1], a + a[::-1]
+            assert x.argmax() == y.argmax()
+            assert x.argmin() == y.argmin()
+            for name in ("max", "min", "any", "all"):
+                found, wanted = getattr(x, name)(), getattr(y, name)()
+                assert found == wanted
+                assert type(found) is type(wanted)
