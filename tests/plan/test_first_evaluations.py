@@ -114,5 +114,6 @@ def calls_of(evaluate: Callable[[Any, Any], None], n: int) -> int:
 def test_calls_of_a_first_evaluation(name: str) -> None:
     evaluate, most = CALLS[name]
     calls_of(evaluate, 60)  # puts the kernels on disk
-    count = calls_of(evaluate, 61)
+    # a table that is cleaned up, or garbage that is collected meanwhile, belongs to other tests
+    count = min([calls_of(evaluate, n) for n in (61, 62, 63)])
     assert 0 < count <= most
