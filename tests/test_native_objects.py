@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import threading
 import weakref
 
@@ -146,3 +147,69 @@ def test_a_setting_of_one_context_is_seen_there_alone():
     thread.join()
     assert found == [False]
     assert (np.ones(100) + 1)._np is not None
+
+
+def test_a_handler_of_signals_gets_values_or_an_error():
+    """It may come in the middle of an evaluation: what that computes has no value there, and the program gets the right ones."""
+    seen = {}
+
+    def handler(number, frame):
+        for known in list(seen.values()):
+            numpy.asarray(known)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    first = numpy.random.default_rng(1).standard_normal((40, 50))
+    refused = 0
+    try:
+        for _ in range(150):
+            u, wanted = np.array(first), first.copy()
+            v, w = u * 0.5, wanted * 0.5
+            signal.setitimer(signal.ITIMER_REAL, 0.0004)
+            for _ in range(6):
+                try:
+                    x = u * 0.5 + v
+                    seen["x"] = x
+                    y = x * 0.25 - x[::-1]
+                    seen["y"] = y
+                    total = float((np.abs(y) + 1).sum())
+                    u = y[::-1] * 0.5 + x
+                except RuntimeError:
+                    refused += 1
+                    break
+                other = wanted * 0.5 + w
+                less = other * 0.25 - other[::-1]
+                assert total == pytest.approx((abs(less) + 1).sum(), rel=1e-12)
+                wanted = less[::-1] * 0.5 + other
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert refused < 150
+
+
+def test_a_finaliser_of_a_cycle_may_look_at_arrays(u):
+    seen = {}
+
+    class Looking:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            for known in list(seen.values()):
+                numpy.asarray(known)
+
+    threshold = gc.get_threshold()
+    gc.set_threshold(50)
+    try:
+        for _ in range(60):
+            Looking()
+            x = u * 0.5 + u[::-1]
+            seen["x"] = x
+            Looking()
+            y = x * 0.25 - x[::-1]
+            seen["y"] = y
+            found = float((y + 1.0).sum())
+            z = numpy.linspace(0, 1, 60).reshape(6, 10)
+            z = z * 0.5 + z[::-1]
+            assert found == pytest.approx((z * 0.25 - z[::-1] + 1.0).sum(), rel=1e-12)
+    finally:
+        gc.set_threshold(*threshold)

@@ -13,7 +13,6 @@ import sys
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,10 +42,9 @@ def forgetful(dice: random.Random, kind: type[dict[Any, Any]]) -> Any:
 def forgetting(seed: int) -> Iterator[None]:
     """Within this block memos forget, limits are tiny, and garbage goes, or stays, at random."""
     dice = random.Random(seed)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, policy.limited(**LIMITS):
         patch.setattr(Memo, "get", forgetful(dice, dict))
         patch.setattr(Recent, "get", forgetful(dice, OrderedDict))
-        patch.setattr(policy, "limits", replace(policy.limits, **LIMITS))
         patch.setattr(evaluate, "_programs", evaluate._Programs())
         kept: list[Any] = []
         boxed = views.boxed

@@ -33,13 +33,50 @@ static int is_plain(void) {
 /* ---- running a program */
 
 
-typedef struct {
+typedef struct Run {
     Fit *fit;
     Trace *trace;
     PyObject **nodes, *registers, *state;
     PyObject *done;                /* the latest step whose kernels have run, borrowed */
     long kernels, reused;
+    struct Run *outer;             /* in whose middle this one runs */
 } Run;
+static _Thread_local Run *running = NULL;  /* the innermost one of this thread */
+
+/* Whether a run of this thread computes a node, or may have written over its value. */
+static int is_in_work(PyObject *node) {
+    for (Run *run = running; run != NULL; run = run->outer)
+        for (int k = 0; k < run->trace->nodes; k++)
+            if (run->nodes[k] == node && !(state_of(node) & READY && run->fit->alive[k])) return 1;
+    return 0;
+}
+
+/* Refuse to evaluate what a run of this thread is computing: handlers of signals and finalisers come in its middle, where it may have
+ * written over operands. -1 with an error. */
+static int refuse_what_is_in_work(PyObject *const *roots, int count) {
+    PyObject *seen = PySet_New(NULL), *stack = PyList_New(0);
+    int status = seen == NULL || stack == NULL ? -1 : 0;
+    for (int k = 0; !status && k < count; k++) status = PyList_Append(stack, roots[k]);
+    while (!status && PyList_GET_SIZE(stack)) {
+        Py_ssize_t last = PyList_GET_SIZE(stack) - 1;
+        PyObject *node = Py_NewRef(PyList_GET_ITEM(stack, last));
+        status = PyList_SetSlice(stack, last, last + 1, NULL);
+        if (!status && is_in_work(node)) {
+            PyErr_SetString(PyExc_RuntimeError, "a handler of signals, or a finaliser, looks at an array in the middle of the evaluation that computes it, where "
+                                                "it has no value; let it set a flag, and look at the array when the program sees that");
+            status = -1;
+        }
+        for (int k = 0; !status && k < arity_of(node); k++) {
+            PyObject *arg = argument_of(node, k);
+            int known = is_node(arg) ? PySet_Contains(seen, arg) : 1;
+            if (known < 0 || (!known && (PySet_Add(seen, arg) < 0 || PyList_Append(stack, arg) < 0))) status = -1;
+        }
+        Py_DECREF(node);
+    }
+    Py_XDECREF(seen);
+    Py_XDECREF(stack);
+    return status;
+}
 
 static inline PyObject *value_in(Run *run, int number) { return PyList_GET_ITEM(run->registers, number); }
 
@@ -349,14 +386,12 @@ static int settle_all(Run *run) {
     int status = 0;
     PyObject *flags = run->state == NULL ? NULL : field(run->state, STATE_FLAGS);
     PyObject *list = flags != NULL && PyList_GET_SIZE(flags) ? order_of(run) : NULL;
-    for (int k = 0; k < fit->outputs; k++) Py_INCREF(run->nodes[fit->kept[k]]);
     for (int k = 0; k < fit->outputs; k++) {
         PyObject *value = value_in(run, fit->output[k]), *node = run->nodes[fit->kept[k]];
         Py_XSETREF(VALUE(value)->program, Py_NewRef(fit->program));
         settle(node, value);
         if (fit->log != NULL && give_birth(node, fit->log, PyTuple_GET_ITEM(fit->births, k)) < 0) status = -1;
     }
-    for (int k = 0; k < fit->outputs; k++) Py_DECREF(run->nodes[fit->kept[k]]);
     if (list != NULL) {
         PyObject *done = PyObject_CallFunctionObjArgs(python.flags_reported, fit->program, run->state, list, NULL);
         if (done == NULL) status = -1;
@@ -370,10 +405,13 @@ static int run_program(Run *run, PyObject *settings) {
     Fit *fit = run->fit;
     PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace), *finish = Py_XNewRef(fit->finish);
     int status = 0, leaves = run->trace->leaves;
+    for (int k = 0; k < run->trace->nodes; k++) Py_INCREF(run->nodes[k]);  /* which handlers of signals and finalisers may evaluate meanwhile */
     if ((run->registers = PyList_New(fit->registers)) == NULL) status = -1;
     for (int k = 0; !status && k < fit->registers; k++)
         PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? NODE(run->nodes[run->trace->leaf[k]])->value : Py_None));
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
+    run->outer = running;
+    running = run;
     PyObject *late[3] = {NULL, NULL, NULL};
     computing++;
     if (!status && fit->log != NULL) status = begin(run, settings);
@@ -383,6 +421,7 @@ static int run_program(Run *run, PyObject *settings) {
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
     if (runs) count_run(run);
     if (!status) status = settle_all(run);
+    running = run->outer;
     if (late[0] != NULL && status < 0) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
@@ -401,6 +440,7 @@ static int run_program(Run *run, PyObject *settings) {
     Py_XDECREF(run->registers);
     Py_XDECREF(run->state);
     Py_XDECREF(finish);
+    for (int k = 0; k < run->trace->nodes; k++) Py_DECREF(run->nodes[k]);
     Py_DECREF(program);
     Py_DECREF(held);
     return status < 0 ? -1 : 1;
@@ -460,6 +500,7 @@ static int is_simulated(void) {
 }
 
 int replay(PyObject *const *roots, int count) {
+    if (running != NULL && refuse_what_is_in_work(roots, count) < 0) return -1;
     if (!recording || count < 1 || count > MOST_ROOTS || is_simulated() || !((Forms *)python.traces)->used || !is_plain()) return 0;
     for (int k = 0; k < count; k++)
         if (state_of(roots[k]) & READY || weight_of(roots[k]) < 0) return 0;
@@ -467,7 +508,9 @@ int replay(PyObject *const *roots, int count) {
     if (settings == NULL) return -1;
     int done = lock(), retried = 1;
     if (!done) {
+        int collects = PyGC_Disable();  /* finalisers would come in the middle */
         done = replay_locked(roots, count, settings, &retried);
+        if (collects) PyGC_Enable();
         unlock();
         if (done < 0 && retried && PyErr_ExceptionMatches(PyExc_MemoryError)) {  /* Python finds memory for it, if there is some */
             PyErr_Clear();

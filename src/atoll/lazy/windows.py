@@ -68,7 +68,9 @@ class Window:
         nodes = [node for node in self.nodes if node.value is None]
         for node in nodes:
             if node.weight > policy.limits.near:  # it counts what lies on ranks: the same on all
-                world = next(arg.place.world for arg in node.args if arg.place)
+                world = next(
+                    arg.place.world for arg in node.args if type(arg) is Node and arg.place
+                )
                 nodes = with_others(world, nodes)
                 break
         if nodes:
