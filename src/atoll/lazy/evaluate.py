@@ -13,7 +13,6 @@ A program that is run again is taught to the native evaluation, which recognises
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -313,14 +312,10 @@ def compute(pending: list[Node]) -> None:
     if native is not None and native.evaluate(pending):
         return
     before, _looks.computing = _looks.computing, True
-    collects = gc.isenabled()
-    gc.disable()  # finalisers would look at arrays in the middle
     try:
         finish = _compute(pending)
     finally:
         _looks.computing = before
-        if collects:
-            gc.enable()
     if finish is not None:
         finish()
 
