@@ -77,12 +77,20 @@ static int look_at(Given *given, int k, PyObject *value) {
         given->divided += on_ranks(front);
         given->free &= is_free(front->cell);
     } else if (Py_TYPE(value) == array_type) {
-        PyArrayObject *array = small_operand(value);
-        if (array == NULL || (given->small[k] = snapshot(array)) == NULL) return 0;
-        geometry = NODE(given->small[k])->geometry;
+        if (small_operand(value) == NULL) return 0;
         given->few++;
     }
     given->part[k] = (size_t)geometry;
+    return 1;
+}
+
+/* Copy the small operands; whether that was possible. */
+static int copy_small(Given *given, PyObject *const *args, int count) {
+    for (int k = 0; k < count; k++) {
+        if (given->part[k] != (size_t)array_type) continue;
+        if ((given->small[k] = snapshot(small_operand(args[k]))) == NULL) return 0;
+        given->part[k] = (size_t)NODE(given->small[k])->geometry;
+    }
     return 1;
 }
 
@@ -98,7 +106,7 @@ static void fill_operands(PyObject **to, PyObject *const *args, const Given *giv
 
 /* An operation that was met before. */
 static PyObject *met_call(Forms *known, PyObject *const *args, const Given *given, int count) {
-    Met *met = given->large && given->free ? met_in(known, given->part, count) : NULL;
+    Met *met = met_in(known, given->part, count);
     if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
     /* ranks compare a mask that all of them have before it selects elements */
@@ -117,7 +125,8 @@ static PyObject *node_of_call(PyObject *known, PyObject *const *args, Py_ssize_t
     PyObject *node = NULL;
     int k = 0;
     while (k < count && look_at(&given, k, args[k])) k++;
-    if (k == count) node = met_call((Forms *)known, args, &given, (int)count);
+    if (k == count && given.large && given.free && (!given.few || copy_small(&given, args, (int)count)))
+        node = met_call((Forms *)known, args, &given, (int)count);
     for (k = 0; given.few && k < 3; k++) Py_XDECREF(given.small[k]);
     return node;
 }
