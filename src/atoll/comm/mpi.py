@@ -20,7 +20,6 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import repeat
 from typing import Any, NoReturn
 
 import numpy as np
@@ -56,12 +55,12 @@ from .mpi_requests import (
     PersistentMessages,
     SmallReduction,
     SmallRows,
+    ends_soon,
     has_persistent_collectives,
 )
 from .mpi_waits import WaitsByMpi
 from .nodes import Nodes
 from .persistent import PersistentBuffer
-from .waiting import SPINS
 from .windows import Window, bytes_of
 
 _BYTE = MPI.BYTE
@@ -300,7 +299,7 @@ class MpiCommunicator(WaitsByMpi):
             self._wait_small_now(small, operation, what)
 
     def _wait_small_now(self, small: Any, operation: str, what: str) -> None:
-        if any(map(small.handle.Test, repeat(None, SPINS))):
+        if ends_soon(small.handle):
             small.active = False
             return
         waited = MpiRequest(self, small.handle, operation, None, None, what, None, small)

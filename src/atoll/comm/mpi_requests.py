@@ -219,6 +219,11 @@ class SmallReduction:
         self.active = False
 
 
+def ends_soon(handle: Any) -> bool:
+    """Test an operation for a moment, without Python; whether it has ended."""
+    return any(map(handle.Test, repeat(None, SPINS)))
+
+
 class SmallRows(Rows):
     """Every rank's few bytes. ``wait`` is how the communicator waits for such an operation."""
 
@@ -250,7 +255,7 @@ class SmallRows(Rows):
         traffic.collective_bytes += self.row.nbytes
         if profiled.recording is not None:
             profiler.sent(what, -1, self.row.nbytes)
-        elif any(map(self.handle.Test, repeat(None, SPINS))):
+        elif ends_soon(self.handle):
             self.active = False
             return
         self.wait(self, "allgather", what)
