@@ -83,9 +83,11 @@ class Living(Generic[Key]):
         return iter([thing for thing in living if thing is not None])
 
 
-def keep(forms: Any, key: tuple[Any, ...], form: object, convert: object = None) -> None:
+def keep(
+    forms: Any, key: tuple[Any, ...], form: object, convert: object = None, limit: str = "memo"
+) -> None:
     """Let the native recorder know a form, or what else it finds by geometries; ``convert`` brings a number to the dtype of the loop."""
-    if len(forms) >= policy.limits.memo:
+    if len(forms) >= getattr(policy.limits, limit):
         forms.clear()
         statistics.add("caches_full")
     forms.keep(key, form, convert)

@@ -114,7 +114,7 @@ def install(array_type: type, iterators: type) -> None:
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        traces=traces(), tried_traces=partial(keep, traces()), passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
+        traces=traces(), tried_traces=partial(keep, traces(), limit="plans"), passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
