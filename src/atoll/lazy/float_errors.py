@@ -36,9 +36,8 @@ _variable: Any = getattr(import_module("numpy._core.umath"), "_extobj_contextvar
 state: Callable[[], Any] = (lambda: None) if _variable is None else _variable.get
 """The object that holds NumPy's own rules; another one as soon as they change."""
 if _variable is not None:
-    _variable.set(
-        _variable.get()
-    )  # Python finds at once what a context has, and looks long for what it has not
+    # Python finds a variable at once in a context that has it, and looks long in one that has not.
+    _variable.set(_variable.get())
 
 
 @dataclass(frozen=True, slots=True)
