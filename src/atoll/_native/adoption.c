@@ -1,4 +1,4 @@
-/* Arrays that stay with NumPy as Python sees them: those at hand become arrays that are recorded, and those that are tried small ones. */
+/* Turn an array of NumPy's memory into a recorded array, and an array under trial into a small one, while Python holds it. */
 #include "adoption.h"
 
 _Thread_local int revealed = 0;

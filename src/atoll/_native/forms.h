@@ -1,4 +1,4 @@
-/* What was met before: the forms of nodes by their operands, geometries by how they lie, and the like. */
+/* Hash tables of the native recorder: the forms of nodes by the geometries of their operands, views by base and numbers, plans by trace. */
 #ifndef ATOLL_FORMS_H
 #define ATOLL_FORMS_H
 #include "objects.h"
@@ -19,11 +19,11 @@ typedef struct {
 /* A part of a key: an integer, or an object by its address. */
 static inline size_t part_of_object(PyObject *object) { return PyLong_CheckExact(object) ? (size_t)PyLong_AsLong(object) << 1 | 1 : (size_t)object; }
 
-/* What is known of such a key; NULL where nothing is. */
+/* The entry of a key, borrowed; NULL if the table has none. */
 Met *met_in(Forms *forms, const size_t *part, int count);
 
-/* A table of C's own, which forgets everything when it has `most` entries, is NULL until something is kept in it: what it has for a key,
- * borrowed. Keep something, with what keeps the parts of its key alive, whose reference is stolen; -1 with an error. */
+/* A table that only C reads. It is NULL before its first entry, and forgets all entries when it has `most`. `found_in` returns the object
+ * of a key, borrowed. `keep_in` adds one, and steals `parts`, the objects whose addresses are in the key; -1 with an error. */
 static inline PyObject *found_in(Forms *forms, const size_t *part, int count) {
     Met *met = forms == NULL ? NULL : met_in(forms, part, count);
     return met == NULL ? NULL : met->form;

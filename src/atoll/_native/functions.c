@@ -295,7 +295,7 @@ static PyObject *integers_of(Function *function, PyObject *const *args, Py_ssize
     return (PyObject *)array;
 }
 
-/* NumPy's generator behind one of atoll's, where it draws so many numbers; a new reference, or NULL. `size` is their number, as far as the arguments say it. */
+/* The NumPy generator that a draw calls at once; a new reference, or NULL where atoll draws. `size` is the number of draws in the arguments. */
 static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
     Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
     PyObject *wanted = place < count ? args[place] : NULL;

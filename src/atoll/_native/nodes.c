@@ -7,7 +7,7 @@
 
 int learning = 0;
 static PyObject *no_name;
-static long long births = 0, recorded = 0;  /* nodes so far, and those that were recorded here */
+static long long births = 0, recorded = 0;  /* the number of nodes, and of those that C has made */
 
 enum { MEMORIES = 256 };            /* geometries of memory that are known */
 

@@ -12,7 +12,7 @@ static Kind node_spares, box_spares, value_spares;
 static PyObject *new_of(Kind *kind, PyObject *type) {
     if (kind->count) return PyObject_Init(kind->spare[--kind->count], (PyTypeObject *)type);
     PyObject *object = ((PyTypeObject *)type)->tp_alloc((PyTypeObject *)type, 0);
-    if (object != NULL) PyObject_GC_UnTrack(object);  /* what is recorded refers to nothing that could refer to it */
+    if (object != NULL) PyObject_GC_UnTrack(object);  /* nodes, boxes and values refer to no object that refers back to them */
     return object;
 }
 

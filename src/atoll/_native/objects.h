@@ -5,11 +5,11 @@
 
 enum { INLINE = 3 };
 
-/* An operation, or the value that it had: see graph.node. Objects are None where there is none. */
+/* An operation or its value: see graph.node. A field without an object has None. */
 typedef struct {
     PyObject_HEAD
     PyObject *op, *geometry, *params, *name, *site, *value, *code, *place;
-    PyObject *args, *operand[INLINE];  /* a tuple, or NULL with so many operands, of which floats stand for NumPy's scalars */
+    PyObject *args, *operand[INLINE];  /* args is a tuple; NULL if the operands are in `operand`, where a float stands for NumPy's scalar */
     int operands;
     long mark;                     /* 0 as long as nobody has asked for it */
     long long born;

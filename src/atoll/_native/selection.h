@@ -8,7 +8,7 @@ enum { PLAIN = 1, SHOWN = 2, FOREIGN = 4 };  /* what arrays are among arguments:
 /* A list or tuple for NumPy: itself, or another with arrays unwrapped; a new reference, or NULL. */
 PyObject *items_of(PyObject *value, int *arrays, int depth);
 
-/* An element as a scalar of NumPy's; of the commonest type by the shortest way. */
+/* The NumPy scalar with the value of an element. A float64 is filled in directly. */
 static inline PyObject *scalar_at(const char *data, PyArray_Descr *dtype, PyObject *owner) {
     if (dtype->type_num != NPY_DOUBLE || !PyArray_ISNBO(dtype->byteorder)) return PyArray_Scalar((char *)data, dtype, owner);
     PyObject *scalar = PyArrayScalar_New(Double);

@@ -13,7 +13,7 @@ typedef struct {
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
 } Selection;
 
-/* A view by what it is made of: the geometry of a base and a dtype, or a geometry and the method that makes the view of it; and numbers. */
+/* The key of a view: the geometry of its base and a dtype, or a geometry and the method that makes the view; and the numbers of its selection. */
 enum { VIEW_NUMBERS = 2 * BY_VALUE + 1, TUPLE_ITEM = -3 };
 typedef struct {
     PyObject *from, *by;

@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
 
 
 class Run:
-    """The registers that an exchange works on, and what it has sent."""
+    """One run of an exchange: its registers, and the number and bytes of its messages."""
 
     __slots__ = ("messages", "moved", "registers")
 

@@ -48,7 +48,7 @@ class StartExchange(_OfExchange):
 
 
 class FinishExchange(_OfExchange):
-    """Wait for the messages of an exchange: later steps need them, or overwrite what they were sent from."""
+    """Wait for the messages of an exchange: later steps read the received arrays, or overwrite the sent ones."""
 
     __slots__ = ()
     run = property(attrgetter("exchange.finish"))
