@@ -128,7 +128,7 @@ if TYPE_CHECKING or native is None:
         """The forms of nodes, by what their operands are: of no use without the native recorder."""
 
         def keep(self, key: tuple[Any, ...], form: Any, convert: Any) -> None:
-            """Nobody would read it."""
+            """Keep nothing: only the native recorder reads forms."""
 
     class TimedLoop:
         """What counts the turns of a loop."""
