@@ -88,7 +88,7 @@ if TYPE_CHECKING or native is None:
         """The members of a node."""
 
         __slots__ = (
-            "args", "born", "code", "geometry", "mark", "name", "op", "params", "place", "site", "value", "weight",
+            "args", "born", "code", "geometry", "mark", "name", "op", "params", "passed", "place", "site", "value", "weight",
         )  # fmt: skip
 
     class Box:
@@ -130,26 +130,9 @@ if TYPE_CHECKING or native is None:
         def keep(self, key: tuple[Any, ...], form: Any, convert: Any) -> None:
             """Keep nothing: only the native recorder reads forms."""
 
-    class TimedLoop:
-        """What counts the turns of a loop."""
-
-        anchor: Any
-        eager: bool
-        left: int
-        work: float
-
-    class TimedTrace:
-        """What counts the evaluations of a kind of trace."""
-
-        anchor: Any
-        loop: Any
-        visits: int
-        work: float
-
 else:
     Box, Front, Function = native.Box, native.Front, native.Function
     NodeBase, ValueBase, Forms = native.Node, native.Value, native.Forms
-    TimedLoop, TimedTrace = native.Loop, native.Traced
 
 
 _Setting = TypeVar("_Setting")

@@ -33,9 +33,11 @@ class Limits:
     small: int = 30_000
     """Arrays of fewer elements stay with NumPy by default (measured: ``plan``, the elements that NumPy adds meanwhile)."""
     medium: int = 4_000
-    """Arrays of fewer than ``small`` elements, though at least so many, are recorded by loops that are quicker so (``plan``)."""
-    unexplored: float = 2.5e8
-    """... once the program has spent so many nanoseconds on such arrays: compiling takes about as long (``plan``)."""
+    """Arrays of fewer than ``small`` elements, though at least so many, are recorded where NumPy and kernels make the same bits (``plan``)."""
+    planned: float = 5e6
+    """... and NumPy's loops compute what was recorded until they have taken so many nanoseconds for one trace: planning it takes longer (``plan``)."""
+    learnt: float = 1e5
+    """The same of one operation, view or assignment on such arrays, before it is learnt how to record it (``plan``)."""
     everywhere: int = 32
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``: a step at the call
     takes 0.2 to 0.5 ms of each rank)."""
@@ -148,9 +150,6 @@ class Limits:
     numpy_call: int = 500
     """A call of NumPy (``throughput``)."""
 
-    evaluated: int = 200_000
-    """An evaluation in Python, whose plan is bound to other slices: what a loop can gain at most by calls of NumPy (``plan``)."""
-
     factored_column: int = 70_000
     """A column of a matrix that ranks factor together, beside its arithmetic (``factors``)."""
     step: int = 200_000
@@ -213,16 +212,6 @@ class Limits:
     """How much larger each further piece is (``message``)."""
     numbers: int = 32
     """Lists of up to so many numbers are compared one by one (``lists``), and written out in the log of ranks."""
-    judged: int = 4
-    """So many turns of a loop are timed at a time, recorded and by NumPy in alternation (by definition: of each the shortest time counts)."""
-    timed: int = 1_000_000
-    """... or fewer that take so many nanoseconds together (by definition)."""
-    ignored: tuple[int, int] = (256, 1 << 16)
-    """After how many turns a loop is timed again: at first, and at most (``plan``)."""
-    trials: float = 0.02
-    """Trials of loops take up to this part of the time (by definition)."""
-    margin: float = 0.98
-    """NumPy computes a loop whose turns take up to this part of the time that evaluations take (by definition: times vary by as much)."""
     shelf: int = 32
     """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
     bites: int = 8

@@ -6,9 +6,8 @@ program's own; under ``mpiexec``, on real ones. On one, plans that have moved ar
 tiny, and each rank collects its garbage at times of its own (``forgetful.py``); with ``looping``, lines come again and
 again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``); with
 ``apart``, besides, some ranks look where others do not (``apart.py``); with ``mixing``, arrays of one shape are
-assigned under masks, through views and by fields (``mixing.py``); with ``tight``, limits are small (``tight.py``); with ``eager``,
-each program runs some times, and what was evaluated once is left to NumPy for a few calls; with ``medium``, arrays are
-small, and operations on those of more than a few elements are recorded where they are met for the first time, and then tried.
+assigned under masks, through views and by fields (``mixing.py``); with ``tight``, limits are small (``tight.py``); with ``medium``, arrays are small, and operations on those of
+more than a few elements are recorded, and computed by NumPy's loops or by programs.
 What fails is cut down by leaving lines out, and printed.
 """
 
@@ -19,13 +18,10 @@ import random
 import signal
 import sys
 import traceback
-from unittest import mock
 
 import atoll
 from atoll import policy
 from atoll.comm import simulated
-from atoll.lazy import evaluate
-from atoll.lazy.trials import judgement_of
 
 from ..plan import proof
 from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider
@@ -51,21 +47,10 @@ def small_of(program):
     )
 
 
-def eagerly(program):
-    """Run a program some times, with NumPy at the call sites that were evaluated before."""
-    limits = policy.limited(judged=1, margin=float("inf"), ignored=(3, 6))
-    judged = mock.patch.object(evaluate, "_judgement", lambda lookup: judgement_of(lookup.order))
-    with limits, judged:
-        for _ in range(6):
-            checking.check(program, 1)
-
-
-def tried(program):
-    """Run a program some times, with arrays of medium size recorded."""
-    trials = policy.limited(medium=3, unexplored=0.0, judged=1, ignored=(3, 6))
-    judged = mock.patch.object(evaluate, "_judgement", lambda lookup: judgement_of(lookup.order))
-    with trials, judged:
-        for _ in range(3):
+def recorded(program):
+    """Run a program some times, with arrays of medium size recorded: by programs at once, from the third turn or so on, and never."""
+    for planned in (0.0, 4_000.0, 1e12):
+        with policy.limited(medium=3, learnt=0.0, planned=planned):
             checking.check(program, policy.limits.small)
 
 
@@ -80,10 +65,8 @@ def run(program, ranks):
             simulated.run(
                 ranks, checking.check, program, small, seed=program.seed, rendezvous=waiting
             )
-        elif "eager" in sys.argv:
-            eagerly(program)
         elif "medium" in sys.argv:
-            tried(program)
+            recorded(program)
         elif "kernels" in sys.argv or atoll.world.size > 1:
             checking.check(program, small)
         else:

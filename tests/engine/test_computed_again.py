@@ -46,9 +46,7 @@ def test_a_chain_that_grows_in_each_turn_is_cut():
     before = np.stats()
     growing(np, 80)
     after = np.stats()
-    assert after.plans_made - before.plans_made <= 10, (
-        "it does not grow longer in each turn"
-    )  # trials of the loop add some
+    assert after.plans_made - before.plans_made <= 10, "it does not grow longer in each turn"
 
 
 def test_a_mask_made_before_a_loop_is_stored_by_it():

@@ -27,7 +27,6 @@ STAGES = [
     "plan.build.plan_exchange",
     "exchange.gathering.moves",
     "plan.numpy_steps.function_of",
-    "lazy.evaluate.judgement_of",
     "plan.plans.Plans.bound",
     "plan.plans.Plans.extended",
     "backend.llvm.compile.build",

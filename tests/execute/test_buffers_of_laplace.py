@@ -63,7 +63,7 @@ def counts(steps, depth, *, fusion):
 @pytest.fixture
 def recorded():
     """What is recorded does not depend on times here."""
-    with policy.limited(judged=1 << 30, short=1), np.config(small=0, everywhere=0):
+    with policy.limited(short=1), np.config(small=0, everywhere=0):
         program(3, lambda a: a)
         yield
 

@@ -22,7 +22,7 @@ def eliminated(which, size, rank):
         for k in range(1000, 1012):
             a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
             node = a._cell.node
-            programs.append(evaluate._new_program(evaluate.look_up([node]), [node])[0])
+            programs.append(evaluate._new_program(evaluate.look_up([node]), [node]))
             node.settle(node.args[0].value)  # as if it had been computed
     plans = [plan for one in evaluate._programs.plans.values() for plan in one.known]
     return programs, max([len(plan._guard.words) for plan in plans])

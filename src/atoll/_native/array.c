@@ -17,7 +17,7 @@ static void clear(PyObject *self) {
     Front *front = (Front *)self;
     PyObject_GC_UnTrack(self);
     if (front->weak != NULL) PyObject_ClearWeakRefs(self);
-    if (front->np != NULL && PyArray_CheckExact(front->np) && PyArray_SIZE((PyArrayObject *)front->np) <= MOST_KEPT && !front->large &&
+    if (front->np != NULL && PyArray_CheckExact(front->np) && PyArray_SIZE((PyArrayObject *)front->np) <= MOST_KEPT &&
         has_own_memory((PyArrayObject *)front->np)) {
         PyArrayObject *array = (PyArrayObject *)front->np;
         front->np = NULL;
@@ -26,8 +26,7 @@ static void clear(PyObject *self) {
     Py_CLEAR(front->np);
     Py_CLEAR(front->cell);
     set_geometry(front, NULL);
-    if (front->tried) mark_tried(self, 0);
-    front->large = 0;
+    front->medium = 0;
 }
 
 static void dealloc(PyObject *self) {
@@ -100,14 +99,14 @@ static void dealloc_array(PyObject *self) {
 }
 
 static PyObject *get_part(PyObject *self, void *offset) {
-    if (is_hidden((Front *)self) && show_to_python(self) < 0) return NULL;
+    if (is_hidden((Front *)self) && make_small(self) < 0) return NULL;
     PyObject *part = *(PyObject **)((char *)self + (size_t)offset);
     if (part == NULL) PyErr_SetString(PyExc_AttributeError, "an array that atoll has not made");
     return Py_XNewRef(part);
 }
 
 static int set_part(PyObject *self, PyObject *value, void *offset) {
-    if (is_hidden((Front *)self) && show_to_python(self) < 0) return -1;
+    if (is_hidden((Front *)self) && make_small(self) < 0) return -1;
     PyObject **part = (PyObject **)((char *)self + (size_t)offset);
     Py_XSETREF(*part, Py_XNewRef(value));
     return 0;
@@ -145,20 +144,20 @@ static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) 
     Attribute *attribute = (Attribute *)self;
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
     PyObject *array = np_of(object);
-    if (array == NULL && is_tried(object)) {
+    if (array == NULL && is_medium(object)) {
         PyObject *geometry = geometry_of((Front *)object), *shadow = geometry == NULL ? NULL : PyObject_GetAttrString(geometry, "shadow");
         PyObject *result = shadow == NULL ? NULL : PyObject_GetAttr(shadow, attribute->name);
         Py_XDECREF(shadow);
         if (result == NULL || PyTuple_CheckExact(result) || PyLong_CheckExact(result) || PyArray_DescrCheck(result)) return result;
         Py_DECREF(result);
-        if (end_trial(object) < 0) return NULL;
+        if (make_small(object) < 0) return NULL;
         array = np_of(object);
     }
     if (array != NULL) {
         PyObject *result = PyObject_GetAttr(array, attribute->name);
-        return ((Front *)object)->large ? kept(result, object) : wrapped(result);
+        return wrapped(result);
     }
-    array = has_view(object) && !(attribute->lies && on_ranks((Front *)object)) ? at_hand(object) : NULL;
+    array = has_view(object) && !(attribute->lies && on_ranks((Front *)object)) ? in_memory(object) : NULL;
     if (array != NULL) {
         PyObject *result = PyObject_GetAttr(array, attribute->name);
         Py_DECREF(array);

@@ -6,7 +6,6 @@ enum { BLOCKS = 8, LEAST = 1 << 16, HUGE_PAGES = 1 << 22, MOST_KEPT = 1 << 26, H
 static struct { char *memory; size_t size; } blocks[BLOCKS];  /* the latest one last */
 static int kept_blocks = 0;
 static size_t kept_bytes = 0;
-static Py_ssize_t fresh_blocks = 0; /* the large ones that came from the system: touching them for the first time is dear */
 
 static inline size_t *size_of_block(char *memory) { return (size_t *)(memory - HEADER); }
 
@@ -20,7 +19,6 @@ static char *taken_out(int place) {
 /* Memory from the system; the largest asks for huge pages, as NumPy's own does. */
 static void *from_system(char *memory, size_t size) {
     if (memory == NULL) return NULL;
-    fresh_blocks += size >= LEAST;
 #ifdef MADV_HUGEPAGE
     size_t page = 1 << 12, before = -(size_t)memory & (page - 1);
     if (size >= HUGE_PAGES) madvise(memory + before, (size - before) & ~(page - 1), MADV_HUGEPAGE);
@@ -89,9 +87,3 @@ void memory_left(PyObject *before) {
     Py_DECREF(before);
     PyErr_Restore(type, value, traceback);
 }
-
-static PyObject *fresh(PyObject *module, PyObject *nothing) { return PyLong_FromSsize_t(fresh_blocks); }
-
-PyMethodDef block_methods[] = {
-    {"fresh", fresh, METH_NOARGS, "How many large blocks NumPy has taken from the system for arrays at hand."},
-    {NULL}};

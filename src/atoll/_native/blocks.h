@@ -7,6 +7,5 @@
 PyObject *memory_entered(void);
 void memory_left(PyObject *before);
 
-extern PyMethodDef block_methods[];
 
 #endif

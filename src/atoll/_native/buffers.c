@@ -93,7 +93,7 @@ static void unpin(PyObject *box, Py_ssize_t pins) {
 /* NumPy's array of the memory of an array, if a buffer of it is for reading and says all of its dtype; a new reference.
  * A pending value is computed. */
 static PyObject *to_lend(PyObject *self, int flags, Lent *lent) {
-    if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_tried(self) && end_trial(self) < 0)) return drop_error(), NULL;
+    if (Py_TYPE(self) != array_type || shown || flags & PyBUF_WRITABLE || (is_medium(self) && make_small(self) < 0)) return drop_error(), NULL;
     Front *front = (Front *)self;
     if (np_of(self) == NULL && python.settle_asked != NULL && front->cell != NULL && !(state_of(BOX(front->cell)->node) & READY) && !among_ranks()) {
         PyObject *done = PyObject_CallOneArg(python.settle_asked, self);

@@ -19,6 +19,9 @@ typedef struct {
 /* A part of a key: an integer, or an object by its address. */
 static inline size_t part_of_object(PyObject *object) { return PyLong_CheckExact(object) ? (size_t)PyLong_AsLong(object) << 1 | 1 : (size_t)object; }
 
+/* A hash with one number more. */
+static inline size_t mixed(size_t hash, size_t more) { return (hash ^ more) * 0x9E3779B97F4A7C15u; }
+
 /* The entry of a key, borrowed; NULL if the table has none. */
 Met *met_in(Forms *forms, const size_t *part, int count);
 

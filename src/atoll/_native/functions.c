@@ -63,15 +63,6 @@ static Py_ssize_t extent_of(PyObject *shape) {
     return size > 0 && size < 1e15 ? (Py_ssize_t)size : 0;
 }
 
-/* What a function makes of a shape, or of two arrays that are multiplied; 0 where its size is that of its arguments. */
-static Py_ssize_t size_made(int kind, PyObject *const *args, Py_ssize_t count) {
-    Py_ssize_t first = 0, second = 0;
-    if (kind & SHAPED) return count ? extent_of(args[0]) : 0;
-    if (!(kind & OUTER) || count != 2) return 0;
-    int fits = type_of(args[0], &first) != NOTHING && type_of(args[1], &second) != NOTHING;
-    return fits ? first * second : 0;
-}
-
 /* The number of elements of what a function of this kind makes, `limit` where that is not known. */
 static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
     Py_ssize_t n;
@@ -194,10 +185,10 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
             }
             if (k && call->args[k] == result && !(call->kind & VIEWS)) return result;  /* NumPy's, as it was given: it was written to */
         }
-        if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && Py_TYPE(call->args[0]) == array_type && plain(call->args[0]) == NULL && shows(array, call->given[0]))
+        if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && Py_TYPE(call->args[0]) == array_type && np_of(call->args[0]) == NULL && shows(array, call->given[0]))
             return view_in(call->args[0], array);
         if (PyArray_SIZE(array) < limit) return handle_of(result);
-        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result, NULL);
+        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result);
     } else if (type == &PyList_Type || has_items(result)) {
         Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
         PyObject *items = type == &PyList_Type ? PyList_New(length) : PyTuple_New(length);
@@ -271,7 +262,7 @@ static int may_make_large(PyObject *const *given, Py_ssize_t n) {
 
 /* The memory of an array that NumPy folds at once; a new reference, or NULL. */
 static PyObject *to_fold(PyObject *value) {
-    PyObject *array = ((Front *)value)->large ? Py_NewRef(np_of(value)) : in_memory(value);
+    PyObject *array = in_memory(value);
     if (array != NULL && PyArray_SIZE((PyArrayObject *)array) > (PyArray_ISBOOL((PyArrayObject *)array) ? truths : exact)) Py_CLEAR(array);
     return array;
 }
@@ -350,12 +341,7 @@ static COLD PyObject *call_with_lines(PyObject *self, PyObject *const *args, siz
  * handed out. */
 static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t target) {
     for (Py_ssize_t k = 0; k < n; k++) {
-        Front *front = (Front *)args[k];
-        if (Py_TYPE(args[k]) != array_type || k == target || front->np != Py_None || front->tried) continue;
-        if (front->cell == NULL || state_of(BOX(front->cell)->node) != PENDING) continue;
-        PyObject *memory = PyObject_CallOneArg(python.memory_of, args[k]);
-        if (memory == NULL) return -1;
-        Py_DECREF(memory);
+        if (k != target && is_pending(args[k]) && settle_array((Front *)args[k]) < 0) return -1;
     }
     return 0;
 }
@@ -397,18 +383,29 @@ static COLD int is_released(void) {
     return 1;
 }
 
+/* Let memory that is read be writeable, or NumPy would read a copy, and not see that it overlaps with what is written; a bit for each argument. */
+static int open_shown(PyObject *const *args, PyObject *const *given, Py_ssize_t n, Py_ssize_t target) {
+    int opened = 0;
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (k == target || Py_TYPE(args[k]) != array_type || np_of(args[k]) != NULL || PyArray_ISWRITEABLE((PyArrayObject *)given[k])) continue;
+        PyArray_ENABLEFLAGS((PyArrayObject *)given[k], NPY_ARRAY_WRITEABLE);
+        opened |= 1 << k;
+    }
+    return opened;
+}
+
 /* A function of arrays of medium size, recorded; NULL without an error where NumPy computes it. The array that it writes to is small then. */
 static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize_t count, Py_ssize_t n, Py_ssize_t target) {
     Function *function = (Function *)self;
     PyObject *made = NULL;
-    if (n == count && count && function->way == COPY && is_recording_medium && begin_trial(args[0])) {
+    if (n == count && count && function->way == COPY && is_recording_medium && make_medium(args[0])) {
         made = record_function(self, function->way, NULL, NULL, args, count, NULL);
     } else if (n == count && count && count < 3 && function->loops.operands == count && function->known != NULL) {
         made = record_medium(function->original, &function->loops, function->known, args, count, 0, 1);
     }
-    if (made != NULL || PyErr_Occurred()) return as_tried(made);
-    if (target >= 0 && is_tried(args[target]) && end_trial(args[target]) < 0) return NULL;
-    if (n && function->kind & VIEWS && is_tried(args[0])) end_trial(args[0]);
+    if (made != NULL || PyErr_Occurred()) return as_medium(made);
+    if (target >= 0 && is_medium(args[target]) && make_small(args[target]) < 0) return NULL;
+    if (n && function->kind & VIEWS && is_medium(args[0])) make_small(args[0]);
     return NULL;
 }
 
@@ -421,28 +418,30 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (result != NULL || PyErr_Occurred()) return result;
     }
     PyObject *space[MOST + 1], **given = space + 1;
-    if (awake) {
+    for (Py_ssize_t k = 0; k < n; k++) {
+        if (!may_be_medium(args[k])) continue;
         PyObject *made = medium_function(self, args, count, n, target);
         if (made != NULL || PyErr_Occurred()) return made;
+        break;
     }
     int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED) && !(function->kind & ALONE && among_ranks()), was = 0;
     int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */
     int large = function->kind & LARGE && alone;
     Py_ssize_t owned = 0, drawn = 0;
     PyObject *callee = function->direct;
-    if (function->kind & DATA && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
+    int is_numpys_work = function->kind & DATA || (large && function->way == ELEMENTWISE && function->known == NULL);
+    if (is_numpys_work && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
         given[k] = NULL;
         if (!k && function->kind & DRAWS) {
             given[k] = drawer_of(function->kind, args, count, keywords, &drawn);
         } else if (Py_TYPE(value) == array_type) {
-            int is_plain = plain(value) != NULL;
-            int in_place = ((Front *)value)->large && k != target;
-            if (((Front *)value)->tried) given[k] = tried_memory(value);
+            int is_plain = np_of(value) != NULL;
+            if (((Front *)value)->medium) given[k] = medium_memory(value);
             else if (function->kind & EXACT && !is_plain && !k && alone && (n == 1 || !(function->kind & WHOLE))) given[k] = to_fold(value);
             else if (!large || is_plain) given[k] = at_hand(value);
-            else given[k] = in_place ? Py_NewRef(np_of(value)) : in_memory(value);
+            else given[k] = in_memory(value);
             if (given[k] == NULL && function->kind & INTEGERS && !k && alone) given[k] = integers_of(function, args, n, keywords);
             arrays |= is_plain ? PLAIN : SHOWN;
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
@@ -477,9 +476,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     if (!fits || !(arrays || function->kind & (ANY | SHAPED | SQUARE | RANGE | SPACED | OUTER | DRAWS))) {
         while (owned) Py_DECREF(given[--owned]);
         int writes = is_into(function, n, target) && Py_TYPE(args[target]) == array_type;
-        result = PyErr_Occurred() ? NULL : eager_call(function->original, args, count, keywords,
-                                                      size_made(function->kind, args, count), writes ? target : -1);
-        int may_record = result == NULL && !PyErr_Occurred() && adopted_all(args, n);
+        int may_record = !PyErr_Occurred() && all_shown(args, n);
+        result = NULL;
         if (may_record && writes)
             result = function->way == ELEMENTWISE && record_into(function->known, args[target], args, target) > 0 ? Py_NewRef(args[target]) : NULL;
         else if (may_record)
@@ -487,9 +485,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {
         Call call = {args, given, n, function->kind, arrays};
-        int opens = function->kind & EXACT && arrays & SHOWN && PyArray_Check(given[0]) && !PyArray_ISWRITEABLE((PyArrayObject *)given[0]);
-        if (opens) PyArray_ENABLEFLAGS((PyArrayObject *)given[0], NPY_ARRAY_WRITEABLE);  /* else NumPy looks for positions in a copy */
-        int writes = target >= 0 && Py_TYPE(args[target]) == array_type && plain(args[target]) == NULL;
+        int opened = function->kind & (EXACT | WRITES) && arrays & SHOWN ? open_shown(args, given, n, target) : 0;
+        int writes = target >= 0 && Py_TYPE(args[target]) == array_type && np_of(args[target]) == NULL;
         if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
         result = n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL, NULL) : NULL;
         if (function->fold != NULL && n == 1 && count == 1 && PyArray_CheckExact(given[0]) &&
@@ -504,7 +501,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             memory_left(memory);
         }
         if (writes) end_writing((PyArrayObject *)given[target], was);
-        if (opens) PyArray_CLEARFLAGS((PyArrayObject *)given[0], NPY_ARRAY_WRITEABLE);
+        for (Py_ssize_t k = 0; opened >> k; k++)
+            if (opened >> k & 1) PyArray_CLEARFLAGS((PyArrayObject *)given[k], NPY_ARRAY_WRITEABLE);
         int is_done = result != NULL && !PyArray_CheckExact(result) && has_no_array(result);
         int again = arrays & (SHOWN | FOREIGN) && !writes && !is_done &&
                     (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) && !is_from_outside() : !may_take(result, &call));

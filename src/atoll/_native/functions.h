@@ -1,7 +1,7 @@
 /* Functions of the namespace, and methods. */
 #ifndef ATOLL_FUNCTIONS_H
 #define ATOLL_FUNCTIONS_H
-#include "adoption.h"
+#include "sizes.h"
 #include "medium.h"
 
 extern PyType_Spec function_spec;

@@ -1,7 +1,7 @@
 /* Arrays as objects, most of which live for one operation. */
 #include "handles.h"
 
-Py_ssize_t limit = 0;
+Py_ssize_t limit = 0, least = PY_SSIZE_T_MAX;
 PyTypeObject *front_type, *array_type, *flat_type;
 
 /* Arrays that have ended, for the next ones: most live for one operation. */
@@ -33,7 +33,6 @@ inline PyObject *wrapped(PyObject *result) {
     if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
     PyArrayObject *array = (PyArrayObject *)result;
     Py_ssize_t size = PyArray_SIZE(array);
-    if (size >= least && size < limit) count_medium(size);
     if (size >= limit && PyArray_BASE(array) == NULL) {
         PyObject *made = PyObject_CallOneArg(python.from_numpy, result);
         Py_DECREF(result);
@@ -46,30 +45,6 @@ int is_kept(PyArrayObject *array) {
     int number = PyArray_TYPE(array);
     return (number <= NPY_DOUBLE || number == NPY_CFLOAT || number == NPY_CDOUBLE || number == NPY_HALF) &&
            PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
-}
-
-PyObject *kept(PyObject *result, PyObject *base) {
-    if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
-    PyArrayObject *array = (PyArrayObject *)result;
-    if (PyArray_SIZE(array) < limit) return handle_of(result);
-    int is_view = PyArray_BASE(array) != NULL;
-    if (!is_kept(array) || (is_view && base == NULL)) return wrapped(result);
-    PyObject *self = handle_of(result);
-    if (self == NULL) return NULL;
-    Front *front = (Front *)self;
-    front->large = 1;
-    if (is_view) {
-        PyObject *first = ((Front *)base)->large && ((Front *)base)->cell ? ((Front *)base)->cell : base;
-        front->cell = Py_NewRef(first);
-    }
-    return self;
-}
-
-void mark_tried(PyObject *value, int tried) {
-    Front *front = (Front *)value;
-    int more = tried - front->tried;
-    front->tried = tried;
-    count_tried(more);
 }
 
 Py_ssize_t spread_over(PyObject *x, PyObject *y) {
@@ -94,11 +69,6 @@ static PyObject *set_limit(PyObject *module, PyObject *number) {
     Py_RETURN_NONE;
 }
 
-static PyObject *keep(PyObject *module, PyObject *array) {
-    return Py_TYPE(array) == &PyArray_Type ? kept(Py_NewRef(array), NULL) : (PyErr_BadArgument(), NULL);
-}
-
 PyMethodDef handle_methods[] = {
     {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
-    {"keep", keep, METH_O, "An array over memory that nobody else holds: at hand, if it is large."},
     {NULL}};

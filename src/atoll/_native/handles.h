@@ -2,7 +2,7 @@
 #ifndef ATOLL_HANDLES_H
 #define ATOLL_HANDLES_H
 #include "loops.h"
-#include "sampling.h"
+#include "runtime.h"
 
 enum { BY_VALUE = 4 };             /* axes of a view by value; one with more has a geometry */
 
@@ -19,9 +19,10 @@ typedef struct {
     PyObject *geometry;            /* the view for Python; a view by value may be written through, and gets a geometry at the first use */
     View view;
     PyObject *shown, *value;       /* NumPy's view of the memory of this value, read-only, once it was needed */
-    int large;                     /* whether `np` is large: see eager.c */
-    int tried;                     /* whether it is recorded, but small where Python sees it: see medium.c */
+    int medium;                    /* whether it is recorded, but small where Python sees it: see medium.c */
 } Front;
+
+extern Py_ssize_t least;           /* the fewest elements of arrays of medium size: see medium.c */
 
 extern PyTypeObject *front_type;   /* what arrays of all classes are */
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */
@@ -29,19 +30,13 @@ extern PyTypeObject *flat_type;    /* of iterators over the elements of an array
 
 static inline int is_front(PyObject *value) { return Py_TYPE(value) == array_type || PyObject_TypeCheck(value, front_type); }
 
-static inline int is_tried(PyObject *value) { return Py_TYPE(value) == array_type && ((Front *)value)->tried; }
+static inline int is_medium(PyObject *value) { return Py_TYPE(value) == array_type && ((Front *)value)->medium; }
 
-/* The NumPy array of a small array, or of one that is at hand, borrowed; else NULL. */
+/* The NumPy array of an array that stays with NumPy, borrowed; else NULL. */
 static inline PyObject *np_of(PyObject *value) {
     if (Py_TYPE(value) != array_type) return NULL;
     PyObject *np = ((Front *)value)->np;
     return np == Py_None ? NULL : np;
-}
-
-/* The same of small arrays only. */
-static inline PyObject *plain(PyObject *value) {
-    PyObject *np = np_of(value);
-    return np == NULL || ((Front *)value)->large ? NULL : np;
 }
 
 static inline int is_of(PyObject *classes, PyObject *value) {
@@ -67,11 +62,6 @@ PyObject *wrapped(PyObject *result);
 
 /* Whether kernels have a dtype that results are kept in. */
 int is_kept(PyArrayObject *array);
-
-/* What NumPy has made of memory at hand; steals the reference. `base` is the array that it may be a view of. */
-PyObject *kept(PyObject *result, PyObject *base);
-
-void mark_tried(PyObject *value, int tried);
 
 /* The elements of two small arrays that are broadcast; 0 where these are not many. Whether kernels can compute so many. */
 Py_ssize_t spread_over(PyObject *x, PyObject *y);

@@ -50,7 +50,7 @@ static PyObject *picking(PyObject *self, PyObject *key) {
         PyObject *item = items[k], *value = NULL;
         if (is_basic(item) || listed(item) > 0) {
             value = Py_NewRef(item);
-        } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || plain(item) != NULL || !is_mask(item))) {
+        } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || np_of(item) != NULL || !is_mask(item))) {
             value = memory_here(item);
             arrays += value != NULL && picks(value);
         }
@@ -77,7 +77,7 @@ static PyObject *picked(PyObject *self, PyObject *key) {
     }
     Py_XDECREF(index);
     Py_XDECREF(array);
-    return kept(result, NULL);
+    return kept(result);
 }
 
 /* Whether a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
@@ -102,13 +102,13 @@ static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
 /* ---- items */
 
 static PyObject *item_of(PyObject *self, PyObject *key) {
-    PyObject *view = awake ? medium_view(self, key) : NULL;
-    if (view != NULL || (awake && PyErr_Occurred())) return view;
-    PyArrayObject *array = (PyArrayObject *)plain(self);
+    if (may_be_medium(self)) {
+        PyObject *view = medium_view(self, key);
+        if (view != NULL || PyErr_Occurred()) return view;
+    }
+    PyArrayObject *array = (PyArrayObject *)np_of(self);
     if (array == NULL) {
-        PyObject *result = item_at_hand(self, key);
-        if (result == NULL && !PyErr_Occurred() && np_of(self) != NULL) result = picked(self, key);
-        if (result == NULL && !PyErr_Occurred() && adopted_all(&self, 1)) result = get_selected(self, key);
+        PyObject *result = all_shown(&self, 1) ? get_selected(self, key) : NULL;
         if (result == NULL && !PyErr_Occurred()) result = picked(self, key);
         return result != NULL || PyErr_Occurred() ? result : call_two(general[GETITEM], self, key);
     }
@@ -138,9 +138,9 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
         PyErr_SetString(PyExc_ValueError, "cannot delete array elements");
         return -1;
     }
-    int stored = awake ? medium_store(self, key, value) : 0;
+    int stored = may_be_medium(self) ? medium_store(self, key, value) : 0;
     if (stored) return stored < 0 ? -1 : 0;
-    PyArrayObject *array = (PyArrayObject *)plain(self);
+    PyArrayObject *array = (PyArrayObject *)np_of(self);
     char *element = array == NULL ? NULL : element_for(value, array, key);
     if (element != NULL) {
         if (PyArray_FailUnlessWriteable(array, "assignment destination") < 0) return -1;
@@ -163,11 +163,10 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
         return status;
     }
     Py_XDECREF(given);
-    int set = array == NULL && !PyErr_Occurred() ? put_at_hand(self, key, value) : 0;
-    if (!set && !PyErr_Occurred() && np_of(self) != NULL) set = put_picked(self, key, value);
-    PyObject *large[2] = {self, value};
-    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 1)) set = set_in_memory(self, key, value);
-    if (!set && array == NULL && !PyErr_Occurred() && adopted_all(large, 2)) set = record_store(self, key, value);
+    int set = array != NULL && !PyErr_Occurred() ? put_picked(self, key, value) : 0;
+    PyObject *both[2] = {self, value};
+    if (!set && array == NULL && !PyErr_Occurred() && all_shown(both, 1)) set = set_in_memory(self, key, value);
+    if (!set && array == NULL && !PyErr_Occurred() && all_shown(both, 2)) set = record_store(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred()) set = put_picked(self, key, value);
     if (set > 0) return 0;
     if (PyErr_Occurred()) return -1;

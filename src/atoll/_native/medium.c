@@ -1,33 +1,33 @@
 /* Arrays of medium size.
  *
- * An array with at least `least` elements, though fewer than those that are large, begins with NumPy. Once a program has spent some time on such
- * arrays its operations are recorded for a while, so that the runtime gets to know its loops, and tries both ways (lazy/trials.py).
- * At call sites that are quicker so, operations on arrays of medium size are recorded from then on. An array that takes part is `tried`: it has a
- * box and a geometry, as a large one, but Python sees it as the small array that it would be otherwise. Only operations are recorded of
- * which kernels and NumPy make the same bits. All others get the memory of what they read.
+ * An array with at least `least` elements, though fewer than those that are large, begins with NumPy. As soon as an operation on it comes again
+ * that kernels and NumPy compute with the same bits, it is recorded: the array gets a box and a geometry, as a large one, but Python sees it
+ * as the small array that it would be otherwise. Other operations get the memory of what they read.
+ *
+ * What Python has to learn of an operation, a view or an assignment takes as long as some dozen calls of NumPy, so it is learnt only once NumPy
+ * has spent about as long (stepwise.h).
  */
 #include "medium.h"
-#include "adoption.h"
+#include "stepwise.h"
 
-PyObject *as_tried(PyObject *made) {
-    if (made != NULL && Py_TYPE(made) == array_type && ((Front *)made)->np == Py_None && !((Front *)made)->tried) mark_tried(made, 1);
+PyObject *as_medium(PyObject *made) {
+    if (made != NULL && Py_TYPE(made) == array_type && ((Front *)made)->np == Py_None) ((Front *)made)->medium = 1;
     return made;
 }
 
-int begin_trial(PyObject *self) {
-    PyArrayObject *array = (PyArrayObject *)plain(self);
-    if (array == NULL) return is_tried(self);
+int make_medium(PyObject *self) {
+    PyArrayObject *array = (PyArrayObject *)np_of(self);
+    if (array == NULL) return is_medium(self);
     Py_ssize_t size = PyArray_SIZE(array);
     if (size < least || size >= limit || !PyArray_NDIM(array) || !has_own_memory(array) || !box_memory(self)) return 0;
-    mark_tried(self, 1);
-    return 1;
+    return ((Front *)self)->medium = 1;
 }
 
 /* The type of an operand of medium size, or of a small part of one, or NUMBER; else NOTHING. */
 static int medium_type(PyObject *value, Py_ssize_t *size) {
     if (Py_TYPE(value) != array_type) return PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyArray_IsScalar(value, Double) ? NUMBER : NOTHING;
-    PyArrayObject *array = (PyArrayObject *)plain(value);
-    if (array == NULL && !((Front *)value)->tried) return NOTHING;
+    PyArrayObject *array = (PyArrayObject *)np_of(value);
+    if (array == NULL && !((Front *)value)->medium) return NOTHING;
     Py_ssize_t own = array != NULL ? PyArray_SIZE(array) : count_of((Front *)value);
     if (own > *size) *size = own;
     return array != NULL ? PyArray_TYPE(array) : dtype_of((Front *)value)->type_num;
@@ -51,39 +51,55 @@ static int is_alike(const Loops *of, PyObject *const *args, const int *types, Py
     return 1;
 }
 
-/* Whether an operation on arrays of medium size is recorded at the call site that the program is at. */
-static int is_recorded_here(PyObject *operation, int first, int second, Py_ssize_t size) {
-    Entry *entry = among_ranks() || !in_world_of_process() ? NULL : entry_here(operation, first, second, size);
-    if (entry == NULL) return is_recording_medium = 0;
-    int is_known = entry->code != NULL, by_numpy = is_known && computed_by_numpy(entry->loop, entry->key, size);
-    int explored = is_explored(is_known);
-    return is_recording_medium = is_known ? !by_numpy : explored;
+/* Whether NumPy has spent long enough on views like this one, of an array of medium size, for Python to know it. */
+static int is_known_view(PyObject *value) {
+    Front *front = (Front *)value;
+    if (!is_medium(value) || front->geometry != NULL) return 1;
+    const View *view = &front->view;
+    size_t key = mixed((size_t)BOX(front->cell)->geometry, (size_t)view->offset);
+    for (int k = 0; k < view->axes; k++) key = mixed(mixed(key, (size_t)view->shape[k]), (size_t)view->strides[k]);
+    return is_worth(key, view->size, LEARNT);
 }
 
-PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObject *const *args, Py_ssize_t count,
-                               int squares, int floats) {
+/* Whether it has spent long enough on an operation for it to be learnt. */
+static int is_worth_learning(PyObject *ufunc, PyObject *const *args, Py_ssize_t count, Py_ssize_t size) {
+    size_t key = (size_t)ufunc;
+    for (Py_ssize_t k = 0; k < count; k++) key = mixed(key, (size_t)(is_medium(args[k]) ? ((Front *)args[k])->geometry : (PyObject *)Py_TYPE(args[k])));
+    return is_worth(key, size, LEARNT);
+}
+
+/* Let Python record an operation, of which it learns the form; NULL without an error where NumPy computes it. */
+static PyObject *learn_call(PyObject *ufunc, PyObject *const *args, Py_ssize_t count) {
+    PyObject *inputs = PyTuple_New(count);
+    for (Py_ssize_t k = 0; inputs != NULL && k < count; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(args[k]));
+    revealed++;
+    PyObject *result = inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(python.apply, ufunc, inputs, NULL);
+    revealed--;
+    Py_XDECREF(inputs);
+    if (result == Py_NotImplemented) Py_CLEAR(result);
+    if (result == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) drop_error();  /* NumPy raises it, with its words */
+    return result;
+}
+
+PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObject *const *args, Py_ssize_t count, int squares, int floats) {
     Py_ssize_t size = 0;
-    int types[2] = {NOTHING, NOTHING};
+    int types[2] = {NOTHING, NOTHING}, are_medium = 0, are_known = 1;
+    if (!recording || shown || among_ranks() || !in_world_of_process()) return NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = medium_type(args[k], &size)) == NOTHING) return NULL;
     if (size < least || size >= limit || !is_alike(of, args, types, count, floats)) return NULL;
-    if (!is_recorded_here(ufunc, types[0], types[1], size)) return NULL;
-    int tried = 0;
-    for (Py_ssize_t k = 0; k < count; k++)
-        if (Py_TYPE(args[k]) == array_type) tried |= begin_trial(args[k]);
-    if (!tried) return NULL;
-    PyObject *result = forms == NULL ? NULL : squares ? record_power(forms, args) : record_call(forms, args, count);
-    if (result == NULL && !PyErr_Occurred()) {
-        PyObject *inputs = PyTuple_New(count);
-        for (Py_ssize_t k = 0; inputs != NULL && k < count; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(args[k]));
-        revealed++;
-        result = inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(python.apply, ufunc, inputs, NULL);
-        revealed--;
-        Py_XDECREF(inputs);
-        if (result == Py_NotImplemented) Py_CLEAR(result);
-        if (result == NULL && PyErr_ExceptionMatches(PyExc_ValueError)) drop_error();  /* NumPy raises it, with its words */
+    is_recording_medium = 0;
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (Py_TYPE(args[k]) != array_type) continue;
+        are_medium |= make_medium(args[k]);
+        are_known &= is_known_view(args[k]);
     }
-    return as_tried(result);
+    if (!are_medium || !are_known) return NULL;
+    is_recording_medium = 1;
+    PyObject *result = forms == NULL ? NULL : squares ? record_power(forms, args) : record_call(forms, args, count);
+    if (result == NULL && !PyErr_Occurred() && is_worth_learning(ufunc, args, count, size)) result = learn_call(ufunc, args, count);
+    is_recording_medium = result != NULL;
+    return as_medium(result);
 }
 
 PyObject *medium_operator(PyObject *a, PyObject *b, int slot) {
@@ -93,46 +109,44 @@ PyObject *medium_operator(PyObject *a, PyObject *b, int slot) {
     return record_medium(ufunc, &loops[slot == POW ? MUL : slot], known[slot], args, b == NULL || slot == POW ? 1 : 2, slot == POW, slot == DIV);
 }
 
-PyObject *medium_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t count) {
-    static Loops of;
-    static PyObject *latest;
-    if (Py_TYPE(ufunc) != &PyUFunc_Type || ((PyUFuncObject *)ufunc)->nin != count) return NULL;
-    if (ufunc != latest) {
-        look_up(&of, ufunc);
-        Py_XSETREF(latest, Py_NewRef(ufunc));
-    }
-    return record_medium(ufunc, &of, NULL, args, count, 0, 1);
-}
-
 int medium_in_place(PyObject *a, PyObject *b, int slot, int plain_slot) {
     PyObject *result = plain_slot == POW ? NULL : medium_operator(a, b, plain_slot);
     if (result == NULL) return PyErr_Occurred() ? -1 : 0;
-    int done = is_tried(result) && is_tried(a) ? record_in_place(known[slot], a, b) : 0;
+    int done = is_medium(result) && is_medium(a) ? record_in_place(known[slot], a, b) : 0;
     Py_DECREF(result);
     return done;
 }
 
 PyObject *medium_view(PyObject *self, PyObject *key) {
-    if (!is_tried(self)) {
+    if (!is_medium(self)) {
         Selection where;
-        PyArrayObject *array = (PyArrayObject *)plain(self);
+        PyArrayObject *array = (PyArrayObject *)np_of(self);
         if (!is_recording_medium || array == NULL || PyArray_SIZE(array) < least || PyArray_SIZE(array) >= limit) return NULL;
-        if (!selected(array, key, &where) || where.picks || where.size < least || !begin_trial(self)) return NULL;
+        if (!selected(array, key, &where) || where.picks || where.size < least || !make_medium(self)) return NULL;
     }
     int is_used = is_recording_medium || Py_REFCNT(((Front *)self)->cell) > 1;
     if (!is_used && settle_array((Front *)self) < 0) return NULL;
     PyObject *view = get_selected(self, key);
     if (view == NULL && !PyErr_Occurred() && settle_array((Front *)self) == 0) view = get_selected(self, key);  /* an element */
-    if (view != NULL && (is_used || Py_TYPE(view) != array_type)) return as_tried(view);
+    if (view != NULL && (is_used || Py_TYPE(view) != array_type)) return as_medium(view);
     Py_XDECREF(view);
-    if (!PyErr_Occurred()) end_trial(self);
+    if (!PyErr_Occurred()) make_small(self);
     return NULL;
 }
 
+/* Whether NumPy has spent long enough on assignments like this one for Python to know them. */
+static int is_known_store(PyObject *self, PyObject *key) {
+    Selection where;
+    if (!selected_in((Front *)self, key, &where)) return 1;
+    size_t number = mixed((size_t)BOX(((Front *)self)->cell)->geometry, ~(size_t)where.offset);
+    for (int k = 0; k < where.axes; k++) number = mixed(mixed(number, (size_t)where.shape[k]), (size_t)where.strides[k]);
+    return is_worth(number, where.size, LEARNT);
+}
+
 int medium_store(PyObject *self, PyObject *key, PyObject *value) {
-    if (!is_tried(self) && !(is_recording_medium && is_tried(value) && begin_trial(self))) return 0;
+    if (!is_medium(self) && !(is_recording_medium && is_medium(value) && make_medium(self))) return 0;
     int done = is_recording_medium ? set_in_memory(self, key, value) : 0;
-    if (!done && is_recording_medium && !PyErr_Occurred()) done = record_store(self, key, value);
-    if (!done && !PyErr_Occurred()) done = end_trial(self) < 0 ? -1 : 0;
+    if (!done && is_recording_medium && !PyErr_Occurred() && is_known_store(self, key)) done = record_store(self, key, value);
+    if (!done && !PyErr_Occurred()) done = make_small(self) < 0 ? -1 : 0;
     return PyErr_Occurred() ? -1 : done;
 }

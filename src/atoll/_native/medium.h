@@ -1,22 +1,32 @@
-/* Arrays of medium size, which are tried. */
+/* Arrays of medium size, which are recorded, though Python sees small ones. */
 #ifndef ATOLL_MEDIUM_H
 #define ATOLL_MEDIUM_H
-#include "eager.h"
+#include "operations.h"
 #include "recorder.h"
+#include "selection.h"
+#include "sizes.h"
 
-/* Let a small array that alone has its memory be tried; whether it is. Results of operations on such arrays are tried, too. */
-int begin_trial(PyObject *array);
-PyObject *as_tried(PyObject *made);
+/* Whether operations on a value may be recorded as those on arrays of medium size. */
+static inline int may_be_medium(PyObject *value) {
+    if (Py_TYPE(value) != array_type) return 0;
+    PyArrayObject *array = (PyArrayObject *)((Front *)value)->np;
+    if ((PyObject *)array == Py_None || array == NULL) return ((Front *)value)->medium;
+    Py_ssize_t size = PyArray_SIZE(array);
+    return size >= least && size < limit;
+}
+
+/* Let a small array that alone has its memory be one of medium size; whether it is. Results of operations on such arrays are, too. */
+int make_medium(PyObject *array);
+PyObject *as_medium(PyObject *made);
 
 /* Operations on arrays of medium size, recorded; NULL without an error where NumPy computes them. */
 PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObject *const *args, Py_ssize_t count, int squares, int floats);
 PyObject *medium_operator(PyObject *a, PyObject *b, int slot);
-PyObject *medium_ufunc(PyObject *ufunc, PyObject *const *args, Py_ssize_t count);
 
 /* `a += b`, recorded: 1, or 0 where NumPy computes it; -1 with an error. */
 int medium_in_place(PyObject *a, PyObject *b, int slot, int plain_slot);
 
-/* A view of an array that is tried, or of one that shall be; NULL without an error where NumPy makes it. Whether an assignment to such an
+/* A view of an array of medium size, or of one that shall be; NULL without an error where NumPy makes it. Whether an assignment to such an
  * array was recorded; -1 with an error. */
 PyObject *medium_view(PyObject *array, PyObject *key);
 int medium_store(PyObject *array, PyObject *key, PyObject *value);

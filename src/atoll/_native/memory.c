@@ -17,7 +17,7 @@ PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyO
 }
 
 inline int is_few(Front *front, Py_ssize_t size) {
-    if (front->tried) return size < least;
+    if (front->medium) return size < least;
     if (among_ranks() && size >= small_now()) return 0;
     return size < limit && (size <= shortest || size <= whole_of(front) / PART);
 }
@@ -37,8 +37,7 @@ static int integers(PyObject *tuple, npy_intp *to) {
     return PyErr_Occurred() ? -1 : (int)n;
 }
 
-/* Where the elements of an array are, by its geometry; whether its integers are those of the machine. */
-static int lies(PyObject *geometry, Selection *to) {
+int lies(PyObject *geometry, Selection *to) {
     to->axes = integers(field(geometry, FORM_SHAPE), to->shape);
     to->offset = PyLong_AsSsize_t(field(geometry, FORM_OFFSET));
     to->size = size_of(geometry);
@@ -120,8 +119,8 @@ PyObject *in_memory(PyObject *self) {
 inline PyObject *at_hand(PyObject *self) {
     if (Py_TYPE(self) != array_type) return NULL;
     Front *front = (Front *)self;
-    if (front->np != Py_None) return front->large ? NULL : Py_XNewRef(front->np);
-    if (front->tried) return tried_memory(self);
+    if (front->np != Py_None) return Py_XNewRef(front->np);
+    if (front->medium) return medium_memory(self);
     return front->cell != NULL && is_few(front, count_of(front)) ? in_memory(self) : NULL;
 }
 
@@ -135,7 +134,8 @@ inline PyObject *operand(PyObject *value) {
 PyObject *memory_for(PyObject *value) {
     PyObject *array = np_of(value);
     if (array != NULL || Py_TYPE(value) != array_type) return Py_NewRef(array ? array : value);
-    if (is_tried(value)) return tried_memory(value);
+    if (is_medium(value)) return medium_memory(value);
+    if (is_pending(value) && settle_array((Front *)value) < 0) return NULL;
     if ((array = in_memory(value)) != NULL) return array;
     if ((array = PyObject_CallOneArg(python.memory_of, value)) == Py_None) Py_CLEAR(array);
     return array;
@@ -153,15 +153,6 @@ int type_of(PyObject *value, Py_ssize_t *size) {
     if (front->cell == NULL || (value_of(front) == NULL && (among_ranks() || state_of(BOX(front->cell)->node) != PENDING))) return NOTHING;
     if (count_of(front) > *size) *size = count_of(front);
     return dtype_of(front)->type_num;
-}
-
-void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size) {
-    if (*size >= limit || Py_TYPE(a) != array_type || Py_TYPE(b) != array_type) return;
-    PyObject *x = at_hand(a), *y = x == NULL ? NULL : at_hand(b);
-    Py_ssize_t made = y == NULL ? 0 : spread_over(x, y);
-    if (made) *size = made;
-    Py_XDECREF(x);
-    Py_XDECREF(y);
 }
 
 inline int may_show(Front *front) {
@@ -241,7 +232,7 @@ void set_geometry(Front *front, PyObject *geometry) {
     Py_CLEAR(front->value);
 }
 
-/* ---- arrays that are tried */
+/* ---- arrays of medium size */
 
 int (*evaluate_again)(PyObject *node) = NULL;
 
@@ -256,10 +247,10 @@ int settle_array(Front *front) {
     return status < 0 ? -1 : 0;
 }
 
-PyObject *tried_memory(PyObject *self) {
+PyObject *medium_memory(PyObject *self) {
     if (settle_array((Front *)self) < 0) return NULL;
     PyObject *memory = in_memory(self);
-    if (memory == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an array that is tried has no memory");
+    if (memory == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "an array of medium size has no memory");
     if (memory != NULL && PyArray_ISWRITEABLE((PyArrayObject *)memory)) {  /* which others may share */
         Py_SETREF(memory, PyArray_View((PyArrayObject *)memory, NULL, NULL));
         if (memory != NULL) PyArray_CLEARFLAGS((PyArrayObject *)memory, NPY_ARRAY_WRITEABLE);

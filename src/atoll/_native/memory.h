@@ -19,6 +19,9 @@ static inline int selected(PyArrayObject *array, PyObject *key, Selection *to) {
 }
 int selected_in(Front *front, PyObject *key, Selection *to);
 
+/* Where the elements of an array are, by its geometry; whether its integers are those of the machine. */
+int lies(PyObject *geometry, Selection *to);
+
 /* The dtype of an array with a box, borrowed, how many elements and axes it has, and the length of the first one. */
 PyArray_Descr *dtype_of(Front *front);
 Py_ssize_t count_of(Front *front);
@@ -56,9 +59,8 @@ PyObject *operand(PyObject *value);
  * that comes later. */
 PyObject *memory_for(PyObject *value);
 
-/* The type of an operand. `size` grows to its size, and to that of what two small arrays are broadcast to. */
+/* The type of an operand, to whose size `size` grows. */
 int type_of(PyObject *value, Py_ssize_t *size);
-void spread_out(PyObject *a, PyObject *b, Py_ssize_t *size);
 
 /* Views of an array may be shown unless it is read-only, for then their geometries say so. An array in memory may be
  * written to if nothing else has the same value. The same of an array at hand, or in memory. */
@@ -90,9 +92,17 @@ PyObject *geometry_of(Front *front);
  * in memory, sets it. */
 extern int (*evaluate_again)(PyObject *node);
 
-/* Compute the value of an array with a box; -1 with an error. The memory of one that is tried, for reading. */
+/* Whether an array of this process has a value that can be computed now, but is not. */
+static inline int is_pending(PyObject *value) {
+    Front *front = (Front *)value;
+    if (Py_TYPE(value) != array_type || front->np != Py_None || front->cell == NULL) return 0;
+    PyObject *node = BOX(front->cell)->node;
+    return state_of(node) == PENDING && weight_of(node) >= 0;
+}
+
+/* Compute the value of an array with a box; -1 with an error. The memory of one of medium size, for reading. */
 int settle_array(Front *front);
-PyObject *tried_memory(PyObject *array);
+PyObject *medium_memory(PyObject *array);
 
 /* The view of an array with a box, where its elements are in the memory of its base; whether it has one. */
 int view_of(Front *front, Selection *room);

@@ -13,6 +13,7 @@
 #include "functions.h"
 #include "guards.h"
 #include "placed.h"
+#include "stepwise.h"
 
 /* register(slots, **objects): work with these slots, a tuple, and objects by their names in the table. */
 static PyObject *register_table(PyObject *module, PyObject *args, PyObject *objects) {
@@ -39,10 +40,10 @@ static int fill_module(PyObject *module) {
         PyTypeObject **type;
         PyType_Spec *spec;
     } types[] = {{&front_type, front_spec()}, {&function_type, &function_spec}, {&attribute_type, &attribute_spec}, {&node_base, &node_spec}, {&box_base, &box_spec}, {&value_base, &value_spec},
-                 {&forms_type, &forms_spec}, {&iterator_type, &iterator_spec}, {&loop_type, &loop_spec}, {&traced_type, &traced_spec}, {&trace_type, &trace_spec},
+                 {&forms_type, &forms_spec}, {&iterator_type, &iterator_spec}, {&trace_type, &trace_spec},
                  {&notice_type, &notice_spec}};
-    PyMethodDef *methods[] = {block_methods, call_site_methods, cut_methods, eager_methods, function_methods, guard_methods, handle_methods, memory_methods,
-                              node_methods, replay_methods, runtime_methods, sampling_methods, span_methods, trace_methods, trial_methods};
+    PyMethodDef *methods[] = {call_site_methods, cut_methods, function_methods, guard_methods, handle_methods, memory_methods,
+                              node_methods, replay_methods, runtime_methods, span_methods, stepwise_methods, trace_methods};
     if (front_type != NULL) return PyErr_Format(PyExc_ImportError, "the native front is loaded once in a process"), -1;
     if (import_numpy() < 0 || install_errors() < 0 || install_functions() < 0) return -1;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {

@@ -10,6 +10,7 @@ static PyObject *no_name;
 static long long births = 0, recorded = 0;  /* the number of nodes, and of those that C has made */
 
 enum { MEMORIES = 256 };            /* geometries of memory that are known */
+_Thread_local int is_recording_medium = 0;
 
 /* Whether a node has pending operands, with which a long chain may end. */
 static int ends_others(PyObject *node) {
@@ -211,6 +212,15 @@ PyObject *new_value(PyObject *array, int pooled) {
     return value;
 }
 
+void settle(PyObject *node, PyObject *value) {
+    Py_XSETREF(NODE(node)->value, Py_NewRef(value));
+    Py_XSETREF(NODE(node)->params, Py_NewRef(empty));
+    Py_XSETREF(NODE(node)->op, Py_NewRef(python.source));
+    NODE(node)->weight = 0;
+    NODE(node)->mark = 0;
+    drop_operands(node);
+}
+
 PyObject *waiting_memory(PyArray_Descr *dtype, int ndim, const npy_intp *shape, const npy_intp *strides) {
     for (int k = waits - 1; k >= 0; k--) {
         PyArrayObject *array = (PyArrayObject *)waiting[k];
@@ -234,6 +244,11 @@ int is_large(PyObject *value) {
 int is_short(PyObject *geometry) {
     if (field(geometry, FORM_SHORT) != Py_True || (is_recording_medium && size_of(geometry) >= least)) return 0;
     return size_of(geometry) < small_now();
+}
+
+int is_read_at_once(PyObject *array) {
+    Front *front = (Front *)array;
+    return is_short(front->geometry) && state_of(BOX(front->cell)->node) != PENDING;
 }
 
 int is_free(PyObject *box) {
@@ -311,6 +326,12 @@ static PyObject *source_of(PyArrayObject *array) {
 
 PyObject *snapshot(PyArrayObject *array) { return source_of((PyArrayObject *)PyArray_NewCopy(array, NPY_KEEPORDER)); }
 
+int is_sole(PyObject *node, int holders) {
+    PyObject *value = NODE(node)->value;
+    PyArrayObject *array = memory_in(value);
+    return Py_REFCNT(node) == 1 && Py_REFCNT(value) == 1 && Py_REFCNT(array) == 1 + holders && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+}
+
 int has_own_memory(PyArrayObject *array) {
     if (Py_REFCNT(array) > 1 || PyArray_BASE(array) != NULL) return 0;
     if (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA | NPY_ARRAY_BEHAVED | NPY_ARRAY_C_CONTIGUOUS)) return 0;
@@ -329,6 +350,17 @@ int box_memory(PyObject *array) {
     set_geometry(front, Py_NewRef(BOX(box)->geometry));
     Py_XSETREF(front->cell, box);
     return 1;
+}
+
+PyObject *kept(PyObject *result) {
+    if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
+    PyArrayObject *array = (PyArrayObject *)result;
+    int is_large = PyArray_SIZE(array) >= limit && PyArray_BASE(array) == NULL;
+    int is_boxed = is_large && PyArray_NDIM(array) && has_own_memory(array) && !among_ranks();
+    if (is_large && !is_boxed) return wrapped(result);
+    PyObject *self = handle_of(result);
+    if (self != NULL && is_boxed) box_memory(self);
+    return self;
 }
 
 PyObject *view_on(PyObject *array, PyObject *geometry) {

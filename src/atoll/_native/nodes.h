@@ -12,6 +12,9 @@ PyObject *new_node(PyObject *form, PyObject *const *operands, int count, PyObjec
 PyObject *new_value(PyObject *array, int pooled);
 PyObject *waiting_memory(PyArray_Descr *dtype, int ndim, const npy_intp *shape, const npy_intp *strides);
 
+/* Give a node its value, which it needs no operands for any more. */
+void settle(PyObject *node, PyObject *value);
+
 /* A box for a node, noted among those of this thread: what lazy.views.boxed makes. Steals the node. */
 PyObject *new_box(PyObject *node);
 
@@ -22,19 +25,27 @@ PyObject *view_on(PyObject *array, PyObject *geometry);
 /* A small array as it is now, as a node; a new reference. */
 PyObject *snapshot(PyArrayObject *array);
 
+/* Whether nothing but a node that is referred to once has its memory, and so many others. */
+int is_sole(PyObject *node, int holders);
+
 /* Whether an array is all that knows its memory, in which the elements lie in order. Give the memory of an array that stays with NumPy to a box;
  * whether that was possible. */
 int has_own_memory(PyArrayObject *array);
 int box_memory(PyObject *array);
+
+/* An array over what NumPy has made; steals the reference. A large one is recorded from here on. */
+PyObject *kept(PyObject *result);
 
 /* The value of an array as a node, which reads the view where it is one; a new reference. What the nodes of a view have in common,
  * borrowed; NULL with an error. */
 PyObject *node_of(PyObject *array);
 PyObject *through_of(PyObject *view);
 
-/* Whether an array is large, NumPy may be asked for few elements, the memory of a box is its own, and kernels have a dtype. */
+/* Whether an array is large, NumPy may be asked for few elements, and for those of this array, which are there, the memory of a box is its own, and
+ * kernels have a dtype. */
 int is_large(PyObject *value);
 int is_short(PyObject *geometry);
+int is_read_at_once(PyObject *array);
 int is_free(PyObject *box);
 
 /* Whether an array is a short view of an array on ranks. Python counts the reads of such views, alike on all ranks. */
@@ -45,6 +56,7 @@ int is_native(PyObject *dtype);
 /* Note the classes of Python's and their ends; -1 with an error. */
 int install_nodes(void);
 
+extern _Thread_local int is_recording_medium; /* whether the thread's latest operation on arrays of medium size was recorded */
 extern int learning;               /* calls of which recipes are learnt */
 extern PyMethodDef node_methods[];
 

@@ -51,7 +51,7 @@ static void end_of(PyObject *object, Kind *kind) {
         end_of(object, &NAME##_spares);                                                          \
     }                                                                                            \
     PyObject *new_##NAME##_object(void) { return new_of(&NAME##_spares, python.NAME##_type); }
-COLLECTED(node, Node, NODE_MEMBERS, self->operands = 0;)
+COLLECTED(node, Node, NODE_MEMBERS, self->operands = self->passed = 0;)
 COLLECTED(box, Box, BOX_MEMBERS, )
 COLLECTED(value, Value, VALUE_MEMBERS, )
 
@@ -118,7 +118,8 @@ static int set_mark(PyObject *self, PyObject *mark, void *unused) {
 static PyMemberDef node_members[] = {
     OBJECT("op", Node, op), OBJECT("geometry", Node, geometry), OBJECT("params", Node, params),
     OBJECT("name", Node, name), OBJECT("site", Node, site), OBJECT("value", Node, value), OBJECT("code", Node, code),
-    OBJECT("place", Node, place), {"born", T_LONGLONG, offsetof(Node, born), 0}, {"weight", T_DOUBLE, offsetof(Node, weight), 0}, {NULL}};
+    OBJECT("place", Node, place), {"born", T_LONGLONG, offsetof(Node, born), 0}, {"weight", T_DOUBLE, offsetof(Node, weight), 0},
+    {"passed", T_BOOL, offsetof(Node, passed), 0}, {NULL}};
 static PyGetSetDef node_getset[] = {{"args", get_args, set_args, "the operands, a tuple", NULL},
                                     {"mark", get_mark, set_mark, "a number for the operation with its geometries", NULL}, {NULL}};
 

@@ -2,10 +2,10 @@
 #include "operators.h"
 
 /* An operator of two or one operands, recorded, or by Python. */
-static PyObject *in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
-    PyObject *args[2] = {a, b}, *recorded = end_trials(args, 2) < 0 ? NULL : eager_two(a, b, slot, call);
-    if (recorded != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return recorded;
-    recorded = slot == POW ? record_power(known[slot], args) : record_call(known[slot], args, 2);
+static PyObject *in_python(PyObject *a, PyObject *b, int slot) {
+    PyObject *args[2] = {a, b};
+    if (make_all_small(args, 2) < 0) return NULL;
+    PyObject *recorded = slot == POW ? record_power(known[slot], args) : record_call(known[slot], args, 2);
     if (recorded != NULL || PyErr_Occurred()) return recorded;
     if (is_front(a)) {
         PyObject *result = call_two(general[slot], a, b);
@@ -15,17 +15,15 @@ static PyObject *in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) 
     return call_two(reflected[slot], b, a);
 }
 
-static PyObject *alone_in_python(PyObject *a, int slot, unaryfunc call) {
-    PyObject *recorded = end_trials(&a, 1) < 0 ? NULL : eager_one(a, slot, call);
-    if (recorded != NULL || PyErr_Occurred() || !adopted_all(&a, 1)) return recorded;
-    recorded = record_call(known[slot], &a, 1);
+static PyObject *alone_in_python(PyObject *a, int slot) {
+    if (make_all_small(&a, 1) < 0) return NULL;
+    PyObject *recorded = record_call(known[slot], &a, 1);
     return recorded != NULL || PyErr_Occurred() ? recorded : PyObject_CallOneArg(general[slot], a);
 }
 
-static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot, binaryfunc call) {
-    PyObject *args[2] = {a, b}, *eager = end_trials(args, 2) < 0 ? NULL : eager_into(a, b, slot, call);
-    if (eager != NULL || PyErr_Occurred() || !adopted_all(args, 2)) return eager;
-    int done = record_in_place(known[slot], a, b);
+static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot) {
+    PyObject *args[2] = {a, b};
+    int done = make_all_small(args, 2) < 0 ? -1 : record_in_place(known[slot], a, b);
     return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
 }
 
@@ -38,9 +36,9 @@ static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject 
     return wrapped(result);
 }
 
-static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot, binaryfunc call) {
+static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot) {
     Py_XDECREF(x);
-    return PyErr_Occurred() ? NULL : ended(in_python(a, b, slot, call));
+    return PyErr_Occurred() ? NULL : ended(in_python(a, b, slot));
 }
 
 static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
@@ -48,11 +46,13 @@ static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlaceP
 
 #define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
     static PyObject *NAME##_now(PyObject *a, PyObject *b) {                                      \
-        PyObject *made = awake ? medium_operator(a, b, SLOT) : NULL;                             \
-        if (made != NULL || (awake && PyErr_Occurred())) return made;                            \
+        if (may_be_medium(a) || may_be_medium(b)) {                                              \
+            PyObject *made = medium_operator(a, b, SLOT);                                        \
+            if (made != NULL || PyErr_Occurred()) return made;                                   \
+        }                                                                                        \
         PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
         if (y != NULL && spreads(x, y)) Py_CLEAR(y);                                             \
-        return y == NULL ? without(x, a, b, SLOT, CALL) : of_two(SLOT, CALL, x, y);              \
+        return y == NULL ? without(x, a, b, SLOT) : of_two(SLOT, CALL, x, y);              \
     }                                                                                            \
     SEEN_TWO(NAME, SLOT)
 BINARY_OPERATOR(add, ADD, PyNumber_Add)
@@ -69,7 +69,7 @@ BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
 
 static PyObject *divided_now(PyObject *a, PyObject *b) {
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    if (y == NULL) return without(x, a, b, DIVMOD, PyNumber_Divmod);
+    if (y == NULL) return without(x, a, b, DIVMOD);
     PyObject *both = of_two(DIVMOD, PyNumber_Divmod, x, y);
     if (both == NULL || !PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) return both;
     PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 0)));
@@ -83,22 +83,25 @@ static PyObject *divided_now(PyObject *a, PyObject *b) {
 SEEN_TWO(divided, DIVMOD)
 
 /* Whether an array of any size may be in memory here, and is not explained or counted instead. */
-static inline int is_here(PyObject *value) { return !shown && is_front(value) && plain(value) == NULL && !on_ranks((Front *)value); }
+static inline int is_here(PyObject *value) { return !shown && is_front(value) && np_of(value) == NULL && !on_ranks((Front *)value); }
 
-/* Products of matrices in memory are NumPy's, whatever their size. */
+/* Products of matrices are NumPy's, whatever their size. */
 static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {
+    int is_alone = !among_ranks();
+    if (is_alone && is_here(a) && is_pending(a) && settle_array((Front *)a) < 0) return NULL;
+    if (is_alone && is_here(b) && is_pending(b) && settle_array((Front *)b) < 0) return NULL;
     PyObject *x = is_here(a) ? in_memory(a) : operand(a);
     PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
-    return y == NULL ? without(x, a, b, MATMUL, PyNumber_MatrixMultiply) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
+    return y == NULL ? without(x, a, b, MATMUL) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
 }
 SEEN_TWO(matrix_multiply, MATMUL)
 
 static PyObject *power_now(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    PyObject *made = awake ? medium_operator(a, b, POW) : NULL;
-    if (made != NULL || (awake && PyErr_Occurred())) return made;
+    PyObject *made = may_be_medium(a) ? medium_operator(a, b, POW) : NULL;
+    if (made != NULL || PyErr_Occurred()) return made;
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? without(x, a, b, POW, power_of) : of_two(POW, power_of, x, y);
+    return y == NULL ? without(x, a, b, POW) : of_two(POW, power_of, x, y);
 }
 SEEN_THREE(power, POW)
 
@@ -121,15 +124,15 @@ static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
 
 /* `a += b`: NumPy writes into the memory of `a`. */
 static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
-    int done = awake ? medium_in_place(a, b, slot, plain_slot) : 0;
+    int done = may_be_medium(a) || may_be_medium(b) ? medium_in_place(a, b, slot, plain_slot) : 0;
     if (done) return done > 0 ? Py_NewRef(a) : NULL;
     PyObject *x = at_hand(a), *y = NULL;
-    int shown = x != NULL && plain(a) == NULL;
+    int shown = x != NULL && np_of(a) == NULL;
     if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
     if (y == NULL) {
         done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
         Py_XDECREF(x);
-        return ended(done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot, call));
+        return ended(done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot));
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
@@ -164,10 +167,10 @@ SEEN_THREE(ipow, IPOW)
 
 #define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
     static PyObject *NAME##_now(PyObject *a) {                                                   \
-        PyObject *made = awake ? medium_operator(a, NULL, SLOT) : NULL;                          \
-        if (made != NULL || (awake && PyErr_Occurred())) return made;                            \
+        PyObject *made = may_be_medium(a) ? medium_operator(a, NULL, SLOT) : NULL;               \
+        if (made != NULL || PyErr_Occurred()) return made;                                       \
         PyObject *x = at_hand(a);                                                                \
-        if (x == NULL) return ended(alone_in_python(a, SLOT, CALL));                             \
+        if (x == NULL) return ended(alone_in_python(a, SLOT));                             \
         PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
         if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
         Py_DECREF(x);                                                                            \
@@ -181,14 +184,16 @@ UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
 static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
 
 static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
-    PyObject *made = awake ? medium_operator(a, b, slots[relation]) : NULL;
-    if (made != NULL || (awake && PyErr_Occurred())) return made;
+    if (may_be_medium(a) || may_be_medium(b)) {
+        PyObject *made = medium_operator(a, b, slots[relation]);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y != NULL && spreads(x, y)) Py_CLEAR(y);
     if (y == NULL) {
         Py_XDECREF(x);
-        PyObject *args[2] = {a, b}, *recorded = PyErr_Occurred() || end_trials(args, 2) < 0 ? NULL : eager_compare(a, b, slots[relation], relation);
-        if (recorded == NULL && !PyErr_Occurred() && adopted_all(args, 2)) {
+        PyObject *args[2] = {a, b}, *recorded = NULL;
+        if (!PyErr_Occurred() && make_all_small(args, 2) == 0) {
             recorded = record_call(known[slots[relation]], args, 2);
             if (recorded == NULL && !PyErr_Occurred()) recorded = call_two(general[slots[relation]], a, b);
         }
@@ -244,7 +249,6 @@ static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize
     PyUFuncObject *ufunc = (PyUFuncObject *)(count > 2 && Py_TYPE(args[0]) == &PyUFunc_Type ? args[0] : NULL);
     if (ufunc != NULL && keywords == NULL && inputs == ufunc->nin && inputs <= 2 && ufunc->nout == 1 &&
         PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0) {
-        if (awake && ((result = medium_ufunc(args[0], args + 2, inputs)) != NULL || PyErr_Occurred())) return result;
         given[0] = operand(args[2]);
         given[1] = given[0] == NULL || inputs == 1 ? NULL : operand(args[3]);
         int fits = given[inputs - 1] != NULL && (inputs == 1 || !spreads(given[0], given[1]));
@@ -252,8 +256,7 @@ static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize
         Py_XDECREF(given[0]);
         Py_XDECREF(given[1]);
         if (fits) return result;
-        result = PyErr_Occurred() || end_trials(args + 2, inputs) < 0 ? NULL : eager_ufunc(args[0], args + 2, inputs);
-        if (result != NULL || PyErr_Occurred()) return result;
+        if (PyErr_Occurred() || make_all_small(args + 2, inputs) < 0) return NULL;
     }
     Py_ssize_t n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
     PyObject **all = PyMem_Malloc((n + 1) * sizeof(PyObject *));

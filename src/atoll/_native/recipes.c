@@ -28,10 +28,9 @@ static int add(Arguments *to, char kind, PyObject *part) {
 static int add_argument(Arguments *to, PyObject *value, int depth) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == array_type) {
-        if (adopt_array(value) < 0) return drop_error(), 0;
         if (!is_large(value)) return 0;
         PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = BOX(box)->node;
-        if (is_short(geometry) || is_counted(value) || !is_free(box) || to->arrays == INPUTS) return 0;
+        if (is_read_at_once(value) || is_counted(value) || !is_free(box) || to->arrays == INPUTS) return 0;
         char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
         if (!kind || !strchr("biufc", kind) || weight_of(BOX(box)->node) < 0) return 0;
         to->is_complex |= kind == 'c';

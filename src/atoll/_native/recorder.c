@@ -48,7 +48,7 @@ PyObject *record_attribute(PyObject *getter, PyObject *array) {
 /* A small array as an operand beside large ones, borrowed; NULL where there is none. */
 static PyArrayObject *small_operand(PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)((Front *)value)->np;
-    if ((PyObject *)array == Py_None || ((Front *)value)->large || !PyArray_CheckExact(array) || !PyArray_NDIM(array)) return NULL;
+    if ((PyObject *)array == Py_None || !PyArray_CheckExact(array) || !PyArray_NDIM(array)) return NULL;
     return PyArray_ISALIGNED(array) && is_native((PyObject *)PyArray_DESCR(array)) ? array : NULL;
 }
 
@@ -73,7 +73,7 @@ static int look_at(Given *given, int k, PyObject *value) {
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
         geometry = front->geometry;
-        given->large += !is_short(geometry);
+        given->large += !is_read_at_once(value);
         given->divided += on_ranks(front);
         given->free &= is_free(front->cell);
     } else if (Py_TYPE(value) == array_type) {
@@ -174,7 +174,7 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     if (count + named > 2 || !PyTuple_CheckExact(known)) return NULL;
     if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
     if (count + named == 2) axis = args[1];
-    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_short(geometry)) return NULL;
+    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array)) return NULL;
     if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || !is_free(((Front *)array)->cell)) return NULL;
     if (on_ranks((Front *)array) && field(geometry, FORM_IS_BASE) != Py_True) return NULL;
     PyObject *node = node_of(array);

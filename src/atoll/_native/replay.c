@@ -9,7 +9,7 @@
 #include "forms.h"
 #include "placed.h"
 #include "spans.h"
-#include "trials.h"
+#include "stepwise.h"
 
 static PyObject *run_name, *step_name, *site_name, *rules_name,
     *kernels_name, *reused_name, *plans_name,
@@ -119,13 +119,21 @@ static int by_python(Run *run, Step *step) {
     return done == NULL ? -1 : 0;
 }
 
+/* NumPy's memory for a small array in order; NULL without an error for others. */
+static PyObject *small_memory(Step *step) {
+    if (step->nbytes >= limit * PyDataType_ELSIZE(step->dtype)) return NULL;
+    Py_INCREF(step->dtype);
+    PyArrayObject *array = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, step->dtype, step->ndim, step->shape, NULL, NULL, 0, NULL);
+    if (array != NULL && memcmp(PyArray_STRIDES(array), step->strides, step->ndim * sizeof *step->strides)) Py_CLEAR(array);
+    return (PyObject *)array;
+}
+
 static int allocate(Run *run, Step *step) {
-    PyObject *value = NULL;
-    PyObject *array = step->ndim <= MOST_AXES ? waiting_memory(step->dtype, step->ndim, step->shape, step->strides) : NULL;
-    if (array != NULL) {
-        value = new_value(array, 1);
-        run->reused++;
-    }
+    PyObject *array = step->ndim <= MOST_AXES ? waiting_memory(step->dtype, step->ndim, step->shape, step->strides) : NULL, *value = NULL;
+    run->reused += array != NULL;
+    if (array == NULL && step->ndim <= MOST_AXES) array = small_memory(step);
+    if (array != NULL) value = new_value(array, 1);
+    else if (PyErr_Occurred()) return -1;
     if (value == NULL) value = PyObject_CallFunctionObjArgs(python.allocate, step->geometry, step->wanted, NULL);
     if (value == NULL) return -1;
     set_register(run, step->registers[0], value);
@@ -298,15 +306,6 @@ static void count_run(Run *run) {
     PyErr_Restore(type, error, trace);
 }
 
-static void settle(PyObject *node, PyObject *value) {
-    Py_XSETREF(NODE(node)->value, Py_NewRef(value));
-    Py_XSETREF(NODE(node)->params, Py_NewRef(empty));
-    Py_XSETREF(NODE(node)->op, Py_NewRef(python.source));
-    NODE(node)->weight = 0;
-    NODE(node)->mark = 0;
-    drop_operands(node);
-}
-
 /* A step has failed: what was stored is kept. The error stays set. */
 static void rescue(Run *run, PyObject *step) {
     PyObject *type, *error, *trace;
@@ -455,20 +454,33 @@ static int is_stored(PyObject *node) {
     return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
 }
 
+/* Let the line of a node that is computed for others once more store its values: 1, or -1 with an error. */
+static int store_line(PyObject *node) {
+    PyObject *done = PyObject_CallOneArg(python.store_line, node);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 1;
+}
+
+/* Compute nodes without a program, as long as that is not worth one. */
+static int by_steps(PyObject *const *roots, int count) {
+    size_t key[3];
+    if (profiling) return 0;
+    return key_of_roots(roots, count, key) < 0 ? -1 : step_through(roots, count, mixed(mixed(key[0], key[1]), key[2]));
+}
+
 /* `retried`: whether Python may try again after an error. */
 static int replay_locked(PyObject *const *given, int count, PyObject *settings, int *retried) {
     PyObject *nodes[MOST_NODES], *roots[MOST_ROOTS];
     memcpy(roots, given, count * sizeof *roots);
     for (;;) {                     /* with what is stored by now beside the roots */
         Trace *trace = trace_of(roots, count, nodes);
-        if (trace == NULL) return PyErr_Occurred() ? -1 : 0;
-        Run run = {fit_of(trace, nodes, settings), trace, nodes};
-        if (run.fit == NULL) return 0;
+        Run run = {trace == NULL ? NULL : fit_of(trace, nodes, settings), trace, nodes};
+        if (run.fit == NULL) return PyErr_Occurred() ? -1 : by_steps(roots, count);
         int more = 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *node = nodes[run.fit->passed[p]];
-            int stored = is_stored(node);
-            if (stored < 0 || count + more == MOST_ROOTS) return 0;
+            int stored = NODE(node)->passed ? store_line(node) : is_stored(node);
+            if (stored < 0 || count + more == MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
             if (stored) roots[count + more++] = node;
         }
         if (more) {
@@ -477,17 +489,9 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         }
         int waits = run.fit->log == NULL ? 0 : has_window(run.fit->log);
         if (waits || run.fit->program == Py_None) return waits < 0 ? -1 : 0;
-        for (int p = 0; p < run.fit->passing; p++) {
-            PyObject *noted = PyObject_CallMethod(python.passed_by, "append", "L", NODE(nodes[run.fit->passed[p]])->born);
-            if (noted == NULL) return -1;
-            Py_DECREF(noted);
-        }
-        PyObject *judged = Py_XNewRef(run.fit->judged);
+        for (int p = 0; p < run.fit->passing; p++) NODE(nodes[run.fit->passed[p]])->passed = 1;
         *retried = run.fit->log == NULL;  /* ranks have noted the step */
-        int done = run_program(&run, settings);
-        if (done > 0 && judged != NULL) was_evaluated(judged);
-        Py_XDECREF(judged);
-        return done;
+        return run_program(&run, settings);
     }
 }
 
@@ -501,7 +505,7 @@ static int is_simulated(void) {
 
 int replay(PyObject *const *roots, int count) {
     if (running != NULL && refuse_what_is_in_work(roots, count) < 0) return -1;
-    if (!recording || count < 1 || count > MOST_ROOTS || is_simulated() || !((Forms *)python.traces)->used || !is_plain()) return 0;
+    if (!recording || count < 1 || count > MOST_ROOTS || is_simulated() || !is_plain()) return 0;
     for (int k = 0; k < count; k++)
         if (state_of(roots[k]) & READY || weight_of(roots[k]) < 0) return 0;
     PyObject *settings = settings_now();

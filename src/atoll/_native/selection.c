@@ -15,7 +15,7 @@ PyObject *items_of(PyObject *value, int *arrays, int depth) {
         PyObject *item = PySequence_Fast_GET_ITEM(value, k), *given = NULL;
         if (Py_TYPE(item) == array_type || is_numpys(item)) {
             given = small_array(item);
-            *arrays |= given == NULL ? 0 : given == item || plain(item) != NULL ? PLAIN : SHOWN;
+            *arrays |= given == NULL ? 0 : given == item || np_of(item) != NULL ? PLAIN : SHOWN;
         } else if (PyList_CheckExact(item) || PyTuple_CheckExact(item)) {
             given = items_of(item, arrays, depth + 1);
         } else if (is_of(python.plain_types, item)) {
@@ -318,7 +318,6 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     if (value_of((Front *)self) == NULL && selected_in((Front *)self, key, &where) && fill_for((Front *)self, &where) < 0) return -1;
     PyArrayObject *array = (PyArrayObject *)in_memory(self);
     if (array == NULL) return 0;
-    PyObject *computed = Py_TYPE(value) == array_type && ((Front *)value)->large ? np_of(value) : NULL;
     PyObject *given = NULL, *index = NULL;
     int status = 0;
     if (on_ranks((Front *)self) && may_show((Front *)self) && selected(array, key, &where) && !where.picks && is_few((Front *)self, where.size) &&
@@ -336,8 +335,8 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
         end_writing(array, was);
         status = 1;
     } else if (may_write((Front *)self) && selected(array, key, &where) &&
-        (where.picks ? may_pick(where.size) : computed != NULL || is_few((Front *)self, where.size)) &&
-        (given = computed != NULL ? Py_NewRef(computed) : assigned(value, array)) != NULL) {
+        (where.picks ? may_pick(where.size) : is_few((Front *)self, where.size)) &&
+        (given = assigned(value, array)) != NULL) {
         int was = begin_writing((Front *)self, array);
         if (!where.picks && put_selected(&where, array, given)) status = 1;
         else if ((index = index_of(key)) != NULL) status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;

@@ -17,15 +17,15 @@ extern Py_ssize_t offsets[FIELDS];
 /* The objects of Python that C uses, and the functions that it calls: lazy.recorder registers all of them by these names. */
 #define PYTHON(X)                                                                                \
     X(array_type) X(flat_type) X(node_type) X(box_type) X(value_type) X(tiles_type) X(state_type) \
-    X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(operations) X(fill) X(source) \
+    X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(fill) X(source) \
     X(call_op) X(read_op) X(update_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
-    X(origins) X(numbered) X(traces) X(tried_traces) X(passed_by) X(profiles) X(left) X(turn) X(powers) X(recipes) \
+    X(origins) X(numbered) X(traces) X(tried_traces) X(profiles) X(left) X(turn) X(powers) X(recipes) \
     X(shorten) X(outside) X(acquire) X(release) X(catch_up) X(release_memory) X(relieve) \
-    X(from_numpy) X(taken) X(located) X(memory_of) X(adopted) X(memory_geometry) X(through) \
+    X(from_numpy) X(taken) X(located) X(memory_of) X(memory_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
-    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(begun) X(rescued) X(work_of) \
-    X(marked) X(marks) X(turned) X(lost) X(unheard) X(anchored)
+    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(begun) X(rescued) X(store_line) X(work_of) \
+    X(marked) X(marks)
 #define MEMBER(NAME) PyObject *NAME;
 typedef struct {
     PYTHON(MEMBER)

@@ -41,7 +41,6 @@ static void clear_fit(Fit *fit) {
     PyMem_Free(fit->alive);
     Py_XDECREF(fit->settings);
     Py_XDECREF(fit->program);
-    Py_XDECREF(fit->judged);
     Py_XDECREF(fit->log);
     Py_XDECREF(fit->births);
     Py_XDECREF(fit->finish);
@@ -138,16 +137,18 @@ Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
     return NULL;
 }
 
-static inline size_t mixed(size_t hash, size_t more) { return (hash ^ more) * 0x9E3779B97F4A7C15u; }
-
-/* What the traces that may have such roots are found by: their marks and lines; -1 with an error. (It may be anything, since each trace is
- * compared.) */
-static int key_of(PyObject *const *roots, int count, size_t *key) {
+int key_of_roots(PyObject *const *roots, int count, size_t *key) {
     key[0] = key[1] = key[2] = (size_t)count;
     for (int k = 0; k < count; k++) {
         PyObject *site = NODE(roots[k])->site;
         if (!mark_of(roots[k])) return -1;
         key[0] = mixed(key[0], (size_t)mark_of(roots[k]));
+        for (int n = 0; n < arity_of(roots[k]); n++) {
+            PyObject *arg = argument_of(roots[k], n);
+            if (!is_node(arg)) continue;
+            if (!mark_of(arg)) return -1;
+            key[0] = mixed(key[0], (size_t)mark_of(arg));
+        }
         if (site == Py_None) continue;
         key[1] = mixed(key[1], (size_t)PyTuple_GET_ITEM(site, 0));
         key[2] = mixed(key[2], (size_t)PyLong_AsLong(PyTuple_GET_ITEM(site, 1)));
@@ -158,7 +159,7 @@ static int key_of(PyObject *const *roots, int count, size_t *key) {
 
 Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
     size_t key[3];
-    Met *met = key_of(roots, count, key) < 0 ? NULL : met_in((Forms *)python.traces, key, 3);
+    Met *met = key_of_roots(roots, count, key) < 0 ? NULL : met_in((Forms *)python.traces, key, 3);
     PyObject *tried = met == NULL ? NULL : met->form;
     for (Py_ssize_t k = 0; tried != NULL && k < PyList_GET_SIZE(tried); k++) {
         PyObject *found = PyList_GET_ITEM(tried, k);
@@ -245,7 +246,7 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
 /* Remember a trace for roots that look like these. */
 static int remember(Trace *trace, PyObject *const *roots) {
     size_t key[3];
-    if (key_of(roots, trace->roots, key) < 0) return -1;
+    if (key_of_roots(roots, trace->roots, key) < 0) return -1;
     Met *met = met_in((Forms *)python.traces, key, 3);
     PyObject *tried = met == NULL ? PyList_New(0) : Py_NewRef(met->form), *parts = NULL, *kept = NULL;
     if (met == NULL) parts = Py_BuildValue("nnn", key[0] >> 1, key[1] >> 1, key[2] >> 1);
@@ -365,12 +366,12 @@ static PyObject *ask(PyObject *module, PyObject *args) {
     return alive == NULL ? NULL : PyBool_FromLong(taught);
 }
 
-/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, judged, log, births, finish): a program for such a trace. */
+/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, log, births, finish): a program for such a trace. */
 static PyObject *add_fit(PyObject *module, PyObject *args) {
-    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *judged, *log, *births, *finish;
+    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *log, *births, *finish;
     int registers;
-    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!OOO!O", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
-                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &judged, &log,
+    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!OO!O", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
+                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &log,
                           &PyTuple_Type, &births, &finish))
         return NULL;
     Trace *trace = (Trace *)self;
@@ -381,7 +382,6 @@ static PyObject *add_fit(PyObject *module, PyObject *args) {
     fit.output = integers(outputs, &fit.outputs);
     fit.kept = positions_in(trace, kept, &fit.outputs);
     fit.passed = positions_in(trace, passing, &fit.passing);
-    if (judged != Py_None) fit.judged = Py_NewRef(judged);
     if (log != Py_None) {
         fit.log = Py_NewRef(log);
         fit.births = Py_NewRef(births);

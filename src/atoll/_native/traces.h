@@ -31,7 +31,6 @@ typedef struct {
     char *alive;               /* for each node of the trace */
     PyObject *settings;
     PyObject *program;         /* None where another program computes this trace and stores the nodes in `passed`, too */
-    PyObject *judged;          /* counts the evaluations; NULL where they do not count */
     PyObject *log, *births, *finish;  /* of ranks that run it together: their log, a number for each output, a call at the end; else NULL */
     int registers, steps, outputs, passing;
     Step *step;
@@ -49,6 +48,10 @@ typedef struct {
     long *mark;
     Fit fit[FITS];
 } Trace;
+
+/* What the traces that may have such roots are found by: their marks, those of their operands, and lines; -1 with an error. (It may be anything, since each trace is
+ * compared.) */
+int key_of_roots(PyObject *const *roots, int count, size_t *key);
 
 /* The trace of these roots and its nodes, borrowed, if it was taught; NULL with or without an error. */
 Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);

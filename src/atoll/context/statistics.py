@@ -112,11 +112,6 @@ class Counters:
         with self._lock:
             return Statistics(**self._values)
 
-    def prepared(self) -> int:
-        """How much was planned, compiled and taken from the system, without the lock, which another thread may hold when this
-        process is forked."""
-        return sum([self._values[name] for name in ("plans_made", "kernels_compiled", "created")])
-
     def reset(self) -> None:
         with self._lock:
             self._values = dict.fromkeys(self._values, 0)

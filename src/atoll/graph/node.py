@@ -127,7 +127,8 @@ class Value(ValueBase):
 
 class Node(NodeBase):
     """One operation; see the module's table. It never changes, but for its value, which :meth:`settle` alone
-    gives it, the birth of that (:meth:`renew`), and the two names by which it is known, ``code`` and ``mark``, are worked out when they are asked for.
+    gives it, the birth of that (:meth:`renew`), the note of a loop (:meth:`pass_by`), and the two names by which it is known,
+    ``code`` and ``mark``, which are worked out when they are asked for.
 
     ``weight`` counts the nodes below it that were pending when it was recorded (those that lie on ranks, if any
     does); :func:`weigh` counts them now. ``code`` is what identifies the operation in the key of a plan, operands and
@@ -149,6 +150,8 @@ class Node(NodeBase):
     born: int
     """A number that grows from node to node; what was there from the start has none. Of an evaluated value on ranks, the
     number by which these tell it from others, the same on all: see :meth:`.StepLog.birth`."""
+    passed: bool
+    """Whether a loop has computed it for others without storing it."""
     weight: float
     """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
 
@@ -176,6 +179,7 @@ class Node(NodeBase):
         self.code = code
         self.mark = mark
         self.born = next_born()
+        self.passed = False
         weight: float = 1 if value is None else 0
         if op.is_deferred:
             weight = -inf
@@ -241,6 +245,10 @@ class Node(NodeBase):
         """Note that the memory of a value on ranks is written to: it is no longer the value that its copies have."""
         self.born = born
 
+    def pass_by(self) -> None:
+        """Note that a loop has computed the value for others without storing it."""
+        self.passed = True
+
     def __repr__(self) -> str:
         return f"<{self.op.words(self)} {self.geometry.shape} {self.geometry.dtype}>"
 
@@ -267,6 +275,7 @@ def node_of(
     node.site = site
     node.value = None
     node.born = next_born()
+    node.passed = False
     weight: float = 1
     for arg in args:
         if type(arg) is Node:

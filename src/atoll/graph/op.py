@@ -79,10 +79,6 @@ class Op:
         """Raise an error if the operands lie on several worlds, or one of them is local to its rank."""
         raise NotImplementedError(self.name)
 
-    def left_to(self, node: Node) -> Any:
-        """The ufunc of NumPy's that computes a node as kernels do, bit for bit, or the name of another function; else ``None``."""
-        return None
-
     def is_trivial(self, node: Node) -> bool:
         """Whether computing a node again costs nothing."""
         return False

@@ -14,7 +14,6 @@ A program that is run again is taught to the native evaluation, which recognises
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -22,12 +21,12 @@ from sys import getrefcount
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .. import backend, policy
+from .. import backend
 from ..comm import progress
 from ..comm.world import current_world
 from ..config import config
 from ..context import profiler, statistics, warn
-from ..context.caches import Memo, Recent
+from ..context.caches import Recent
 from ..context.call_sites import site_number
 from ..context.divergence import StepLog, opened
 from ..context.profiler import Kind
@@ -43,7 +42,6 @@ from . import float_errors, unplanned
 from .planning import Lookup, make_program, planned, sample_of
 from .profiles import alone as profiles
 from .replaying import finished, flags_reported, rescued, sites_of, stored_by, teach
-from .trials import Judgement, judgement_of, kind_of
 from .walk import Walk
 
 if TYPE_CHECKING:
@@ -64,22 +62,16 @@ class _Programs(threading.local):
         """By structure and numbers."""
         self.plans: Recent[Any, Plans] = Recent("plans", "plans_dropped")
         """By structure."""
-        self.judged: Memo[Any, Judgement | None] = Memo("plans")
-        """What counts the evaluations of traces, by structure and call sites; ``None`` where NumPy can compute nothing."""
         self.traces = Forms()
         """Those that the native evaluation recognises, a few for all roots that look alike."""
-        self.passed: deque[int] = deque(maxlen=policy.limits.memo)
-        """The latest nodes, by ``born``, that a loop has computed for others without storing them."""
         if not turn.simulated:
             self.process = dict(self.__dict__)
 
     def forget(self) -> None:
         """Plan everything anew."""
-        for known in (self.programs, self.plans, self.judged, self.traces):
+        for known in (self.programs, self.plans, self.traces):
             known.clear()
         profiles.sites.clear()
-        if native is not None:
-            native.leave_sites()
 
 
 _programs = _Programs()
@@ -280,10 +272,9 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
-    passed = set(_programs.passed)
     for node in lookup.order:
-        if node.born in passed and node.site is not None:
-            profiles.sites.of(site_number(node.site)).computed_again = True
+        if node.passed and node.site is not None:
+            store_line(node)
     if _is_shared(lookup):
         return []
     roots = {id(node) for node in pending}
@@ -296,6 +287,11 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
         and id(node) not in roots
         and _is_stored(node)
     ]
+
+
+def store_line(node: Node) -> None:
+    """Let the values of a node's line be stored from now on."""
+    profiles.sites.of(site_number(node.site)).computed_again = True
 
 
 def _is_stored(node: Node) -> bool:
@@ -330,7 +326,7 @@ def _compute(pending: list[Node]) -> Callable[[], None] | None:
     if prepared is None:
         unplanned.compute(pending)
         return None
-    program, state, leaves, order, judged = prepared
+    program, state, leaves, order = prepared
     del prepared
     if program.communicator is not None:
         warn.come_first()
@@ -338,15 +334,13 @@ def _compute(pending: list[Node]) -> Callable[[], None] | None:
             return None
     del leaves
     _run(program, state, order)
-    if judged is not None:
-        judged.ran(order)
     if program.communicator is None:
         return None
     return partial(finished, program, *stored_by(program, order))
 
 
-_Prepared = tuple[Program, State, list[Node], list[Node], "Judgement | None"]
-"""A program, the state of a run, the leaves and the pending nodes of the trace, and what the evaluation is judged by."""
+_Prepared = tuple[Program, State, list[Node], list[Node]]
+"""A program, the state of a run, the leaves and the pending nodes of the trace."""
 
 
 def _prepared(pending: list[Node]) -> _Prepared:
@@ -356,46 +350,28 @@ def _prepared(pending: list[Node]) -> _Prepared:
     more = attempted(lambda: computed_again(lookup, pending))
     if more:
         stored = [place for place, node in enumerate(lookup.order) if node in more]
-        attempted(lambda: teach(lookup, pending, None, stored, None))
+        attempted(lambda: teach(lookup, pending, None, stored))
         del lookup
         return _prepared([*pending, *more])
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
     if program is not None and program.running:
         program = make_program(lookup, pending, backend.current().step.of)
     state = State([leaf.value for leaf in leaves], lookup.scalars, int(program is not None))
-    is_new = False
     if program is None:
         with profiler.span(Kind.PLAN, "plan"), progress.task("compiling", "kernels"):
-            program, is_new = _new_program(lookup, pending)
-    judged = None if is_new else attempted(lambda: _judgement(lookup))
+            program = _new_program(lookup, pending)
     passing = passing_of(lookup, pending, program)
-    _programs.passed.extend([order[place].born for place in passing])
+    for place in passing:
+        order[place].pass_by()
     if program.quick is not None:
-        attempted(lambda: teach(lookup, pending, program, passing, judged))
-    return program, state, leaves, order, judged
-
-
-def _judgement(lookup: Lookup) -> Judgement | None:
-    """What counts the evaluations of a trace, but for the first one, when it is planned and compiled."""
-    key = lookup.key[: lookup.structure], kind_of(lookup.order)
-    if key not in _programs.judged:
-        return _programs.judged.only(key, judgement_of(lookup.order))
-    judged = _programs.judged[key]
-    if judged is not None:
-        judged.compiled_again(lookup.order)
-    return judged
+        attempted(lambda: teach(lookup, pending, program, passing))
+    return program, state, leaves, order
 
 
 def traces() -> Forms:
     """The traces of the process that the native evaluation recognises, by what their roots look like."""
     known: Forms = _programs.process["traces"]
     return known
-
-
-def passed() -> deque[int]:
-    """The latest nodes that loops of the process have computed for others."""
-    latest: deque[int] = _programs.process["passed"]
-    return latest
 
 
 def _run(program: Program, state: State, order: list[Node]) -> None:
@@ -428,8 +404,8 @@ def _recording(frame: FrameType) -> Site | None:
 warn.register_sites(_recording)
 
 
-def _new_program(lookup: Lookup, roots: list[Node]) -> tuple[Program, bool]:
-    """The program of a trace that has not been met, and whether it had to be planned: a plan of its structure may fit."""
+def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
+    """The program of a trace that has not been met: a plan of its structure may fit."""
     structure = lookup.key[: lookup.structure]
     plans = _programs.plans.get(structure)
     program = None
@@ -440,14 +416,13 @@ def _new_program(lookup: Lookup, roots: list[Node]) -> tuple[Program, bool]:
     elif plans.known:
         sample = sample_of(lookup.leaves, lookup.order)
         program = statistics.attempted(lambda: plans.bound(sample, lookup.order))
-    is_new = program is None
     if program is None:
         program = planned(lookup, roots, plans)
     else:
         statistics.add("plans_reused")
         statistics.add("plans_moved")
     _programs.programs[lookup.key] = program
-    return program, is_new
+    return program
 
 
 def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:

@@ -13,7 +13,6 @@ from ..config import config
 from ..context import statistics
 from ..context.caches import Memo, remembered
 from ..errors import LayoutError
-from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
 from ..graph.node import Node, new, source, view_of
 from ..layout import Layout
@@ -215,8 +214,6 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         handle._np = array
         return handle
     place = default_place(array.shape)
-    if place is None and native is not None and current_world().size == 1 and array.base is None:
-        return native.keep(array)
     handle._np = None
     form = strided(array.shape, array.dtype, array.strides)
     if place is None:
@@ -297,19 +294,6 @@ def settled(handle: Handle) -> np.ndarray[Any, Any] | None:
     """The memory of an array as NumPy's, computed now if it is pending; ``None`` for a value that comes later."""
     cell = handle._cell
     return None if cell.node.weight < 0 else view_of(cell.settle().array, handle._geometry)
-
-
-def adopted(array: np.ndarray[Any, Any], base: Handle | None) -> tuple[Cell, Geometry]:
-    """What an array that NumPy has computed is recorded by: a cell, that of ``base`` where it is a view of that."""
-    if base is not None and base._np is None:
-        cell = base._cell
-        cell.viewed_from(base)
-        value = cell.node.value
-        if value is not None and value.array is array.base:
-            offset = array.__array_interface__["data"][0] - value.address
-            return cell, cell.geometry.at(array, offset)
-    cell = Cell.foreign(array)
-    return cell, cell.geometry
 
 
 def of_view(cell: Cell, geometry: Geometry) -> Any:

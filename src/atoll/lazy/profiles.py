@@ -1,9 +1,8 @@
 """Profiles of call sites: what is learnt at a line of the program, and used when the line is reached again.
 
 Programs repeat themselves, so what recording an operation was good for shows only once it has been evaluated. The
-:class:`CallSite` of a line remembers it, and answers three questions:
+:class:`CallSite` of a line remembers it, and answers two questions:
 
-* *Does NumPy compute it at the call?* See :mod:`.trials`.
 * *Is its value stored at once?* A value that the program holds stays pending while loops compute it for others: mostly
   it is dropped unseen. Once its line's value was computed twice, it is stored.
 * *Is pending work cut here?* See :mod:`.pending`.
@@ -15,7 +14,7 @@ profiles in their log: they are made and changed in collective steps alone, so t
 from __future__ import annotations
 
 import threading
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ..context.caches import Recent
 from ..context.call_sites import Site, site_number
@@ -34,14 +33,12 @@ class Cut(NamedTuple):
 class CallSite:
     """What is known of a line that records operations."""
 
-    __slots__ = ("computed_again", "cut", "loops")
+    __slots__ = ("computed_again", "cut")
 
     def __init__(self) -> None:
         self.cut: Cut | None = None
         self.computed_again = False
         """Whether what it gives was computed twice, because nothing had stored it the first time."""
-        self.loops: dict[Any, Any] = {}
-        """The loops that it belongs to, by the operation and its operands' types and magnitude: see :mod:`.trials`."""
 
 
 class CallSites(Recent[int, CallSite]):

@@ -36,9 +36,9 @@ from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from .elementwise import apply, known_of
-from .evaluate import passed, traces
+from .evaluate import store_line, traces
 from .float_errors import _held, _variable, calm
-from .making import adopted, from_numpy, memory_geometry, of_node, settled
+from .making import from_numpy, memory_geometry, of_node, settled
 from .operators import POWERS
 from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
@@ -49,7 +49,6 @@ from .selecting import met_choices
 from .showing import asks_class_of_numbers, settle_asked
 from .small import PASSED, taken_of
 from .tiles import Tiles
-from .trials import OPERATIONS, SLOTS, Judgement, Loop
 from .unplanned import begun
 from .views import Cell
 from .windows import entered
@@ -79,6 +78,9 @@ _OPERATORS = {
     "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
     "invert": np.invert, "pow": np.power,
 }  # fmt: skip
+_UFUNCS = {"square": np.square} | {
+    f"__{place}{name}__": ufunc for name, ufunc in _OPERATORS.items() for place in ("", "i")
+}
 _UPDATING = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"})  # fmt: skip
 
 
@@ -107,23 +109,22 @@ def install(array_type: type, iterators: type) -> None:
         array_type=array_type, flat_type=iterators, node_type=Node, box_type=Cell, value_type=Value, tiles_type=Tiles,
         state_type=State, number_types=frozenset(FAST_SCALARS), plain_types=PASSED,
         # operators and functions
-        operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=SLOTS,
-        operations=OPERATIONS, settled_ufuncs=SETTLED_UFUNCS, fill=FILL, source=SOURCE,
+        operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=_UFUNCS,
+        settled_ufuncs=SETTLED_UFUNCS, fill=FILL, source=SOURCE,
         call_op=CALL, read_op=READ, update_op=UPDATE, broadcasting_ops=frozenset({CALL, CAST, WHERE}), lay=_lay, entered=entered, kept_update=kept_update,
         powers={number: known_of(ufunc) for number, ufunc in POWERS.items()},
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        traces=traces(), tried_traces=partial(keep, traces(), limit="plans"), passed_by=passed(), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
+        traces=traces(), tried_traces=partial(keep, traces(), limit="plans"), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
         # calls
         shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
-        memory_of=settled, adopted=adopted, memory_geometry=memory_geometry, through=through,
+        memory_of=settled, memory_geometry=memory_geometry, through=through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
-        allocate=_allocate, flags_reported=flags_reported, begun=begun, rescued=rescued, work_of=work_of, marked=Node.marked, marks=_marks,
-        turned=Loop.turned, lost=Loop.lost, unheard=Loop.unheard, anchored=Judgement.anchored,
+        allocate=_allocate, flags_reported=flags_reported, begun=begun, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
     native.show(policy.limits.short, policy.limits.filled)
     policy.watch(lambda limits: native.shared(2 * limits.shared_call))
@@ -133,7 +134,7 @@ def install(array_type: type, iterators: type) -> None:
             limits.light, limits.near, limits.pending, limits.swept / limits.pieces, limits.held
         )
     )
-    policy.watch(lambda limits: native.medium(limits.medium, limits.unexplored))
+    policy.watch(lambda limits: native.stepwise(limits.medium, limits.planned, limits.learnt))
     atexit.register(native.record, False)
 
 

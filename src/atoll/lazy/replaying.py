@@ -34,12 +34,10 @@ def teach(
     pending: list[Node],
     program: Program | None,
     passing: list[int],
-    judged: Any,
 ) -> None:
     """Let the native evaluation run a program for traces of which as much is alive.
 
-    ``passing`` are the nodes that it computes for others and does not store, though the program refers to them, and ``judged`` counts its
-    evaluations. ``None`` is for a trace of whose nodes another program stores some, too: those that it passes by.
+    ``passing`` are the nodes that it computes for others and does not store, though the program refers to them. ``None`` is for a trace of whose nodes another program stores some, too: those that it passes by.
     """
     if native is None or turn.simulated:
         return
@@ -48,7 +46,7 @@ def teach(
     if trace is None or native.is_taught(trace, alive, settings):
         return
     if program is None:
-        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, None, (), None)
+        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, (), None)
     else:
         steps = tuple([told(step) for step in program.quick or ()])
         log = None if program.communicator is None else program.communicator.log
@@ -57,7 +55,7 @@ def teach(
         )
         outputs, kept = program.outputs, program.kept
         known = (
-            program, program.size, steps, outputs, kept, tuple(passing), judged, log, tuple(program.births), finish,
+            program, program.size, steps, outputs, kept, tuple(passing), log, tuple(program.births), finish,
         )  # fmt: skip
     native.fit(trace, alive, settings, *known)
 

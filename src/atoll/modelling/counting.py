@@ -29,7 +29,7 @@ from ..execute.program import ByNumpy, Combine, CombinePositions, Program
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..lazy.cells import pending_cells
-from ..lazy.evaluate import computed_again, counted_by, evaluate, look_up, passed, passing_of
+from ..lazy.evaluate import computed_again, counted_by, evaluate, look_up, passing_of
 from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
 from ..lazy.shared_calls import counted
@@ -190,7 +190,8 @@ class Counter:
         program = self._programs.get(lookup.key)
         if program is None:
             program = self._programs[lookup.key] = make_program(lookup, pending, Planned)
-        passed().extend([lookup.order[k].born for k in passing_of(lookup, pending, program)])
+        for place in passing_of(lookup, pending, program):
+            lookup.order[place].pass_by()
         registers: list[Any] = [leaf.value for leaf in lookup.leaves]
         state = State([*registers, *[None] * (program.size - len(registers))], lookup.scalars)
         notes = program.description.registers

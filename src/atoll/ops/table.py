@@ -100,12 +100,6 @@ SETTLED_UFUNCS = frozenset(
     }
 )  # fmt: skip
 """Ufuncs whose every bit is settled by their definition, and which NumPy computes about as quickly as kernels."""
-_BITWISE_INTEGERS = frozenset({"maximum", "minimum", "fmax", "fmin", "sign", "bitwise_count"})
-"""The same for whole numbers: of two zeros, say, NumPy takes the one or the other."""
-_ROUNDED = frozenset({"multiply", "divide", "absolute", "square", "sqrt"})
-"""Of complex numbers these depend on how memory is laid out."""
-_CASTS = {"b": "?bhilqBHILQfd", "i": "?bhilqBHILQfd", "u": "?bhilqBHILQfd", "f": "?ilqfd"}
-"""Which kinds are converted to which in a way that is settled wherever an element stands."""
 
 
 class _Call(Entry):
@@ -126,26 +120,6 @@ class _Call(Entry):
 
     def words(self, node: Node) -> str:
         return repr(node.params[0])
-
-    def left_to(self, node: Node) -> Any:
-        loop = node.params[0]
-        if loop.name == "floor_divide" and loop.output.kind in "iu":
-            settled = type(node.args[1]) is not Node  # NumPy divides by a number without dividing
-        else:
-            settled = loop.name in SETTLED_UFUNCS or (
-                loop.name in _BITWISE_INTEGERS and loop.output.kind in "biu"
-            )
-        alike = (
-            settled
-            and loop.output.char != "e"
-            and all(d.char != "e" for d in loop.inputs)
-            and not (loop.name in _ROUNDED and any(d.kind == "c" for d in loop.inputs))
-            and all(
-                type(arg) is not Node or arg.geometry.dtype == dtype
-                for arg, dtype in zip(node.args, loop.inputs, strict=True)
-            )
-        )
-        return loop.ufunc if alike else None
 
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         loop = node.params[0]
@@ -190,10 +164,6 @@ class _Cast(Entry):
     def label(self, node: Node) -> str:
         return f"astype {node.geometry.dtype}"
 
-    def left_to(self, node: Node) -> Any:
-        settled = node.geometry.dtype.char in _CASTS.get(node.args[0].geometry.dtype.kind, "")
-        return "cast" if settled else None
-
     def is_trivial(self, node: Node) -> bool:
         op = node.args[0].op
         return bool(op.is_number or op.from_index)
@@ -209,9 +179,6 @@ class _Cast(Entry):
 class _Where(Entry):
     __slots__ = ()
     elementwise = True
-
-    def left_to(self, node: Node) -> Any:
-        return "where"
 
     def check(self, node: Node) -> bool:
         return len(node.args) == 3 and _broadcast(node)
@@ -230,9 +197,6 @@ class _Where(Entry):
 class _Fill(Entry):
     __slots__ = ()
     is_number = True
-
-    def left_to(self, node: Node) -> Any:
-        return None if node.name else "fill"  # a name is that of a join
 
     def check(self, node: Node) -> bool:
         return len(node.args) == 1 and type(node.args[0]) is not Node
