@@ -3,7 +3,7 @@
 #define ATOLL_FORMS_H
 #include "objects.h"
 
-enum { KEY = 12 };
+enum { KEY = 14 };
 typedef struct {
     size_t part[KEY];
     int count;

@@ -4,7 +4,7 @@
 #include "loops.h"
 #include "runtime.h"
 
-enum { BY_VALUE = 4 };             /* axes of a view by value; one with more has a geometry */
+enum { BY_VALUE = 5 };             /* axes of a view by value; one with more has a geometry */
 
 /* Where the elements of an array are in the memory of its base, in bytes. */
 typedef struct {

@@ -15,12 +15,20 @@ PyObject *as_medium(PyObject *made) {
     return made;
 }
 
+/* Whether NumPy has spent long enough on memory like this for Python to know it. */
+static int is_worth_knowing(PyArrayObject *array) {
+    if (is_known_memory(array)) return 1;
+    size_t key = mixed((size_t)PyArray_DESCR(array), PyArray_NDIM(array));
+    for (int k = 0; k < PyArray_NDIM(array); k++) key = mixed(key, (size_t)PyArray_DIM(array, k));
+    return is_worth(key, PyArray_SIZE(array), LEARNT);
+}
+
 int make_medium(PyObject *self) {
     PyArrayObject *array = (PyArrayObject *)np_of(self);
     if (array == NULL) return is_medium(self);
     Py_ssize_t size = PyArray_SIZE(array);
-    if (size < least || size >= limit || !PyArray_NDIM(array) || !has_own_memory(array) || !box_memory(self)) return 0;
-    return ((Front *)self)->medium = 1;
+    if (size < least || size >= limit || !PyArray_NDIM(array) || !has_own_memory(array)) return 0;
+    return ((Front *)self)->medium = is_worth_knowing(array) && box_memory(self);
 }
 
 /* The type of an operand of medium size, or of a small part of one, or NUMBER; else NOTHING. */

@@ -285,19 +285,34 @@ int is_native(PyObject *dtype) {
     return form->type && strchr(native, form->type) != NULL && PyArray_ISNBO(form->byteorder);
 }
 
-/* The geometry of memory; a new reference. */
-static PyObject *memory_geometry(PyArrayObject *array) {
-    static Forms *known = NULL;
-    int n = PyArray_NDIM(array), is_kept = n <= BY_VALUE, count = is_kept ? 2 * n + 1 : 0;
-    size_t key[KEY] = {(size_t)PyArray_DESCR(array)};
-    for (int k = 0; is_kept && k < n; k++) {
+static Forms *memories = NULL;
+
+/* What the geometry of memory is known by; how many parts that has, 0 where there are too many axes. */
+static int memory_key(PyArrayObject *array, size_t *key) {
+    int n = PyArray_NDIM(array);
+    if (n > BY_VALUE) return 0;
+    key[0] = (size_t)PyArray_DESCR(array);
+    for (int k = 0; k < n; k++) {
         key[k + 1] = (size_t)PyArray_DIM(array, k);
         key[n + k + 1] = (size_t)PyArray_STRIDE(array, k);
     }
-    PyObject *geometry = is_kept ? found_in(known, key, count) : NULL;
+    return 2 * n + 1;
+}
+
+int is_known_memory(PyArrayObject *array) {
+    size_t key[KEY];
+    int count = memory_key(array, key);
+    return count && found_in(memories, key, count) != NULL;
+}
+
+/* The geometry of memory; a new reference. */
+static PyObject *memory_geometry(PyArrayObject *array) {
+    size_t key[KEY];
+    int count = memory_key(array, key);
+    PyObject *geometry = count ? found_in(memories, key, count) : NULL;
     if (geometry != NULL) return Py_NewRef(geometry);
     geometry = PyObject_CallOneArg(python.memory_geometry, (PyObject *)array);
-    if (geometry != NULL && is_kept && keep_in(&known, MEMORIES, key, count, Py_NewRef((PyObject *)PyArray_DESCR(array)), geometry) < 0) PyErr_Clear();
+    if (geometry != NULL && count && keep_in(&memories, MEMORIES, key, count, Py_NewRef((PyObject *)PyArray_DESCR(array)), geometry) < 0) PyErr_Clear();
     return geometry;
 }
 

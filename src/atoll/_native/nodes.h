@@ -25,6 +25,9 @@ PyObject *view_on(PyObject *array, PyObject *geometry);
 /* A small array as it is now, as a node; a new reference. */
 PyObject *snapshot(PyArrayObject *array);
 
+/* Whether the geometry of memory is known without Python. */
+int is_known_memory(PyArrayObject *array);
+
 /* Whether nothing but a node that is referred to once has its memory, and so many others. */
 int is_sole(PyObject *node, int holders);
 

@@ -134,7 +134,8 @@ int step_through(PyObject *const *roots, int count, size_t key) {
         operations += weight_of(roots[k]);
         elements += weight_of(roots[k]) * size;
     }
-    if (among_ranks() || is_worth(key, operations * call_time * rate + elements, PLANNED)) return 0;
+    int is_single = operations == 1;  /* a program would gain nothing */
+    if (among_ranks() || (!is_single && is_worth(key, operations * call_time * rate + elements, PLANNED))) return 0;
     for (int k = 0; k < count; k++) {
         PyObject *array = stepped(roots[k], 0);
         if (array == NULL) return PyErr_Occurred() ? -1 : 0;
