@@ -3,16 +3,23 @@
 
 enum { LEAST_ROOM = 8 };
 
+/* A sum of products, which wait for no others. */
 static size_t hash_of(const size_t *part, int count) {
-    size_t hash = count;
-    for (int k = 0; k < count; k++) hash = (hash ^ part[k]) * 0x9E3779B97F4A7C15u;
-    return hash >> 20;
+    size_t hash = 0, weight = 0;
+    for (int k = 0; k < count; k++) hash += part[k] * (weight += 0x9E3779B97F4A7C15u);
+    return hash >> 32;
+}
+
+int are_same(const void *words, const void *others, int count) {
+    const size_t *one = words, *other = others;
+    while (count && one[count - 1] == other[count - 1]) count--;
+    return !count;
 }
 
 static Met *place_in(Met *met, Py_ssize_t room, const size_t *part, int count) {
     for (size_t place = hash_of(part, count);; place++) {
         Met *here = &met[place & (room - 1)];
-        if (here->form == NULL || (here->count == count && !memcmp(here->part, part, count * sizeof *part))) return here;
+        if (here->form == NULL || (here->count == count && are_same(here->part, part, count))) return here;
     }
 }
 

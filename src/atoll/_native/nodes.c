@@ -224,8 +224,8 @@ void settle(PyObject *node, PyObject *value) {
 PyObject *waiting_memory(PyArray_Descr *dtype, int ndim, const npy_intp *shape, const npy_intp *strides) {
     for (int k = waits - 1; k >= 0; k--) {
         PyArrayObject *array = (PyArrayObject *)waiting[k];
-        if (PyArray_DESCR(array) != dtype || PyArray_NDIM(array) != ndim || memcmp(PyArray_DIMS(array), shape, ndim * sizeof *shape) ||
-            memcmp(PyArray_STRIDES(array), strides, ndim * sizeof *strides))
+        if (PyArray_DESCR(array) != dtype || PyArray_NDIM(array) != ndim || !are_same(PyArray_DIMS(array), shape, ndim) ||
+            !are_same(PyArray_STRIDES(array), strides, ndim))
             continue;
         waiting[k] = waiting[--waits];
         return (PyObject *)array;
