@@ -12,8 +12,7 @@
 #include "stepwise.h"
 
 static PyObject *run_name, *step_name, *site_name, *rules_name,
-    *kernels_name, *reused_name, *plans_name,
-    *ran_name, *flagged_name, *team_name, *messages_name, *moved_name, *bytes_name, *hash_name, *simulated_name;
+    *kernels_name, *flagged_name, *team_name, *messages_name, *moved_name, *hash_name, *simulated_name;
 
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
 enum { COUNTED = 64 };             /* runs after which drafts are told that they have worked */
@@ -21,8 +20,9 @@ enum { COUNTED = 64 };             /* runs after which drafts are told that they
 /* Whether nothing but evaluating is to be done: what evaluate.evaluate asks. */
 static int is_plain(void) {
     if (shown || !is_calm()) return 0;
-    PyObject *list = filters();
+    PyObject *list = field(python.calm, CALM_FILTERS);
     if (!PyList_Check(list) || !PyList_GET_SIZE(list) || PyList_GET_ITEM(list, 0) != field(python.calm, CALM_FIRST)) return 0;
+    if (PyLong_AsUnsignedLong(field(python.calm, CALM_THREAD)) == PyThread_get_thread_ident()) return 1;
     PyObject *rules = PyObject_GetAttr(python.float_rules, rules_name);
     int plain = rules == Py_None || rules == field(python.calm, CALM_RULES);
     Py_XDECREF(rules);
@@ -198,22 +198,14 @@ static int kernels(Run *run, Step *step) {
 /* The sum of few partial results, or the only one where the step has its dtype. */
 static int add(Run *run, Step *step) {
     double total = 0;
-    if (step->dtype != NULL) {
-        Py_INCREF(step->dtype);
-        PyObject *only = PyArray_NewFromDescr(&PyArray_Type, step->dtype, 0, NULL, NULL, NULL, 0, NULL);
-        if (only != NULL) memcpy(PyArray_DATA((PyArrayObject *)only), step->partials, PyArray_ITEMSIZE((PyArrayObject *)only));
-        PyObject *value = new_value(only, 0);
-        if (value == NULL) return -1;
-        set_register(run, step->registers[0], value);
-        return 0;
-    }
-    for (int k = 0; k < step->release; k++) total += step->partials[k];
+    for (int k = 0; step->dtype == NULL && k < step->release; k++) total += step->partials[k];
     if (total - total != 0) return by_python(run, step);
-    PyObject *array = PyArray_SimpleNew(0, NULL, NPY_DOUBLE), *value = NULL;
-    if (array != NULL) {
-        *(double *)PyArray_DATA((PyArrayObject *)array) = total;
-        value = new_value(array, 0);
-    }
+    PyArray_Descr *dtype = step->dtype == NULL ? PyArray_DescrFromType(NPY_DOUBLE) : (PyArray_Descr *)Py_NewRef(step->dtype);
+    PyObject *array = waiting_memory(dtype, 0, NULL, NULL);
+    if (array == NULL) array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(dtype), 0, NULL, NULL, NULL, 0, NULL);
+    if (array != NULL) memcpy(PyArray_DATA((PyArrayObject *)array), step->dtype == NULL ? &total : step->partials, PyDataType_ELSIZE(dtype));
+    Py_DECREF(dtype);
+    PyObject *value = new_value(array, 1);
     if (value == NULL) return -1;
     set_register(run, step->registers[0], value);
     return 0;
@@ -273,13 +265,6 @@ static int seen_step(Run *run, Step *step) {
     return status;
 }
 
-static void count(PyObject *counts, PyObject *name, long amount) {
-    PyObject *old = amount ? PyDict_GetItemWithError(counts, name) : NULL;
-    PyObject *sum = old == NULL ? NULL : PyLong_FromLongLong(PyLong_AsLongLong(old) + amount);
-    if (sum != NULL && PyDict_SetItem(counts, name, sum) < 0) PyErr_Clear();
-    Py_XDECREF(sum);
-}
-
 /* How much of something the steps that Python has run have counted. */
 static long counted_in(PyObject *state, PyObject *name) {
     PyObject *number = state == NULL ? NULL : PyObject_GetAttr(state, name);
@@ -294,12 +279,12 @@ static void count_run(Run *run) {
     PyErr_Fetch(&type, &error, &trace);
     PyObject *counters = counters_now();
     if (counters != NULL) {
-        PyObject *counts = field(counters, COUNTERS_VALUES);
-        count(counts, ran_name, run->kernels + counted_in(run->state, kernels_name));
-        count(counts, reused_name, run->reused);
-        count(counts, plans_name, 1);
-        count(counts, messages_name, counted_in(run->state, messages_name));
-        count(counts, bytes_name, counted_in(run->state, moved_name));
+        int64_t *counts = PyArray_DATA((PyArrayObject *)field(counters, COUNTERS_RUNS));  /* in the order of statistics.RUNS */
+        counts[0] += run->kernels + counted_in(run->state, kernels_name);
+        counts[1] += run->reused;
+        counts[2]++;
+        counts[3] += counted_in(run->state, messages_name);
+        counts[4] += counted_in(run->state, moved_name);
     }
     Py_XDECREF(counters);
     PyErr_Clear();
@@ -550,10 +535,8 @@ int install_replay(void) {
         PyObject **name;
         const char *text;
     } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&site_name, "site"},
-                 {&rules_name, "rules"}, {&kernels_name, "kernels"}, {&ran_name, "kernels_run"}, {&reused_name, "reused"},
-                 {&plans_name, "plans_reused"}, {&flagged_name, "flagged"}, {&team_name, "team"},
-                 {&messages_name, "messages"}, {&moved_name, "moved"}, {&bytes_name, "bytes_moved"},
-                 {&hash_name, "hash"}, {&simulated_name, "simulated"}};
+                 {&rules_name, "rules"}, {&kernels_name, "kernels"}, {&flagged_name, "flagged"}, {&team_name, "team"},
+                 {&messages_name, "messages"}, {&moved_name, "moved"}, {&hash_name, "hash"}, {&simulated_name, "simulated"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
     return 0;

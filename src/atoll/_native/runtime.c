@@ -35,8 +35,14 @@ int is_calm(void) {
 
 PyObject *filters(void) {
     static PyObject *name = NULL;
+    static Py_ssize_t place = 0;   /* of the name among those of the module, which keep their order */
+    PyObject *key, *list;
+    Py_ssize_t next = place;
     if (name == NULL && (name = PyUnicode_InternFromString("filters")) == NULL) return NULL;
-    return PyDict_GetItemWithError(python.warnings, name);
+    if (PyDict_Next(python.warnings, &next, &key, &list) && key == name) return list;
+    for (place = next = 0; PyDict_Next(python.warnings, &next, &key, &list); place = next)
+        if (key == name) return list;
+    return NULL;
 }
 
 int lock(void) {

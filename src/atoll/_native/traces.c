@@ -86,22 +86,9 @@ static long mark_of(PyObject *node) {
     return NODE(node)->mark;
 }
 
-static int all_differ(PyObject **nodes, int count) {
-    static PyObject *seen[4 * MOST_NODES];
-    size_t size = 16;
-    while (size < 2 * (size_t)count) size *= 2;
-    memset(seen, 0, size * sizeof *seen);
-    for (int k = 0; k < count; k++) {
-        size_t place = ((size_t)nodes[k] >> 4) * 0x9E3779B97F4A7C15u >> 40;
-        for (; seen[place & (size - 1)] != NULL; place++)
-            if (seen[place & (size - 1)] == nodes[k]) return 0;
-        seen[place & (size - 1)] = nodes[k];
-    }
-    return 1;
-}
-
 /* The nodes of a trace, borrowed, where it is one of this kind. */
 static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject **nodes) {
+    static long long comparisons = 0;
     if (trace->roots != count) return 0;
     for (int k = 0; k < count; k++) nodes[k] = roots[k];
     for (int k = 0; k < trace->nodes; k++) {
@@ -117,7 +104,10 @@ static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject 
     }
     for (int k = 0; k < trace->leaves; k++)
         if (!is_own(nodes[trace->leaf[k]])) return 0;
-    return all_differ(nodes, trace->nodes);
+    comparisons++;
+    for (int k = 0; k < trace->nodes; NODE(nodes[k++])->seen = comparisons)
+        if (NODE(nodes[k])->seen == comparisons) return 0;
+    return 1;
 }
 
 static int is_alike(PyObject *one, PyObject *other) {

@@ -19,6 +19,8 @@ from dataclasses import dataclass, fields
 from threading import RLock
 from typing import TypeVar
 
+import numpy as np
+
 from ..config import config, table
 from ..errors import AtollError
 from ..front import vary
@@ -72,16 +74,21 @@ class Statistics:
         return table({name: f"{getattr(self, name):15,}" for name in self.__slots__})
 
 
+RUNS = ("kernels_run", "reused", "plans_reused", "messages", "bytes_moved")
+"""What the native evaluation counts of each run."""
+
+
 class Counters:
     """One set of counters, safe to add to from any thread."""
 
-    __slots__ = ("_lock", "_values")
+    __slots__ = ("_lock", "_runs", "_values")
 
     def __init__(self) -> None:
         # Reentrant, because a buffer destroyed by a garbage collection counts itself, and
         # that collection may start while this thread is counting.
         self._lock = RLock()
         self._values = {field.name: 0 for field in fields(Statistics)}
+        self._runs = np.zeros(len(RUNS), np.int64)
 
     def add(self, name: str, amount: int = 1) -> None:
         with self._lock:
@@ -110,11 +117,15 @@ class Counters:
 
     def snapshot(self) -> Statistics:
         with self._lock:
-            return Statistics(**self._values)
+            values = self._values.copy()
+            for name, count in zip(RUNS, self._runs.tolist(), strict=True):
+                values[name] += count
+            return Statistics(**values)
 
     def reset(self) -> None:
         with self._lock:
             self._values = dict.fromkeys(self._values, 0)
+            self._runs[:] = 0
 
 
 _process = Counters()

@@ -59,13 +59,15 @@ class Rules:
 class _Calm:
     """The objects under which operations may be recorded without a further question."""
 
-    __slots__ = ("filters", "first", "rules", "state")
+    __slots__ = ("filters", "first", "rules", "state", "thread")
 
     def __init__(self) -> None:
         self.state: Any = self
         self.filters: Any = None
         self.first: Any = None
         self.rules: Rules | None = None
+        self.thread = 0
+        """The one that the rules were noticed by."""
 
 
 class _Held(threading.local):
@@ -108,6 +110,7 @@ def _noticed() -> bool:
         calm.state = calm  # so that the way back is noticed, too
         return False
     _held.rules = calm.rules = rules
+    calm.thread = threading.get_ident()
     calm.state, calm.filters, calm.first = rules.state, warnings.filters, warnings.filters[0]
     return True
 
