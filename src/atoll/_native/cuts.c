@@ -171,7 +171,7 @@ static PyObject *number_from(PyObject *node) {
 PyObject *array_of(PyObject *node) {
     if (node == NULL) return NULL;
     PyObject *geometry = NODE(node)->geometry, *made;
-    if (PyLong_AsLong(field(geometry, FORM_NDIM)) == 0) {
+    if (!PyTuple_GET_SIZE(field(geometry, FORM_SHAPE))) {
         int done = learning ? 0 : replay(&node, 1);
         made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(python.evaluated, node);
         Py_DECREF(node);

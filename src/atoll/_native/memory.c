@@ -198,7 +198,7 @@ int remember_first(PyObject *box, PyObject *array) {
 PyObject *view_at(PyObject *self, const Selection *where, PyArray_Descr *dtype) {
     Front *parent = (Front *)self;
     int by_value = where->axes <= BY_VALUE && (parent->geometry == NULL || field(parent->geometry, FORM_WRITEABLE) == Py_True);
-    PyObject *geometry = by_value ? NULL : geometry_for(parent, where, dtype), *view = NULL;
+    PyObject *geometry = by_value ? NULL : geometry_for(parent, dtype, where->offset, where->axes, where->shape, where->strides), *view = NULL;
     if ((by_value || geometry != NULL) && remember_first(parent->cell, self) == 0) view = handle_of(Py_NewRef(Py_None));
     if (view == NULL) return Py_XDECREF(geometry), NULL;
     ((Front *)view)->cell = Py_NewRef(parent->cell);
@@ -219,9 +219,8 @@ PyObject *view_in(PyObject *self, PyArrayObject *shown) {
 }
 
 PyObject *geometry_of(Front *front) {
-    Selection where;
-    if (front->geometry == NULL && front->view.dtype != NULL && view_of(front, &where))
-        front->geometry = geometry_for(front, &where, front->view.dtype);
+    const View *view = &front->view;
+    if (front->geometry == NULL && view->dtype != NULL) front->geometry = geometry_for(front, view->dtype, view->offset, view->axes, view->shape, view->strides);
     return front->geometry;
 }
 

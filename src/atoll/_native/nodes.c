@@ -174,7 +174,7 @@ static int may_wait(PyObject *value) {
     PyArrayObject *memory = (PyArrayObject *)array;
     if (PyArray_NBYTES(memory) > MOST_WAITING || !PyArray_ISWRITEABLE(memory)) return 0;
     PyObject *settings = settings_now();
-    int kept = settings != NULL && PyFloat_AsDouble(field(settings, SETTINGS_BYTES)) >= WAITING * PyArray_NBYTES(memory);
+    int kept = settings != NULL && PyLong_AsSsize_t(field(settings, SETTINGS_BYTES)) >= WAITING * PyArray_NBYTES(memory);
     Py_XDECREF(settings);
     return kept;
 }
@@ -242,8 +242,9 @@ int is_large(PyObject *value) {
 }
 
 int is_short(PyObject *geometry) {
-    if (field(geometry, FORM_SHORT) != Py_True || (is_recording_medium && size_of(geometry) >= least)) return 0;
-    return size_of(geometry) < small_now();
+    if (field(geometry, FORM_SHORT) != Py_True) return 0;
+    Py_ssize_t size = size_of(geometry);
+    return !(is_recording_medium && size >= least) && size < small_now();
 }
 
 int is_read_at_once(PyObject *array) {

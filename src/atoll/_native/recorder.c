@@ -15,19 +15,20 @@ static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, P
     PyObject *geometry = ((Front *)args[0])->geometry;
     int is_tuple = count == 2 && PyTuple_CheckExact(args[1]);
     Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(args[1]) : count - 1;
-    Made wanted = {.from = geometry, .by = by, .count = (int)n + is_tuple};
+    size_t key[KEY] = {(size_t)geometry, (size_t)by};
     if (n >= VIEW_NUMBERS) return NULL;
-    if (is_tuple) wanted.numbers[n] = TUPLE_ITEM;
+    if (is_tuple) key[n + 2] = (size_t)TUPLE_ITEM;
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *item = is_tuple ? PyTuple_GET_ITEM(args[1], k) : args[k + 1];
         if (!PyLong_CheckExact(item)) return NULL;
-        wanted.numbers[k] = PyLong_AsSsize_t(item);
+        key[k + 2] = (size_t)PyLong_AsSsize_t(item);
         if (PyErr_Occurred()) return PyErr_Clear(), NULL;
     }
-    PyObject *known = view_met(&wanted);
+    PyObject *known = view_met(key, (int)n + is_tuple + 2);
     if (known != NULL) return view_on(args[0], Py_NewRef(known));
     PyObject *made = PyObject_Vectorcall(python, args, count, NULL);
-    if (made != NULL && is_large(made) && ((Front *)made)->cell == ((Front *)args[0])->cell) keep_view(&wanted, ((Front *)made)->geometry);
+    if (made != NULL && is_large(made) && ((Front *)made)->cell == ((Front *)args[0])->cell)
+        keep_view(key, (int)n + is_tuple + 2, ((Front *)made)->geometry);
     return made;
 }
 
@@ -36,7 +37,7 @@ static PyObject *region_of(PyObject *array, PyObject *key) {
     Front *front = (Front *)array;
     Selection where;
     if (!may_show(front) || !selected_in(front, key, &where) || where.picks || !where.axes) return NULL;
-    PyObject *region = geometry_for(front, &where, dtype_of(front));
+    PyObject *region = geometry_for(front, dtype_of(front), where.offset, where.axes, where.shape, where.strides);
     if (region == NULL) drop_error();  /* Python raises it, with its words */
     return region;
 }
@@ -73,7 +74,7 @@ static int look_at(Given *given, int k, PyObject *value) {
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
         geometry = front->geometry;
-        given->large += !is_read_at_once(value);
+        given->large = given->large || !is_read_at_once(value);
         given->divided += on_ranks(front);
         given->free &= is_free(front->cell);
     } else if (Py_TYPE(value) == array_type) {

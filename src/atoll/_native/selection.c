@@ -103,14 +103,7 @@ int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyO
     if (n > NPY_MAXDIMS) return 0;
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *item = items[k];
-        if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) {
-            Py_ssize_t index = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : PyNumber_AsSsize_t(item, NULL);
-            if (index == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
-            if (axis == axes) return 0;
-            if (index < 0) index += shape[axis];
-            if (index < 0 || index >= shape[axis]) return 0;
-            to->offset += index * strides[axis++];
-        } else if (PySlice_Check(item)) {
+        if (PySlice_Check(item)) {
             Py_ssize_t start, stop, step;
             if (axis == axes || !is_unpacked(item, &start, &stop, &step) || to->axes == NPY_MAXDIMS) return 0;
             Py_ssize_t extent = extent_between(shape[axis], &start, stop, step);
@@ -119,6 +112,13 @@ int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyO
             to->size *= to->shape[to->axes] = extent;
             to->strides[to->axes++] = step * strides[axis++];
             view = 1;
+        } else if (PyLong_CheckExact(item) || PyArray_IsScalar(item, Integer)) {
+            Py_ssize_t index = PyLong_CheckExact(item) ? PyLong_AsSsize_t(item) : PyNumber_AsSsize_t(item, NULL);
+            if (index == -1 && PyErr_Occurred()) return PyErr_Clear(), 0;
+            if (axis == axes) return 0;
+            if (index < 0) index += shape[axis];
+            if (index < 0 || index >= shape[axis]) return 0;
+            to->offset += index * strides[axis++];
         } else if (item == Py_None) {
             if (to->axes == NPY_MAXDIMS) return 0;
             to->shape[to->axes] = 1;

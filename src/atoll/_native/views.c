@@ -4,41 +4,26 @@
 enum { MOST_VIEWS = 2048 };
 static Forms *views = NULL;
 
-static int key_of(const Made *made, size_t *key) {
-    key[0] = (size_t)made->from;
-    key[1] = (size_t)made->by;
-    for (int k = 0; k < made->count; k++) key[k + 2] = (size_t)made->numbers[k];
-    return made->count + 2;
+PyObject *view_met(const size_t *key, int count) { return found_in(views, key, count); }
+
+void keep_view(const size_t *key, int count, PyObject *geometry) {
+    PyObject *parts = PyTuple_Pack(2, (PyObject *)key[0], (PyObject *)key[1]);
+    if (keep_in(&views, MOST_VIEWS, key, count, parts, geometry) < 0) PyErr_Clear();
 }
 
-PyObject *view_met(const Made *made) {
-    size_t key[KEY];
-    return found_in(views, key, key_of(made, key));
-}
-
-void keep_view(const Made *made, PyObject *geometry) {
-    size_t key[KEY];
-    if (keep_in(&views, MOST_VIEWS, key, key_of(made, key), PyTuple_Pack(2, made->from, made->by), geometry) < 0) PyErr_Clear();
-}
-
-PyObject *geometry_for(Front *front, const Selection *where, PyArray_Descr *dtype) {
-    int axes = where->axes, is_writeable = front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True;
-    PyObject *from = is_writeable ? BOX(front->cell)->geometry : front->geometry;
-    Made wanted = {.from = from, .by = (PyObject *)dtype, .count = 2 * axes + 1, .numbers = {where->offset}};
-    if (axes <= BY_VALUE) {
-        memcpy(wanted.numbers + 1, where->shape, axes * sizeof *where->shape);
-        memcpy(wanted.numbers + 1 + axes, where->strides, axes * sizeof *where->strides);
-        PyObject *known = view_met(&wanted);
-        if (known != NULL) return Py_NewRef(known);
+PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides) {
+    int is_writeable = front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True, by_value = axes <= BY_VALUE;
+    PyObject *from = is_writeable ? BOX(front->cell)->geometry : front->geometry, *known = NULL;
+    size_t key[KEY] = {(size_t)from, (size_t)dtype, (size_t)offset};
+    for (int k = 0; by_value && k < axes; k++) {
+        key[2 * k + 3] = (size_t)shape[k];
+        key[2 * k + 4] = (size_t)strides[k];
     }
-    PyObject *shape = PyTuple_New(axes), *strides = PyTuple_New(axes), *made = NULL;
-    for (int k = 0; shape != NULL && strides != NULL && k < axes; k++) {
-        PyTuple_SET_ITEM(shape, k, PyLong_FromSsize_t(where->shape[k]));
-        PyTuple_SET_ITEM(strides, k, PyLong_FromSsize_t(where->strides[k]));
-    }
-    if (!PyErr_Occurred()) made = PyObject_CallFunction(python.located, "OOOOn", from, shape, strides, dtype, where->offset);
-    if (axes <= BY_VALUE && made != NULL) keep_view(&wanted, made);
-    Py_XDECREF(shape);
-    Py_XDECREF(strides);
+    if (by_value && (known = view_met(key, 2 * axes + 3)) != NULL) return Py_NewRef(known);
+    PyObject *extents = PyArray_IntTupleFromIntp(axes, shape), *steps = PyArray_IntTupleFromIntp(axes, strides), *made = NULL;
+    if (extents != NULL && steps != NULL) made = PyObject_CallFunction(python.located, "OOOOn", from, extents, steps, dtype, offset);
+    if (by_value && made != NULL) keep_view(key, 2 * axes + 3, made);
+    Py_XDECREF(extents);
+    Py_XDECREF(steps);
     return made;
 }

@@ -13,19 +13,13 @@ typedef struct {
     npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
 } Selection;
 
-/* The key of a view: the geometry of its base and a dtype, or a geometry and the method that makes the view; and the numbers of its selection. */
+/* The geometry of a view that was met before, borrowed, else NULL. Remember one, if there is memory for it. The key is the geometry of the base
+ * and a dtype, or a geometry and the method that makes the view; and numbers. */
 enum { VIEW_NUMBERS = 2 * BY_VALUE + 1, TUPLE_ITEM = -3 };
-typedef struct {
-    PyObject *from, *by;
-    int count;
-    npy_intp numbers[VIEW_NUMBERS];
-} Made;
-
-/* The geometry of a view that was met before, borrowed, else NULL. Remember one, if there is memory for it. */
-PyObject *view_met(const Made *made);
-void keep_view(const Made *made, PyObject *geometry);
+PyObject *view_met(const size_t *key, int count);
+void keep_view(const size_t *key, int count, PyObject *geometry);
 
 /* The geometry of a view of a dtype that an array with a box has, or that is taken of it; a new reference. */
-PyObject *geometry_for(Front *front, const Selection *where, PyArray_Descr *dtype);
+PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides);
 
 #endif

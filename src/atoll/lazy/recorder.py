@@ -56,7 +56,7 @@ from .windows import entered
 _SLOTS: tuple[tuple[type, str], ...] = (
     (
         Geometry,
-        "number is_base base shape strides dtype size ndim short overlapping writeable through dense c_contiguous offset",
+        "number is_base base shape strides dtype size short overlapping writeable through dense c_contiguous offset",
     ),
     (Through, "read update update_number kept"),
     (type(calm), "state filters first rules thread"),
