@@ -130,9 +130,12 @@ if TYPE_CHECKING or native is None:
         def keep(self, key: tuple[Any, ...], form: Any, convert: Any) -> None:
             """Keep nothing: only the native recorder reads forms."""
 
+    Lock: Any = threading.RLock
+    """The class of locks that arrays are changed under."""
+
 else:
     Box, Front, Function = native.Box, native.Front, native.Function
-    NodeBase, ValueBase, Forms = native.Node, native.Value, native.Forms
+    NodeBase, ValueBase, Forms, Lock = native.Node, native.Value, native.Forms, native.Lock
 
 
 _Setting = TypeVar("_Setting")

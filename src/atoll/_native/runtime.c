@@ -45,20 +45,82 @@ PyObject *filters(void) {
     return NULL;
 }
 
-int lock(void) {
-    PyObject *done = PyObject_CallNoArgs(python.acquire);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
+/* ---- the lock of the process, or of a simulated rank
+ *
+ * It is re-entrant. Threads change it while they hold the interpreter's lock, so it is free for the asking; one that has to wait for
+ * another one does so at a gate, which opens when that lets go. (Python's own parse arguments and read the clock.)
+ */
+
+typedef struct {
+    PyObject_HEAD
+    PyThread_type_lock gate;       /* closed but for one thread that is let through */
+    unsigned long owner;
+    int depth, waiting, is_open;   /* how often its owner has taken it; threads at the gate */
+} Lock;
+
+/* Take a lock: 1, or 0 where another thread has it and this one does not wait; -1 with the error of a signal handler. */
+static int take(Lock *self, int waits) {
+    unsigned long me = PyThread_get_thread_ident();
+    while (self->depth && self->owner != me) {
+        PyLockStatus passed;
+        if (!waits) return 0;
+        self->waiting++;
+        Py_BEGIN_ALLOW_THREADS
+        passed = PyThread_acquire_lock_timed(self->gate, -1, 1);
+        Py_END_ALLOW_THREADS
+        self->waiting--;
+        if (passed == PY_LOCK_ACQUIRED) self->is_open = 0;
+        else if (Py_MakePendingCalls() < 0) return -1;
+    }
+    self->owner = me;
+    return ++self->depth > 0;
 }
 
-void unlock(void) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyObject *done = PyObject_CallNoArgs(python.release);
-    if (done == NULL) PyErr_Clear();
-    Py_XDECREF(done);
-    PyErr_Restore(type, value, trace);
+static void let_go(Lock *self) {
+    if (--self->depth || !self->waiting || self->is_open) return;
+    self->is_open = 1;
+    PyThread_release_lock(self->gate);
 }
+
+int lock(void) { return take((Lock *)python.lock, 1) < 0 ? -1 : 0; }
+
+void unlock(void) { let_go((Lock *)python.lock); }
+
+static PyObject *new_lock(PyTypeObject *type, PyObject *args, PyObject *options) {
+    Lock *self = (Lock *)type->tp_alloc(type, 0);
+    if (self == NULL) return NULL;
+    if ((self->gate = PyThread_allocate_lock()) == NULL) return Py_DECREF(self), PyErr_NoMemory();
+    PyThread_acquire_lock(self->gate, NOWAIT_LOCK);
+    return (PyObject *)self;
+}
+
+static void end_of_lock(PyObject *self) {
+    PyThread_type_lock gate = ((Lock *)self)->gate;
+    if (gate != NULL) PyThread_release_lock(gate), PyThread_free_lock(gate);
+    free_object(self);
+}
+
+static PyObject *acquire(PyObject *self, PyObject *args) {
+    int waits = 1;
+    if (!PyArg_ParseTuple(args, "|p", &waits)) return NULL;
+    int taken = take((Lock *)self, waits);
+    return taken < 0 ? NULL : PyBool_FromLong(taken);
+}
+
+static PyObject *release(PyObject *self, PyObject *unused) {
+    if (!((Lock *)self)->depth || ((Lock *)self)->owner != PyThread_get_thread_ident())
+        return PyErr_Format(PyExc_RuntimeError, "a lock is released by a thread that has not taken it");
+    let_go((Lock *)self);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef lock_methods[] = {{"acquire", acquire, METH_VARARGS, "acquire(wait=True): take the lock; whether it was taken."},
+                                     {"release", release, METH_NOARGS, "Give the lock back."},
+                                     {"__enter__", acquire, METH_VARARGS, "Take the lock."},
+                                     {"__exit__", release, METH_VARARGS, "Give the lock back."}, {NULL}};
+static PyType_Slot lock_slots[] = {{Py_tp_new, new_lock}, {Py_tp_dealloc, end_of_lock}, {Py_tp_methods, lock_methods}, {Py_tp_doc, "A re-entrant lock."}, {0}};
+PyType_Spec lock_spec = {"atoll._front.Lock", sizeof(Lock), 0, CLASS_FLAGS, lock_slots};
+PyTypeObject *lock_type;
 
 int in_world_of_process(void) {
     PyObject *world = NULL;

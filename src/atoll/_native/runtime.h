@@ -22,6 +22,8 @@ PyObject *filters(void);
 /* The lock of the process: see context.threads. */
 int lock(void);
 void unlock(void);
+extern PyType_Spec lock_spec;
+extern PyTypeObject *lock_type;
 
 extern int worlds;                 /* of more than one rank */
 extern int ranks;                  /* of the process */

@@ -22,11 +22,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
-from ..front import finish_ends
+from ..front import Lock, finish_ends
 
 
 class _Turn(threading.local):
-    lock: ClassVar[Any] = threading.RLock()
+    lock: ClassVar[Any] = Lock()
     """That of the process, or of a simulated rank."""
     simulated = False
     """Whether this thread is a simulated rank."""
@@ -40,7 +40,7 @@ _left: deque[Callable[[], None]] = deque()
 
 def begin_simulated_rank() -> None:
     """This thread becomes a simulated rank, which waits for no other thread's lock."""
-    turn.__dict__["lock"] = threading.RLock()
+    turn.__dict__["lock"] = Lock()
     turn.simulated = True
 
 

@@ -118,7 +118,7 @@ def install(array_type: type, iterators: type) -> None:
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
         traces=traces(), tried_traces=partial(keep, traces(), limit="plans"), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
         # calls
-        shorten=shorten, outside=outside, acquire=process_lock.acquire, release=process_lock.release, catch_up=catch_up,
+        shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
         memory_of=settled, memory_geometry=memory_geometry, through=through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
