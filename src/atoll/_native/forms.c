@@ -23,10 +23,17 @@ static Met *place_in(Met *met, Py_ssize_t room, const size_t *part, int count) {
     }
 }
 
+/* Programs look for the same entries in the same order, turn by turn: the one that came after the latest is tried first. */
 Met *met_in(Forms *forms, const size_t *part, int count) {
     if (!forms->used) return NULL;
-    Met *met = place_in(forms->met, forms->room, part, count);
-    return met->form == NULL ? NULL : met;
+    Met *latest = &forms->met[forms->latest], *met = &forms->met[latest->next];
+    if (met->form == NULL || met->count != count || !are_same(met->part, part, count)) {
+        met = place_in(forms->met, forms->room, part, count);
+        if (met->form == NULL) return NULL;
+        latest->next = met - forms->met;
+    }
+    forms->latest = latest->next;
+    return met;
 }
 
 static int grow(Forms *forms) {
@@ -46,7 +53,7 @@ static int drop(PyObject *self) {
     Met *met = forms->met;
     Py_ssize_t room = forms->room;
     forms->met = NULL;
-    forms->room = forms->used = 0;
+    forms->room = forms->used = forms->latest = 0;
     for (Py_ssize_t k = 0; k < room; k++) {
         Py_XDECREF(met[k].parts);
         Py_XDECREF(met[k].form);

@@ -7,13 +7,14 @@ enum { KEY = 14 };
 typedef struct {
     size_t part[KEY];
     int count;
+    Py_ssize_t next;               /* the entry that was looked for after this one */
     PyObject *parts, *form, *convert;  /* what keeps the parts alive; the form of a node, or what else is found; what converts its numbers, or None */
 } Met;
 
 typedef struct {
     PyObject_HEAD
     Met *met;
-    Py_ssize_t room, used;         /* room is a power of two */
+    Py_ssize_t room, used, latest; /* room is a power of two */
 } Forms;
 
 /* A part of a key: an integer, or an object by its address. */
