@@ -50,34 +50,20 @@ static void enter_session(void) {
 
 /* ---- lines */
 
+enum { KNOWN = 1 << 12, FOREIGN = -1 };  /* FOREIGN: the code is in no file of the user's */
+static Forms *known = NULL;        /* the numbers of lines, by code and instruction */
 
-enum { KNOWN = 1 << 13, FOREIGN = -1 };
-static struct {
-    PyObject *code;
-    int instruction, line;         /* FOREIGN: the code is in no file of the user's */
-} known[KNOWN];
-static int knowns = 0;
-
-static void forget_lines(void) {
-    for (int k = 0; k < KNOWN; k++) Py_CLEAR(known[k].code);
-    knowns = 0;
+/* The number of the line that a frame is at, as Python counts them; a new reference. */
+static PyObject *ask_for_line(PyObject *frame) {
+    PyObject *number = PyObject_CallOneArg(line_in, frame);
+    if (number == NULL) drop_error();
+    return number == NULL ? PyLong_FromLong(0) : number;
 }
 
-static size_t place_of(PyObject *code, int instruction) {
-    size_t hash = (size_t)code / 16 * 31 + (size_t)instruction * 7;
-    for (hash &= KNOWN - 1; known[hash].code != NULL; hash = (hash + 1) & (KNOWN - 1))
-        if (known[hash].code == code && known[hash].instruction == instruction) break;
-    return hash;
-}
-
-static void remember_line(PyObject *code, int instruction, int line) {
-    if (knowns >= KNOWN / 2) forget_lines();
-    size_t place = place_of(code, instruction);
-    if (known[place].code == NULL) knowns++;
-    else return;
-    known[place].code = Py_NewRef(code);
-    known[place].instruction = instruction;
-    known[place].line = line;
+static int taken(PyObject *number) {
+    int line = number == NULL ? 0 : (int)PyLong_AsLong(number);
+    Py_XDECREF(number);
+    return line;
 }
 
 /* The number of the line of the user's program that is at work: the first frame whose file Python calls the user's. */
@@ -85,37 +71,25 @@ static int line_here(void) {
     PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
     int line = FOREIGN;
     while (frame != NULL && line == FOREIGN) {
-        PyObject *code = (PyObject *)PyFrame_GetCode(frame);
-        int instruction = PyFrame_GetLasti(frame);
-        if (known[place_of(code, FOREIGN)].code == NULL) {
-            size_t place = place_of(code, instruction);
-            if (known[place].code != NULL) {
-                line = known[place].line;
-            } else {
-                PyObject *number = PyObject_CallOneArg(line_in, (PyObject *)frame);
-                line = number == NULL ? 0 : (int)PyLong_AsLong(number);
-                if (number == NULL) drop_error();
-                Py_XDECREF(number);
-                remember_line(code, line == FOREIGN ? FOREIGN : instruction, line);
+        PyObject *code = (PyObject *)PyFrame_GetCode(frame), *number;
+        size_t key[2] = {(size_t)code, (size_t)FOREIGN};
+        if (found_in(known, key, 2) == NULL) {
+            key[1] = (size_t)PyFrame_GetLasti(frame);
+            if ((number = Py_XNewRef(found_in(known, key, 2))) == NULL && (number = ask_for_line((PyObject *)frame)) != NULL) {
+                if (PyLong_AsLong(number) == FOREIGN) key[1] = (size_t)FOREIGN;
+                if (keep_in(&known, KNOWN, key, 2, Py_NewRef(code), number) < 0) PyErr_Clear();
             }
+            line = taken(number);
         }
         Py_DECREF(code);
-        PyFrameObject *outer = PyFrame_GetBack(frame);
-        Py_DECREF(frame);
-        frame = outer;
+        Py_SETREF(frame, PyFrame_GetBack(frame));
     }
     Py_XDECREF(frame);
-    if (line == FOREIGN) {         /* the program itself is an installed package */
-        PyObject *number = PyObject_CallOneArg(line_in, Py_None);
-        line = number == NULL ? 0 : (int)PyLong_AsLong(number);
-        if (number == NULL) drop_error();
-        Py_XDECREF(number);
-    }
+    if (line == FOREIGN) line = taken(ask_for_line(Py_None));  /* the program itself is an installed package */
     return line < 0 ? 0 : line;
 }
 
 /* ---- spans */
-
 
 static void add(int kind, int line, int64_t spent, int64_t bytes, int64_t count) {
     if (line < 0 || line >= header[LINES]) line = 0;
@@ -224,7 +198,6 @@ void end_work(PyObject *work) {
 
 /* ---- for Python */
 
-
 static PyObject *py_begin(PyObject *module, PyObject *nothing) {
     if (profiling) begin_span();
     Py_RETURN_NONE;
@@ -279,7 +252,7 @@ static PyObject *py_end_call(PyObject *module, PyObject *args) {
 static void stop(void) {
     if (!profiling) return;
     profiling = 0;
-    forget_lines();
+    Py_CLEAR(known);
     PyBuffer_Release(&memory);
     Py_CLEAR(line_in);
     Py_CLEAR(number_of_name);

@@ -2,6 +2,7 @@
 #ifndef ATOLL_SPANS_H
 #define ATOLL_SPANS_H
 #include "errors.h"
+#include "forms.h"
 
 extern int profiling;              /* whether a profile is recorded; nothing else is looked at where it is not */
 extern int session;                /* the number of the profile */
