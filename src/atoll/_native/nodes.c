@@ -9,7 +9,6 @@ int learning = 0;
 static PyObject *no_name;
 static long long births = 0, recorded = 0;  /* the number of nodes, and of those that C has made */
 
-enum { MEMORIES = 256 };            /* geometries of memory that are known */
 _Thread_local int is_recording_medium = 0;
 
 /* Whether a node has pending operands, with which a long chain may end. */
@@ -286,34 +285,33 @@ int is_native(PyObject *dtype) {
     return form->type && strchr(native, form->type) != NULL && PyArray_ISNBO(form->byteorder);
 }
 
-static Forms *memories = NULL;
-
 /* What the geometry of memory is known by; how many parts that has, 0 where there are too many axes. */
 static int memory_key(PyArrayObject *array, size_t *key) {
     int n = PyArray_NDIM(array);
     if (n > BY_VALUE) return 0;
     key[0] = (size_t)PyArray_DESCR(array);
+    key[1] = (size_t)python.memory_geometry;
     for (int k = 0; k < n; k++) {
-        key[k + 1] = (size_t)PyArray_DIM(array, k);
-        key[n + k + 1] = (size_t)PyArray_STRIDE(array, k);
+        key[2 * k + 2] = (size_t)PyArray_DIM(array, k);
+        key[2 * k + 3] = (size_t)PyArray_STRIDE(array, k);
     }
-    return 2 * n + 1;
+    return 2 * n + 2;
 }
 
 int is_known_memory(PyArrayObject *array) {
     size_t key[KEY];
     int count = memory_key(array, key);
-    return count && found_in(memories, key, count) != NULL;
+    return count && view_met(key, count) != NULL;
 }
 
 /* The geometry of memory; a new reference. */
 static PyObject *memory_geometry(PyArrayObject *array) {
     size_t key[KEY];
     int count = memory_key(array, key);
-    PyObject *geometry = count ? found_in(memories, key, count) : NULL;
+    PyObject *geometry = count ? view_met(key, count) : NULL;
     if (geometry != NULL) return Py_NewRef(geometry);
     geometry = PyObject_CallOneArg(python.memory_geometry, (PyObject *)array);
-    if (geometry != NULL && count && keep_in(&memories, MEMORIES, key, count, Py_NewRef((PyObject *)PyArray_DESCR(array)), geometry) < 0) PyErr_Clear();
+    if (geometry != NULL && count) keep_view(key, count, geometry);
     return geometry;
 }
 

@@ -14,7 +14,7 @@ typedef struct {
 } Selection;
 
 /* The geometry of a view that was met before, borrowed, else NULL. Remember one, if there is memory for it. The key is the geometry of the base
- * and a dtype, or a geometry and the method that makes the view; and numbers. */
+ * and a dtype, a geometry and the method that makes the view, or a dtype and the function for memory; and numbers. */
 enum { VIEW_NUMBERS = 2 * BY_VALUE + 1, TUPLE_ITEM = -3 };
 PyObject *view_met(const size_t *key, int count);
 void keep_view(const size_t *key, int count, PyObject *geometry);
