@@ -17,13 +17,11 @@ static void clear(PyObject *self) {
     Front *front = (Front *)self;
     PyObject_GC_UnTrack(self);
     if (front->weak != NULL) PyObject_ClearWeakRefs(self);
-    if (front->np != NULL && PyArray_CheckExact(front->np) && PyArray_SIZE((PyArrayObject *)front->np) <= MOST_KEPT &&
-        has_own_memory((PyArrayObject *)front->np)) {
-        PyArrayObject *array = (PyArrayObject *)front->np;
-        front->np = NULL;
-        keep_result(array);
-    }
-    Py_CLEAR(front->np);
+    PyObject *np = front->np;
+    front->np = NULL;
+    if (np != NULL && PyArray_CheckExact(np) && PyArray_SIZE((PyArrayObject *)np) <= MOST_KEPT && has_own_memory((PyArrayObject *)np))
+        keep_result((PyArrayObject *)np);
+    else Py_XDECREF(np);
     Py_CLEAR(front->cell);
     set_geometry(front, NULL);
     front->medium = 0;

@@ -9,6 +9,12 @@ static struct {
 
 static inline size_t place_of_site(void *code, int instruction) { return ((size_t)code / 16 * 31 + instruction / 2) & (SITES - 1); }
 
+/* The call site at a place, borrowed, if it is this one; else NULL. */
+static inline PyObject *site_in(size_t place, PyCodeObject *code, int instruction) {
+    PyObject *site = sites[place].site;
+    return site != NULL && sites[place].instruction == instruction && PyTuple_GET_ITEM(site, 0) == (PyObject *)code ? site : NULL;
+}
+
 /* The frame of the user's program that a frame of an installed package was called from; a new reference, NULL where there is none, or
  * Python has to say whose a file is. */
 static PyFrameObject *users_frame(PyFrameObject *frame) {
@@ -45,9 +51,8 @@ static PyObject *site_at(PyFrameObject *frame, PyCodeObject *code, PyObject *ori
         Py_DECREF(user);
     }
     size_t place = place_of_site(code, instruction);
-    PyObject *site = sites[place].site;
-    if (site != NULL && PyTuple_GET_ITEM(site, 0) == (PyObject *)code && sites[place].instruction == instruction &&
-        (user_code == NULL || is_called_from(site, (PyObject *)user_code, of_user))) {
+    PyObject *site = site_in(place, code, instruction);
+    if (site != NULL && (user_code == NULL || is_called_from(site, (PyObject *)user_code, of_user))) {
         Py_DECREF(code);
         Py_XDECREF(user_code);
         return Py_NewRef(site);
@@ -62,7 +67,15 @@ static PyObject *site_at(PyFrameObject *frame, PyCodeObject *code, PyObject *ori
 
 PyObject *site_here(void) {
     static PyCodeObject *latest = NULL;  /* which is the user's */
-    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
+    PyFrameObject *frame = PyEval_GetFrame();
+    PyCodeObject *current = frame == NULL ? NULL : PyFrame_GetCode(frame);
+    Py_XDECREF(current);           /* the frame has it */
+    if (current != NULL && current == latest) {
+        int instruction = PyFrame_GetLasti(frame);
+        PyObject *site = site_in(place_of_site(current, instruction), current, instruction);
+        if (site != NULL) return Py_NewRef(site);
+    }
+    Py_XINCREF(frame);
     while (frame != NULL && python.origins != NULL) {
         PyCodeObject *code = PyFrame_GetCode(frame);
         PyObject *origin = code == latest ? Py_False : PyDict_GetItem(python.origins, code->co_filename);

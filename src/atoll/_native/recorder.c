@@ -356,7 +356,7 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
     if (field(theirs, FORM_DTYPE) != field(region, FORM_DTYPE) || !is_free(box) || !is_free(other)) return 0;
     PyObject *mine = field(region, FORM_SHAPE), *shape = field(theirs, FORM_SHAPE);
     int same = mine == shape ? 1 : PyObject_RichCompareBool(mine, shape, Py_EQ);
-    if (same <= 0 || !is_calm()) return same < 0 ? -1 : 0;
+    if (same <= 0) return same;
     PyObject *node = node_of(value);
     if (node == NULL) return PyErr_Occurred() ? -1 : 0;
     int done = write_into(box, region, node);
