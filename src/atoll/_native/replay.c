@@ -15,7 +15,7 @@ static PyObject *run_name, *step_name, *site_name, *rules_name,
     *kernels_name, *flagged_name, *team_name, *messages_name, *moved_name, *hash_name, *simulated_name;
 
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
-enum { COUNTED = 512};             /* runs after which drafts are told that they have worked */
+enum { COUNTED = 64 };             /* runs after which drafts are told that they have worked */
 
 /* Whether nothing but evaluating is to be done: what evaluate.evaluate asks. */
 static int is_plain(void) {

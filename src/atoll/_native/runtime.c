@@ -133,12 +133,8 @@ int in_world_of_process(void) {
 int among_ranks(void) {
     if (!worlds || python.world == NULL) return 0;
     PyObject *world = NULL, *size = NULL;
-    if (!varied) return ranks > 1;
-    if (PyContextVar_Get(python.world, Py_None, &world) == 0 && world == Py_None) {
-        Py_DECREF(world);
-        return ranks > 1;
-    }
-    if (world != NULL) size = PyObject_GetAttrString(world, "size");
+    if (in_world_of_process()) return ranks > 1;
+    if (PyContextVar_Get(python.world, NULL, &world) == 0 && world != NULL) size = PyObject_GetAttrString(world, "size");
     int several = size == NULL || PyLong_AsLong(size) != 1;
     PyErr_Clear();
     Py_XDECREF(size);

@@ -3,7 +3,7 @@
 
 Py_ssize_t offsets[FIELDS];
 Python python;
-PyObject *zero, *minus_one, *empty;
+PyObject *empty;
 
 #define NAMED(NAME) {#NAME, &python.NAME},
 static const struct {
@@ -40,8 +40,5 @@ int install_table(PyObject *objects, PyObject *slots) {
         if (!Py_IS_TYPE(member, &PyMemberDescr_Type)) return refuse("a slot is no member descriptor: %R", member);
         offsets[k] = ((PyMemberDescrObject *)member)->d_member->offset;
     }
-    zero = PyLong_FromLong(0);
-    minus_one = PyLong_FromLong(-1);
-    empty = PyTuple_New(0);
-    return zero == NULL || minus_one == NULL || empty == NULL ? -1 : 0;
+    return (empty = PyTuple_New(0)) == NULL ? -1 : 0;
 }

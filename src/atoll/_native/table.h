@@ -31,13 +31,11 @@ typedef struct {
     PYTHON(MEMBER)
 } Python;
 extern Python python;
-extern PyObject *zero, *minus_one, *empty;
+extern PyObject *empty;
 
 static inline PyObject **slot(PyObject *object, int which) { return (PyObject **)((char *)object + offsets[which]); }
 
 static inline PyObject *field(PyObject *object, int which) { return *slot(object, which); }
-
-static inline void put(PyObject *object, int which, PyObject *value) { *slot(object, which) = Py_NewRef(value); }
 
 /* Give a slot another value; steals the reference. */
 static inline void replace(PyObject *object, int which, PyObject *value) {

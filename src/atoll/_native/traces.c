@@ -309,7 +309,6 @@ static int read_step(Step *step, PyObject *told) {
     step->wanted = Py_NewRef(wanted);
     step->dtype = (PyArray_Descr *)field(extra, FORM_DTYPE);
     step->ndim = (int)PyTuple_GET_SIZE(field(extra, FORM_SHAPE));
-    step->nbytes = size_of(extra) * PyDataType_ELSIZE(step->dtype);
     for (int k = 0; k < step->ndim && step->ndim <= MOST_AXES; k++) {
         step->shape[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_SHAPE), k));
         step->strides[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_STRIDES), k));
@@ -329,16 +328,6 @@ static char *alive_in(Trace *trace, PyObject *given) {
     return alive;
 }
 
-/* Whether a trace has a program for this. */
-static int is_taught(Trace *trace, const char *alive, PyObject *settings) {
-    for (int k = 0; k < FITS; k++) {
-        Fit *fit = &trace->fit[k];
-        int rest = trace->roots;
-        if (fit->program != NULL && is_alike(fit->settings, settings) && !memcmp(fit->alive + rest, alive + rest, trace->nodes - rest)) return 1;
-    }
-    return 0;
-}
-
 /* The positions of nodes that are given by their order in a walk. */
 static int *positions_in(Trace *trace, PyObject *numbers, int *count) {
     int *made = integers(numbers, count);
@@ -350,8 +339,11 @@ static int *positions_in(Trace *trace, PyObject *numbers, int *count) {
 static PyObject *ask(PyObject *module, PyObject *args) {
     PyObject *self, *given, *settings;
     if (!PyArg_ParseTuple(args, "O!O!O", trace_type, &self, &PyBytes_Type, &given, &settings)) return NULL;
-    char *alive = alive_in((Trace *)self, given);
-    int taught = alive != NULL && is_taught((Trace *)self, alive, settings);
+    Trace *trace = (Trace *)self;
+    char *alive = alive_in(trace, given);
+    int taught = 0, rest = trace->roots;
+    for (Fit *fit = trace->fit; alive != NULL && fit < trace->fit + FITS; fit++)
+        taught |= fit->program != NULL && is_alike(fit->settings, settings) && !memcmp(fit->alive + rest, alive + rest, trace->nodes - rest);
     PyMem_Free(alive);
     return alive == NULL ? NULL : PyBool_FromLong(taught);
 }
