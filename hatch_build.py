@@ -51,9 +51,17 @@ def build() -> Path | None:
     includes = [f"-I{sysconfig.get_path('include')}", f"-I{numpy.get_include()}"]
     digest = runpy.run_path(str(ROOT / "src/atoll/native_sources.py"))["digest"]()
     units = map(str, sorted((ROOT / "src/atoll/_native").glob("*.c")))
-    command += ["-O2", "-fPIC", f'-DATOLL_SOURCES="{digest}"', *bundle, *includes, *units]
+    command += [
+        "-O2",
+        "-DNDEBUG",
+        "-fPIC",
+        f'-DATOLL_SOURCES="{digest}"',
+        *bundle,
+        *includes,
+        *units,
+    ]
     for across in (
-        ["-flto"],
+        ["-flto", "-fno-plt"],
         [],
     ):  # calls between units cost time where the compiler sees one at a time
         whole = [*command, *across, "-o", str(target)]
