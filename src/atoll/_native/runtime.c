@@ -154,11 +154,8 @@ static PyObject *share(PyObject *module, PyObject *args) {
 }
 
 PyObject *counters_now(void) {
-    static PyObject *usual = NULL;
     PyObject *counters = NULL;
-    if (usual != NULL && !varied) return Py_NewRef(usual);
-    if (PyContextVar_Get(python.counters, NULL, &counters) == 0 && !varied) usual = Py_XNewRef(counters);
-    return counters;
+    return PyContextVar_Get(python.counters, NULL, &counters) < 0 ? NULL : counters;
 }
 
 /* A variable of contexts is given a value. */

@@ -103,10 +103,7 @@ class Counters:
             values["bytes_moved"] += nbytes
 
     def sent(self, messages: int, nbytes: int) -> None:
-        with self._lock:
-            values = self._values
-            values["messages"] += messages
-            values["bytes_moved"] += nbytes
+        self.ran(0, 0, messages, nbytes)
 
     def allocated(self, name: str, bytes_in_use: int) -> None:
         with self._lock:
@@ -117,10 +114,8 @@ class Counters:
 
     def snapshot(self) -> Statistics:
         with self._lock:
-            values = self._values.copy()
-            for name, count in zip(RUNS, self._runs.tolist(), strict=True):
-                values[name] += count
-            return Statistics(**values)
+            runs = dict(zip(RUNS, self._runs.tolist(), strict=True))
+            return Statistics(**{name: n + runs.get(name, 0) for name, n in self._values.items()})
 
     def reset(self) -> None:
         with self._lock:
