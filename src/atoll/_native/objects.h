@@ -12,7 +12,7 @@ typedef struct {
     PyObject *args, *operand[INLINE];  /* args is a tuple; NULL if the operands are in `operand`, where a float stands for NumPy's scalar */
     int operands;
     long mark;                     /* 0 as long as nobody has asked for it */
-    long long born, seen;          /* `seen` in the latest comparison of a trace: see traces.c */
+    long long born, seen;          /* `seen` by which look at a trace: see traces.c */
     double weight;
     char passed;                   /* whether a loop has computed it for others without storing it */
 } Node;

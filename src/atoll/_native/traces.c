@@ -10,6 +10,7 @@
 #include "forms.h"
 
 enum { TRIED = 4 };                /* traces for roots that look alike */
+static long long stamps = 0;       /* the largest number that a node was seen by */
 
 static int *integers(PyObject *tuple, int *count) {
     *count = (int)PyTuple_GET_SIZE(tuple);
@@ -88,7 +89,6 @@ static long mark_of(PyObject *node) {
 
 /* The nodes of a trace, borrowed, where it is one of this kind. */
 static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject **nodes) {
-    static long long comparisons = 0;
     if (trace->roots != count) return 0;
     for (int k = 0; k < count; k++) nodes[k] = roots[k];
     for (int k = 0; k < trace->nodes; k++) {
@@ -104,9 +104,9 @@ static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject 
     }
     for (int k = 0; k < trace->leaves; k++)
         if (!is_own(nodes[trace->leaf[k]])) return 0;
-    comparisons++;
-    for (int k = 0; k < trace->nodes; NODE(nodes[k++])->seen = comparisons)
-        if (NODE(nodes[k])->seen == comparisons) return 0;
+    stamps++;
+    for (int k = 0; k < trace->nodes; NODE(nodes[k++])->seen = stamps)
+        if (NODE(nodes[k])->seen == stamps) return 0;
     return 1;
 }
 
@@ -167,44 +167,37 @@ Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes) {
 
 static int *room(int count) { return PyMem_Calloc(count + 1, sizeof(int)); }
 
-/* The position of a node that was reached, else -1. */
-static int position(PyObject *positions, PyObject *node) {
-    PyObject *number = PyDict_GetItemWithError(positions, node);
-    return number == NULL ? -1 : (int)PyLong_AsLong(number);
-}
-
-/* Note that a node was reached; -1 where it was before, or with an error. */
-static int reached(PyObject *positions, PyObject **nodes, PyObject *node) {
-    Py_ssize_t number = PyDict_GET_SIZE(positions);
-    PyObject *place = PyLong_FromSsize_t(number);
-    nodes[number] = node;
-    int done = place == NULL || PyDict_SetItem(positions, node, place) < 0 || PyDict_GET_SIZE(positions) == number ? -1 : 0;
-    Py_XDECREF(place);
-    return done;
-}
-
-/* Reach all nodes of a trace from its roots. */
-static int reach(Trace *trace, PyObject *positions, PyObject **nodes) {
-    for (int k = 0; k < PyDict_GET_SIZE(positions); k++) {
+/* Reach all nodes of a trace from its roots: `seen` says where each is, counted from a number that is returned; -1 where they are others. */
+static long long reach(Trace *trace, PyObject *roots, PyObject **nodes) {
+    long long first = stamps + 1, place;
+    int count = 0;
+    stamps += MOST_NODES;
+    for (; count < trace->roots; count++) {
+        nodes[count] = PyList_GET_ITEM(roots, count);
+        if (NODE(nodes[count])->seen >= first) return -1;
+        NODE(nodes[count])->seen = first + count;
+    }
+    for (int k = 0; k < count; k++) {
         for (int slot = 0; slot < arity_of(nodes[k]); slot++) {
             PyObject *arg = argument_of(nodes[k], slot);
             if (!is_node(arg)) continue;
-            int place = position(positions, arg), number = (int)PyDict_GET_SIZE(positions);
-            if (place < 0) {
-                if (number == trace->nodes || reached(positions, nodes, arg) < 0) return -1;
-                trace->reader[place = number] = k;
-                trace->argument[number] = slot;
+            if ((place = NODE(arg)->seen - first) < 0) {
+                if (count == trace->nodes) return -1;
+                trace->reader[place = count] = k;
+                trace->argument[count] = slot;
+                nodes[count] = arg;
+                NODE(arg)->seen = first + count++;
             } else {
-                memcpy(trace->crossing + 3 * trace->crossings++, (int[]){k, slot, place}, 3 * sizeof(int));
+                memcpy(trace->crossing + 3 * trace->crossings++, (int[]){k, slot, (int)place}, 3 * sizeof(int));
             }
             trace->uses[place]++;
         }
     }
-    return PyDict_GET_SIZE(positions) == trace->nodes ? 0 : -1;
+    return count == trace->nodes ? first : -1;
 }
 
 /* Fill a trace from a walk; -1 where it stands for none, or with an error. */
-static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *order, PyObject *positions) {
+static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *order) {
     PyObject *nodes[MOST_NODES];
     int arguments = 0;
     trace->roots = (int)PyList_GET_SIZE(roots);
@@ -216,13 +209,12 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
     for (int k = 0; k < 7; k++)
         if ((*numbers[k] = room(k < 5 ? trace->nodes : 3 * arguments)) == NULL) return PyErr_NoMemory(), -1;
     if ((trace->mark = PyMem_Calloc(trace->nodes + 1, sizeof(long))) == NULL) return PyErr_NoMemory(), -1;
-    for (int k = 0; k < trace->roots; k++)
-        if (reached(positions, nodes, PyList_GET_ITEM(roots, k)) < 0) return -1;
-    if (reach(trace, positions, nodes) < 0) return -1;
-    for (int k = 0; k < trace->leaves; k++) trace->leaf[k] = position(positions, PyList_GET_ITEM(leaves, k));
+    long long first = reach(trace, roots, nodes);
+    if (first < 0) return -1;
+    for (int k = 0; k < trace->leaves; k++) trace->leaf[k] = (int)(NODE(PyList_GET_ITEM(leaves, k))->seen - first);
     for (int k = 0; k < trace->pending; k++) {
         PyObject *node = PyList_GET_ITEM(order, k);
-        trace->order[k] = position(positions, node);
+        trace->order[k] = (int)(NODE(node)->seen - first);
         for (int slot = 0; slot < arity_of(node); slot++)
             if (!is_node(argument_of(node, slot)))
                 memcpy(trace->scalar + 2 * trace->scalars++, (int[]){trace->order[k], slot}, 2 * sizeof(int));
@@ -259,13 +251,11 @@ static PyObject *make_trace(PyObject *module, PyObject *args) {
         if (!is_own(PyList_GET_ITEM(leaves, k))) Py_RETURN_NONE;
     Trace *trace = trace_of(PySequence_Fast_ITEMS(roots), count, nodes);
     if (trace != NULL || PyErr_Occurred()) return Py_XNewRef(trace);
-    PyObject *positions = PyDict_New();
-    trace = positions == NULL ? NULL : PyObject_New(Trace, trace_type);
+    trace = PyObject_New(Trace, trace_type);
     if (trace != NULL) {
         memset((char *)trace + sizeof(PyObject), 0, sizeof(Trace) - sizeof(PyObject));
-        if (read_walk(trace, roots, leaves, order, positions) < 0 || remember(trace, PySequence_Fast_ITEMS(roots)) < 0) Py_CLEAR(trace);
+        if (read_walk(trace, roots, leaves, order) < 0 || remember(trace, PySequence_Fast_ITEMS(roots)) < 0) Py_CLEAR(trace);
     }
-    Py_XDECREF(positions);
     if (trace == NULL && !PyErr_Occurred()) Py_RETURN_NONE;
     return (PyObject *)trace;
 }
