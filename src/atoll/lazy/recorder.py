@@ -126,11 +126,8 @@ def install(array_type: type, iterators: type) -> None:
         apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
         allocate=_allocate, flags_reported=flags_reported, begun=begun, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
-    for variable in (
-        _current,
-        statistics._separate,
-    ):  # Python looks long in a context that has none
-        variable.set(variable.get())  # type: ignore[attr-defined]
+    _current.set(_current.get())  # Python looks long for a variable in a context that has none
+    statistics._separate.set(statistics._separate.get())
     native.show(policy.limits.short, policy.limits.filled)
     policy.watch(lambda limits: native.shared(2 * limits.shared_call))
     policy.watch(lambda limits: native.folded(limits.parallel, limits.truths, limits.sought_row))
