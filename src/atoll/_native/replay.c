@@ -121,7 +121,7 @@ static int by_python(Run *run, Step *step) {
 
 /* NumPy's memory for a small array in order; NULL without an error for others. */
 static PyObject *small_memory(Step *step) {
-    if (step->nbytes >= limit * PyDataType_ELSIZE(step->dtype)) return NULL;
+    if (step->size >= limit) return NULL;
     Py_INCREF(step->dtype);
     PyArrayObject *array = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, step->dtype, step->ndim, step->shape, NULL, NULL, 0, NULL);
     if (array != NULL && memcmp(PyArray_STRIDES(array), step->strides, step->ndim * sizeof *step->strides)) Py_CLEAR(array);

@@ -297,12 +297,13 @@ static int read_step(Step *step, PyObject *told) {
     if (step->kind != STEP_ALLOCATE && step->kind != STEP_COPY) return 0;
     step->geometry = Py_NewRef(extra);
     step->wanted = Py_NewRef(wanted);
+    Selection where;
+    int fits = lies(extra, &where) && where.axes <= MOST_AXES;
     step->dtype = (PyArray_Descr *)field(extra, FORM_DTYPE);
-    step->ndim = (int)PyTuple_GET_SIZE(field(extra, FORM_SHAPE));
-    for (int k = 0; k < step->ndim && step->ndim <= MOST_AXES; k++) {
-        step->shape[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_SHAPE), k));
-        step->strides[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(field(extra, FORM_STRIDES), k));
-    }
+    step->ndim = fits ? where.axes : MOST_AXES + 1;
+    step->size = where.size;
+    if (fits) memcpy(step->shape, where.shape, sizeof step->shape);
+    if (fits) memcpy(step->strides, where.strides, sizeof step->strides);
     return 0;
 }
 

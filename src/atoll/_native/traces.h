@@ -24,7 +24,7 @@ typedef struct {
     double *partials;
     PyObject *geometry, *wanted;  /* of memory; of kernels the drafts among them */
     PyArray_Descr *dtype;
-    npy_intp shape[MOST_AXES], strides[MOST_AXES];
+    npy_intp shape[MOST_AXES], strides[MOST_AXES], size;
 } Step;
 
 typedef struct {
