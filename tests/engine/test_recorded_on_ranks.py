@@ -18,6 +18,7 @@ RECORDED = (
     "w = a + b", "w = a * 2.0", "w = 1 - a", "w = -a", "w = a > b", "w = a[1:] * b[:-1]", "w = a.T + b.T", "w = np.sqrt(a)", "w = a**2",
     "w = np.where(a > b, a, b)", "w = a.ravel() + 1", "w = np.abs(a)", "d += 1.0", "d *= b",
     "c = a.copy(); c[1:-1, 1:-1] = a[1:-1, 1:-1] * b[1:-1, 1:-1]; c[:] = b; c[2:] = 3.0",
+    "c = b.copy(); c[1:-1] = a[2:]; c[:, -1] = c[:, -2]; c[0, :] = c[1, :]; c[-1] = 0; c[:, 0] = a[:, 3]",
 )  # fmt: skip
 COMPOSED = "w = np.clip(a, 0.1, 0.9)", "w = a.astype('f4')", "w = np.round(a, 2)", "d[2:] -= a[2:]"
 STATEMENTS = RECORDED + COMPOSED
@@ -42,7 +43,7 @@ def is_entered(frame):
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("statement", RECORDED)
 def test_what_was_recorded_before_enters_python_no_more(statement):
-    with np.config(small=100, everywhere=100):
+    with np.config(small=201, everywhere=100):
         names, entered = arrays(np), []
         assert not names["a"].layout.is_replicated
         code = compile(statement, "<statement>", "exec")

@@ -4,6 +4,7 @@
  * evaluated together before. Whatever else is met is left to Python.
  */
 #include "cuts.h"
+#include "placed.h"
 #include "selection.h"
 
 enum { SEEN = 512 };
@@ -25,11 +26,10 @@ long weigh(PyObject *root, long most) {
     memset(table, 0, size * sizeof *table);
     seen[0] = root;
     for (long next = 0; next < count && count <= most; next++) {
+        int divided = first_placed(seen[next]) != NULL;
         for (int k = 0; k < arity_of(seen[next]) && count <= most; k++) {
             PyObject *arg = argument_of(seen[next], k);
-            if (!is_node(arg)) continue;
-            if (state_of(arg) & DIVIDED) most = 0;
-            if (state_of(arg) & READY) continue;
+            if (!is_node(arg) || state_of(arg) != (divided ? DIVIDED : PENDING)) continue;
             size_t place = place_of(arg);
             while (table[place & (size - 1)] != NULL && table[place & (size - 1)] != arg) place++;
             if (table[place & (size - 1)] == NULL) table[place & (size - 1)] = seen[count++] = arg;
@@ -39,10 +39,20 @@ long weigh(PyObject *root, long most) {
     return count > most ? -1 : count;
 }
 
+/* The profiles of the lines of those who compute a node, borrowed; NULL where there are none. */
+static PyObject *profiles_of(PyObject *node) {
+    static PyObject *name = NULL;
+    if (!(state_of(node) & DIVIDED)) return python.profiles;
+    if (name == NULL && (name = PyUnicode_InternFromString("call_sites")) == NULL) return NULL;
+    PyObject *sites = PyObject_GetAttr(field(NODE(node)->place, PLACE_LOG), name);
+    Py_XDECREF(sites);  /* the log has them */
+    return sites == Py_None ? NULL : sites;
+}
+
 /* What is known of the line of a node, borrowed; NULL where nothing is. */
 static PyObject *profile_of(PyObject *node) {
     PyObject *number = number_of(NODE(node)->site);
-    PyObject *profile = number == NULL ? NULL : PyDict_GetItem(python.profiles, number);
+    PyObject *profiles = number == NULL ? NULL : profiles_of(node), *profile = profiles == NULL ? NULL : PyDict_GetItem(profiles, number);
     Py_XDECREF(number);
     return profile;
 }
@@ -149,7 +159,7 @@ int cut_again(PyObject *node) {
 
 int may_be_heavy(PyObject *node) {
     double limit = most_pending;
-    if (state_of(node) & DIVIDED || !in_world_of_process() || NODE(node)->site == Py_None) return 1;
+    if (!in_world_of_process() || NODE(node)->site == Py_None) return 1;
     cut_of(node, &limit);
     if (weight_of(node) <= limit) return 0;
     long weight = weigh(node, (long)limit);
@@ -189,12 +199,12 @@ PyObject *array_of(PyObject *node) {
     return handle_on(new_box(node), geometry);
 }
 
-/* weigh(node, most): the pending operations of a node; None where there are more, or some lie on ranks. */
+/* weigh(node, most): the pending operations of a node; None where there are more. */
 static PyObject *weigh_node(PyObject *module, PyObject *args) {
     PyObject *node;
     long most, count;
     if (!PyArg_ParseTuple(args, "Ol", &node, &most)) return NULL;
-    count = recording && is_node(node) && !(state_of(node) & DIVIDED) ? weigh(node, most) : -1;
+    count = recording && is_node(node) ? weigh(node, most) : -1;
     if (count < 0) Py_RETURN_NONE;
     return PyLong_FromLong(count);
 }

@@ -3,8 +3,8 @@
 #define ATOLL_CUTS_H
 #include "replay.h"
 
-/* How many operations are pending in a node and behind it, each counted once; -1 where they are more than `most`, or some lie on
- * ranks. */
+/* How many operations are pending in a node and behind it, each counted once; -1 where they are more than `most`. As graph.node.weigh
+ * does. */
 long weigh(PyObject *root, long most);
 
 /* A test for nodes that may have to be cut. Evaluate the live nodes of the place where a loop is cut: 1, or 0 where Python has to cut it; -1 with an

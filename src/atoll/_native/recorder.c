@@ -223,7 +223,7 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
     if (!(state_of(node) & READY) && sites != Py_None) {
         known = PySet_Contains(sites, place);
         if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
-        if (state_of(node) & DIVIDED || (region != NULL && is_short(region)) || may_be_swept(BOX(box)->geometry)) return 0;
+        if ((region != NULL && is_short(region)) || (!(state_of(node) & DIVIDED) && may_be_swept(BOX(box)->geometry))) return 0;
         Py_INCREF(node);
         int done = replay(&node, 1);
         Py_DECREF(node);
@@ -280,11 +280,13 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
     if (region != NULL && NODE(node)->geometry != field(region, FORM_BASE)) return 0;
     int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
     if (divided) {
-        int waits = has_window(field(NODE(node)->place, PLACE_LOG));
-        if (waits || field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True) return waits < 0 ? -1 : 0;
+        int waits = has_window(field(NODE(node)->place, PLACE_LOG)), few = field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True;
+        if (waits || (few && state_of(node) & READY)) return waits < 0 ? -1 : 0;
         if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;
-        Py_XSETREF(BOX(box)->read_by_pieces, Py_NewRef(Py_None));
-        BOX(box)->pieces = 0;
+        if (!few) {
+            Py_XSETREF(BOX(box)->read_by_pieces, Py_NewRef(Py_None));
+            BOX(box)->pieces = 0;
+        }
     }
     int noted = note_site(box, region, place), stale = noted == 2 && weight_of(value) > near;
     if (noted <= 0) return noted;
@@ -381,7 +383,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
     int state = state_of(BOX(box)->node), there = state & READY;
-    if (state & DIVIDED && (field(region, FORM_SHORT) == Py_True || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True)) {
+    if (state & DIVIDED && ((there && field(region, FORM_SHORT) == Py_True) || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True)) {
         done = 0;                  /* Python asks what every rank has, and how a view crosses axes */
     } else if (is_writable(array) && is_region(region) && !(there && is_short(region))) {
         if (!is_large(value)) done = write_number(box, region, value);
