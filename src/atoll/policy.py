@@ -130,8 +130,6 @@ class Limits:
     """... of which a chunk then has up to so many in each array (``sweeps``: 6.4 ms with 2**13, 4.5 with 2**17)."""
     node_shared: int = 1 << 22
     """Whole arrays of so many bytes are brought together in memory that the ranks of a node share (``message``: that takes four small ones)."""
-    node_messages: int = 1 << 26
-    """A rank's repeated messages to another one of its node take up to so much memory, which is backed where it is used (by definition: memory)."""
     cached: int = 1 << 21
     """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
     cached_bytes: int = 100

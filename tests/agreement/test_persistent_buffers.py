@@ -85,17 +85,15 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
         buffers = PersistentBuffers(communicator, [arriving], [leaving])
 
         def exchange():
-            if buffers.under_way:
-                buffers.ready()
             buffers.open()
-            leaving.spot.data[:8] = rank + turn
+            leaving.data[:8] = rank + turn
             buffers.begin()
             buffers.end()
 
         for turn in range(4):
             communicator.log.step(turn, "a step of the test")
             exchange()
-            assert (arriving.spot.data[:8] == peer + turn).all()
+            assert (arriving.data[:8] == peer + turn).all()
         communicator.log.step(rank, "a step that differs")
         with pytest.raises(
             CommunicationError, match=r"differs at test_persistent_buffers.py|deadlock"
@@ -114,15 +112,13 @@ def test_what_a_failed_run_left_is_ended_before_the_next(rank, left):
         buffers = PersistentBuffers(communicator, [arriving], [leaving])
         for turn in range(6):
             communicator.log.step(turn, "a step of the test")
-            if buffers.under_way:
-                buffers.ready()
             buffers.open()
-            leaving.spot.data[:8] = 10 * rank + turn
+            leaving.data[:8] = 10 * rank + turn
             buffers.begin()
             if turn == left:
                 continue
             buffers.end()
-            assert (arriving.spot.data[:8] == 10 * (1 - rank) + turn).all()
+            assert (arriving.data[:8] == 10 * (1 - rank) + turn).all()
 
 
 @pytest.mark.ranks(2, 3)

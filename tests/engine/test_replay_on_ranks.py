@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import time
 from pathlib import Path
 
 import numpy
@@ -10,13 +12,14 @@ import pytest
 
 import atoll as np
 from atoll import front
+from atoll.comm.persistent import PersistentBuffers
 from atoll.errors import DivergenceError
 
 pytestmark = pytest.mark.skipif(front.native is None, reason="the native front was not built")
 PACKAGE = str(Path(np.__file__).parent)
 COMMUNICATION = str(Path(np.__file__).parent / "comm")
-CALLS = 9
-"""Functions of Python that a step enters, with one exchange and one reduction: to be lowered where it takes fewer."""
+CALLS = 3
+"""Functions of Python that a step enters, with one exchange and one reduction: one, and two more where it waits for messages."""
 
 
 @pytest.fixture(autouse=True)
@@ -76,15 +79,59 @@ def test_a_steady_step_enters_few_functions(rank):
     assert after.bytes_moved > before.bytes_moved
 
 
+def expected(v):
+    """What NumPy makes of a step."""
+    old = v.copy()
+    v[1:-1, 1:-1] = (old[:-2, 1:-1] + old[2:, 1:-1] + old[1:-1, :-2] + old[1:-1, 2:]) * 0.25
+    return ((v - old) ** 2).sum()
+
+
 @pytest.mark.ranks(2, 3)
-def test_values_are_those_of_numpy(rank, size):
-    u, v = start(), numpy.zeros((60, 60))
-    v[0] = numpy.linspace(0, 1, 60)
-    for _ in range(30):
-        old = v.copy()
-        v[1:-1, 1:-1] = (old[:-2, 1:-1] + old[2:, 1:-1] + old[1:-1, :-2] + old[1:-1, 2:]) * 0.25
-        numpy.testing.assert_allclose(step(u), ((v - old) ** 2).sum(), rtol=1e-12)
+@pytest.mark.parametrize("late", [False, True])
+def test_values_are_those_of_numpy(rank, size, late):
+    """Whether the ranks come together, or wait for each other longer than C tests their messages."""
+    u, v = start(), numpy.array(start())
+    for turn in range(30):
+        if late and turn % size == rank:
+            time.sleep(0.005)
+        numpy.testing.assert_allclose(step(u), expected(v), rtol=1e-12)
     numpy.testing.assert_array_equal(numpy.asarray(u), v)
+
+
+@pytest.mark.ranks(2, 3)
+def test_sums_that_overflow_between_ranks_are_warned_of(rank):
+    u = np.zeros((60, 60))
+    u[0, 0] = u[-1, -1] = 1.0
+
+    def total(factor):
+        return float((u * factor).sum())
+
+    def overflow():
+        for _ in range(10):
+            assert total(2.0) == 4.0
+        assert "_compute" not in entered(lambda: total(2.0))
+        assert total(1.5e308) == numpy.inf
+
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        overflow()
+
+
+@pytest.mark.ranks(2, 3)
+def test_messages_that_a_failed_run_has_left_are_ended_first(rank):
+    def sets():
+        known = [each for each in gc.get_objects() if isinstance(each, PersistentBuffers)]
+        return {id(each): each for each in known if each._prepared is not None}
+
+    before, u, v = sets(), start(), numpy.array(start())
+    for turn in range(12):
+        if turn == 8:
+            for number, each in sets().items():
+                if number not in before:
+                    each.begin()
+                    before[number] = each
+        assert step(u) == pytest.approx(expected(v), rel=1e-12)
+    numpy.testing.assert_array_equal(numpy.asarray(u), v)
+    assert not any(each.under_way for each in before.values())
 
 
 OTHERS = {

@@ -6,12 +6,13 @@
  */
 #include <limits.h>
 #include "replay.h"
+#include "exchange.h"
 #include "forms.h"
 #include "placed.h"
 #include "spans.h"
 #include "stepwise.h"
 
-static PyObject *run_name, *step_name, *site_name, *rules_name,
+static PyObject *run_name, *site_name, *rules_name,
     *kernels_name, *flagged_name, *team_name, *messages_name, *moved_name, *hash_name, *simulated_name;
 
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
@@ -32,15 +33,6 @@ static int is_plain(void) {
 
 /* ---- running a program */
 
-
-typedef struct Run {
-    Fit *fit;
-    Trace *trace;
-    PyObject **nodes, *registers, *state;
-    PyObject *done;                /* the latest step whose kernels have run, borrowed */
-    long kernels, reused;
-    struct Run *outer;             /* in whose middle this one runs */
-} Run;
 static _Thread_local Run *running = NULL;  /* the innermost one of this thread */
 
 /* Whether a run of this thread computes a node, or may have written over its value. */
@@ -76,33 +68,6 @@ static int refuse_what_is_in_work(PyObject *const *roots, int count) {
     Py_XDECREF(seen);
     Py_XDECREF(stack);
     return status;
-}
-
-static inline PyObject *value_in(Run *run, int number) { return PyList_GET_ITEM(run->registers, number); }
-
-static inline void set_register(Run *run, int number, PyObject *value) {
-    PyObject *old = PyList_GET_ITEM(run->registers, number);
-    PyList_SET_ITEM(run->registers, number, value);
-    Py_DECREF(old);
-}
-
-static PyObject *number_at(Run *run, int number) {
-    int *place = run->trace->scalar + 2 * number;
-    return argument_of(run->nodes[place[0]], place[1]);
-}
-
-/* The state of the run, as Python's steps need it; borrowed. `step` is the current one, or NULL between steps. */
-static PyObject *run_state(Run *run, PyObject *step) {
-    if (run->state == NULL) {
-        PyObject *scalars = PyList_New(run->trace->scalars);
-        for (int k = 0; scalars != NULL && k < run->trace->scalars; k++)
-            PyList_SET_ITEM(scalars, k, scalar_of(number_at(run, k)));
-        if (scalars == NULL || PyErr_Occurred()) return Py_XDECREF(scalars), NULL;
-        run->state = PyObject_CallFunctionObjArgs(python.state_type, run->registers, scalars, NULL);
-        Py_DECREF(scalars);
-    }
-    if (run->state != NULL && step != NULL && PyObject_SetAttr(run->state, step_name, step) < 0) return NULL;
-    return run->state;
 }
 
 /* The line that recorded what a step of NumPy's computes, borrowed: warnings name it. */
@@ -212,6 +177,7 @@ static int add(Run *run, Step *step) {
 }
 
 static int run_step(Run *run, Step *step) {
+    int (*together)(Run *, Step *) = NULL;
     switch (step->kind) {
         case STEP_ALLOCATE: return allocate(run, step);
         case STEP_KERNELS: return kernels(run, step);
@@ -231,8 +197,12 @@ static int run_step(Run *run, Step *step) {
             set_register(run, step->registers[0], Py_NewRef(value));
             return 0;
         }
-        default: return by_python(run, step);
+        case STEP_START: together = start_exchange; break;
+        case STEP_FINISH: together = finish_exchange; break;
+        case STEP_ACROSS: together = add_across; break;
     }
+    int done = together == NULL || profiling ? 0 : together(run, step);
+    return done ? (done < 0 ? -1 : 0) : by_python(run, step);
 }
 
 static PyObject *nodes_at(Run *run, const int *places, int count) {
@@ -246,7 +216,7 @@ static PyObject *order_of(Run *run) { return nodes_at(run, run->trace->order, ru
 
 /* The same where a profile is recorded. */
 static int seen_step(Run *run, Step *step) {
-    if (step->kind != STEP_KERNELS && step->kind != STEP_PYTHON && step->kind != STEP_ADD) return run_step(run, step);
+    if (step->kind != STEP_KERNELS && step->kind != STEP_PYTHON && step->kind != STEP_ADD && step->kind < STEP_START) return run_step(run, step);
     if (step->session != session) {
         PyObject *list = order_of(run);
         PyObject *work = list == NULL ? NULL : PyObject_CallFunctionObjArgs(python.work_of, step->step, run->fit->program, list, NULL);
@@ -283,8 +253,8 @@ static void count_run(Run *run) {
         counts[0] += run->kernels + counted_in(run->state, kernels_name);
         counts[1] += run->reused;
         counts[2]++;
-        counts[3] += counted_in(run->state, messages_name);
-        counts[4] += counted_in(run->state, moved_name);
+        counts[3] += run->messages + counted_in(run->state, messages_name);
+        counts[4] += run->moved + counted_in(run->state, moved_name);
     }
     Py_XDECREF(counters);
     PyErr_Clear();
@@ -323,6 +293,8 @@ static int computing = 0;          /* programs that run now */
 /* Let ranks begin a program together: 0, or 1 where they have computed the values in another way; -1 with an error. */
 static int begin(Run *run, PyObject *settings) {
     Trace *trace = run->trace;
+    int done = begin_together(run, settings);
+    if (done) return done < 0 ? -1 : 0;
     PyObject *state = run_state(run, NULL), *leaves = nodes_at(run, trace->leaf, trace->leaves), *order = order_of(run);
     PyObject *roots = nodes_at(run, NULL, trace->roots), *begun = NULL;
     if (state != NULL && leaves != NULL && order != NULL && roots != NULL)
@@ -387,7 +359,7 @@ static int settle_all(Run *run) {
 
 static int run_program(Run *run, PyObject *settings) {
     Fit *fit = run->fit;
-    PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace), *finish = Py_XNewRef(fit->finish);
+    PyObject *program = Py_NewRef(fit->program), *held = Py_NewRef((PyObject *)run->trace), *finish = Py_XNewRef(fit->finish), *opening = Py_XNewRef(fit->opening), *log = Py_XNewRef(fit->log);
     int status = 0, leaves = run->trace->leaves;
     for (int k = 0; k < run->trace->nodes; k++) Py_INCREF(run->nodes[k]);  /* which handlers of signals and finalisers may evaluate meanwhile */
     if ((run->registers = PyList_New(fit->registers)) == NULL) status = -1;
@@ -416,7 +388,9 @@ static int run_program(Run *run, PyObject *settings) {
         PyErr_Restore(late[0], late[1], late[2]);
         status = -1;
     }
-    if (!status && finish != NULL) {
+    int finished = status || finish == NULL || opening == Py_None ? 0 : finish_together(opening, log);
+    if (finished < 0) status = -1;
+    if (!status && !finished && finish != NULL) {
         PyObject *done = PyObject_CallNoArgs(finish);
         status = done == NULL ? -1 : 0;
         Py_XDECREF(done);
@@ -424,6 +398,8 @@ static int run_program(Run *run, PyObject *settings) {
     Py_XDECREF(run->registers);
     Py_XDECREF(run->state);
     Py_XDECREF(finish);
+    Py_XDECREF(opening);
+    Py_XDECREF(log);
     for (int k = 0; k < run->trace->nodes; k++) Py_DECREF(run->nodes[k]);
     Py_DECREF(program);
     Py_DECREF(held);
@@ -530,11 +506,12 @@ static PyObject *is_computing(PyObject *module, PyObject *nothing) { return PyBo
 static int replay_one(PyObject *node) { return replay(&node, 1); }
 
 int install_replay(void) {
+    if (install_exchange() < 0) return -1;
     evaluate_again = replay_one;
     struct {
         PyObject **name;
         const char *text;
-    } names[] = {{&run_name, "run"}, {&step_name, "step"}, {&site_name, "site"},
+    } names[] = {{&run_name, "run"}, {&site_name, "site"},
                  {&rules_name, "rules"}, {&kernels_name, "kernels"}, {&flagged_name, "flagged"}, {&team_name, "team"},
                  {&messages_name, "messages"}, {&moved_name, "moved"}, {&hash_name, "hash"}, {&simulated_name, "simulated"}};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)

@@ -10,7 +10,8 @@ enum {
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_KEPT,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CALM_THREAD, CONFIG_DEFAULT, SETTINGS_SMALL,
     SETTINGS_FUSION, SETTINGS_BYTES, SETTINGS_THREADS, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_RUNS, PROFILE_AGAIN, PROFILE_CUT,
-    TILE_WHOLE, TILE_HOME, PLACE_BOXES, PLACE_NUMBER, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_FOLDS_WHOLE, PLACE_READ, FIELDS
+    TILE_WHOLE, TILE_HOME, PLACE_BOXES, PLACE_NUMBER, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_FOLDS_WHOLE, PLACE_READ,
+    TRAFFIC, LAST_OF_TRAFFIC = TRAFFIC + 7, FIELDS
 };
 extern Py_ssize_t offsets[FIELDS];
 
@@ -24,7 +25,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(shorten) X(outside) X(lock) X(catch_up) X(release_memory) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_of) X(memory_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
-    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(begun) X(rescued) X(store_line) X(work_of) \
+    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(begun) X(opened) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \
     X(marked) X(marks)
 #define MEMBER(NAME) PyObject *NAME;
 typedef struct {

@@ -44,6 +44,7 @@ static void clear_fit(Fit *fit) {
     Py_XDECREF(fit->program);
     Py_XDECREF(fit->log);
     Py_XDECREF(fit->births);
+    Py_XDECREF(fit->opening);
     Py_XDECREF(fit->finish);
     memset(fit, 0, sizeof *fit);
 }
@@ -294,6 +295,7 @@ static int read_step(Step *step, PyObject *told) {
         step->partials = (double *)(intptr_t)table;
         if (extra != Py_None) step->dtype = (PyArray_Descr *)(step->geometry = Py_NewRef(extra));
     }
+    if (step->kind >= STEP_START) step->geometry = Py_NewRef(extra);
     if (step->kind != STEP_ALLOCATE && step->kind != STEP_COPY) return 0;
     step->geometry = Py_NewRef(extra);
     step->wanted = Py_NewRef(wanted);
@@ -339,13 +341,13 @@ static PyObject *ask(PyObject *module, PyObject *args) {
     return alive == NULL ? NULL : PyBool_FromLong(taught);
 }
 
-/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, log, births, finish): a program for such a trace. */
+/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, log, births, opening, finish): a program for such a trace. */
 static PyObject *add_fit(PyObject *module, PyObject *args) {
-    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *log, *births, *finish;
+    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *log, *births, *opening, *finish;
     int registers;
-    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!OO!O", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
+    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!OO!OO", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
                           &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &log,
-                          &PyTuple_Type, &births, &finish))
+                          &PyTuple_Type, &births, &opening, &finish))
         return NULL;
     Trace *trace = (Trace *)self;
     Fit old = trace->fit[trace->next];
@@ -358,6 +360,7 @@ static PyObject *add_fit(PyObject *module, PyObject *args) {
     if (log != Py_None) {
         fit.log = Py_NewRef(log);
         fit.births = Py_NewRef(births);
+        fit.opening = Py_NewRef(opening);
         fit.finish = Py_NewRef(finish);
     }
     fit.step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));

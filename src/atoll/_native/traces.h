@@ -4,7 +4,7 @@
 #include "nodes.h"
 
 enum { MOST_ROOTS = 64, MOST_NODES = 512, MOST_AXES = 8 };
-enum { STEP_PYTHON, STEP_ALLOCATE, STEP_RELEASE, STEP_SHARE, STEP_KERNELS, STEP_ADD, STEP_COPY };
+enum { STEP_PYTHON, STEP_ALLOCATE, STEP_RELEASE, STEP_SHARE, STEP_KERNELS, STEP_ADD, STEP_COPY, STEP_START, STEP_FINISH, STEP_ACROSS };
 
 typedef struct {
     double *address;           /* where a number is written; NULL where `view` has to convert it */
@@ -22,7 +22,7 @@ typedef struct {
     int scalar_count;
     int64_t *table, *starts;
     double *partials;
-    PyObject *geometry, *wanted;  /* of memory; of kernels the drafts among them */
+    PyObject *geometry, *wanted;  /* of memory; of kernels the drafts among them; what else of messages: see exchange.c */
     PyArray_Descr *dtype;
     npy_intp shape[MOST_AXES], strides[MOST_AXES], size;
 } Step;
@@ -31,7 +31,7 @@ typedef struct {
     char *alive;               /* for each node of the trace */
     PyObject *settings;
     PyObject *program;         /* None where another program computes this trace and stores the nodes in `passed`, too */
-    PyObject *log, *births, *finish;  /* of ranks that run it together: their log, a number for each output, a call at the end; else NULL */
+    PyObject *log, *births, *opening, *finish;  /* of ranks that run it together: their log, a number for each output, how they begin, a call at the end; else NULL */
     int registers, steps, outputs, passing;
     Step *step;
     int *output, *kept, *passed;

@@ -80,6 +80,9 @@ class Told(IntEnum):
     KERNELS = 4
     ADD = 5
     COPY = 6
+    START = 7
+    FINISH = 8
+    ACROSS = 9
 
 
 class Interval(NamedTuple):

@@ -36,7 +36,6 @@ from .pending import Item, Pending
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
-    from .channels import Channel
     from .node_memory import NodeMemory
     from .nodes import Nodes
     from .persistent import PersistentBuffer
@@ -68,6 +67,11 @@ class Traffic:
         if between_nodes:
             self.messages_between_nodes += 1
             self.bytes_between_nodes += nbytes
+
+    def add(self, more: Traffic) -> None:
+        """Count what else was sent and received."""
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(more, name))
 
     def copy(self) -> Traffic:
         return Traffic(*(getattr(self, f.name) for f in fields(self)))
@@ -140,15 +144,20 @@ class Request(ABC):
 class Prepared(Protocol):
     """Messages that are set up, to be begun together and waited for together, again and again."""
 
-    @property
-    def requests(self) -> Sequence[Request]:
-        """The single requests, for the report of a long wait."""
-
     def start(self) -> None:
         """Begin all; to be called when all are done."""
 
     def wait(self) -> None:
         """Return once all are done."""
+
+    def end(self) -> None:
+        """The same for those that a failed run has left, some of which may not have been begun."""
+
+    def failed(self, error: BaseException) -> None:
+        """Raise the error of these messages that an error of the transport means."""
+
+    def told(self, *, starts: bool) -> tuple[Any, ...]:
+        """For the native evaluation: what starts or tests all, with which argument, what is counted, and how much."""
 
 
 class Rows:
@@ -167,6 +176,9 @@ class Rows:
     def gather(self, what: str) -> None:
         """Fill ``rows`` by every rank's ``row``."""
         self.rows[...] = self.communicator.allgather(self.row, what)
+
+    def wait(self, what: str) -> None:
+        """Wait for a gather that was only begun."""
 
 
 def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
@@ -372,10 +384,6 @@ class Communicator(ABC):
     def persistent_tag(self) -> int:
         """The tag of messages in persistent buffers."""
         return self.log.tag
-
-    def channel(self, peer: int, *, sends: bool) -> Channel | None:
-        """This rank's end of the way by which repeated messages go to, or come from, a rank that shares its memory."""
-        return None
 
     def prepared(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import astuple
 from math import prod
 from typing import Any, NoReturn
 
@@ -20,7 +21,8 @@ from ..errors import (
     RankFailedError,
     WaitTimeoutError,
 )
-from .communicator import Array, Communicator
+from .communicator import Array, Communicator, Traffic
+from .waiting import SPINS
 
 IN_FRONT = 1 << 16
 """Up to this many bytes of data, the hash is sent in front of them; otherwise it is compared before."""
@@ -120,7 +122,29 @@ class Gathering:
         marks = self._marks.tolist()
         log.unasked = False
         if marks.count(mark) != len(marks):
-            _hear(communicator, log, self._rows.rows)
+            self.hear()
+
+    def hear(self) -> None:
+        """Refuse the marks of another step, or hear that a rank has warnings."""
+        _hear(self._communicator, self._communicator.log, self._rows.rows)
+
+    def told(self, join: Callable[..., None], what: str) -> tuple[Any, ...] | None:
+        """For the native evaluation: the operation and its memory; ``None`` where none is set up. ``join`` is for rare sums."""
+        rows, handle = self._rows, getattr(self._rows, "handle", None)
+        if handle is None:
+            return None
+        memory = rows.row[:8].view(np.uint64), self._marks, tuple(self.given), tuple(self.found)
+        counted = astuple(Traffic(collectives=1, collective_bytes=rows.row.nbytes))
+        return (
+            join, self.hear, self.wait, what, SPINS, rows, handle.Start, handle.Test, *memory, self._communicator.traffic, counted,
+        )  # fmt: skip
+
+    def wait(self, what: str) -> None:
+        """Wait for the operation that the native evaluation has begun."""
+        try:
+            self._rows.wait(what)
+        except CommunicationError as error:
+            refused(self._communicator, error)
 
 
 def is_same(communicator: Communicator, number: int, what: str) -> bool:

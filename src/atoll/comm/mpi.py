@@ -31,7 +31,6 @@ from ..context.divergence import StepLog, settle_all
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError, WorldError, a_type
 from . import launcher
-from .channels import Channel
 from .clocks import align
 from .communicator import (
     PLAIN,
@@ -93,10 +92,7 @@ class MpiCommunicator(WaitsByMpi):
         self._log_tag = self._own_tag - 1
         # The next tag is for persistent buffers, which carry the step they belong to.
         self._persistent_tag = self._own_tag - 2
-        # And one for what ranks of a node tell each other of their memory.
-        self._beside_tag = self._own_tag - 3
-        self.tag_limit = self._beside_tag
-        self._channels: dict[tuple[int, bool], Channel] = {}
+        self.tag_limit = self._own_tag - 3
         self.log = StepLog(self.rank, self.tag_limit, alone=self.size == 1)
         self.log.exact = nodes.alike
         self.watch = DeadlockMonitor(self)
@@ -197,23 +193,6 @@ class MpiCommunicator(WaitsByMpi):
             while not handle.Test():
                 time.sleep(0)
             yield bytes(data)
-
-    def channel(self, peer: int, *, sends: bool) -> Channel | None:
-        if peer == self.rank or not self.nodes.same(self.rank, peer):
-            return None
-        key = peer, sends
-        if key not in self._channels:
-            self._channels[key] = Channel(self, peer, sends)
-        return self._channels[key]
-
-    def post_beside(self, memory: Array, peer: int, sends: bool, what: str) -> Request:
-        """Begin a message of some bytes that belongs to no step and is not counted."""
-        message, tag = (memory, memory.nbytes, _BYTE), self._beside_tag
-        if sends:
-            handle = self._mpi.Isend(message, peer, tag)
-            return MpiRequest(self, handle, "send", peer, tag, what, None, memory)
-        handle = self._mpi.Irecv(message, peer, tag)
-        return MpiRequest(self, handle, "receive", peer, tag, what, memory, None)
 
     def progress(self) -> None:
         """Let MPI move messages that this rank does not wait for."""
@@ -533,7 +512,7 @@ class ForkedCommunicator(MpiCommunicator):
     isend = irecv = wait_some = wait_pending = test_some = iallreduce = allreduce = iallgather = (
         _refuse
     )
-    rows = prepared = window = post_note = post_beside = notes = wait_all = _refuse
+    rows = prepared = window = post_note = notes = wait_all = _refuse
     ialltoall = ibcast = ibarrier = allgather_object = _refuse
     bcast_object = alltoall_object = split = group = abort = _refuse
 

@@ -7,6 +7,7 @@ imports mpi4py; here it is the ``library`` of the communicator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from ..context import profiler
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError
-from .communicator import Array, Communicator, Request, Rows, described
+from .communicator import Array, Communicator, Request, Rows, Traffic, described
 from .mpi_data import words_of
 from .waiting import SPINS
 
@@ -132,9 +133,9 @@ class PersistentMessage(MpiRequest):
         is_finalized = self.communicator.library.Is_finalized
         if is_finalized is None or is_finalized():  # modules are emptied at the very end
             return
-        if self._done:
+        if self._handle.Test():
             self._handle.Free()
-        else:
+        else:  # a failed run has left it
             self.communicator.abandon((self._handle, self._buffer))
 
 
@@ -149,27 +150,24 @@ class PersistentMessages:
         self._start_all = communicator.library.Prequest.Startall
         self._test_all = communicator.library.Request.Testall
         self._handles = [request._handle for request in requests]
-        sizes: dict[str, list[int]] = {"send": [], "receive": []}
-        nodes, rank, far = communicator.nodes, communicator.rank, []
+        sent, received, far = Traffic(), Traffic(), communicator.nodes
         for request in requests:
-            sizes[request.operation].append(request._buffer.nbytes)
-            if request.operation == "send" and not nodes.same(rank, request.peer or 0):
-                far.append(request._buffer.nbytes)
-        self._far = len(far), sum(far)
-        self._sent = len(sizes["send"]), sum(sizes["send"])
-        self._received = len(sizes["receive"]), sum(sizes["receive"])
+            nbytes, peer = request._buffer.nbytes, request.peer or 0
+            if request.operation == "send":
+                sent.sent(nbytes, not far.same(communicator.rank, peer))
+            else:
+                received.messages_received += 1
+                received.bytes_received += nbytes
+        self._sent, self._received = sent, received
+
+    def told(self, *, starts: bool) -> tuple[Any, ...]:
+        call = self._start_all if starts else self._test_all
+        traffic = self._sent if starts else self._received
+        return call, self._handles, self._communicator.traffic, astuple(traffic)
 
     def start(self) -> None:
         self._start_all(self._handles)
-        for request in self.requests:
-            request._done = False
-        traffic = self._communicator.traffic
-        count, nbytes = self._sent
-        traffic.messages_sent += count
-        traffic.bytes_sent += nbytes
-        count, nbytes = self._far
-        traffic.messages_between_nodes += count
-        traffic.bytes_between_nodes += nbytes
+        self._communicator.traffic.add(self._sent)
         if profiled.recording is not None:
             for request in self.requests:
                 if request.operation == "send" and request.peer is not None:
@@ -184,24 +182,24 @@ class PersistentMessages:
 
     def _wait(self) -> None:
         handles, test_all = self._handles, self._test_all
-        for _ in range(SPINS):
-            try:
-                finished = test_all(handles)
-            except self._communicator.library.Exception as error:
-                for request in self.requests:
-                    request.test()
-                those = "; ".join([request.describe() for request in self.requests])
-                raise CommunicationError(f"{words_of(error)}, in one of: {those}") from None
-            if finished:
-                for request in self.requests:
-                    request._done = True
-                break
-        else:
-            self._communicator.wait_all(self.requests)
-        traffic = self._communicator.traffic
-        count, nbytes = self._received
-        traffic.messages_received += count
-        traffic.bytes_received += nbytes
+        try:
+            if not any(map(test_all, repeat(handles, SPINS))):
+                self.end()
+        except self._communicator.library.Exception as error:
+            self.failed(error)
+        self._communicator.traffic.add(self._received)
+
+    def end(self) -> None:
+        for request in self.requests:
+            request._done = False
+        self._communicator.wait_all(self.requests)
+
+    def failed(self, error: BaseException) -> None:
+        for request in self.requests:
+            request._done = False
+            request.test()
+        those = "; ".join([request.describe() for request in self.requests])
+        raise CommunicationError(f"{words_of(error)}, in one of: {those}") from None
 
 
 class SmallReduction:
@@ -225,9 +223,9 @@ def ends_soon(handle: Any) -> bool:
 
 
 class SmallRows(Rows):
-    """Every rank's few bytes. ``wait`` is how the communicator waits for such an operation."""
+    """Every rank's few bytes. ``wait_small`` is how the communicator waits for such an operation."""
 
-    __slots__ = ("active", "handle", "wait")
+    __slots__ = ("active", "handle", "wait_small")
 
     def __init__(
         self,
@@ -235,18 +233,18 @@ class SmallRows(Rows):
         nbytes: int,
         comm: Any,
         byte: Any,
-        wait: Callable[..., None],
+        wait_small: Callable[..., None],
     ) -> None:
         super().__init__(communicator, nbytes)
         self.handle = comm.Allgather_init((self.row, nbytes, byte), (self.rows, nbytes, byte))
         self.active = False
-        self.wait = wait
+        self.wait_small = wait_small
 
     def gather(self, what: str) -> None:
         if self.active:
             # An earlier wait for it was interrupted; the other ranks complete it before this one.
             row = self.row.copy()
-            self.wait(self, "allgather", what)
+            self.wait(what)
             self.row[...] = row
         self.handle.Start()
         self.active = True
@@ -258,7 +256,12 @@ class SmallRows(Rows):
         elif ends_soon(self.handle):
             self.active = False
             return
-        self.wait(self, "allgather", what)
+        self.wait(what)
+
+    def wait(self, what: str) -> None:
+        """Wait for the operation that was begun."""
+        self.active = True
+        self.wait_small(self, "allgather", what)
 
 
 PERSISTENT = ("MPICH", "Open MPI")

@@ -9,24 +9,23 @@ is read in the memory where it arrives.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import backend, policy
-from ..comm.channels import HEAD, Slot
 from ..comm.communicator import Communicator, Request
 from ..comm.in_step import refused
-from ..comm.persistent import PersistentBuffer, PersistentBuffers
+from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
+from ..comm.waiting import SPINS
 from ..context import statistics
 from ..context.divergence import MESSAGE_BITS
 from ..errors import CommunicationError
 from ..graph.geometry import Geometry
 from ..graph.node import Value
-from .messages import Array, Key, Message, Piece, completed, post, put
+from .messages import Array, Key, Message, Piece, completed, post, put, region_of
 
 MESSAGES = 1 << MESSAGE_BITS
 """How many ghost regions of one step have tags of their own; others match in the order of posting."""
 WHAT = "a halo or a piece of an array"
-Spot = Slot | PersistentBuffer
 Ends = list[tuple[Message, PersistentBuffer]]
 Memory = list["Value | None"]
 """The values of registers."""
@@ -39,15 +38,6 @@ class Copy(NamedTuple):
     source_key: Key
     register: int
     key: Key
-
-
-class Arrival(NamedTuple):
-    """What becomes of a message once it has arrived."""
-
-    direct: list[tuple[int, Value]]
-    """For each region that is read where it arrives, its register, and the value over that memory."""
-    unpacked: list[tuple[Piece, Array]]
-    """For each piece that is put in place: where it arrives."""
 
 
 class Run:
@@ -70,8 +60,8 @@ class Exchange:
     """
 
     __slots__ = (
-        "_arrivals", "_buffers", "_coming", "_ends", "_fresh", "_going", "_in_place", "_large", "_late", "_packed",
-        "_requests", "allocate", "communicator", "copies", "gathered", "nbytes", "receives", "sends", "sent",
+        "_buffers", "_coming", "_direct", "_fresh", "_going", "_in_place", "_large", "_late", "_packed", "_requests", "_unpacked",
+        "allocate", "communicator", "copies", "gathered", "nbytes", "receives", "sends", "sent",
     )  # fmt: skip
 
     def __init__(
@@ -89,8 +79,8 @@ class Exchange:
         self.allocate, self.receives, self.sends, self.copies = allocate, receives, sends, copies
         self._coming: list[Message]
         self._going: list[Message]
-        large_in, self._coming = _messages(communicator, receives, what, lasting)
-        large_out, self._going = _messages(communicator, sends, what, lasting)
+        large_in, self._coming = _messages(receives, what, lasting)
+        large_out, self._going = _messages(sends, what, lasting)
         self._large = large_in, large_out
         """The messages that are posted one by one; the others have persistent buffers."""
         self._requests: list[Request] = []
@@ -105,12 +95,12 @@ class Exchange:
         self._in_place = self._read_in_place()
         self._fresh = [form for form in allocate if form[0] not in self._in_place]
         self._buffers: PersistentBuffers | None = None
-        self._ends: tuple[Ends, Ends] = ([], [])
-        """The messages that arrive and leave in persistent buffers, with these."""
-        self._arrivals: dict[Spot, Arrival] = {}
-        """How a message arrives, by where its data lies."""
-        self._packed: dict[Spot, list[tuple[Array, int, Key]]] = {}
-        """By where the data of a message lies, for each piece that leaves: where it goes, its register, and its key there."""
+        self._direct: list[tuple[int, Value]] = []
+        """For each region that is read in the buffer where it arrives, its register, and the value over that memory."""
+        self._unpacked: list[tuple[Piece, Array]] = []
+        """For each piece that is put in place: where it arrives."""
+        self._packed: list[tuple[Piece, Array]] = []
+        """For each piece that leaves in a buffer: its place there."""
 
     def _read_in_place(self) -> frozenset[int]:
         """The regions that arrive in one piece, in a persistent buffer, and may be read there."""
@@ -160,14 +150,10 @@ class Exchange:
             if self._coming or self._going:
                 buffers = self._buffers or self._set_up()
                 buffers.open()
-                for message, persistent in self._ends[0]:
-                    arrival = self._arrivals.get(persistent.spot)
-                    for register, value in (arrival or self._arrival(message, persistent)).direct:
-                        registers[register] = value
-                for message, persistent in self._ends[1]:
-                    views = self._packed.get(persistent.spot)
-                    for view, register, key in views or self._views(message, persistent):
-                        view[...] = registers[register].array[key]  # type: ignore[union-attr]
+                for register, value in self._direct:
+                    registers[register] = value
+                for piece, view in self._packed:
+                    view[...] = region_of(piece, registers)
                 buffers.begin()
             if self._large != ([], []):
                 self._post(registers)
@@ -182,40 +168,51 @@ class Exchange:
         state.moved += self.nbytes
 
     def _set_up(self) -> PersistentBuffers:
-        arriving, leaving = self._ends = buffers_for(self._coming), buffers_for(self._going)
+        """Make the persistent buffers, and find where each piece lies in them."""
+        arriving, leaving = buffers_for(self._coming), buffers_for(self._going)
+        for message, persistent in arriving:
+            for piece, view in message.views(persistent.data):
+                if piece.register in self._in_place:
+                    self._direct.append((piece.register, Value(view)))
+                else:
+                    self._unpacked.append((piece, view))
+        for message, persistent in leaving:
+            self._packed += message.views(persistent.data)
         self._buffers = PersistentBuffers(
             self.communicator, [b for _, b in arriving], [b for _, b in leaving]
         )
         return self._buffers
 
-    def _let_go(self, persistent: PersistentBuffer) -> None:
-        """Give up a buffer whose message lies elsewhere now."""
-        if persistent.spot is not persistent:
-            self._arrivals.pop(persistent, None)
-            self._packed.pop(persistent, None)
-            persistent.let_go()
+    def told(self, *, starts: bool) -> tuple[tuple[int, ...], tuple[Any, ...]] | None:
+        """One end of it for the native evaluation: registers, and what else it needs; ``None`` where it is left to Python."""
+        if self._large != ([], []) or self.copies or self._fresh or self.gathered:
+            return None
+        buffers = self._buffers or self._set_up()
+        prepared = buffers.prepared() if self._coming or self._going else None
+        pieces = self._packed if starts else self._unpacked
+        if prepared is None or not all(piece.key for piece, _ in pieces):
+            return None
+        moved = tuple([((*(piece.key or ()), ...), view) for piece, view in pieces])
+        direct = self._direct if starts else []
+        marked = tuple([each.buffer for each in (buffers.leaving if starts else buffers.arriving)])
+        registers = tuple([piece.register for piece, _ in pieces] + [k for k, _ in direct])
+        ends = (
+            self.failed,
+            buffers.verify,
+            buffers,
+            marked,
+            moved,
+            tuple([value for _, value in direct]),
+        )
+        return registers, (*ends, self.sent, self.nbytes, SPINS, *prepared.told(starts=starts))
 
-    def _arrival(self, message: Message, persistent: PersistentBuffer) -> Arrival:
-        """How a message arrives in this memory, by which it has not come before."""
-        self._let_go(persistent)
-        arrival = self._arrivals[persistent.spot] = Arrival([], [])
-        for piece, view in message.views(persistent.spot.data):
-            if piece.register in self._in_place:
-                arrival.direct.append((piece.register, Value(view)))
-            else:
-                arrival.unpacked.append((piece, view))
-        return arrival
-
-    def _views(
-        self, message: Message, persistent: PersistentBuffer
-    ) -> list[tuple[Array, int, Key]]:
-        """The pieces that leave from this memory, from which they have not left before."""
-        self._let_go(persistent)
-        packed = self._packed[persistent.spot] = [
-            (view, piece.register, (*(piece.key or ()), ...))
-            for piece, view in message.views(persistent.spot.data)
-        ]
-        return packed
+    def failed(self, error: BaseException) -> None:
+        """Raise what comes of an error of the transport, met by the native evaluation."""
+        try:
+            if self._buffers is not None:
+                self._buffers.failed(error)
+        except CommunicationError as problem:
+            refused(self.communicator, problem)
 
     def _post(self, registers: Memory) -> None:
         arriving, leaving = self._large
@@ -232,9 +229,8 @@ class Exchange:
         try:
             if self._buffers is not None:
                 self._buffers.end()
-                for _, persistent in self._ends[0]:
-                    for piece, view in self._arrivals[persistent.spot].unpacked:
-                        put(piece, view, state.registers)
+                for piece, view in self._unpacked:
+                    put(piece, view, state.registers)
             if self._requests:
                 self._take(state.registers)
         except CommunicationError as error:
@@ -262,24 +258,23 @@ def buffers_for(messages: Sequence[Message]) -> Ends:
 
 
 def _messages(
-    communicator: Communicator, pieces: Sequence[Piece], what: str, lasting: bool
+    pieces: Sequence[Piece], what: str, lasting: bool
 ) -> tuple[list[Message], list[Message]]:
     """One message for all pieces of a neighbour, unless they are large: those, and the small ones.
 
-    Both ends agree on it. Only what is ``lasting`` has small ones; to a rank of this node more are small.
+    Both ends agree on it. Only what is ``lasting`` has small ones.
     """
     peers: dict[int, list[Piece]] = {}
     for piece in pieces:
         peers.setdefault(piece.peer, []).append(piece)
     large: list[Message] = []
     small: list[Message] = []
-    nodes, rank, limits = communicator.nodes, communicator.rank, policy.limits
+    limits = policy.limits
     for peer, some in peers.items():
         nbytes = sum([piece.nbytes for piece in some])
         if nbytes <= limits.joined:
             message = Message(peer, some[0].tag % MESSAGES, some, what)
-            lasts = lasting and (nbytes <= limits.parcel or nodes.same(rank, peer))
-            (small if lasts else large).append(message)
+            (small if lasting and nbytes <= limits.parcel else large).append(message)
         else:
             large += [Message(peer, piece.tag % MESSAGES, (piece,), what) for piece in some]
     return large, small

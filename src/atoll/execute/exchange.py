@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import backend, policy
+from ..backend.base import Told
 from ..backend.flags import is_noticed
 from ..comm.communicator import Communicator
 from ..comm.in_step import Gathering
@@ -46,12 +47,22 @@ class StartExchange(_OfExchange):
     __slots__ = ()
     run = property(attrgetter("exchange.begin"))
 
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation, where its messages are set up."""
+        known = self.exchange.told(starts=True)
+        return known and (Told.START, self, *known)
+
 
 class FinishExchange(_OfExchange):
     """Wait for the messages of an exchange: later steps read the received arrays, or overwrite the sent ones."""
 
     __slots__ = ()
     run = property(attrgetter("exchange.finish"))
+
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation, where its messages are set up."""
+        known = self.exchange.told(starts=False)
+        return known and (Told.FINISH, self, *known)
 
 
 class Fold:
@@ -84,6 +95,7 @@ class Fold:
 
 
 _DOUBLE = np.dtype(np.float64)
+WHAT = "a reduction"
 
 
 class Position:
@@ -155,8 +167,21 @@ class AcrossRanks:
         gathering, registers = self.gathering or self._begun(state), state.registers
         for join, adds, place, _ in self._rows:
             place[()] = registers[join.register].array if adds else join.given(state)  # type: ignore[union-attr]
-        log = self.communicator.log
-        gathering.run("a reduction", bool(state.flags) and is_noticed(state.flags))
+        gathering.run(WHAT, bool(state.flags) and is_noticed(state.flags))
+        self.join(state)
+
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation: sums of numbers, by an operation that is set up."""
+        gathering = self.gathering
+        if gathering is None or not all(adds for _, adds, _, _ in self._rows):
+            return None
+        registers = tuple([join.register for join, _, _, _ in self._rows])
+        known = gathering.told(self.join, WHAT)
+        return None if known is None else (Told.ACROSS, self, registers, known)
+
+    def join(self, state: State) -> None:
+        """Join what was gathered."""
+        registers, log = state.registers, self.communicator.log
         before = len(log.noted)
         for join, adds, _, rows in self._rows:
             total = in_pairs(rows.tolist(), operator.add) if adds else math.nan
@@ -191,7 +216,7 @@ class AcrossRanks:
 
         tree = branches(communicator.rank, communicator.size, int, communicator.nodes)
         mine = together(given, bool(log.noted) or is_noticed(state.flags))
-        total = folded_by_tree(communicator, tree, mine, pairs, "a reduction")
+        total = folded_by_tree(communicator, tree, mine, pairs, WHAT)
         log.unasked, log.raised = False, log.raised or bool(total[-1])
         for join, value in zip(self.joins, split(total), strict=True):
             state.registers[join.register] = Value(join.result(value.copy()))

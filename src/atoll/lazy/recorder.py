@@ -10,24 +10,28 @@ import atexit
 import threading
 import warnings
 from collections.abc import Mapping
+from dataclasses import fields
 from enum import IntEnum
 from functools import partial
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from .. import backend, policy
+from ..comm.communicator import Traffic
 from ..comm.world import _current
 from ..config import Config, Settings, config
 from ..context import statistics
 from ..context.caches import keep
 from ..context.call_sites import _numbered, _origins, site_from
 from ..context.callees import global_names
+from ..context.divergence import opened
 from ..context.interrupts import outside
 from ..context.threads import _left, catch_up, process_lock, turn
 from ..context.tracebacks import shorten
 from ..execute.parts import State
-from ..execute.program import Program
+from ..execute.program import Program, computed_words
 from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value, _lay, _marks
@@ -35,6 +39,7 @@ from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
+from .dividing import priced
 from .elementwise import apply, known_of
 from .evaluate import store_line, traces
 from .float_errors import _held, _variable, calm
@@ -68,6 +73,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (CallSite, "computed_again cut"),
     (Tiles, "whole home"),
     (Place, "is_boxes number world log padded lopsided held_once folds_whole read"),
+    (Traffic, " ".join(field.name for field in fields(Traffic))),
 )
 """In the order of the enumeration in ``_native/table.h``."""
 
@@ -124,7 +130,7 @@ def install(array_type: type, iterators: type) -> None:
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
-        allocate=_allocate, flags_reported=flags_reported, begun=begun, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
+        allocate=_allocate, flags_reported=flags_reported, begun=begun, opened=opened, crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())

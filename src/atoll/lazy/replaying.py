@@ -46,18 +46,29 @@ def teach(
     if trace is None or native.is_taught(trace, alive, settings):
         return
     if program is None:
-        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, (), None)
+        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, (), None, None)
     else:
         steps = tuple([told(step) for step in program.quick or ()])
         log = None if program.communicator is None else program.communicator.log
-        finish = (
-            None if log is None else partial(finished, program, *stored_by(program, lookup.order))
-        )
-        outputs, kept = program.outputs, program.kept
+        world, nbytes = stored_by(program, lookup.order)
+        finish = None if log is None else partial(finished, program, world, nbytes)
+        outputs, kept, births = program.outputs, program.kept, tuple(program.births)
         known = (
-            program, program.size, steps, outputs, kept, tuple(passing), log, tuple(program.births), finish,
+            program, program.size, steps, outputs, kept, tuple(passing), log, births, opening(program, nbytes), finish,
         )  # fmt: skip
     native.fit(trace, alive, settings, *known)
+
+
+def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:
+    """How ranks begin a program that they have agreed on, and finish it, for the native evaluation; ``None`` where Python has to compare
+    what they are given."""
+    communicator, outline = program.communicator, program.outline
+    if communicator is None or outline is None or outline.replicated or not communicator.log.exact:
+        return None
+    compared = tuple(outline.divided), tuple(outline.scalars), tuple(outline.takers)
+    return (
+        program.fingerprint, program.structure, *compared, program.computes, program.prices, program.to_all, program.divides, float(nbytes), communicator.log.step,
+    )  # fmt: skip
 
 
 def stored_by(program: Program, order: list[Node]) -> tuple[World | None, int]:

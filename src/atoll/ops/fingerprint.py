@@ -17,8 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import attrgetter
-from struct import Struct
-from struct import error as StructError
 from typing import Any
 
 import numpy as np
@@ -84,8 +82,6 @@ class Outline:
     """Which of the trace's scalars are operands of what is compared, by their numbers."""
     takers: list[int]
     """For each of these the node whose operand it is."""
-    _packing: Struct | None = None
-    """How the numbers of its traces become bytes."""
 
     def of(self, order: Sequence[Node]) -> int:
         """The fingerprint of a trace of this outline."""
@@ -117,12 +113,7 @@ class Outline:
             numbers = [each for each in numbers if isinstance(each, _EXACT)]
         words = list(map(_born, map(leaves.__getitem__, self.divided)))
         if numbers:
-            try:
-                if self._packing is None:
-                    self._packing = Struct("".join([number.dtype.char for number in numbers]))
-                packed = self._packing.pack(*numbers)
-            except (AttributeError, StructError):  # complex numbers, say
-                packed = b"".join(map(_bytes_of, numbers))
+            packed = b"".join(map(_bytes_of, numbers))
             words.append(zlib.crc32(packed))
         for k in self.replicated:
             leaf = leaves[k]
