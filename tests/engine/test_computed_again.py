@@ -75,3 +75,29 @@ def test_ranks_compute_the_same(rank, size):
     expected, wanted = masked(numpy, 6)
     numpy.testing.assert_array_equal(numpy.asarray(found), expected)
     numpy.testing.assert_array_equal(numpy.asarray(mask), wanted)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(1, 3)
+def test_ranks_store_what_they_have_computed_and_later_operations_read(rank, size):
+    """Whichever of them still refers to it, and what it was made of."""
+
+    def program(module):
+        u, a = module.zeros(4000), module.arange(4000.0)
+        squares = a[2:] - a[:-2]
+        force = module.sqrt(squares) * 3.0 + a[1:-1]
+        kept = [squares, force] if rank else [force]
+        sums = []
+        for _ in range(6):
+            u[1:-1] = (u[2:] + u[:-2] + force) / 4
+            sums.append(float(u.sum()))
+        return u, sums, kept
+
+    u, sums, kept = program(np)
+    expected = program(numpy)
+    numpy.testing.assert_array_equal(numpy.asarray(u), expected[0])
+    numpy.testing.assert_allclose(sums, expected[1], rtol=1e-12)
+    if size > 1:
+        assert kept[-1]._cell.node.value is not None
+        assert kept[0] is kept[-1] or kept[0]._cell.node.value is None
+    numpy.testing.assert_array_equal(numpy.asarray(kept[-1]), expected[2][-1])

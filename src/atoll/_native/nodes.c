@@ -112,6 +112,7 @@ PyObject *new_node(PyObject *form, PyObject *const *operands, int count, PyObjec
     NODE(node)->code = Py_NewRef(PyTuple_GET_ITEM(form, 4));
     NODE(node)->mark = PyTuple_GET_ITEM(form, 5) == Py_None ? 0 : PyLong_AsLong(PyTuple_GET_ITEM(form, 5));
     NODE(node)->born = births++;
+    NODE(node)->passed = 0;
     recorded++;
     NODE(node)->value = Py_NewRef(Py_None);
     NODE(node)->place = Py_NewRef(Py_None);
@@ -168,7 +169,7 @@ static int waits = 0;
 /* Whether the memory of a value may serve another one: it comes from the pool, and nothing else refers to it. */
 static int may_wait(PyObject *value) {
     PyObject *array = VALUE(value)->array;
-    if (!recording || (worlds && !(ranks > 1 && in_world_of_process())) || waits == WAITING || !VALUE(value)->pooled || VALUE(value)->pinned) return 0;
+    if (!recording || (worlds && !(ranks > 1 && in_world_of_process())) || !VALUE(value)->pooled || VALUE(value)->pinned) return 0;
     if (array == NULL || Py_REFCNT(array) != 1 || !PyArray_CheckExact(array)) return 0;
     PyArrayObject *memory = (PyArrayObject *)array;
     if (PyArray_NBYTES(memory) > MOST_WAITING || !PyArray_ISWRITEABLE(memory)) return 0;
@@ -182,8 +183,11 @@ static void end_of_value(PyObject *value) {
     PyObject_GC_UnTrack(value);
     discount(value);
     if (may_wait(value)) {
+        PyObject *oldest = waits == WAITING ? waiting[0] : NULL;
+        if (oldest != NULL) memmove(waiting, waiting + 1, --waits * sizeof *waiting);
         waiting[waits++] = VALUE(value)->array;
         VALUE(value)->array = NULL;
+        Py_XDECREF(oldest);
     }
     end_value(value);
 }
@@ -331,7 +335,7 @@ static PyObject *source_of(PyArrayObject *array) {
         NODE(node)->code = Py_NewRef(Py_None);
         NODE(node)->mark = -1 - PyLong_AsLong(field(geometry, FORM_NUMBER));
         NODE(node)->place = Py_NewRef(Py_None);
-        NODE(node)->weight = NODE(node)->born = 0;
+        NODE(node)->weight = NODE(node)->born = NODE(node)->passed = 0;
     }
     Py_XDECREF(geometry);
     Py_XDECREF(value);

@@ -51,7 +51,7 @@ static void end_of(PyObject *object, Kind *kind) {
         end_of(object, &NAME##_spares);                                                          \
     }                                                                                            \
     PyObject *new_##NAME##_object(void) { return new_of(&NAME##_spares, python.NAME##_type); }
-COLLECTED(node, Node, NODE_MEMBERS, self->operands = self->passed = 0;)
+COLLECTED(node, Node, NODE_MEMBERS, self->operands = 0;)
 COLLECTED(box, Box, BOX_MEMBERS, )
 COLLECTED(value, Value, VALUE_MEMBERS, )
 

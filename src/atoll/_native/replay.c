@@ -377,6 +377,7 @@ static int run_program(Run *run, PyObject *settings) {
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
     if (runs) count_run(run);
     if (!status) status = settle_all(run);
+    for (int k = 0; log != NULL && k < run->trace->pending; k++) NODE(run->nodes[run->trace->order[k]])->passed = 1;
     running = run->outer;
     if (late[0] != NULL && status < 0) {
         PyObject *type, *value, *trace;
@@ -429,6 +430,16 @@ static int by_steps(PyObject *const *roots, int count) {
     return key_of_roots(roots, count, key) < 0 ? -1 : step_through(roots, count, mixed(mixed(key[0], key[1]), key[2]));
 }
 
+/* Whether a node that ranks have passed by is read by an operation that was recorded since then. */
+static int is_read_again(Run *run, int place) {
+    Trace *trace = run->trace;
+    if (!NODE(run->nodes[place])->passed || place < trace->roots) return 0;
+    if (!NODE(run->nodes[trace->reader[place]])->passed) return 1;
+    for (int *crossing = trace->crossing, *end = crossing + 3 * trace->crossings; crossing < end; crossing += 3)
+        if (crossing[2] == place && !NODE(run->nodes[crossing[0]])->passed) return 1;
+    return 0;
+}
+
 /* `retried`: whether Python may try again after an error. */
 static int replay_locked(PyObject *const *given, int count, PyObject *settings, int *retried) {
     PyObject *nodes[MOST_NODES], *roots[MOST_ROOTS];
@@ -440,7 +451,8 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         int more = 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *node = nodes[run.fit->passed[p]];
-            int stored = NODE(node)->passed ? store_line(node) : is_stored(node);
+            int is_passed = NODE(node)->passed;
+            int stored = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : is_passed ? store_line(node) : is_stored(node);
             if (stored < 0 || count + more == MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
             if (stored) roots[count + more++] = node;
         }
@@ -450,7 +462,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         }
         int waits = run.fit->log == NULL ? 0 : has_window(run.fit->log);
         if (waits || run.fit->program == Py_None) return waits < 0 ? -1 : 0;
-        for (int p = 0; p < run.fit->passing; p++) NODE(nodes[run.fit->passed[p]])->passed = 1;
+        for (int p = 0; run.fit->log == NULL && p < run.fit->passing; p++) NODE(nodes[run.fit->passed[p]])->passed = 1;
         *retried = run.fit->log == NULL;  /* ranks have noted the step */
         return run_program(&run, settings);
     }

@@ -194,10 +194,6 @@ class MpiCommunicator(WaitsByMpi):
                 time.sleep(0)
             yield bytes(data)
 
-    def progress(self) -> None:
-        """Let MPI move messages that this rank does not wait for."""
-        self._mpi.Iprobe(MPI.ANY_SOURCE, self._log_tag)
-
     def find_difference(self) -> str:
         return self.watch.find()
 

@@ -99,10 +99,6 @@ class Segment:
         """All have mapped it: its file needs no name any more."""
         without_name(self.path)
 
-    def reserve(self, start: int, nbytes: int) -> None:
-        """Let there be memory behind these bytes, or raise an error: a write would end this process."""
-        system.reserve(self._file, start, nbytes)
-
 
 def named_memory(nbytes: int) -> tuple[str, int]:
     """The path and the file descriptor of new memory, all zeros."""

@@ -151,7 +151,7 @@ class Node(NodeBase):
     """A number that grows from node to node; what was there from the start has none. Of an evaluated value on ranks, the
     number by which these tell it from others, the same on all: see :meth:`.StepLog.birth`."""
     passed: bool
-    """Whether a loop has computed it for others without storing it."""
+    """Whether a loop, or ranks together, have computed it for others without storing it."""
     weight: float
     """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
 
@@ -246,7 +246,7 @@ class Node(NodeBase):
         self.born = born
 
     def pass_by(self) -> None:
-        """Note that a loop has computed the value for others without storing it."""
+        """Note that a loop, or ranks together, have computed it for others."""
         self.passed = True
 
     def __repr__(self) -> str:

@@ -233,15 +233,15 @@ def _evaluate(roots: Sequence[Node]) -> None:
 
 
 def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
-    """Which nodes of a trace a program of one process passes by: alive, computed, and not stored."""
-    if program.communicator is not None:  # what is alive must not say what ranks compute together
-        return []
+    """Which nodes of a trace a program passes by: alive, computed, and not stored. On ranks, where what is alive must not say what is
+    computed together, all of these."""
+    together = program.communicator is not None
     done = {*program.kept}
     roots = {id(node) for node in pending}
     return [
         place
         for place, (node, alive) in enumerate(zip(lookup.order, lookup.alive_nodes, strict=True))
-        if alive
+        if (node.place is not None if together else alive)
         and place not in done
         and node.op.elementwise
         and node.geometry.ndim
@@ -272,12 +272,12 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
+    roots = {id(node) for node in pending}
+    if _is_shared(lookup):
+        return _read_again(lookup.order, roots)
     for node in lookup.order:
         if node.passed and node.site is not None:
             store_line(node)
-    if _is_shared(lookup):
-        return []
-    roots = {id(node) for node in pending}
     return [
         node
         for node, alive in zip(lookup.order, lookup.alive_nodes, strict=True)
@@ -292,6 +292,21 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
 def store_line(node: Node) -> None:
     """Let the values of a node's line be stored from now on."""
     profiles.sites.of(site_number(node.site)).computed_again = True
+
+
+def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
+    """What ranks have computed for others before and later operations read: the same on all ranks, whoever refers to it."""
+    read = [arg for node in order if not node.passed for arg in node.args if type(arg) is Node]
+    return [
+        node
+        for node in dict.fromkeys(read)
+        if node.passed
+        and node.value is None
+        and node.place is not None
+        and node.op.elementwise
+        and node.geometry.ndim
+        and id(node) not in roots
+    ]
 
 
 def _is_stored(node: Node) -> bool:
@@ -336,6 +351,8 @@ def _compute(pending: list[Node]) -> Callable[[], None] | None:
     _run(program, state, order)
     if program.communicator is None:
         return None
+    for node in order:
+        node.pass_by()
     return partial(finished, program, *stored_by(program, order))
 
 
@@ -349,8 +366,9 @@ def _prepared(pending: list[Node]) -> _Prepared:
     lookup = look_up(pending)
     more = attempted(lambda: computed_again(lookup, pending))
     if more:
-        stored = [place for place, node in enumerate(lookup.order) if node in more]
-        attempted(lambda: teach(lookup, pending, None, stored))
+        if not _is_shared(lookup):  # of what ranks have passed by, the program says it itself
+            stored = [place for place, node in enumerate(lookup.order) if node in more]
+            attempted(lambda: teach(lookup, pending, None, stored))
         del lookup
         return _prepared([*pending, *more])
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
@@ -361,8 +379,9 @@ def _prepared(pending: list[Node]) -> _Prepared:
         with profiler.span(Kind.PLAN, "plan"), progress.task("compiling", "kernels"):
             program = _new_program(lookup, pending)
     passing = passing_of(lookup, pending, program)
-    for place in passing:
-        order[place].pass_by()
+    if program.communicator is None:
+        for place in passing:
+            order[place].pass_by()
     if program.quick is not None:
         attempted(lambda: teach(lookup, pending, program, passing))
     return program, state, leaves, order

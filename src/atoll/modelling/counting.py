@@ -190,8 +190,10 @@ class Counter:
         program = self._programs.get(lookup.key)
         if program is None:
             program = self._programs[lookup.key] = make_program(lookup, pending, Planned)
-        for place in passing_of(lookup, pending, program):
-            lookup.order[place].pass_by()
+        passing = passing_of(lookup, pending, program)
+        passed = lookup.order if program.communicator else [lookup.order[k] for k in passing]
+        for node in passed:
+            node.pass_by()
         registers: list[Any] = [leaf.value for leaf in lookup.leaves]
         state = State([*registers, *[None] * (program.size - len(registers))], lookup.scalars)
         notes = program.description.registers
