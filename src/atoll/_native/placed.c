@@ -76,14 +76,12 @@ int has_window(PyObject *log) {
     return window == NULL ? -1 : window != Py_None;
 }
 
-/* Whether operands that lie unevenly may be moved first. */
-static int may_rebalance(PyObject *node) { return PySet_Contains(python.broadcasting_ops, NODE(node)->op); }
-
 /* Whether the ranks have nothing to do before a node is recorded; -1 with an error. A number is read at once, so no window waits for it. */
 static int is_quiet(PyObject *node, PyObject *first) {
     int whole = home_of(node) == Py_None;
     PyObject *place = whole ? home_of(first) : home_of(node), *undivided;
-    if (whole ? !is_number(node) || weight_of(node) > near : field(place, PLACE_LOPSIDED) == Py_True && may_rebalance(node)) return 0;
+    int uneven = field(place, PLACE_LOPSIDED) == Py_True && PySet_Contains(python.broadcasting_ops, NODE(node)->op);
+    if (whole ? !is_number(node) || weight_of(node) > near : uneven) return 0;
     for (int k = 0; k < arity_of(node); k++)
         if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) == PENDING) return 0;
     PyObject *log = field(place, PLACE_LOG);

@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from .pending import Item, Pending
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
+    from .mpi_requests import PersistentMessages
     from .node_memory import NodeMemory
     from .nodes import Nodes
     from .persistent import PersistentBuffer
@@ -141,25 +142,6 @@ class Request(ABC):
         return f"<{'done' if self.done else 'pending'}: {self.describe()}>"
 
 
-class Prepared(Protocol):
-    """Messages that are set up, to be begun together and waited for together, again and again."""
-
-    def start(self) -> None:
-        """Begin all; to be called when all are done."""
-
-    def wait(self) -> None:
-        """Return once all are done."""
-
-    def end(self) -> None:
-        """The same for those that a failed run has left, some of which may not have been begun."""
-
-    def failed(self, error: BaseException) -> None:
-        """Raise the error of these messages that an error of the transport means."""
-
-    def told(self, *, starts: bool) -> tuple[Any, ...]:
-        """For the native evaluation: what starts or tests all, with which argument, what is counted, and how much."""
-
-
 class Rows:
     """Memory for repeated gathers of a few bytes of every rank: ``row`` is this rank's.
 
@@ -176,9 +158,6 @@ class Rows:
     def gather(self, what: str) -> None:
         """Fill ``rows`` by every rank's ``row``."""
         self.rows[...] = self.communicator.allgather(self.row, what)
-
-    def wait(self, what: str) -> None:
-        """Wait for a gather that was only begun."""
 
 
 def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
@@ -387,7 +366,7 @@ class Communicator(ABC):
 
     def prepared(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
-    ) -> Prepared | None:
+    ) -> PersistentMessages | None:
         """PersistentBuffers set up; ``None`` where that gains nothing."""
         return None
 

@@ -98,7 +98,8 @@ class Gathering:
         for shape, dtype in forms:
             places.append((end, end + prod(shape) * dtype.itemsize))
             end = -(-places[-1][1] // 8) * 8
-        rows = self._rows = communicator.rows(end)
+        rows: Any = communicator.rows(end)
+        self._rows = rows
         self._mark = rows.row.data[:8].cast("Q")
         self._marks = rows.rows[:, :8].view(np.uint64)[:, 0]
         self.given: list[Array] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import astuple
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..context import profiler
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError
 from .communicator import Array, Communicator, Request, Rows, Traffic, described
+from .in_step import refused
 from .mpi_data import words_of
 from .waiting import SPINS
 
@@ -161,11 +162,13 @@ class PersistentMessages:
         self._sent, self._received = sent, received
 
     def told(self, *, starts: bool) -> tuple[Any, ...]:
+        """For the native evaluation: what starts or tests all, with which argument, what is counted, and how much."""
         call = self._start_all if starts else self._test_all
         traffic = self._sent if starts else self._received
         return call, self._handles, self._communicator.traffic, astuple(traffic)
 
     def start(self) -> None:
+        """Begin all; to be called when all are done."""
         self._start_all(self._handles)
         self._communicator.traffic.add(self._sent)
         if profiled.recording is not None:
@@ -190,16 +193,16 @@ class PersistentMessages:
         self._communicator.traffic.add(self._received)
 
     def end(self) -> None:
+        """Wait for all, some of which a failed run may not have begun."""
         for request in self.requests:
             request._done = False
         self._communicator.wait_all(self.requests)
 
-    def failed(self, error: BaseException) -> None:
-        for request in self.requests:
-            request._done = False
-            request.test()
+    def failed(self, error: BaseException) -> NoReturn:
+        """Raise the error of these messages that an error of MPI means."""
         those = "; ".join([request.describe() for request in self.requests])
-        raise CommunicationError(f"{words_of(error)}, in one of: {those}") from None
+        words = f"{words_of(error)}, in one of: {those}"
+        refused(self._communicator, CommunicationError(words))
 
 
 class SmallReduction:

@@ -3,19 +3,21 @@
 A program that runs a thousand times exchanges messages of the same sizes with the same neighbours
 a thousand times. A persistent buffer holds all that goes to one neighbour, behind the hash of the sender's log. The
 receiver compares the hash with its own before it uses the data. All buffers of one exchange start together and
-end together. From the second run on, a transport that supports persistent requests (MPI does) uses them. The bytes
-sent are the same either way, so the ranks need not agree on it.
+end together, by persistent requests where the transport has such (MPI does).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .communicator import Communicator, Prepared, Request
+from .communicator import Communicator, Request
 from .in_step import tell
+
+if TYPE_CHECKING:
+    from .mpi_requests import PersistentMessages
 
 HEAD = 64
 """The bytes that a message has in front of its data: the hash of the log, and padding that aligns the data."""
@@ -39,9 +41,7 @@ class PersistentBuffer:
 class PersistentBuffers:
     """The persistent buffers of one exchange, from and to any neighbours."""
 
-    __slots__ = (
-        "_communicator", "_prepared", "_requests", "_runs", "arriving", "leaving", "under_way",
-    )  # fmt: skip
+    __slots__ = ("_communicator", "_prepared", "_requests", "arriving", "leaving", "under_way")
 
     def __init__(
         self,
@@ -52,13 +52,12 @@ class PersistentBuffers:
         self._communicator = communicator
         self.arriving = tuple(arriving)
         self.leaving = tuple(leaving)
-        self._runs = 0
-        self._prepared: Prepared | None = None
+        self._prepared: PersistentMessages | None = None
         self._requests: Sequence[Request] = ()
         self.under_way = False
         """Whether a run has started them and has not finished."""
 
-    def prepared(self) -> Prepared | None:
+    def prepared(self) -> PersistentMessages | None:
         """The messages set up; ``None`` where the transport has no such messages."""
         if self._prepared is None:
             self._prepared = self._communicator.prepared(self.arriving, self.leaving)
@@ -79,12 +78,10 @@ class PersistentBuffers:
         for persistent in self.leaving:
             persistent.mark[0] = mark
         self.under_way = True
-        self._runs += 1
-        if self._runs > 1 or self._prepared is not None:
-            prepared = self.prepared()
-            if prepared is not None:
-                prepared.start()
-                return
+        prepared = self.prepared()
+        if prepared is not None:
+            prepared.start()
+            return
         tag = communicator.persistent_tag
         self._requests = [
             communicator.irecv(persistent.buffer, persistent.peer, tag, persistent.what)
@@ -103,11 +100,6 @@ class PersistentBuffers:
             self._prepared.wait()
         self.under_way = False
         self.verify()
-
-    def failed(self, error: BaseException) -> None:
-        """Raise what comes of an error of the transport."""
-        if self._prepared is not None:
-            self._prepared.failed(error)
 
     def verify(self) -> None:
         """Refuse what was sent at another step."""

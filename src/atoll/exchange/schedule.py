@@ -196,23 +196,16 @@ class Exchange:
         direct = self._direct if starts else []
         marked = tuple([each.buffer for each in (buffers.leaving if starts else buffers.arriving)])
         registers = tuple([piece.register for piece, _ in pieces] + [k for k, _ in direct])
-        ends = (
-            self.failed,
+        ways = (
+            prepared.failed,
             buffers.verify,
             buffers,
             marked,
             moved,
-            tuple([value for _, value in direct]),
+            tuple([v for _, v in direct]),
         )
-        return registers, (*ends, self.sent, self.nbytes, SPINS, *prepared.told(starts=starts))
-
-    def failed(self, error: BaseException) -> None:
-        """Raise what comes of an error of the transport, met by the native evaluation."""
-        try:
-            if self._buffers is not None:
-                self._buffers.failed(error)
-        except CommunicationError as problem:
-            refused(self.communicator, problem)
+        more = self.sent, self.nbytes, SPINS, *prepared.told(starts=starts)
+        return registers, (*ways, *more)
 
     def _post(self, registers: Memory) -> None:
         arriving, leaving = self._large

@@ -14,7 +14,7 @@ import operator
 from collections.abc import Sequence
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,33 +36,31 @@ class _OfExchange:
     """A step that an exchange does."""
 
     __slots__ = ("exchange",)
+    kind: ClassVar[Told]
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
+
+    def told(self) -> tuple[Any, ...] | None:
+        """The step for the native evaluation, where its messages are set up."""
+        known = self.exchange.told(starts=self.kind is Told.START)
+        return known and (self.kind, self, *known)
 
 
 class StartExchange(_OfExchange):
     """Begin to fill ghost regions. The messages are under way from here to :class:`FinishExchange`."""
 
     __slots__ = ()
+    kind = Told.START
     run = property(attrgetter("exchange.begin"))
-
-    def told(self) -> tuple[Any, ...] | None:
-        """The step for the native evaluation, where its messages are set up."""
-        known = self.exchange.told(starts=True)
-        return known and (Told.START, self, *known)
 
 
 class FinishExchange(_OfExchange):
     """Wait for the messages of an exchange: later steps read the received arrays, or overwrite the sent ones."""
 
     __slots__ = ()
+    kind = Told.FINISH
     run = property(attrgetter("exchange.finish"))
-
-    def told(self) -> tuple[Any, ...] | None:
-        """The step for the native evaluation, where its messages are set up."""
-        known = self.exchange.told(starts=False)
-        return known and (Told.FINISH, self, *known)
 
 
 class Fold:

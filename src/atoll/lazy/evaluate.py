@@ -296,17 +296,10 @@ def store_line(node: Node) -> None:
 
 def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
     """What ranks have computed for others before and later operations read: the same on all ranks, whoever refers to it."""
-    read = [arg for node in order if not node.passed for arg in node.args if type(arg) is Node]
-    return [
-        node
-        for node in dict.fromkeys(read)
-        if node.passed
-        and node.value is None
-        and node.place is not None
-        and node.op.elementwise
-        and node.geometry.ndim
-        and id(node) not in roots
-    ]
+    later = [node for node in order if not node.passed]
+    read = dict.fromkeys([arg for node in later for arg in node.args if type(arg) is Node])
+    again = [arg for arg in read if arg.passed and arg.place is not None and arg.geometry.ndim]
+    return [node for node in again if node.op.elementwise and id(node) not in roots]
 
 
 def _is_stored(node: Node) -> bool:
