@@ -372,12 +372,12 @@ static int run_program(Run *run, PyObject *settings) {
     computing++;
     if (!status && fit->log != NULL) status = begin(run, settings);
     int runs = !status;
+    for (int k = 0; runs && log != NULL && k < run->trace->pending; k++) NODE(run->nodes[run->trace->order[k]])->passed = 1;
     if (runs) status = run_steps(run, late);
     computing--;
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
     if (runs) count_run(run);
     if (!status) status = settle_all(run);
-    for (int k = 0; log != NULL && k < run->trace->pending; k++) NODE(run->nodes[run->trace->order[k]])->passed = 1;
     running = run->outer;
     if (late[0] != NULL && status < 0) {
         PyObject *type, *value, *trace;

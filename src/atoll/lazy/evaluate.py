@@ -243,9 +243,7 @@ def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[in
         for place, (node, alive) in enumerate(zip(lookup.order, lookup.alive_nodes, strict=True))
         if (node.place is not None if together else alive)
         and place not in done
-        and node.op.elementwise
-        and node.geometry.ndim
-        and node.site is not None
+        and _may_be_stored(node)
         and id(node) not in roots
     ]
 
@@ -297,9 +295,13 @@ def store_line(node: Node) -> None:
 def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
     """What ranks have computed for others before and later operations read: the same on all ranks, whoever refers to it."""
     later = [node for node in order if not node.passed]
-    read = dict.fromkeys([arg for node in later for arg in node.args if type(arg) is Node])
-    again = [arg for arg in read if arg.passed and arg.place is not None and arg.geometry.ndim]
-    return [node for node in again if node.op.elementwise and id(node) not in roots]
+    read = {arg for node in later for arg in node.args if type(arg) is Node}
+    again = [node for node in order if node.passed and node in read and id(node) not in roots]
+    return [node for node in again if _may_be_stored(node) and node.place is not None]
+
+
+def _may_be_stored(node: Node) -> bool:
+    return node.op.elementwise and node.site is not None and node.geometry.ndim > 0
 
 
 def _is_stored(node: Node) -> bool:
@@ -340,12 +342,12 @@ def _compute(pending: list[Node]) -> Callable[[], None] | None:
         warn.come_first()
         if not unplanned.begun(program, state, leaves, order, pending, config.settings()):
             return None
+        for node in order:
+            node.pass_by()
     del leaves
     _run(program, state, order)
     if program.communicator is None:
         return None
-    for node in order:
-        node.pass_by()
     return partial(finished, program, *stored_by(program, order))
 
 
