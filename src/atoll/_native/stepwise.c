@@ -56,11 +56,13 @@ static PyObject *operand_at(PyObject *node, int number, int depth) {
     return is_node(arg) ? stepped(arg, depth + 1) : Py_NewRef(arg);
 }
 
+static inline PyArray_Descr *dtype_in(PyObject *geometry) { return (PyArray_Descr *)field(geometry, FORM_DTYPE); }
+
 /* Whether an array lies as a geometry says. */
 static int lies_as(PyArrayObject *array, PyObject *geometry) {
     Selection where;
     int axes = PyArray_NDIM(array);
-    return (PyObject *)PyArray_DESCR(array) == field(geometry, FORM_DTYPE) && lies(geometry, &where) && where.axes == axes &&
+    return PyArray_DESCR(array) == dtype_in(geometry) && lies(geometry, &where) && where.axes == axes &&
            !memcmp(where.shape, PyArray_DIMS(array), axes * sizeof *where.shape) && !memcmp(where.strides, PyArray_STRIDES(array), axes * sizeof *where.strides);
 }
 
@@ -89,7 +91,7 @@ static PyObject *viewed(PyObject *node, int depth) {
     PyObject *view = PyTuple_GET_ITEM(NODE(node)->params, 0), *base = operand_at(node, 0, depth), *shown = NULL;
     Selection where;
     if (base != NULL && lies(view, &where))
-        shown = array_at(&where, (PyArray_Descr *)field(view, FORM_DTYPE), PyArray_BYTES((PyArrayObject *)base), base, 0);
+        shown = array_at(&where, dtype_in(view), PyArray_BYTES((PyArrayObject *)base), base, 0);
     Py_XDECREF(base);
     return shown;
 }
@@ -106,7 +108,7 @@ static PyObject *assigned_to(PyObject *node, int depth) {
         PyArrayObject *memory = (PyArrayObject *)array;
         int was = PyArray_FLAGS(memory) & NPY_ARRAY_WRITEABLE;
         PyArray_ENABLEFLAGS(memory, NPY_ARRAY_WRITEABLE);
-        PyObject *region = array_at(&where, (PyArray_Descr *)field(view, FORM_DTYPE), PyArray_BYTES(memory), array, NPY_ARRAY_WRITEABLE);
+        PyObject *region = array_at(&where, dtype_in(view), PyArray_BYTES(memory), array, NPY_ARRAY_WRITEABLE);
         fits = region != NULL && PyArray_CopyObject((PyArrayObject *)region, given) == 0;
         Py_XDECREF(region);
         end_writing(memory, was);
