@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import threading
+import time
 import weakref
 
 import numpy
@@ -224,3 +225,29 @@ def test_a_finaliser_of_a_cycle_may_look_at_arrays(u):
         gc.set_threshold(*threshold)
     gc.collect()
     assert len(looked) > 24
+
+
+def test_a_lock_lets_one_thread_through_at_a_time():
+    lock, total, taken = front.native.Lock(), 0, []
+
+    def count():
+        nonlocal total
+        for _ in range(200):
+            with lock, lock:  # it is re-entrant
+                seen = total
+                time.sleep(0)  # another thread may come now
+                total = seen + 1
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert total == 800
+    with lock:
+        other = threading.Thread(target=lambda: taken.append(lock.acquire(False)))
+        other.start()
+        other.join()
+    assert taken == [False]
+    with pytest.raises(RuntimeError, match="has not taken it"):
+        lock.release()
