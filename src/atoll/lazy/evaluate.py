@@ -293,7 +293,7 @@ def store_line(node: Node) -> None:
 
 
 def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
-    """What ranks have computed for others before and later operations read: the same on all ranks, whoever refers to it."""
+    """Values that ranks have passed by and later operations read: the same on all ranks, whatever refers to them."""
     later = [node for node in order if not node.passed]
     read = {arg for node in later for arg in node.args if type(arg) is Node}
     again = [node for node in order if node.passed and node in read and id(node) not in roots]
