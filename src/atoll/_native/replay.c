@@ -166,11 +166,9 @@ static int add(Run *run, Step *step) {
     for (int k = 0; step->dtype == NULL && k < step->release; k++) total += step->partials[k];
     if (total - total != 0) return by_python(run, step);
     PyArray_Descr *dtype = step->dtype == NULL ? PyArray_DescrFromType(NPY_DOUBLE) : (PyArray_Descr *)Py_NewRef(step->dtype);
-    PyObject *array = waiting_memory(dtype, 0, NULL, NULL);
-    if (array == NULL) array = PyArray_NewFromDescr(&PyArray_Type, (PyArray_Descr *)Py_NewRef(dtype), 0, NULL, NULL, NULL, 0, NULL);
-    if (array != NULL) memcpy(PyArray_DATA((PyArrayObject *)array), step->dtype == NULL ? &total : step->partials, PyDataType_ELSIZE(dtype));
-    Py_DECREF(dtype);
-    PyObject *value = new_value(array, 1);
+    PyObject *array = PyArray_NewFromDescr(&PyArray_Type, dtype, 0, NULL, NULL, NULL, 0, NULL);
+    if (array != NULL) memcpy(PyArray_DATA((PyArrayObject *)array), step->dtype == NULL ? &total : step->partials, PyArray_ITEMSIZE((PyArrayObject *)array));
+    PyObject *value = new_value(array, 0);
     if (value == NULL) return -1;
     set_register(run, step->registers[0], value);
     return 0;
