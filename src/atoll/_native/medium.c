@@ -59,14 +59,20 @@ static int is_alike(const Loops *of, PyObject *const *args, const int *types, Py
     return 1;
 }
 
-/* Whether NumPy has spent long enough on views like this one, of an array of medium size, for Python to know it. */
+/* Whether the geometry of a view is known, or NumPy has spent long enough on such views for Python to make it. */
+static int is_located(Front *front, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides, Py_ssize_t size) {
+    size_t key[KEY], hash = 0;
+    int count = view_key(front, dtype_of(front), offset, axes, shape, strides, key);
+    if (!count || view_met(key, count) != NULL) return 1;
+    for (int k = 0; k < count; k++) hash = mixed(hash, key[k]);
+    return is_worth(hash, size, LEARNT);
+}
+
+/* The same of an operand. */
 static int is_known_view(PyObject *value) {
     Front *front = (Front *)value;
-    if (!is_medium(value) || front->geometry != NULL) return 1;
     const View *view = &front->view;
-    size_t key = mixed((size_t)BOX(front->cell)->geometry, (size_t)view->offset);
-    for (int k = 0; k < view->axes; k++) key = mixed(mixed(key, (size_t)view->shape[k]), (size_t)view->strides[k]);
-    return is_worth(key, view->size, LEARNT);
+    return !is_medium(value) || front->geometry != NULL || is_located(front, view->offset, view->axes, view->shape, view->strides, view->size);
 }
 
 /* Whether it has spent long enough on an operation for it to be learnt. */
@@ -142,13 +148,10 @@ PyObject *medium_view(PyObject *self, PyObject *key) {
     return NULL;
 }
 
-/* Whether NumPy has spent long enough on assignments like this one for Python to know them. */
+/* The same of what is written to. */
 static int is_known_store(PyObject *self, PyObject *key) {
     Selection where;
-    if (!selected_in((Front *)self, key, &where)) return 1;
-    size_t number = mixed((size_t)BOX(((Front *)self)->cell)->geometry, ~(size_t)where.offset);
-    for (int k = 0; k < where.axes; k++) number = mixed(mixed(number, (size_t)where.shape[k]), (size_t)where.strides[k]);
-    return is_worth(number, where.size, LEARNT);
+    return !selected_in((Front *)self, key, &where) || is_located((Front *)self, where.offset, where.axes, where.shape, where.strides, where.size);
 }
 
 int medium_store(PyObject *self, PyObject *key, PyObject *value) {

@@ -25,7 +25,7 @@ int is_worth(size_t key, double elements, int work) {
     if (work == PLANNED && key == planned_next) return planned_next = 0, 1;  /* Python asks once more before it plans */
     if ((here->spent += call_time + elements / rate) < patience[work]) return 0;
     if (work == PLANNED) planned_next = key;
-    if (work == PLANNED && ++here->asked > ASKED) here->spent = 0;  /* its programs are not known the next time */
+    if (work == LEARNT || ++here->asked > ASKED) here->spent = 0;  /* what is learnt may be forgotten, and programs are not known the next time */
     return 1;
 }
 

@@ -19,7 +19,9 @@ enum { VIEW_NUMBERS = 2 * BY_VALUE + 1, TUPLE_ITEM = -3 };
 PyObject *view_met(const size_t *key, int count);
 void keep_view(const size_t *key, int count, PyObject *geometry);
 
-/* The geometry of a view of a dtype that an array with a box has, or that is taken of it; a new reference. */
+/* The key of a view of a dtype that an array with a box has, or that is taken of it: how many parts it has, 0 for too many axes. Its geometry; a new
+ * reference. */
+int view_key(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides, size_t *key);
 PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides);
 
 #endif
