@@ -158,6 +158,7 @@ WRITTEN_LATER = {
     "marked": {"mark"},
     "settle": set(Node.__annotations__),
     "renew": {"born"},
+    "pass_by": {"passed"},
 }
 """The methods of a node that assign to it after it was made, and to which attributes."""
 

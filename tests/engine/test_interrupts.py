@@ -40,7 +40,10 @@ PACKAGE = Path(np.__file__).parent
 def test_interrupted_programs(way: str, seeds: str) -> None:
     """In a process of their own: the bench has the timer of this one."""
     command = [sys.executable, "-m", "tests.engine.interrupts", seeds, way]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55)
+    for _ in range(2):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55)
+        if "LLVM ERROR: out of memory" not in done.stderr:  # LLVM ends a process that has none
+            break
     assert done.returncode == 0, done.stdout + done.stderr
 
 

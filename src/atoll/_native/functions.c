@@ -188,7 +188,7 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
         if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && Py_TYPE(call->args[0]) == array_type && np_of(call->args[0]) == NULL && shows(array, call->given[0]))
             return view_in(call->args[0], array);
         if (PyArray_SIZE(array) < limit) return handle_of(result);
-        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return kept(result);
+        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return wrapped(result);
     } else if (type == &PyList_Type || has_items(result)) {
         Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
         PyObject *items = type == &PyList_Type ? PyList_New(length) : PyTuple_New(length);

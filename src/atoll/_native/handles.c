@@ -29,18 +29,6 @@ inline PyObject *handle_of(PyObject *array) {
     return self;
 }
 
-inline PyObject *wrapped(PyObject *result) {
-    if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
-    PyArrayObject *array = (PyArrayObject *)result;
-    Py_ssize_t size = PyArray_SIZE(array);
-    if (size >= limit && PyArray_BASE(array) == NULL) {
-        PyObject *made = PyObject_CallOneArg(python.from_numpy, result);
-        Py_DECREF(result);
-        return made;
-    }
-    return handle_of(result);
-}
-
 int is_kept(PyArrayObject *array) {
     int number = PyArray_TYPE(array);
     return (number <= NPY_DOUBLE || number == NPY_CFLOAT || number == NPY_CDOUBLE || number == NPY_HALF) &&

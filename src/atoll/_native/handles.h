@@ -57,9 +57,6 @@ int keep_spare(PyObject *handle);
 /* An array over a NumPy array that stays with NumPy; steals the reference. */
 PyObject *handle_of(PyObject *array);
 
-/* The result of an operator or of indexing; steals the reference. */
-PyObject *wrapped(PyObject *result);
-
 /* Whether kernels have a dtype that results are kept in. */
 int is_kept(PyArrayObject *array);
 

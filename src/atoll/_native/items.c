@@ -77,7 +77,7 @@ static PyObject *picked(PyObject *self, PyObject *key) {
     }
     Py_XDECREF(index);
     Py_XDECREF(array);
-    return kept(result);
+    return wrapped(result);
 }
 
 /* Whether a number, or the elements of an array, were written to where index arrays say; -1 with an error. */

@@ -370,15 +370,24 @@ int box_memory(PyObject *array) {
     return 1;
 }
 
-PyObject *kept(PyObject *result) {
+PyObject *wrapped(PyObject *result) {
     if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
     PyArrayObject *array = (PyArrayObject *)result;
-    int is_large = PyArray_SIZE(array) >= limit && PyArray_BASE(array) == NULL;
-    int is_boxed = is_large && PyArray_NDIM(array) && has_own_memory(array) && !among_ranks();
-    if (is_large && !is_boxed) return wrapped(result);
-    PyObject *self = handle_of(result);
+    if (PyArray_SIZE(array) < limit || PyArray_BASE(array) != NULL) return handle_of(result);
+    int is_boxed = PyArray_NDIM(array) && has_own_memory(array) && !among_ranks() && PyArray_SIZE(array) >= small_now();
+    PyObject *self = is_boxed ? handle_of(Py_NewRef(result)) : PyObject_CallOneArg(python.from_numpy, result);
+    Py_DECREF(result);
     if (self != NULL && is_boxed) box_memory(self);
     return self;
+}
+
+/* Give memory that nobody else will use to an array; None where Python has to do it. */
+static PyObject *box_result(PyObject *module, PyObject *array) {
+    PyObject *self = PyArray_CheckExact(array) && PyArray_BASE((PyArrayObject *)array) == NULL ? handle_of(Py_NewRef(array)) : NULL;
+    if (self == NULL && PyErr_Occurred()) return NULL;
+    if (self != NULL && box_memory(self)) return self;
+    Py_XDECREF(self);
+    Py_RETURN_NONE;
 }
 
 PyObject *view_on(PyObject *array, PyObject *geometry) {
@@ -433,6 +442,7 @@ int install_nodes(void) {
 }
 
 PyMethodDef node_methods[] = {
+    {"boxed", box_result, METH_O, "An array over memory that nobody else will use; None where Python has to make it."},
     {"hold", hold, METH_O, "Count the memory of a value that pending work refers to."},
     {"recorded", count_recorded, METH_NOARGS, "How many nodes were recorded without Python."},
     {"next_born", next_born, METH_NOARGS, "The number of the next node."},

@@ -37,7 +37,7 @@ int has_own_memory(PyArrayObject *array);
 int box_memory(PyObject *array);
 
 /* An array over what NumPy has made; steals the reference. A large one is recorded from here on. */
-PyObject *kept(PyObject *result);
+PyObject *wrapped(PyObject *result);
 
 /* The value of an array as a node, which reads the view where it is one; a new reference. What the nodes of a view have in common,
  * borrowed; NULL with an error. */

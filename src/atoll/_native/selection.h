@@ -1,7 +1,7 @@
 /* What indices select of arrays in memory. */
 #ifndef ATOLL_SELECTION_H
 #define ATOLL_SELECTION_H
-#include "memory.h"
+#include "nodes.h"
 
 enum { PLAIN = 1, SHOWN = 2, FOREIGN = 4 };  /* what arrays are among arguments: that stay with NumPy, short views, and NumPy's own */
 

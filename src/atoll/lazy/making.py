@@ -13,6 +13,7 @@ from ..config import config
 from ..context import statistics
 from ..context.caches import Memo, remembered
 from ..errors import LayoutError
+from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
 from ..graph.node import Node, new, source, view_of
 from ..layout import Layout
@@ -214,6 +215,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         handle._np = array
         return handle
     place = default_place(array.shape)
+    made = None if native is None or place is not None else native.boxed(array)
+    if made is not None:
+        return made
     handle._np = None
     form = strided(array.shape, array.dtype, array.strides)
     if place is None:
