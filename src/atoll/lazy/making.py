@@ -215,9 +215,9 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         handle._np = array
         return handle
     place = default_place(array.shape)
-    made = None if native is None or place is not None else native.boxed(array)
-    if made is not None:
-        return made
+    boxed = None if native is None or place is not None else native.boxed(array)
+    if boxed is not None:
+        return boxed
     handle._np = None
     form = strided(array.shape, array.dtype, array.strides)
     if place is None:
