@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -367,7 +366,7 @@ def abort(code: int) -> None:
     Before MPI has started, the launcher must do it: Open MPI's ends all ranks when one process exits with a code, Hydra
     takes a command on the socket through which MPI communicates with it. It forgets what it has not read when it ends ranks.
     """
-    wait_for_reader(1.0)
+    system.wait_for_reader(1.0)
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized():
         ask_hydra_to_abort(code)
@@ -375,19 +374,6 @@ def abort(code: int) -> None:
         silence()  # the reason has been reported, and MPI would add its own words
         mpi.COMM_WORLD.Abort(code)
     os._exit(code)
-
-
-def wait_for_reader(seconds: float) -> None:
-    """Wait until the launcher has read what was written to standard error, if that is a pipe; no longer than this."""
-    end = time.monotonic() + seconds
-    with suppress(ImportError, OSError):
-        from fcntl import ioctl
-        from termios import FIONREAD
-
-        while stat.S_ISFIFO(os.fstat(2).st_mode) and any(ioctl(2, FIONREAD, bytes(4))):
-            if time.monotonic() > end:
-                return
-            time.sleep(0.001)
 
 
 def silence() -> None:

@@ -7,7 +7,10 @@ Every use asks :func:`has` and does without where the answer is no: that is the 
 from __future__ import annotations
 
 import os
+import stat
 import sys
+import time
+from contextlib import suppress
 from glob import glob
 from typing import Any
 
@@ -160,3 +163,16 @@ def _credentials(connection: Any) -> tuple[int, int]:
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     process, user, _ = struct.unpack("3i", credentials)
     return process, user
+
+
+def wait_for_reader(seconds: float) -> None:
+    """Wait until the launcher has read what was written to standard error, if that is a pipe; no longer than this."""
+    end = time.monotonic() + seconds
+    with suppress(ImportError, OSError):
+        from fcntl import ioctl
+        from termios import FIONREAD
+
+        while stat.S_ISFIFO(os.fstat(2).st_mode) and any(ioctl(2, FIONREAD, bytes(4))):
+            if time.monotonic() > end:
+                return
+            time.sleep(0.001)
