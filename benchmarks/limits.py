@@ -46,6 +46,20 @@ def plan() -> dict[str, float]:
     return {"microseconds": whole, "elements of NumPy": whole / each}
 
 
+def learning() -> dict[str, float]:
+    """An operation on arrays of a size that comes for the first time, recorded without its loop, and one whose size is known."""
+    with np.config(small=0):
+        arrays = [np.ones(64 + k) for k in range(50)]
+        np.sync()
+        found = {}
+        for name in ("first", "known"):
+            start = time.perf_counter()
+            for x in arrays:
+                x + 1.0
+            found[f"{name} in us"] = (time.perf_counter() - start) / len(arrays) * 1e6
+    return found
+
+
 def throughput() -> dict[str, float]:
     """The bytes that NumPy's sum of two arrays goes through in a nanosecond, in the cache and beyond, and a call without work."""
     few = numpy.ones(2)
@@ -399,7 +413,7 @@ def message() -> dict[str, float]:
 
 
 MEASUREMENTS = (
-    plan, throughput, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
+    plan, learning, throughput, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
     folds, searches, scans, powers, masks, draft, blocks, long_axes, factors, ranks,
 )  # fmt: skip
 
