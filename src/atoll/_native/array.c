@@ -97,14 +97,14 @@ static void dealloc_array(PyObject *self) {
 }
 
 static PyObject *get_part(PyObject *self, void *offset) {
-    if (is_hidden((Front *)self) && make_small(self) < 0) return NULL;
+    if (!all_shown(&self, 1)) return NULL;
     PyObject *part = *(PyObject **)((char *)self + (size_t)offset);
     if (part == NULL) PyErr_SetString(PyExc_AttributeError, "an array that atoll has not made");
     return Py_XNewRef(part);
 }
 
 static int set_part(PyObject *self, PyObject *value, void *offset) {
-    if (is_hidden((Front *)self) && make_small(self) < 0) return -1;
+    if (!all_shown(&self, 1)) return -1;
     PyObject **part = (PyObject **)((char *)self + (size_t)offset);
     Py_XSETREF(*part, Py_XNewRef(value));
     return 0;

@@ -39,7 +39,7 @@ long weigh(PyObject *root, long most) {
     return count > most ? -1 : count;
 }
 
-/* The profiles of the lines of those who compute a node, borrowed; NULL where there are none. */
+/* The call sites of the process, or of the ranks that a node lies on, borrowed; NULL for ranks without any. */
 static PyObject *profiles_of(PyObject *node) {
     static PyObject *name = NULL;
     if (!(state_of(node) & DIVIDED)) return python.profiles;

@@ -72,7 +72,7 @@ static PyObject *given(Run *run, PyObject *told) {
     return PyErr_Occurred() ? NULL : PyLong_FromUnsignedLongLong(mark ^ PyLong_AsUnsignedLongLong(TOLD(OPENING_FINGERPRINT)));
 }
 
-/* What says in words what is computed, if ranks diverge. */
+/* The function that a report of diverging ranks calls for the words of this computation; a new reference. */
 static PyObject *words_for(Run *run, PyObject *told) {
     PyObject *scalars = TOLD(OPENING_SCALARS), *takers = TOLD(OPENING_TAKERS), *more = NULL;
     Py_ssize_t n = PyTuple_GET_SIZE(scalars), m = PyTuple_GET_SIZE(takers);

@@ -23,7 +23,7 @@ static Met *place_in(Met *met, Py_ssize_t room, const size_t *part, int count) {
     }
 }
 
-/* Programs look for the same entries in the same order, turn by turn: the one that came after the latest is tried first. */
+/* A loop looks for the same entries in the same order in each turn, so each entry notes its successor, which is compared first. */
 Met *met_in(Forms *forms, const size_t *part, int count) {
     if (!forms->used) return NULL;
     Met *latest = &forms->met[forms->latest], *met = &forms->met[latest->next];

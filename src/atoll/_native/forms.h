@@ -23,7 +23,7 @@ static inline size_t part_of_object(PyObject *object) { return PyLong_CheckExact
 /* A hash with one number more. */
 static inline size_t mixed(size_t hash, size_t more) { return (hash ^ more) * 0x9E3779B97F4A7C15u; }
 
-/* Whether as many words are equal: `memcmp` reads at once what was written word by word, and waits for it. */
+/* Compare words one by one. (`memcmp` reads several at once, and waits for the stores of single words before it.) */
 int are_same(const void *words, const void *others, int count);
 
 /* The entry of a key, borrowed; NULL if the table has none. */

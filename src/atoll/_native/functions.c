@@ -383,7 +383,7 @@ static COLD int is_released(void) {
     return 1;
 }
 
-/* Let memory that is read be writeable, or NumPy would read a copy, and not see that it overlaps with what is written; a bit for each argument. */
+/* Set the writeable flag of operands, and return a bit for each: NumPy copies read-only ones, and a copy hides that an operand overlaps with the target. */
 static int open_shown(PyObject *const *args, PyObject *const *given, Py_ssize_t n, Py_ssize_t target) {
     int opened = 0;
     for (Py_ssize_t k = 0; k < n; k++) {
@@ -418,11 +418,11 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (result != NULL || PyErr_Occurred()) return result;
     }
     PyObject *space[MOST + 1], **given = space + 1;
-    for (Py_ssize_t k = 0; k < n; k++) {
-        if (!may_be_medium(args[k])) continue;
+    Py_ssize_t first_medium = 0;
+    while (first_medium < n && !may_be_medium(args[first_medium])) first_medium++;
+    if (first_medium < n) {
         PyObject *made = medium_function(self, args, count, n, target);
         if (made != NULL || PyErr_Occurred()) return made;
-        break;
     }
     int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED) && !(function->kind & ALONE && among_ranks()), was = 0;
     int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */

@@ -15,12 +15,12 @@ PyObject *as_medium(PyObject *made) {
     return made;
 }
 
-/* Whether NumPy has spent long enough on memory like this for Python to know it. */
-static int is_worth_knowing(PyArrayObject *array) {
-    if (is_known_memory(array)) return 1;
-    size_t key = mixed((size_t)PyArray_DESCR(array), PyArray_NDIM(array));
-    for (int k = 0; k < PyArray_NDIM(array); k++) key = mixed(key, (size_t)PyArray_DIM(array, k));
-    return is_worth(key, PyArray_SIZE(array), LEARNT);
+/* Whether Python knows the geometry with this key, or NumPy has spent long enough on such arrays for Python to make it. */
+static int is_located(const size_t *key, int count, Py_ssize_t size) {
+    size_t hash = 0;
+    if (!count || view_met(key, count) != NULL) return 1;
+    for (int k = 0; k < count; k++) hash = mixed(hash, key[k]);
+    return is_worth(hash, size, LEARNT);
 }
 
 int make_medium(PyObject *self) {
@@ -28,7 +28,8 @@ int make_medium(PyObject *self) {
     if (array == NULL) return is_medium(self);
     Py_ssize_t size = PyArray_SIZE(array);
     if (size < least || size >= limit || !PyArray_NDIM(array) || !has_own_memory(array)) return 0;
-    return ((Front *)self)->medium = is_worth_knowing(array) && box_memory(self);
+    size_t key[KEY];
+    return ((Front *)self)->medium = is_located(key, memory_key(array, key), size) && box_memory(self);
 }
 
 /* The type of an operand of medium size, or of a small part of one, or NUMBER; else NOTHING. */
@@ -59,23 +60,16 @@ static int is_alike(const Loops *of, PyObject *const *args, const int *types, Py
     return 1;
 }
 
-/* Whether the geometry of a view is known, or NumPy has spent long enough on such views for Python to make it. */
-static int is_located(Front *front, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides, Py_ssize_t size) {
-    size_t key[KEY], hash = 0;
-    int count = view_key(front, dtype_of(front), offset, axes, shape, strides, key);
-    if (!count || view_met(key, count) != NULL) return 1;
-    for (int k = 0; k < count; k++) hash = mixed(hash, key[k]);
-    return is_worth(hash, size, LEARNT);
-}
-
-/* The same of an operand. */
+/* The test of `is_located` for an operand. */
 static int is_known_view(PyObject *value) {
     Front *front = (Front *)value;
     const View *view = &front->view;
-    return !is_medium(value) || front->geometry != NULL || is_located(front, view->offset, view->axes, view->shape, view->strides, view->size);
+    size_t key[KEY];
+    if (!is_medium(value) || front->geometry != NULL) return 1;
+    return is_located(key, view_key(front, dtype_of(front), view->offset, view->axes, view->shape, view->strides, key), view->size);
 }
 
-/* Whether it has spent long enough on an operation for it to be learnt. */
+/* Whether NumPy has spent long enough on an operation for Python to learn it. */
 static int is_worth_learning(PyObject *ufunc, PyObject *const *args, Py_ssize_t count, Py_ssize_t size) {
     size_t key = (size_t)ufunc;
     for (Py_ssize_t k = 0; k < count; k++) key = mixed(key, (size_t)(is_medium(args[k]) ? ((Front *)args[k])->geometry : (PyObject *)Py_TYPE(args[k])));
@@ -110,7 +104,7 @@ PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObj
     }
     if (!are_medium || !are_known) return NULL;
     is_recording_medium = 1;
-    PyObject *result = forms == NULL ? NULL : squares ? record_power(forms, args) : record_call(forms, args, count);
+    PyObject *result = squares ? record_power(forms, args) : record_call(forms, args, count);
     if (result == NULL && !PyErr_Occurred() && is_worth_learning(ufunc, args, count, size)) result = learn_call(ufunc, args, count);
     is_recording_medium = result != NULL;
     return as_medium(result);
@@ -148,10 +142,13 @@ PyObject *medium_view(PyObject *self, PyObject *key) {
     return NULL;
 }
 
-/* The same of what is written to. */
-static int is_known_store(PyObject *self, PyObject *key) {
+/* The test of `is_located` for the part of an array that an assignment writes. */
+static int is_known_store(PyObject *self, PyObject *index) {
+    Front *front = (Front *)self;
     Selection where;
-    return !selected_in((Front *)self, key, &where) || is_located((Front *)self, where.offset, where.axes, where.shape, where.strides, where.size);
+    size_t key[KEY];
+    if (!selected_in(front, index, &where)) return 1;
+    return is_located(key, view_key(front, dtype_of(front), where.offset, where.axes, where.shape, where.strides, key), where.size);
 }
 
 int medium_store(PyObject *self, PyObject *key, PyObject *value) {

@@ -7,7 +7,7 @@
 
 int learning = 0;
 static PyObject *no_name;
-static long long births = 0, recorded = 0;  /* the number of nodes, and of those that C has made */
+static long long births = 0, recorded = 0;  /* numbers of nodes: of all, and of the nodes that C has made */
 
 _Thread_local int is_recording_medium = 0;
 
@@ -289,8 +289,7 @@ int is_native(PyObject *dtype) {
     return form->type && strchr(native, form->type) != NULL && PyArray_ISNBO(form->byteorder);
 }
 
-/* What the geometry of memory is known by; how many parts that has, 0 where there are too many axes. */
-static int memory_key(PyArrayObject *array, size_t *key) {
+int memory_key(PyArrayObject *array, size_t *key) {
     int n = PyArray_NDIM(array);
     if (n > BY_VALUE) return 0;
     key[0] = (size_t)PyArray_DESCR(array);
@@ -300,12 +299,6 @@ static int memory_key(PyArrayObject *array, size_t *key) {
         key[2 * k + 3] = (size_t)PyArray_STRIDE(array, k);
     }
     return 2 * n + 2;
-}
-
-int is_known_memory(PyArrayObject *array) {
-    size_t key[KEY];
-    int count = memory_key(array, key);
-    return count && view_met(key, count) != NULL;
 }
 
 /* The geometry of memory; a new reference. */

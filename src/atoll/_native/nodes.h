@@ -25,10 +25,10 @@ PyObject *view_on(PyObject *array, PyObject *geometry);
 /* A small array as it is now, as a node; a new reference. */
 PyObject *snapshot(PyArrayObject *array);
 
-/* Whether the geometry of memory is known without Python. */
-int is_known_memory(PyArrayObject *array);
+/* The key of the geometry of memory among those of views: the number of its parts, 0 for too many axes. */
+int memory_key(PyArrayObject *array, size_t *key);
 
-/* Whether nothing but a node that is referred to once has its memory, and so many others. */
+/* Whether a node has one reference, and its memory no other owners than the node and as many holders. */
 int is_sole(PyObject *node, int holders);
 
 /* Whether an array is all that knows its memory, in which the elements lie in order. Give the memory of an array that stays with NumPy to a box;

@@ -87,9 +87,9 @@ static inline int is_here(PyObject *value) { return !shown && is_front(value) &&
 
 /* Products of matrices are NumPy's, whatever their size. */
 static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {
-    int is_alone = !among_ranks();
-    if (is_alone && is_here(a) && is_pending(a) && settle_array((Front *)a) < 0) return NULL;
-    if (is_alone && is_here(b) && is_pending(b) && settle_array((Front *)b) < 0) return NULL;
+    PyObject *factors[2] = {a, b};
+    for (int k = 0; k < 2 && !among_ranks(); k++)
+        if (is_here(factors[k]) && is_pending(factors[k]) && settle_array((Front *)factors[k]) < 0) return NULL;
     PyObject *x = is_here(a) ? in_memory(a) : operand(a);
     PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
     return y == NULL ? without(x, a, b, MATMUL) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);

@@ -449,8 +449,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         int more = 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *node = nodes[run.fit->passed[p]];
-            int is_passed = NODE(node)->passed;
-            int stored = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : is_passed ? store_line(node) : is_stored(node);
+            int stored = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : NODE(node)->passed ? store_line(node) : is_stored(node);
             if (stored < 0 || count + more == MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
             if (stored) roots[count + more++] = node;
         }

@@ -55,7 +55,7 @@ typedef struct {
     PyObject_HEAD
     PyThread_type_lock gate;       /* closed but for one thread that is let through */
     unsigned long owner;
-    int depth, waiting, is_open;   /* how often its owner has taken it; threads at the gate */
+    int depth, waiting, is_open;   /* nested acquisitions of the owner; threads at the gate */
 } Lock;
 
 /* Take a lock: 1, or 0 where another thread has it and this one does not wait; -1 with the error of a signal handler. */
@@ -96,7 +96,8 @@ static PyObject *new_lock(PyTypeObject *type, PyObject *args, PyObject *options)
 
 static void end_of_lock(PyObject *self) {
     PyThread_type_lock gate = ((Lock *)self)->gate;
-    if (gate != NULL) PyThread_release_lock(gate), PyThread_free_lock(gate);
+    if (gate != NULL && !((Lock *)self)->is_open) PyThread_release_lock(gate);
+    if (gate != NULL) PyThread_free_lock(gate);
     free_object(self);
 }
 

@@ -55,7 +55,7 @@ int make_all_small(PyObject *const *args, Py_ssize_t n) {
     return 0;
 }
 
-inline int is_hidden(Front *front) { return front->medium && !revealed; }
+static inline int is_hidden(Front *front) { return front->medium && !revealed; }
 
 inline int all_shown(PyObject *const *args, Py_ssize_t n) {
     for (Py_ssize_t k = 0; k < n; k++)

@@ -7,8 +7,7 @@
 int make_small(PyObject *array);
 int make_all_small(PyObject *const *args, Py_ssize_t n);
 
-/* Whether Python shall see another array than the recorded one. Let arrays be what Python sees; whether that went well. */
-int is_hidden(Front *front);
+/* Let arrays be the ones that Python sees; whether that went well. */
 int all_shown(PyObject *const *args, Py_ssize_t n);
 
 PyObject *geometry_get(PyObject *array, void *unused);

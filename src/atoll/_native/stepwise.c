@@ -8,14 +8,14 @@
 
 enum { SETS = 1 << 9, WAYS = 8, KNOWN = 64, DEEPEST = 400, ASKED = 8 };
 static const double call_time = 500, rate = 3; /* nanoseconds of a call, and elements in each */
-static double patience[2] = {0};   /* nanoseconds of NumPy's before programs are planned, and operations learnt */
+static double patience[2] = {0};   /* the price of each kind of work, in nanoseconds of NumPy's */
 typedef struct {
     size_t key;
     double spent;
     int asked;
 } Spender;
-static _Thread_local size_t planned_next = 0;
-static Spender spenders[SETS][WAYS]; /* a new key takes the place of the one that has spent least */
+static _Thread_local size_t planned_next = 0; /* the key of the trace that Python is about to plan */
+static Spender spenders[SETS][WAYS]; /* in a full set a new account replaces the poorest */
 
 int is_worth(size_t key, double elements, int work) {
     Spender *set = spenders[(key >> 20) % SETS], *here = set;
@@ -25,7 +25,7 @@ int is_worth(size_t key, double elements, int work) {
     if (work == PLANNED && key == planned_next) return planned_next = 0, 1;  /* Python asks once more before it plans */
     if ((here->spent += call_time + elements / rate) < patience[work]) return 0;
     if (work == PLANNED) planned_next = key;
-    if (work == LEARNT || ++here->asked > ASKED) here->spent = 0;  /* what is learnt may be forgotten, and programs are not known the next time */
+    if (work == LEARNT || ++here->asked > ASKED) here->spent = 0;  /* full tables forget forms; and these programs were not recognised */
     return 1;
 }
 
@@ -146,7 +146,7 @@ int step_through(PyObject *const *roots, int count, size_t key) {
     return 1;
 }
 
-/* stepwise(least, planned, learnt): arrays of so many elements are of medium size; nanoseconds of NumPy's that are worth a program, and an operation that is learnt. */
+/* stepwise(least, planned, learnt): arrays of medium size have at least `least` elements; the others are the prices of work. */
 static PyObject *set_stepwise(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "ndd", &least, &patience[PLANNED], &patience[LEARNT])) return NULL;
     memset(spenders, 0, sizeof spenders);

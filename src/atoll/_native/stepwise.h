@@ -1,13 +1,13 @@
-/* Values that NumPy's loops compute, one operation after the other, and what is worth more than that. */
+/* NumPy's loops compute new traces, one operation after the other; and the accounts of NumPy's time, which say when a program or a form is worth it. */
 #ifndef ATOLL_STEPWISE_H
 #define ATOLL_STEPWISE_H
 #include "nodes.h"
 #include "selection.h"
 
-/* What NumPy has spent is long enough to plan and compile a program, or for Python to learn an operation. */
+/* The work that an account pays for: planning and compiling a program, or learning an operation in Python. */
 enum { PLANNED, LEARNT };
 
-/* Note that NumPy computes so many elements once more for what has this key, or would; whether it has spent as long on them as the work above takes. */
+/* Add a call of NumPy's over so many elements to the account with this key; whether the account now pays for the work. */
 int is_worth(size_t key, double elements, int work);
 
 /* Give nodes their values by NumPy's loops: 1, or 0 where a program shall compute them; -1 with an error. `key` tells traces apart. */
