@@ -104,7 +104,7 @@ static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject 
         if (operand_of(nodes[crossing[0]], crossing[1]) != nodes[crossing[2]]) return 0;
     }
     for (int k = 0; k < trace->leaves; k++)
-        if (!is_own(nodes[trace->leaf[k]])) return 0;
+        if (NODE(nodes[trace->leaf[k]])->value == Py_None) return 0;
     stamps++;
     for (int k = 0; k < trace->nodes; NODE(nodes[k++])->seen = stamps)
         if (NODE(nodes[k])->seen == stamps) return 0;
@@ -116,13 +116,19 @@ static int is_alike(PyObject *one, PyObject *other) {
                             PyLong_AsSsize_t(field(one, SETTINGS_SMALL)) == PyLong_AsSsize_t(field(other, SETTINGS_SMALL)));
 }
 
+/* Whether the program refers to a node beside its trace, or to the memory of its value. */
+static int is_alive(PyObject *node, int uses) {
+    PyObject *value = NODE(node)->value;
+    return Py_REFCNT(node) > uses || (value != Py_None && VALUE(value)->pinned);
+}
+
 Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
     for (int k = 0; k < FITS; k++) {
         Fit *fit = &trace->fit[k];
         if (fit->program == NULL || !is_alike(fit->settings, settings)) continue;
         if (fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False) continue;
         int n = trace->roots;
-        while (n < trace->nodes && fit->alive[n] == (Py_REFCNT(nodes[n]) > trace->uses[n])) n++;
+        while (n < trace->nodes && fit->alive[n] == is_alive(nodes[n], trace->uses[n])) n++;
         if (n == trace->nodes) return fit;
     }
     return NULL;
@@ -241,15 +247,14 @@ static int remember(Trace *trace, PyObject *const *roots) {
     return done;
 }
 
-/* trace(roots, leaves, order): the trace of a walk; None where it is too large, the program holds the memory of a leaf, or a root stands
- * twice. */
+/* trace(roots, leaves, order): the trace of a walk; None where it is too large, or a root stands twice. */
 static PyObject *make_trace(PyObject *module, PyObject *args) {
     PyObject *roots, *leaves, *order, *nodes[MOST_NODES];
     if (!PyArg_ParseTuple(args, "O!O!O!", &PyList_Type, &roots, &PyList_Type, &leaves, &PyList_Type, &order)) return NULL;
     int count = (int)PyList_GET_SIZE(roots);
     if (count > MOST_ROOTS || PyList_GET_SIZE(leaves) + PyList_GET_SIZE(order) > MOST_NODES) Py_RETURN_NONE;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(leaves); k++)
-        if (!is_own(PyList_GET_ITEM(leaves, k))) Py_RETURN_NONE;
+        if (NODE(PyList_GET_ITEM(leaves, k))->value == Py_None) Py_RETURN_NONE;
     Trace *trace = trace_of(PySequence_Fast_ITEMS(roots), count, nodes);
     if (trace != NULL || PyErr_Occurred()) return Py_XNewRef(trace);
     trace = PyObject_New(Trace, trace_type);

@@ -63,12 +63,6 @@ Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 static inline PyObject *operand_of(PyObject *node, int number) { return number < arity_of(node) ? argument_of(node, number) : NULL; }
 static inline PyObject *geometry_number(PyObject *node) { return field(NODE(node)->geometry, FORM_NUMBER); }
 
-/* Whether a leaf has a value in memory that the program does not hold. */
-static inline int is_own(PyObject *leaf) {
-    PyObject *value = NODE(leaf)->value;
-    return value != Py_None && !VALUE(value)->pinned;
-}
-
 extern PyType_Spec trace_spec;
 extern PyTypeObject *trace_type;
 extern PyMethodDef trace_methods[];

@@ -107,12 +107,9 @@ class Reader:
 
     def _memory(self, register: int, how: str) -> Memory:
         note = self.registers[register]
-        role = note.role
-        if role == "data" and note.pinned:
-            how = f"{how}, pinned"
         return Memory(
             self.names[register],
-            role,
+            note.role,
             note.shape,
             str(note.dtype),
             _nbytes(note.local),

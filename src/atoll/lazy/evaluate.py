@@ -90,12 +90,12 @@ def look_up(pending: Sequence[Node]) -> Lookup:
     """Walk the trace behind pending nodes, and look for its program."""
     walk = Walk(pending)
     key, leaves, order = walk.key, walk.leaves, walk.order
-    alive_leaves = _alive(leaves, walk.leaf_uses)
+    alive = _alive(leaves, walk.leaf_uses)
+    alive_leaves = tuple([a or x.value.pinned for a, x in zip(alive, leaves, strict=True)])  # type: ignore[union-attr]
     alive_nodes = _alive(order, walk.node_uses)
     settings = config.settings()
     key.append(alive_leaves)
     key.append(alive_nodes)
-    key.append(tuple([leaf.value.pinned for leaf in leaves]))  # type: ignore[union-attr]
     if walk.wanted is not None:  # which of the nodes; a single one is always the last
         key.extend(walk.wanted)
     key.append((len(pending), settings.fusion, settings.small))

@@ -446,7 +446,6 @@ class Planner(StepsByNumpy):
                     and source not in self.trace.alive
                     and source not in roots
                     and id(old) not in {id(s.node) for s in group.statements}
-                    and (old.value is None or not old.value.pinned)
                     and registers.geometry[register] is registers.geometry[registers.of[id(node)]]
                     and old.place is node.place
                     and not registers.padding[register]

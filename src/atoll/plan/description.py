@@ -35,7 +35,6 @@ class RegisterNote:
     padding: int
     """Bytes before the element with that index."""
     layout: Layout | None
-    pinned: bool = False
     seen: bool = False
     """Whether something outside the program refers to it, too."""
     source: int = -1
@@ -113,7 +112,6 @@ def describe_registers(
                 corner,
                 padding,
                 _layout(node),
-                node.value is not None and node.value.pinned,
                 id(node) in alive,
             )
         )

@@ -55,7 +55,6 @@ IN_PLACE = "in place: nobody needs the old version"
 COPIED = "into a copy of the old version, which is still needed"
 NEW_VERSION = "into a new buffer, since the old version is still needed"
 NEW_BUFFER = "into a new buffer, since the old version is not in memory"
-NEW_PINNED = "into a new buffer, since the memory of the old version is known outside"
 NEW_ENTANGLED = "into a new buffer, since it reads the array at other indices than it writes"
 LOCALLY = "each rank by NumPy, on its share"
 

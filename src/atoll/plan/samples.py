@@ -53,7 +53,6 @@ class Skeleton:
         self, leaves: Sequence[Node], order: Sequence[Node], roots: Sequence[Node]
     ) -> None:
         number = {id(node): k for k, node in enumerate((*leaves, *order))}
-        self.pinned = [leaf.value.pinned for leaf in leaves if leaf.value is not None]
         self.lies = [
             None
             if leaf.value is None or leaf.place is None or is_dense_share(leaf)
@@ -80,13 +79,12 @@ class Skeleton:
     def dressed(self, geometries: Sequence[Any], places: Sequence[Any]) -> Twins:
         """A trace with these geometries and places, in the order of ``planning.sample_of``."""
         nodes: dict[int | None, Any] = {None: None}
-        count = len(self.pinned)
+        count = len(self.lies)
         views = iter(geometries[count + len(self.nodes) :])
         homes = places or [None] * len(geometries)
-        for k, (pinned, lies) in enumerate(zip(self.pinned, self.lies, strict=True)):
+        for k, lies in enumerate(self.lies):
             array: Any = None if lies is None else lies.shadow
-            value = Value(array, 0, pinned=pinned)
-            nodes[k] = Node(SOURCE, (), geometries[k], place=homes[k], value=value)
+            nodes[k] = Node(SOURCE, (), geometries[k], place=homes[k], value=Value(array, 0))
         for k, (op, args, params, name, site) in enumerate(self.nodes, count):
             operands = tuple(map(nodes.__getitem__, args))
             if _VIEW in params:

@@ -457,14 +457,12 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         if region.size == 0:
             boxable = False
         has_memory = base.value is not None or id(base) in stored
-        pinned = base.value is not None and base.value.pinned
         seen = id(base) in trace.alive
         kept = node.params[1:] == (True,)
         needed = kept or id(base) in roots if trace.together else seen
-        mine = has_memory and not needed and last_read.get(id(base), k) <= k and not pinned
+        mine = has_memory and not needed and last_read.get(id(base), k) <= k
         if boxable and not mine and not scattered:
             still = reasons.NEW_VERSION if seen else reasons.SHARED
-            still = reasons.NEW_PINNED if pinned else still
             statement.remark = still if has_memory else reasons.NEW_BUFFER
             continue
         reads = _reads_of_value(node, stored)
@@ -515,9 +513,8 @@ def _reads_of_value(update: Node, stored: Chosen) -> Reads:
 def _place_write(trace: Trace, statement: Statement, read_later: bool) -> None:
     """Decide whether what ranks write together goes into the old version's buffer."""
     base, *others = statement.node.args
-    pinned = base.value is not None and base.value.pinned
     seen = id(base) in trace.alive
-    statement.copies_base = pinned or seen or read_later or any(arg is base for arg in others)
+    statement.copies_base = seen or read_later or any(arg is base for arg in others)
     statement.remark = reasons.COPIED if statement.copies_base else reasons.IN_PLACE
 
 
