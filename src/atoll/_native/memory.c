@@ -161,7 +161,19 @@ inline int may_show(Front *front) {
 }
 
 inline int may_write(Front *front) {
-    return may_show(front) && !on_ranks(front) && Py_REFCNT(BOX(front->cell)->node) == 1;
+    PyObject *node = BOX(front->cell)->node, *value = NODE(node)->value;
+    int is_held = BOX(front->cell)->pins && value != Py_None && VALUE(value)->pinned;  /* which is written to, whoever else has it */
+    return may_show(front) && !on_ranks(front) && (Py_REFCNT(node) == 1 || is_held);
+}
+
+int is_open(PyObject *array) {
+    Front *front = (Front *)array;
+    return !shown && !among_ranks() && value_of(front) != NULL && BOX(front->cell)->pins && !is_free(front->cell);
+}
+
+PyObject *computed(PyObject *value) {
+    int is_array = Py_TYPE(value) == array_type && np_of(value) == NULL;
+    return !is_array ? operand(value) : is_pending(value) || value_of((Front *)value) != NULL ? memory_for(value) : NULL;
 }
 
 int may_write_at_once(PyObject *array) {
@@ -235,8 +247,8 @@ void set_geometry(Front *front, PyObject *geometry) {
 
 int (*evaluate_again)(PyObject *node) = NULL;
 
-int settle_array(Front *front) {
-    PyObject *box = Py_NewRef(front->cell), *node = Py_NewRef(BOX(box)->node), *done = NULL;
+int settle_box(PyObject *cell) {
+    PyObject *box = Py_NewRef(cell), *node = Py_NewRef(BOX(box)->node), *done = NULL;
     int is_pending = !(state_of(node) & READY), status = is_pending ? evaluate_again(node) : 1;
     if (status == 0 && (done = PyObject_CallOneArg(python.settle, box)) == NULL) status = -1;
     if (is_pending && status > 0) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
@@ -244,6 +256,18 @@ int settle_array(Front *front) {
     Py_DECREF(node);
     Py_DECREF(box);
     return status < 0 ? -1 : 0;
+}
+
+int settle_array(Front *front) { return settle_box(front->cell); }
+
+PyObject *settled_result(PyObject *made) {
+    int is_list = made != NULL && (PyTuple_CheckExact(made) || PyList_CheckExact(made));
+    Py_ssize_t count = is_list ? PySequence_Fast_GET_SIZE(made) : made != NULL;
+    for (Py_ssize_t k = 0; k < count && made != NULL; k++) {
+        PyObject *array = is_list ? PySequence_Fast_GET_ITEM(made, k) : made;
+        if (is_pending(array) && settle_array((Front *)array) < 0) Py_CLEAR(made);
+    }
+    return made;
 }
 
 PyObject *medium_memory(PyObject *self) {

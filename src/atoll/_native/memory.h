@@ -68,6 +68,12 @@ int may_show(Front *front);
 int may_write(Front *front);
 int may_write_at_once(PyObject *array);
 
+/* Whether the program holds the memory of an array: NumPy writes into it at the call, however large it is. */
+int is_open(PyObject *array);
+
+/* An operand of any size for NumPy, which is computed now; a new reference, NULL with or without an error. */
+PyObject *computed(PyObject *value);
+
 /* The memory of a value may be written to: what was known of its elements holds no longer. */
 void forget_what_is_known(PyObject *value);
 
@@ -100,9 +106,13 @@ static inline int is_pending(PyObject *value) {
     return state_of(node) == PENDING && weight_of(node) >= 0;
 }
 
-/* Compute the value of an array with a box; -1 with an error. The memory of one of medium size, for reading. */
+/* Compute the value of an array with a box, or of a box; -1 with an error. The memory of one of medium size, for reading. */
 int settle_array(Front *front);
+int settle_box(PyObject *cell);
 PyObject *medium_memory(PyObject *array);
+
+/* A result, or NULL as it is, whose arrays are computed now; NULL with an error. Steals the result. */
+PyObject *settled_result(PyObject *made);
 
 /* The view of an array with a box, where its elements are in the memory of its base; whether it has one. */
 int view_of(Front *front, Selection *room);

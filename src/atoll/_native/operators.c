@@ -126,9 +126,11 @@ static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
 static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
     int done = may_be_medium(a) || may_be_medium(b) ? medium_in_place(a, b, slot, plain_slot) : 0;
     if (done) return done > 0 ? Py_NewRef(a) : NULL;
-    PyObject *x = at_hand(a), *y = NULL;
+    int held = is_open(a);
+    PyObject *x = held ? in_memory(a) : at_hand(a), *y = NULL;
     int shown = x != NULL && np_of(a) == NULL;
-    if (x != NULL && (!shown || may_write((Front *)a))) y = operand(b);
+    if (x != NULL && (!shown || may_write((Front *)a))) y = held ? computed(b) : operand(b);
+    if (y == NULL && PyErr_Occurred()) return Py_XDECREF(x), NULL;
     if (y == NULL) {
         done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
         Py_XDECREF(x);

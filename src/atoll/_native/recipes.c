@@ -11,7 +11,7 @@ typedef struct {
     PyObject *parts[PARTS];        /* what is compared; new references */
     char kinds[PARTS + 1];         /* and what each of them is */
     PyObject *inputs[INPUTS];      /* the nodes of the arrays, borrowed */
-    int count, arrays, is_complex, is_typed;
+    int count, arrays, is_complex, is_typed, held;
 } Arguments;
 
 static int add(Arguments *to, char kind, PyObject *part) {
@@ -30,10 +30,11 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
     if (type == array_type) {
         if (!is_large(value)) return 0;
         PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = BOX(box)->node;
-        if (is_read_at_once(value) || is_counted(value) || !is_free(box) || to->arrays == INPUTS) return 0;
+        if (is_read_at_once(value) || is_counted(value) || to->arrays == INPUTS) return 0;
         char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
         if (!kind || !strchr("biufc", kind) || weight_of(BOX(box)->node) < 0) return 0;
         to->is_complex |= kind == 'c';
+        to->held |= !is_free(box);
         int first = 0;             /* what is one array here is one in the recipe */
         while (first < to->arrays && to->inputs[first] != node) first++;
         if (first < to->arrays && !add(to, 'r', PyLong_FromLong(first))) return 0;
@@ -63,10 +64,10 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
 static PyObject *key_of(Arguments *to, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     PyObject *key = NULL;
     int fits = 1;
-    to->count = to->arrays = to->is_complex = to->is_typed = 0;
+    to->count = to->arrays = to->is_complex = to->is_typed = to->held = 0;
     if (among_ranks()) fits = add(to, 'i', PyLong_FromSsize_t(small_now()));  /* ranks forget recipes at different times, but must record alike */
     for (Py_ssize_t k = 0; fits && k < n; k++) fits = add_argument(to, args[k], 0);
-    fits = fits && !(to->is_complex && to->is_typed);  /* of which a part may be lost, with a warning each time */
+    fits = fits && !(to->held && among_ranks()) && !(to->is_complex && to->is_typed);  /* of which a part may be lost, with a warning each time */
     if (fits && (key = PyTuple_New(to->count + 3)) != NULL) {
         to->kinds[to->count] = 0;
         PyTuple_SET_ITEM(key, 0, Py_NewRef(function));
@@ -149,5 +150,5 @@ PyObject *by_recipe(PyObject *function, PyObject *general, PyObject *const *args
     }
     Py_XDECREF(recipe);
     Py_DECREF(key);
-    return result;
+    return given.held ? settled_result(result) : result;
 }

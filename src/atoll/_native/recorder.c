@@ -2,7 +2,7 @@
  *
  * Python decides everything: it records the first operation of a kind and remembers the form of its node by the geometries of
  * the operands (lazy.elementwise). Here the same operation on such operands makes the same node: operands that lie on no ranks,
- * no memory that the program holds, floating-point rules that have not changed. Whatever else is met is left to
+ * floating-point rules that have not changed. An operation that reads memory that the program holds is computed at once. Whatever else is met is left to
  * Python. Nodes, boxes, geometries and values are the objects of Python, whose slots are read and written by their offsets.
  */
 #include "recorder.h"
@@ -65,7 +65,7 @@ static PyObject *converted(PyObject *convert, PyObject *number) {
 typedef struct {
     PyObject *small[3];
     size_t part[3];
-    int large, few, divided, free;
+    int large, few, divided, held;
 } Given;
 
 /* Look at an operand; whether C can record it. */
@@ -76,7 +76,7 @@ static int look_at(Given *given, int k, PyObject *value) {
         geometry = front->geometry;
         given->large = given->large || !is_read_at_once(value);
         given->divided += on_ranks(front);
-        given->free &= is_free(front->cell);
+        given->held |= !is_free(front->cell);
     } else if (Py_TYPE(value) == array_type) {
         if (small_operand(value) == NULL) return 0;
         given->few++;
@@ -119,20 +119,26 @@ static PyObject *met_call(Forms *known, PyObject *const *args, const Given *give
     return node;
 }
 
-/* The node of an operation that was met before; NULL with or without an error. */
-static PyObject *node_of_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
+/* The node of an operation that was met before, and whether the program holds memory that it reads; NULL with or without an error. */
+static PyObject *node_of_call(PyObject *known, PyObject *const *args, Py_ssize_t count, int *held) {
     if (!recording || known == NULL || Py_TYPE(known) != forms_type || count < 1 || count > 3) return NULL;
-    Given given = {.free = 1};
+    Given given = {0};
     PyObject *node = NULL;
     int k = 0;
     while (k < count && look_at(&given, k, args[k])) k++;
-    if (k == count && given.large && given.free && (!given.few || copy_small(&given, args, (int)count)))
+    *held = given.held;
+    if (k == count && given.large && !(given.held && among_ranks()) && (!given.few || copy_small(&given, args, (int)count)))
         node = met_call((Forms *)known, args, &given, (int)count);
     for (k = 0; given.few && k < 3; k++) Py_XDECREF(given.small[k]);
     return node;
 }
 
-PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) { return array_of(node_of_call(known, args, count)); }
+PyObject *record_call(PyObject *known, PyObject *const *args, Py_ssize_t count) {
+    int held = 0;
+    PyObject *node = node_of_call(known, args, count, &held);
+    if (held && node != NULL && weight_of(node) < 0) Py_CLEAR(node);  /* Python reads the memory for later */
+    return held ? settled_result(array_of(node)) : array_of(node);
+}
 
 PyObject *record_power(PyObject *known, PyObject *const *args) {
     PyObject *exponent = args[1];
@@ -176,10 +182,12 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
     if (count + named == 2) axis = args[1];
     if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array)) return NULL;
-    if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || !is_free(((Front *)array)->cell)) return NULL;
+    int held = !is_free(((Front *)array)->cell);
+    if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
     if (on_ranks((Front *)array) && field(geometry, FORM_IS_BASE) != Py_True) return NULL;
     PyObject *node = node_of(array);
-    return node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
+    PyObject *made = node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
+    return held ? settled_result(made) : made;
 }
 
 /* The product of two vectors; `known` is the forms of folds, the ufunc, and the forms of products. */
@@ -190,7 +198,8 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     if (axes_in((Front *)args[0]) != 1 || axes_in((Front *)args[1]) != 1) return NULL;
     if ((PyObject *)dtype != field(second, FORM_DTYPE) || !strchr("fdFD", dtype->type)) return NULL;
     if (size_of(first) != size_of(second) || !size_of(first)) return NULL;
-    PyObject *node = node_of_call(PyTuple_GET_ITEM(known, 2), args, 2);
+    int held;                      /* a number is computed at once */
+    PyObject *node = node_of_call(PyTuple_GET_ITEM(known, 2), args, 2, &held);
     return node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), NODE(node)->geometry, Py_None, node);
 }
 
@@ -354,8 +363,9 @@ static int is_region(PyObject *region) {
 
 /* Write an array of the region's shape and dtype into it; as `write_into`. */
 static int write_array(PyObject *box, PyObject *region, PyObject *value) {
-    PyObject *theirs = ((Front *)value)->geometry, *other = ((Front *)value)->cell;
-    if (field(theirs, FORM_DTYPE) != field(region, FORM_DTYPE) || !is_free(box) || !is_free(other)) return 0;
+    PyObject *theirs = ((Front *)value)->geometry;
+    int held = !is_free(((Front *)value)->cell);
+    if (field(theirs, FORM_DTYPE) != field(region, FORM_DTYPE) || !is_free(box) || (held && among_ranks())) return 0;
     PyObject *mine = field(region, FORM_SHAPE), *shape = field(theirs, FORM_SHAPE);
     int same = mine == shape ? 1 : PyObject_RichCompareBool(mine, shape, Py_EQ);
     if (same <= 0) return same;
@@ -363,7 +373,7 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
     if (node == NULL) return PyErr_Occurred() ? -1 : 0;
     int done = write_into(box, region, node);
     Py_DECREF(node);
-    return done;
+    return done > 0 && held && settle_box(box) < 0 ? -1 : done;
 }
 
 static int write_number(PyObject *box, PyObject *region, PyObject *value) {

@@ -319,7 +319,7 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)in_memory(self);
     if (array == NULL) return 0;
     PyObject *given = NULL, *index = NULL;
-    int status = 0;
+    int status = 0, held = is_open(self);
     if (on_ranks((Front *)self) && may_show((Front *)self) && selected(array, key, &where) && !where.picks && is_few((Front *)self, where.size) &&
         (given = assigned(value, array)) != NULL) {
         PyObject *region = array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, NPY_ARRAY_WRITEABLE);
@@ -335,8 +335,8 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
         end_writing(array, was);
         status = 1;
     } else if (may_write((Front *)self) && selected(array, key, &where) &&
-        (where.picks ? may_pick(where.size) : is_few((Front *)self, where.size)) &&
-        (given = assigned(value, array)) != NULL) {
+        (held || (where.picks ? may_pick(where.size) : is_few((Front *)self, where.size))) &&
+        (given = held && Py_TYPE(value) == array_type ? computed(value) : assigned(value, array)) != NULL) {
         int was = begin_writing((Front *)self, array);
         if (!where.picks && put_selected(&where, array, given)) status = 1;
         else if ((index = index_of(key)) != NULL) status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;
@@ -345,5 +345,5 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     }
     Py_XDECREF(given);
     Py_DECREF(array);
-    return status;
+    return PyErr_Occurred() ? -1 : status;
 }

@@ -28,6 +28,7 @@ from .fallback import by_numpy
 from .float_errors import free
 from .making import answered, has_methods, is_small, of_node, of_small, plain, present
 from .pending import captured, cut, too_heavy
+from .recipes import is_read_now
 from .recording import call, cast, read, record
 from .views import Cell, Handle
 
@@ -70,9 +71,7 @@ def operand_of(value: Any) -> Operand | None:
             dtype = geometry.dtype
             if not is_native(dtype):
                 return None
-            cell = value._cell
-            now = cell.held() and not cell.is_held_alone()
-            return Operand(value._node(), geometry, dtype, now, True)
+            return Operand(value._node(), geometry, dtype, is_read_now(value._cell), True)
         if not is_native(small.dtype):
             return None
         if small.ndim == 0:

@@ -17,7 +17,7 @@ from ..comm.world import current_world
 from ..context.caches import Memo
 from ..graph.node import Node, next_born
 from ..graph.op import Op
-from .views import Handle
+from .views import Cell, Handle
 
 Step = tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, ...], bool, Any]
 """A form of a node; its operands, numbers of nodes from 0 on, or of the numbers that follow from -1 downwards; whether it has
@@ -157,6 +157,14 @@ def _shows(result: Any, values: Iterable[Any]) -> bool:
         else cell is not None and getattr(value, "_cell", None) is cell
         for value in values
     )
+
+
+def is_read_now(cell: Cell) -> bool:
+    """Whether an operation that reads a cell is computed at once: the program may write to the memory afterwards.
+
+    A function whose recipe is learnt records all of its operations first.
+    """
+    return Learner.now is None and cell.held() and not cell.is_held_alone()
 
 
 def tail(number: Any, function: Callable[[Any], Any]) -> Any:

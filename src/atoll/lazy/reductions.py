@@ -37,7 +37,7 @@ from .fallback import by_numpy
 from .flat import flatiter
 from .float_errors import free
 from .making import in_base_class, of_node, of_small, plain, present
-from .recipes import tail
+from .recipes import is_read_now, tail
 from .recording import cast, record
 from .spread import chosen_by, place_of, world_of
 from .views import Handle
@@ -220,7 +220,7 @@ def reduce(
         keep(met_folds, (ufunc, geometry, axis), form_of_node)
     del operand
     node = entered(node)
-    if handle._cell.held():
+    if is_read_now(handle._cell):
         evaluate((node,))
     result = _in_dtype(of_node(node), result_dtype)
     if initial is not NOTHING and initial is not None:
@@ -377,7 +377,7 @@ def position(
         if truths is not None:
             return getattr(truths, name)()
     node = entered(folds.position(name, handle._node(), axes, keepdims, user_site()))
-    if handle._cell.held():
+    if is_read_now(handle._cell):
         evaluate((node,))
     return finished(handle, of_node(node), out)
 
