@@ -135,7 +135,7 @@ def _operation(entry: TracebackType) -> str:
 _QUIET = frozenset({
     "__class__", "__init_subclass__", "__class_getitem__", "__array_finalize__", "__sizeof__", "__reduce__", "__new__",
     "__hash__", "__eq__", "__ne__", "__del__", "__post_init__", "__set_name__", "__float__", "__int__", "__complex__", "__bool__",
-    "__index__",
+    "__index__", "settings",
 })  # fmt: skip
 """Methods that do not fail, or that call :func:`..front.leave_with` themselves."""
 _ATTRIBUTES = frozenset(
@@ -152,6 +152,8 @@ _ATTRIBUTES = frozenset(
         "flat",
         "base",
         "flags",
+        "small",
+        "threads",
     }
 )
 """Attributes that do not fail when they are read."""

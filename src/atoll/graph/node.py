@@ -45,7 +45,8 @@ from .op import SOURCE, Op
 
 Scalar = Any
 _marks: Memo[Any, int] = Memo("geometries")
-_numbers = itertools.count(1)
+new_mark = itertools.count(1).__next__
+"""A mark that no other node has."""
 next_born: Callable[[], int] = itertools.count().__next__ if native is None else native.next_born
 
 
@@ -60,19 +61,8 @@ def _marked(key: object) -> int:
     """A number for what identifies a node without its operands: one number for equal keys, mostly."""
     mark = _marks.get(key)
     if mark is None:
-        mark = _marks.only(key, next(_numbers))
+        mark = _marks.only(key, new_mark())
     return mark
-
-
-def mark_of(
-    code: object, geometry: Geometry, params: tuple[Any, ...], nodes: tuple[bool, ...]
-) -> int:
-    """The mark of a pending node: one number for equal operations on equal geometries.
-
-    ``nodes`` says which of the operands are nodes, and which are numbers.
-    """
-    views = [part.number for part in params if type(part) is Geometry]
-    return _marked((code, geometry.number, *views, nodes))
 
 
 FOLLOWS: Any = object()
@@ -196,9 +186,13 @@ class Node(NodeBase):
 
     def again(self, args: tuple[Any, ...]) -> Node:
         """A new node for the same operation on other operands."""
-        return node_of(
-            (self.op, self.geometry, self.params, self.name, self.code, self.mark), args, self.site
-        )
+        form = self.op, self.geometry, self.params, self.name, self.code, self.mark
+        return node_of(form, args, self.site)
+
+    def form(self) -> Form:
+        """What this pending node has in common with others of the same operation."""
+        mark = self.marked()
+        return self.op, self.geometry, self.params, self.name, self.code, mark
 
     def identify(self) -> Identity:
         """The ``code``, made when it is first asked for."""
@@ -217,11 +211,12 @@ class Node(NodeBase):
         return code
 
     def marked(self) -> int:
-        """The ``mark``, made when it is first asked for."""
+        """The ``mark``, made when it is first asked for: of pending nodes one number for equal operations on equal geometries."""
         mark: int
         if self.value is None:
-            nodes = tuple([type(arg) is Node for arg in self.args])
-            mark = mark_of(self.identify(), self.geometry, self.params, nodes)
+            numbers = [part.number for part in self.params if type(part) is Geometry]
+            kinds = tuple(map(type, self.args))
+            mark = _marked((self.identify(), self.geometry.number, *numbers, kinds))
         elif self.place is None:
             mark = -1 - self.geometry.number
         else:

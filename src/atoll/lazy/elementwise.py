@@ -9,7 +9,7 @@ is computed by NumPy on the data, so that NumPy's answer is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..front import Forms, native
 from ..graph.geometry import Geometry, shape_text, strided
-from ..graph.node import Node, Site, mark_of, source
+from ..graph.node import Node, Site, node_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
 from .evaluate import evaluate
@@ -29,8 +29,9 @@ from .float_errors import free
 from .making import answered, has_methods, is_small, of_node, of_small, plain, present
 from .pending import captured, cut, too_heavy
 from .recipes import is_read_now
-from .recording import call, cast, read, record
+from .recording import cast, read, record
 from .views import Cell, Handle
+from .windows import entered
 
 _BOOL = np.dtype(np.bool_)
 
@@ -44,22 +45,20 @@ def register_together(function: np.ufunc, jointly: Callable[..., Any]) -> None:
     together[function] = jointly
 
 
-class Operand:
+class Operand(NamedTuple):
     """An input of an elementwise operation, ready to be recorded.
 
     ``now`` says that it must be read at the call, ``large`` that it is worth recording.
     """
 
-    __slots__ = ("geometry", "kind", "large", "node", "now")
+    node: Any
+    geometry: Geometry | None
+    kind: Any
+    now: bool
+    large: bool = False
 
-    def __init__(
-        self, node: Any, geometry: Geometry | None, kind: Any, now: bool, large: bool = False
-    ) -> None:
-        self.node = node
-        self.geometry = geometry
-        self.kind = kind
-        self.now = now
-        self.large = large
+
+new: Any = tuple.__new__
 
 
 def operand_of(value: Any) -> Operand | None:
@@ -71,7 +70,8 @@ def operand_of(value: Any) -> Operand | None:
             dtype = geometry.dtype
             if not is_native(dtype):
                 return None
-            return Operand(value._node(), geometry, dtype, is_read_now(value._cell), True)
+            now = is_read_now(value._cell)
+            return new(Operand, (value._node(), geometry, dtype, now, True))  # type: ignore[no-any-return]
         if not is_native(small.dtype):
             return None
         if small.ndim == 0:
@@ -108,10 +108,8 @@ def operand_of(value: Any) -> Operand | None:
     return None if inner is None else operand_of(inner(value))
 
 
-def recorded(
-    ufunc: np.ufunc, operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None
-) -> list[Node]:
-    """The nodes of each output of ``ufunc``."""
+def recorded(operands: Sequence[Operand], loops: Sequence[Loop], site: Site | None) -> list[Node]:
+    """The nodes of each output of a ufunc."""
     args: list[Any] = []
     geometries: list[Geometry] = []
     inputs = loops[0].inputs
@@ -121,16 +119,12 @@ def recorded(
         else:
             args.append(operand.node)
             geometries.append(operand.geometry)
-    return [call(loop, args, geometries, site) for loop in loops]
-
-
-def native_loops(ufunc: np.ufunc, operands: Sequence[Operand]) -> Sequence[Loop] | None:
-    """The loops to record, or ``None`` where they are not native. TypeErrors are NumPy's."""
-    loops = loops_of(ufunc, tuple([operand.kind for operand in operands]))
+    nodes: list[Node] = []
     for loop in loops:
-        if not is_native(loop.output) or not all(is_native(d) for d in loop.inputs):
-            return None
-    return loops
+        geometry = result_geometry(geometries, loop.output)
+        form = CALL, geometry, (loop,), loop.name, None, None
+        nodes.append(node_of(form, tuple(args), site, entered))
+    return nodes
 
 
 def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
@@ -145,6 +139,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     operands: list[Operand] = []
     arrays = False
     now = False
+    kinds: list[Any] = []
     for value in inputs:
         # ``a * a`` reads a view once, here as where it is recorded by what is known: ranks must not differ
         again = bool(operands) and value is inputs[0] and isinstance(value, Handle)
@@ -154,13 +149,14 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         arrays = arrays or operand.large
         now = now or operand.now
         operands.append(operand)
+        kinds.append(operand.kind)
     if not (arrays or (len(operands) == 2 and spreads(*[each.geometry for each in operands]))):
         return NotImplemented
     try:
-        loops = native_loops(ufunc, operands)
-        if loops is None or (ufunc is np.power and not _power_is_safe(operands, loops[0])):
+        loops = loops_of(ufunc, tuple(kinds))  # TypeErrors are NumPy's
+        if not loops[0].is_native or (ufunc is np.power and not _power_is_safe(operands, loops[0])):
             return NotImplemented
-        nodes = recorded(ufunc, operands, loops, user_site())
+        nodes = recorded(operands, loops, user_site())
     except (TypeError, OverflowError) as problem:
         passed_on(problem)
         return NotImplemented  # NumPy raises it, or knows better
@@ -310,9 +306,9 @@ def operate(ufunc: np.ufunc, *inputs: Any) -> Any:
 
 def _at_hand(inputs: Sequence[Any]) -> list[Any] | None:
     """The inputs for NumPy, if their arrays are small, or short views of values that are there; else ``None``."""
-    arrays = [value for value in inputs if type(value) is Handle.array_type]
-    if any(value._np is None and not value._geometry.short for value in arrays):
-        return None
+    for value in inputs:
+        if type(value) is Handle.array_type and value._np is None and not value._geometry.short:
+            return None
     given = []
     for value in inputs:
         memory = value
@@ -351,18 +347,17 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
             convert = dtype.type
         else:
             return
-    code = node.identify()
-    nodes = tuple([operand.geometry is not None for operand in operands])
-    mark = mark_of(code, node.geometry, node.params, nodes)
-    form = CALL, node.geometry, (loop,), loop.name, code, mark
-    keep(known, tuple(key), form, convert)
+    keep(known, tuple(key), node.form(), convert)
 
 
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:
     """A ufunc on arrays of any kind."""
-    if defers(inputs[-1]):
-        return _left_to(ufunc, inputs)
-    inputs = tuple([answered(value) for value in inputs])
+    for value in inputs:
+        if type(value) is not Handle.array_type and type(value) not in FAST_SCALARS:
+            if defers(inputs[-1]):
+                return _left_to(ufunc, inputs)
+            inputs = tuple(map(answered, inputs))
+            break
     result = apply(ufunc, inputs)
     if result is NotImplemented:
         return by_numpy(ufunc, inputs, {})

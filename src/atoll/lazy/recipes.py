@@ -164,7 +164,7 @@ def is_read_now(cell: Cell) -> bool:
 
     A function whose recipe is learnt records all of its operations first.
     """
-    return Learner.now is None and cell.held() and not cell.is_held_alone()
+    return bool(cell.pins) and Learner.now is None and cell.held() and not cell.is_held_alone()
 
 
 def tail(number: Any, function: Callable[[Any], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""The nodes of operations: casts, reads and writes through views, calls of ufuncs, and all others by :func:`record`.
+"""The nodes of operations: casts, reads and writes through views, and all others by :func:`record`.
 
 Before a node is made of arrays on ranks, what these ranks have yet to compute together is computed (:mod:`.windows`).
 A node never changes once it is made; it only receives its value.
@@ -6,7 +6,6 @@ A node never changes once it is made; it only receives its value.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ import numpy as np
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, node_of
 from ..graph.op import Op
-from ..ops.elementwise import Loop, Through, kept_update, result_geometry, through
-from ..ops.table import CALL, CAST, UPDATE
+from ..ops.elementwise import Through, kept_update, result_geometry, through
+from ..ops.table import CAST, UPDATE
 from .windows import entered
 
 
@@ -29,14 +28,6 @@ def record(
 ) -> Node:
     """The node of an operation."""
     return node_of((op, geometry, params, name, None, None), args, site, entered)
-
-
-def call(
-    loop: Loop, operands: Sequence[Any], geometries: Sequence[Geometry], site: Site | None
-) -> Node:
-    """A ufunc applied to operands; ``geometries`` are those of the arrays as the user sees them."""
-    geometry = result_geometry(geometries, loop.output)
-    return record(CALL, tuple(operands), geometry, (loop,), loop.name, site)
 
 
 def cast(operand: Node, dtype: np.dtype[Any], site: Site | None = None) -> Node:

@@ -22,7 +22,7 @@ from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..front import Forms
 from ..graph.geometry import Geometry
-from ..graph.node import Node, mark_of
+from ..graph.node import Node
 from ..layout import Layout
 from ..ops import folds
 from ..ops.elementwise import is_native
@@ -214,10 +214,7 @@ def reduce(
     node = folds.fold(FOLDS[ufunc], operand, form, axes, keepdims, site)
     # The code of a node that lies on ranks may say where.
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
-        code = node.identify()
-        mark = mark_of(code, form, node.params, (True,))
-        form_of_node = node.op, form, node.params, node.name, code, mark
-        keep(met_folds, (ufunc, geometry, axis), form_of_node)
+        keep(met_folds, (ufunc, geometry, axis), node.form())
     del operand
     node = entered(node)
     if is_read_now(handle._cell):

@@ -29,7 +29,7 @@ from ..graph import held
 from ..graph.geometry import Geometry, choice_of, dense, strided
 from ..graph.interned import identity_of
 from ..graph.node import Form as NodeForm
-from ..graph.node import Node, mark_of, nbytes_of, node_of, source
+from ..graph.node import Node, nbytes_of, new_mark, node_of, source
 from ..graph.op import named
 from ..layout import Layout
 from ..ops.elementwise import is_native
@@ -139,7 +139,7 @@ def _form(
         (op, geometry.form, params, place and place.form, *[view and view.form for view in views])
     )
     params = (params, place, *views)
-    return op, geometry, params, name, code, mark_of(code, geometry, params, (True,) * len(views))
+    return op, geometry, params, name, code, new_mark()
 
 
 def _operand(value: Any) -> tuple[Node, Geometry | None, bool]:

@@ -16,20 +16,22 @@ from ..context.caches import Memo
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense, kept_order, number_of, shape_text
 from ..graph.interned import identity_of
-from ..graph.node import Form, Node, mark_of
+from ..graph.node import Form, Node, new_mark
 from .table import READ, UPDATE
 
 
 class Loop:
     """One output of the loop that NumPy would run for a ufunc on operands of given dtypes."""
 
-    __slots__ = ("_text", "inputs", "name", "number", "output", "ufunc")
+    __slots__ = ("_text", "inputs", "is_native", "name", "number", "output", "ufunc")
 
     def __init__(self, ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...], output: int) -> None:
         self.ufunc = ufunc
         self.name: str = ufunc.__name__ if ufunc.nout == 1 else f"{ufunc.__name__}.{output}"
         self.inputs = dtypes[: ufunc.nin]
         self.output = dtypes[ufunc.nin + output]
+        self.is_native = all(map(is_native, dtypes))
+        """Whether kernels can hold the dtypes of all inputs and outputs."""
         self.number = identity_of((ufunc, dtypes, output))
         """The same for equal loops, as long as a code refers to it."""
         self._text = ""
@@ -122,13 +124,10 @@ class Through:
         params, base = (view,), view.base
         result = result_geometry(params, view.dtype)
         code = identity_of((READ, result.form, "", view.form))
-        mark = mark_of(code, result, params, (True,))
-        self.read: Form = READ, result, params, "", code, mark
+        self.read: Form = READ, result, params, "", code, new_mark()
         code = identity_of((UPDATE, base.form, "", view.form))
-        mark = mark_of(code, base, params, (True, True))
-        self.update: Form = UPDATE, base, params, "", code, mark
-        mark = mark_of(code, base, params, (True, False))
-        self.update_number: Form = UPDATE, base, params, "", code, mark
+        self.update: Form = UPDATE, base, params, "", code, new_mark()
+        self.update_number: Form = UPDATE, base, params, "", code, new_mark()
         self.kept: tuple[Form, Form] | None = None
         """The forms of assignments where other cells on ranks may have the old value: of a number, and of an array."""
 
@@ -146,9 +145,6 @@ def kept_update(view: Geometry, is_array: bool) -> Form:
     if passage.kept is None:
         base, params = view.base, (view, True)
         code = identity_of((UPDATE, base.form, "", view.form, True))
-        number, array = [mark_of(code, base, params, (True, is_node)) for is_node in (False, True)]
-        passage.kept = (
-            (UPDATE, base, params, "", code, number),
-            (UPDATE, base, params, "", code, array),
-        )
+        number: Form = UPDATE, base, params, "", code, new_mark()
+        passage.kept = number, (*number[:-1], new_mark())
     return passage.kept[is_array]
