@@ -161,7 +161,7 @@ RULES = [
     ),
     Mutation(
         "rule 1: of equal views only one is alive",
-        (("Interned.only", "self._newest.clear()", "MATCH\nself._known.clear()"),),
+        (("Interned.only", "self._newest.clear()", "MATCH\nself.known.clear()"),),
         ("tests/engine/test_drawn.py",),
     ),
     Mutation(

@@ -25,6 +25,7 @@ from .. import policy
 from ..context.caches import Memo
 from ..context.interrupts import passed_on
 from ..errors import OutOfMemoryError
+from .axes import AxisReads, Box, axis_reads, box_of
 from .interned import Identity, Interned, identity_of
 
 _ENDLESS = 1 << 59
@@ -139,7 +140,8 @@ class Geometry:
                 dense,
                 None if base is None else base.form,
                 tuple(map(min, shape, itertools.repeat(2))),
-                tuple([(s > 0) - (s < 0) for s in strides]),
+                tuple(map((0).__lt__, strides)),
+                tuple(map((0).__gt__, strides)),
             )
         )
 
@@ -184,11 +186,10 @@ class Geometry:
         # long and longlong are equal; True would be the number of a base
         kind = dtype, dtype.num, writing
         key = (shape, strides, kind, offset, -1 - dense if base is None else base.number)
-        geometry = Geometry._table.get(key)
-        if geometry is None:
-            new = Geometry(shape, strides, dtype, writing, offset, base, dense)
-            geometry = Geometry._table.only(key, new)
-        return geometry
+        known = Geometry._table.known.get(key)
+        return (known and known()) or Geometry._table.only(
+            key, Geometry(shape, strides, dtype, writing, offset, base, dense)
+        )
 
     def derived(
         self, key: object, make: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
@@ -354,6 +355,11 @@ class Geometry:
         return self._axes  # type: ignore[return-value]
 
     @property
+    def box(self) -> Box | None:
+        """The box of its base that a view covers, or ``None`` if it is no box."""
+        return box_of(self)
+
+    @property
     def is_whole(self) -> bool:
         """Whether this holds every element of its base once, in the base's C order."""
         return (
@@ -420,8 +426,6 @@ def _is_exact(key: object) -> bool:
 
 
 number_of = attrgetter("number")
-AxisReads = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
-"""For each axis of the base: the first index, and (axis of the view, step) pairs."""
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
@@ -492,44 +496,6 @@ def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ..
     return Geometry._intern(shape, strides, dtype, True, 0, None)
 
 
-def axis_reads(view: Any) -> AxisReads | None:
-    """How the index of a view becomes an index of its base."""
-    base = view.base
-    if view.dtype != base.dtype:
-        return None
-    if not base.dense:
-        return None
-    along = base.strides
-    order = [k for k, n in enumerate(base.shape) if n > 1]
-    order.sort(key=along.__getitem__, reverse=True)
-    starts = [0] * base.ndim
-    steps: list[list[tuple[int, int]]] = list(map(list, [()] * base.ndim))
-    for axis, stride in enumerate((view.offset, *view.strides), -1):
-        if axis >= 0 and (view.shape[axis] == 1 or stride == 0):
-            continue
-        rest = stride if axis < 0 else abs(stride)
-        for k in order:
-            digit, rest = divmod(rest, along[k])
-            if axis < 0:
-                starts[k] = digit
-            elif digit:
-                steps[k].append((axis, digit if stride > 0 else -digit))
-        if rest:
-            return None
-    reads = []
-    for k, first in enumerate(starts):
-        low = high = first
-        for axis, step in steps[k] if view.size else ():
-            if step > 0:
-                high = high + step * (view.shape[axis] - 1)
-            else:
-                low = low + step * (view.shape[axis] - 1)
-        if view.size and (low < 0 or high >= base.shape[k]):
-            return None
-        reads.append((first, tuple(steps[k])))
-    return tuple(reads)
-
-
 def kept_order(
     shape: tuple[int, ...], operands: Sequence[Geometry], *, repeats: bool = False
 ) -> tuple[int, ...] | None:
@@ -549,10 +515,6 @@ def kept_order(
             plain = plain and g.c_contiguous and g.shape == shape
     if plain:
         return None
-    key = (shape, repeats, *map(number_of, full))
-    known = _orders.get(key, False)
-    if known is not False:
-        return known  # type: ignore[return-value]
     ndim = len(shape)
     strides = []  # -1 where an axis does not count
     for g in full:
@@ -582,12 +544,7 @@ def kept_order(
         if place != i:
             order.insert(place, order.pop(i))
     slow_first = tuple(reversed(order))
-    result = None if slow_first == tuple(range(ndim)) else slow_first
-    _orders[key] = result
-    return result
-
-
-_orders: Memo[Any, tuple[int, ...] | None] = Memo()
+    return None if slow_first == tuple(range(ndim)) else slow_first
 
 
 def copied_order(view: Geometry) -> tuple[int, ...] | None:

@@ -27,34 +27,30 @@ Thing = TypeVar("Thing")
 class Interned(Generic[Thing]):
     """A table of objects by keys; it keeps a limited number of otherwise unreferenced objects."""
 
-    __slots__ = ("_known", "_limit", "_living", "_lock", "_newest")
+    __slots__ = ("_limit", "_living", "_lock", "_newest", "known")
 
     def __init__(self, limit: str) -> None:
         self._limit = limit
-        self._known: dict[Any, ref[Thing]] = {}
+        self.known: dict[Any, ref[Thing]] = {}
+        """The living object of each key, which is asked for often."""
         self._living = 0
         """How many there were when the dead were last dropped: references without callbacks, which would be Python's."""
         self._newest: list[Thing] = []
         self._lock = threading.RLock()
 
-    def get(self, key: object) -> Thing | None:
-        """The living object of a key."""
-        known = self._known.get(key)
-        return None if known is None else known()
-
     def only(self, key: object, new: Thing) -> Thing:
         """The object to use for a key: ``new``, or what another thread has put there meanwhile."""
         with self._lock:
-            entry = self._known.get(key)
+            entry = self.known.get(key)
             known = None if entry is None else entry()
             if known is None:
                 known = new
-                self._known[key] = ref(new)
-                if len(self._known) > 2 * self._living + 64:
-                    self._known = {
-                        key: entry for key, entry in self._known.items() if entry() is not None
+                self.known[key] = ref(new)
+                if len(self.known) > 2 * self._living + 64:
+                    self.known = {
+                        key: entry for key, entry in self.known.items() if entry() is not None
                     }
-                    self._living = len(self._known)
+                    self._living = len(self.known)
                 if len(self._newest) >= getattr(policy.limits, self._limit):
                     self._newest.clear()
                 self._newest.append(new)
@@ -70,5 +66,5 @@ def identity_of(key: object) -> Identity:
     What is kept with an object, as the code of an operation is with the views that it reads, must not come from a cache that
     forgets: the objects of before and after would never be equal again.
     """
-    known = _identities._known.get(key)
+    known = _identities.known.get(key)
     return (known and known()) or _identities.only(key, Identity())

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .geometry import AxisReads, Geometry, shape_text
+from .axes import AxisReads
+from .geometry import Geometry, shape_text
 from .node import Node
 
 _LETTERS = "ijklmnpqrstuvw"

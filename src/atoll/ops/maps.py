@@ -63,7 +63,7 @@ def operands_under(node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap | Non
     below: list[tuple[Node, AxisMap | None]] = []
     if node.op.is_update:
         region: Geometry = node.params[0]
-        box = box_of(region)
+        box = region.box
         if box is None:
             return [(args[0], outer), *[(arg, None) for arg in args[1:] if type(arg) is Node]]
         below.append((args[0], outer))
@@ -73,31 +73,6 @@ def operands_under(node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap | Non
             alike = arg.geometry.shape == shape
             below.append((arg, under if alike else broadcast_map(arg, shape, under)))
     return below
-
-
-def box_of(region: Geometry) -> tuple[tuple[int, int, int, int], ...] | None:
-    """A region as a box: for each base axis (first, last + 1, view axis or -1, step 1 or -1)."""
-    axes = region.axes
-    if axes is None or region.size == 0:
-        return None
-    seen: set[int] = set()
-    box = []
-    for first, steps in axes:
-        if not steps:
-            box.append((first, first + 1, -1, 1))
-            continue
-        if len(steps) > 1:
-            return None
-        axis, step = steps[0]
-        if step not in (1, -1) or axis in seen:
-            return None
-        seen.add(axis)
-        n = region.shape[axis]
-        low = first if step == 1 else first - n + 1
-        box.append((low, low + n, axis, step))
-    if len(seen) < region.ndim and any(n > 1 and k not in seen for k, n in enumerate(region.shape)):
-        return None
-    return tuple(box)
 
 
 def inside_region(

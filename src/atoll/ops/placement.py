@@ -93,10 +93,8 @@ class Place:
         if layout.is_replicated and not layout.is_padded:
             return None
         key = (layout, world)
-        place = _places.get(key)
-        if place is None:
-            place = _places.only(key, Place(layout, world))
-        return place
+        known = _places.known.get(key)
+        return (known and known()) or _places.only(key, Place(layout, world))
 
     def __repr__(self) -> str:
         return f"Place({self.layout!r})"

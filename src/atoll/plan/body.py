@@ -79,8 +79,6 @@ class Registers:
     keep: list[Node | None] = field(default_factory=list)
     extremes: dict[int, int] = field(default_factory=dict)
     """By node, for positions along axes: the register of the elements that have been found there."""
-    boxes: dict[int, Any] = field(default_factory=dict)
-    """The boxes that updates assign to, ``None`` where that is no box."""
     varying: set[int] = field(default_factory=set)
     """Updates and the nodes above them, by id: these may be other expressions in other parts of a box."""
 
@@ -572,7 +570,7 @@ class Body:
         if known is not None:
             return known[:2]
         region: Geometry = node.params[0]
-        box = self.registers.boxes[id(node)]
+        box = region.box
         if box is None or self.counts is not None or len(node.args) > 2:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
         inside, outside = True, False

@@ -21,7 +21,6 @@ from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import Layout
 from ..ops.folds import reduced_shape
-from ..ops.maps import box_of
 from ..ops.placement import Place
 from .body import Needs
 from .coalesce import Begin, OpenExchange, read_elsewhere
@@ -104,10 +103,8 @@ class Planner(StepsByNumpy):
         self.groups = groups = make_groups(statements, fusion)
         for statement in statements:
             self.registers.add(statement.node)
-        boxes, varying = self.registers.boxes, self.registers.varying
+        varying = self.registers.varying
         for node in self.trace.order:
-            if node.op.is_update:
-                boxes[id(node)] = box_of(node.params[0])
             if node.op.is_update or not varying.isdisjoint(map(id, node.args)):
                 varying.add(id(node))
         last_use = self._last_uses(groups)

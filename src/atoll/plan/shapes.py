@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.geometry import AxisReads, Geometry, axis_reads, dense
+from ..graph.axes import AxisReads, Box, axis_reads, box_of
+from ..graph.geometry import Geometry, dense
 from ..layout.symbolic import Number, Sheet, Unknown
 
 
@@ -16,7 +17,7 @@ class Shape:
     """A geometry with unknown integers: what the planner asks of one."""
 
     __slots__ = (
-        "axes", "base", "c_contiguous", "dense", "dtype", "is_base", "ndim", "number", "offset", "position", "shape", "size",
+        "axes", "base", "box", "c_contiguous", "dense", "dtype", "is_base", "ndim", "number", "offset", "position", "shape", "size",
         "strides",
     )  # fmt: skip
 
@@ -42,11 +43,13 @@ class Shape:
         self.dense = like is None or like.dense
 
     def __getattr__(self, name: str) -> Any:
-        """What is worked out when it is asked for: the number of elements, and how the base is read."""
+        """What is worked out when it is asked for: the number of elements, how the base is read, and which box of it."""
         if name == "size":
             self.size: Number = prod(self.shape[1:], start=self.shape[0]) if self.shape else 1
         elif name == "axes":
             self.axes: AxisReads | None = axis_reads(self)
+        elif name == "box":
+            self.box: Box | None = box_of(self)
         else:
             raise AttributeError(name)
         return getattr(self, name)

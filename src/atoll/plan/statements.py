@@ -19,7 +19,7 @@ from ..exchange.shares import counts_locally
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
 from ..ops.elementwise import is_native, parts_of
-from ..ops.maps import AxisMap, box_of, broadcast_map, identity, operands_under
+from ..ops.maps import AxisMap, broadcast_map, identity, operands_under
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
 from .hazards import reads_safely
@@ -91,7 +91,7 @@ class Statement:
 
 def _is_box(update: Node) -> bool:
     """Whether all of a box is assigned."""
-    return len(update.args) == 2 and box_of(update.params[0]) is not None
+    return len(update.args) == 2 and update.params[0].box is not None
 
 
 def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
@@ -171,7 +171,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                 seen_under.append(mode)
                 size = node.params[0].size if node.op.is_view else arg.geometry.size
                 taken[id(arg)] = taken[id(arg)] + size if id(arg) in taken else size
-        if node.op.is_update and (box_of(node.params[0]) is None or len(node.args) == 3):
+        if node.op.is_update and (node.params[0].box is None or len(node.args) == 3):
             stored.add(id(node), reasons.NO_BOX)
             if node.args[0].value is None:
                 stored.add(id(node.args[0]), reasons.OVERWRITTEN)
@@ -453,7 +453,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
             statement.remark = reasons.LOCALLY
             statement.reads = {id(arg): False for arg in node.args if type(arg) is Node}
             continue
-        boxable = box_of(region) is not None and len(node.args) == 2
+        boxable = region.box is not None and len(node.args) == 2
         if region.size == 0:
             boxable = False
         has_memory = base.value is not None or id(base) in stored
