@@ -123,7 +123,7 @@ class _Call(Entry):
 
     def lower(self, node: Node, body: Any, outer: AxisMap) -> Any:
         loop = node.params[0]
-        body.operations.append(Operation(node.name, node.site))
+        body.operations.append(tuple.__new__(Operation, (node.name, node.site)))
         args = body.operands(node, 0, node.geometry.shape, outer, loop.inputs)
         return body.emit("call", code_of(loop.output), tuple(args), loop.name)
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import policy
-from ..backend.spec import Instruction, Reduction
+from ..backend.spec import Instruction, Reduction, whole
 from ..exchange.ghosts import GhostRegion
 from ..exchange.readers import region_under, shape_under
 from ..exchange.shares import Box, box_of_rank, counts_locally, first_of, local_step
@@ -40,13 +40,14 @@ from ..ops.placement import Place
 from ..ops.table import code_of
 from .shapes import dense_shape
 
+new: Any = tuple.__new__
+
 
 class SplitBoxError(Exception):
     """A box is only partly covered by an update; carries the axis to cut it along, and the cuts in order."""
 
 
-@dataclass(slots=True)
-class Memory:
+class Memory(NamedTuple):
     """Where an operand of a launch lies: a register, an offset in bytes, a stride per loop axis."""
 
     register: int
@@ -181,6 +182,27 @@ class Needs:
         return ghost
 
 
+def updates_under(
+    expressions: list[tuple[Node, Any]], stored: set[int], registers: Registers
+) -> list[tuple[Node, AxisMap]]:
+    """The first updates that a walk of expressions meets, with their maps. What is ``stored`` stands among the expressions itself."""
+    updates: list[tuple[Node, AxisMap]] = []
+    left = expressions[::-1]
+    seen: set[Any] = set()
+    while left:
+        node, outer = left.pop()
+        met = len(seen)
+        seen.add((id(node), outer))
+        if len(seen) == met or id(node) not in registers.varying or id(node) in registers.in_memory:
+            continue
+        if node.op.is_update:
+            updates.append((node, outer))
+        elif node.op.elementwise or node.op.is_view:
+            below = operands_under(node, outer)
+            left += [each for each in reversed(below) if id(each[0]) not in stored]
+    return updates
+
+
 @dataclass(slots=True, eq=False)
 class Body:
     """The instructions of one launch while they are collected."""
@@ -210,7 +232,7 @@ class Body:
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
         """Add an instruction, or find the one that computes the same."""
-        instruction = tuple.__new__(Instruction, (op, dtype, args, name))
+        instruction = new(Instruction, (op, dtype, args, name))
         known = None if op == "store" else self._values.get(instruction)
         if known is None:
             known = self._values[instruction] = len(self.instructions)
@@ -224,20 +246,26 @@ class Body:
         return self.emit("load", code_of(dtype), (self.place_of(register, offset, strides, dtype),))
 
     def place_of(
-        self, register: int, offset: int, strides: tuple[int, ...], dtype: np.dtype[Any]
+        self,
+        register: int,
+        offset: int,
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        access: str = "r",
     ) -> int:
-        """The number of the operand that lies so; a new one is the last, and is read."""
+        """The number of the operand that lies so; a new one is the last."""
         lies = register, offset, strides, dtype
         for k, memory in enumerate(self.memories):
-            if (memory.register, memory.offset, memory.strides, memory.dtype) == lies:
+            if memory[:4] == lies:
+                if access == "w":
+                    self.memories[k] = memory._replace(access="rw")
                 return k
-        self.memories.append(Memory(*lies))
+        self.memories.append(new(Memory, (*lies, access, None, ())))
         return len(self.memories) - 1
 
     def load_again(self, place: int) -> int:
         """Read what a store before this may have changed at the loop index."""
-        memory = self.memories[place]
-        memory.access = "rw"
+        memory = self.memories[place] = self.memories[place]._replace(access="rw")
         return self.emit("load", code_of(memory.dtype), (place, len(self.instructions)))
 
     def cast(self, value: int, dtype: np.dtype[Any]) -> int:
@@ -323,7 +351,8 @@ class Body:
         lies = self.registers.geometry[ghost.register].strides
         offset, strides = self.strided(lies, outer, [low for low, _ in wanted])
         number = self.load(ghost.register, offset, strides, dtype)
-        self.memories[int(self.instructions[number].args[0].real)].outer = outer
+        operand = whole(self.instructions[number].args[0])
+        self.memories[operand] = self.memories[operand]._replace(outer=outer)
         return number
 
     def reached(self, outer: AxisMap) -> Box:
@@ -421,22 +450,17 @@ class Body:
             self._values[key] = known
         return known
 
-    def cut_for(self, expressions: list[tuple[Node, AxisMap]], stored: set[int]) -> None:
-        """Raise an error where an expression is another one in one part of the box, before anything is lowered in vain.
-
-        What is ``stored`` stands among the expressions itself.
-        """
-        in_memory, varying = self.registers.in_memory, self.registers.varying
-        stack = expressions[::-1]
+    def cut_for(self, updates: list[tuple[Node, AxisMap]], stored: set[int]) -> None:
+        """Raise an error where one of the updates gives another value in one part of the box, before anything is lowered in vain."""
+        left = updates[::-1]
         seen: set[Any] = set()
-        while stack:
-            node, outer = stack.pop()
-            before = len(seen)
-            seen.add((id(node), outer))
-            if len(seen) > before and id(node) in varying and id(node) not in in_memory:
-                for each in reversed(self._below(node, outer)):
-                    if id(each[0]) not in stored:
-                        stack.append(each)
+        while left:
+            update, outer = left.pop()
+            if (id(update), outer) not in seen:
+                seen.add((id(update), outer))
+                source, inner = self._source_of(update, outer)
+                if type(source) is Node and id(source) not in stored:
+                    left += updates_under([(source, inner)], stored, self.registers)[::-1]
 
     def _from_below(self, node: Node, outer: AxisMap) -> None:
         """Compute the operands of a deep expression, deepest first: calls in calls would go too deep."""

@@ -52,13 +52,15 @@ def coalesce_ghosts(bodies: Sequence[Body], needs: Needs) -> None:
                 joined.update((member.register, first) for member in members)
             kept.append(first)
     for body in bodies if joined else ():
-        for memory in body.memories:
+        for k, memory in enumerate(body.memories):
             part = joined.get(memory.register)
             if part is not None and memory.outer is not None:
                 corner = [low for low, _ in part.box]
-                memory.register = part.register
-                strides = geometries[part.register].strides
-                memory.offset, memory.strides = body.strided(strides, memory.outer, corner)
+                lies = geometries[part.register].strides
+                offset, strides = body.strided(lies, memory.outer, corner)
+                body.memories[k] = memory._replace(
+                    register=part.register, offset=offset, strides=strides
+                )
     order = {ghost.register: k for k, ghost in enumerate(ghosts)}
     needs.ghosts[:] = sorted(kept, key=lambda ghost: order[ghost.register])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from ..graph.node import Operation
 from .body import Memory
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(NamedTuple):
     """One loop of a nest: over ``axes`` of the domain that were merged, stepping along ``axis``.
 
     Its index counts ``scale`` elements each, from ``start`` on. ``axis`` -1 steps nowhere.

@@ -24,7 +24,7 @@ from ..graph.node import Node
 from ..layout.symbolic import Number, function
 from ..ops.maps import AxisMap, broadcast_map, identity, through_view
 from ..ops.table import code_of
-from .body import Body, Memory, Needs, Registers, SplitBoxError
+from .body import Body, Memory, Needs, Registers, SplitBoxError, new, updates_under
 from .coalesce import coalesce_ghosts
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
@@ -32,8 +32,6 @@ from .orders import Order, Want, axis_to_cut, order_of, parted
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
 from .unrolling import stored_first, unrolled
-
-new: Any = tuple.__new__
 
 
 def bodies_of(
@@ -59,13 +57,14 @@ def bodies_of(
         return done, needs
     stored = {id(statement.node) for statement in group.statements}
     computed = [each for s in group.statements for each in _computed(s, stored)]
+    updates = updates_under(computed, stored, registers)
     alike: dict[tuple[bool, ...], Body] = {}
     pending = [whole]
     while pending:
         box = pending.pop()
         body = Body(registers, box, needs, rank, place)
         try:
-            body.cut_for(computed, stored)
+            body.cut_for(updates, stored)
             parts = tuple(body.parts)
             if parts in alike:
                 done.append(_over(box, alike[parts]))
@@ -97,8 +96,8 @@ def _over(box: Box, like: Body) -> Body:
             if type(strides[axis]) is not int or strides[axis]:
                 step = move * strides[axis]
                 offset = step + offset if type(offset) is not int or offset else step
-        moved = Memory(memory.register, offset, strides, memory.dtype, memory.access)
-        body.memories.append(moved)
+        lies = memory.register, offset, strides, memory.dtype, memory.access
+        body.memories.append(new(Memory, (*lies, None, ())))
     body.scalars, body.operations = like.scalars, like.operations
     body.reductions = [*like.reductions]
     return body
@@ -245,10 +244,7 @@ def _store(
 ) -> int:
     """Write a value; the number of the operand, which is one with any that is read at the same index."""
     value = body.cast(value, dtype)
-    source = reusable.get(register, register)
-    count = len(body.memories)
-    place = body.place_of(source, offset, strides, dtype)
-    body.memories[place].access = "rw" if place < count else "w"
+    place = body.place_of(reusable.get(register, register), offset, strides, dtype, "w")
     args = (place, value) if mask is None else (place, value, mask)
     body.emit("store", code_of(dtype), args)
     return place
@@ -333,7 +329,7 @@ def _launches(
         extent = extents[axes[0]]
         for k in axes[1:]:
             extent = extent * extents[k]
-        loops.append(Loop(extent, axes[-1], tuple(axes)))
+        loops.append(new(Loop, (extent, axes[-1], tuple(axes), 1, 0)))
     run, flat = 1, False
     if len(loops) > 1:
         run = _run(loops, memories, body)
@@ -524,7 +520,7 @@ def _assemble(
             axes = tuple(sorted({place_of[k] for k in reduction.axes if k in place_of}))
             operand = reduction.operand
         op, dtype, value, _, _, position, mask = reduction
-        reductions.append(Reduction(op, dtype, value, axes, operand, position, mask))
+        reductions.append(new(Reduction, (op, dtype, value, axes, operand, position, mask)))
     operands: list[Operand] = []
     final: list[Memory] = []
     groups = alias_groups(memories)
@@ -546,21 +542,17 @@ def _assemble(
         if run > 1 and access == "w":
             kind = f"run{run}"
         operands.append(new(Operand, (code_of(memory.dtype), access, kind, group)))
-        final.append(Memory(memory.register, offset, tuple(strides), memory.dtype, access))
+        lies = memory.register, offset, tuple(strides), memory.dtype, access
+        final.append(new(Memory, (*lies, None, ())))
     instructions: list[Instruction] = []
     for instruction in body.instructions:
         if instruction.op == "index":
             place = place_of[int(instruction.args[0].real)]
             instruction = Instruction("index", "i8", (place,))
         instructions.append(instruction)
-    spec = KernelSpec(
-        depth,
-        tuple(operands),
-        tuple([code_of(dtype) for _, dtype, _ in body.scalars]),
-        tuple(instructions),
-        tuple(reductions),
-    )
     scalars, operations = body.scalars, body.operations
+    codes = tuple([code_of(dtype) for _, dtype, _ in scalars]) if scalars else ()
+    spec = new(KernelSpec, (depth, tuple(operands), codes, tuple(instructions), tuple(reductions)))
     return Launch(
         spec, tuple(extents), chunk, chunks, final, scalars, tuple(origins), partials, operations, tuple(along)
     )  # fmt: skip

@@ -34,13 +34,16 @@ def parted(body: Body, wanted: dict[int, Want]) -> list[tuple[Body, Order | None
     wants: dict[int, Want] = {}
     partial: list[Reduction] = []
     for number, reduction in enumerate(body.reductions):
-        if rounds(reduction):
+        if reduction.operand in wanted:
             wants[number] = wanted[reduction.operand]
         if len(reduction.axes) < len(body.box):
             partial.append(reduction)
     if not wants:
         return [(body, None)]
-    fit = [number for number, (_, axes) in wants.items() if _fits(body, axes, partial)]
+    fit: list[int] = []
+    for number, (_, axes) in wants.items():
+        if _fits(body, axes, partial):
+            fit.append(number)
     if fit and len({*wants.values()}) == 1:
         return [(body, wants[fit[0]][0])]
     stay = [number for number in wants if not _may_leave(body, body.reductions[number])]
@@ -138,7 +141,7 @@ def _only(body: Body, reductions: list[Reduction]) -> Body:
                 args=tuple([number[n] for n in arguments(instruction)])
             )
         rest.instructions.append(instruction)
-    rest.memories = [copy(body.memories[place]) for place in places]
+    rest.memories = [body.memories[place] for place in places]
     rest.reductions = [
         reduction._replace(
             value=number[reduction.value], position=number.get(reduction.position, -1)

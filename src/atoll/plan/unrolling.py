@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -182,11 +181,10 @@ class _Turns:
             stride = memory.strides[self.loop.axis]
             first = len(copies)
             if not stride:
-                copies.append(copy(memory))
+                copies.append(memory)
             else:
                 copies += [
-                    replace(
-                        memory,
+                    memory._replace(
                         offset=memory.offset + turn * stride,
                         strides=tuple(
                             [0 if k in self.loop.axes else s for k, s in enumerate(memory.strides)]
