@@ -276,7 +276,8 @@ class Unknown:
         return 0 - self
 
     def __abs__(self) -> Number:
-        return self if self > 0 else 0 - self
+        is_below = self.sheet.known.setdefault(("<=", self, 0), self.value <= 0)
+        return 0 - self if is_below else self
 
     def __bool__(self) -> bool:
         return self != 0
