@@ -19,22 +19,19 @@ used longest ago.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TypeVar
 
 from ..._version import __version__
 from ...config import config
 from ...context import node_store
 from ...context.interrupts import passed_on, tolerated
-
-if TYPE_CHECKING:
-    import hashlib
 
 FORMAT = 1
 """The number of the file format; part of every key."""
@@ -55,6 +52,9 @@ _TURN = 128
 _written = 0  # bytes that this process has stored since it last measured the folder
 
 
+_Result = TypeVar("_Result")
+
+
 class _UnusableError(Exception):
     """Why there is no cache."""
 
@@ -65,19 +65,13 @@ def key_of(*parts: object) -> str:
     The caller adds what it knows: versions of LLVM and libm, the processor and its features,
     the text of the kernel's specification.
     """
-    digest = _digest(20)
+    digest = hashlib.blake2b(digest_size=20)
     for part in (FORMAT, __version__, _sources(), *parts):
         text = str(part).encode()
         # Lengths keep ('ab', 'c') and ('a', 'bc') apart.
         digest.update(len(text).to_bytes(8, "little"))
         digest.update(text)
     return digest.hexdigest()
-
-
-def _digest(size: int) -> hashlib.blake2b:
-    import hashlib  # it loads a large library, and a program without large arrays needs no digest
-
-    return hashlib.blake2b(digest_size=size)
 
 
 @cache
@@ -88,7 +82,7 @@ def _sources() -> str:
 
 
 def _digest_of(folder: str) -> bytes:
-    digest = _digest(16)
+    digest = hashlib.blake2b(digest_size=16)
     with tolerated(OSError):
         for name in sorted(os.listdir(folder)):
             if name.endswith(".py"):
@@ -114,8 +108,7 @@ def load_or_make(key: str, make: Callable[[], bytes], effort: bytes = b"") -> by
 def load(key: str) -> bytes | None:
     """The data stored under ``key``, or None if there are none, or damaged ones."""
     try:
-        with _folder(create=False) as folder:
-            return _read(folder, key)
+        return _in_folder(partial(_read, key))
     except (OSError, _UnusableError) as problem:
         passed_on(problem)
         return None
@@ -123,15 +116,9 @@ def load(key: str) -> bytes | None:
 
 def store(key: str, data: bytes) -> bool:
     """Keep ``data`` under ``key``; False if that was not possible."""
-    global _written
     try:
-        with _folder(create=True) as folder:
-            _write(folder, key, data)
-            _written += _occupied(len(data))
-            if _written >= LARGEST // 16 or int(key, 16) % _TURN == 0:
-                _written = 0
-                _evict(folder)
-            return True
+        _in_folder(partial(_write, key, data), create=True)
+        return True
     except (OSError, _UnusableError) as problem:
         passed_on(problem)
         return False
@@ -140,8 +127,7 @@ def store(key: str, data: bytes) -> bool:
 def describe() -> str:
     """Where kernels are kept, or why they are not; one line for a person."""
     try:
-        with _folder(create=True) as folder:
-            sizes = [_occupied(size) for _, size, _ in _files(folder)]
+        sizes = [_occupied(size) for _, size, _ in _in_folder(_files, create=True)]
         held = f"{sum(sizes) / 2**20:.1f} MiB of at most {LARGEST >> 20}"
         return f"{path()}: {len(sizes)} kernels, {held}"
     except _UnusableError as error:
@@ -152,15 +138,19 @@ def describe() -> str:
 
 def clear() -> None:
     """Remove all kernels."""
-    with tolerated(OSError, _UnusableError), _folder(create=False) as folder:
-        for _, _, name in _files(folder):
-            with tolerated(OSError):
-                os.unlink(name, dir_fd=folder)
+    with tolerated(OSError, _UnusableError):
+        _in_folder(_remove_all)
+
+
+def _remove_all(folder: int) -> None:
+    for _, _, name in _files(folder):
+        with tolerated(OSError):
+            os.unlink(name, dir_fd=folder)
 
 
 def path() -> str | None:
     """The folder that the settings name, whether or not it can be used."""
-    setting: str = config.kernel_cache
+    setting = config.settings().kernel_cache
     if setting == "off":
         return None
     if setting != "auto":
@@ -171,9 +161,8 @@ def path() -> str | None:
     return f"{base}/atoll/kernels" if base.startswith("/") else None
 
 
-@contextmanager
-def _folder(create: bool) -> Iterator[int]:
-    """The folder, open and verified. All files are reached through this descriptor, so that
+def _in_folder(work: Callable[[int], _Result], create: bool = False) -> _Result:
+    """Work in the folder, open and verified. All files are reached through its descriptor, so that
     no process can put another folder in its place after the check."""
     name = path()
     if name is None:
@@ -183,7 +172,7 @@ def _folder(create: bool) -> Iterator[int]:
     folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _check_owner(name, os.fstat(folder))
-        yield folder
+        return work(folder)
     finally:
         os.close(folder)
 
@@ -197,12 +186,10 @@ def _check_owner(name: str, status: os.stat_result) -> None:
 
 
 def _checksum(key: str, data: bytes) -> bytes:
-    digest = _digest(_DIGEST)
-    digest.update(key.encode() + b"\n" + data)
-    return digest.digest()
+    return hashlib.blake2b(key.encode() + b"\n" + data, digest_size=_DIGEST).digest()
 
 
-def _read(folder: int, key: str) -> bytes | None:
+def _read(key: str, folder: int) -> bytes | None:
     # Not blocking: to open a pipe would wait for a writer.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(key, flags, dir_fd=folder)
@@ -226,7 +213,8 @@ def _read(folder: int, key: str) -> bytes | None:
         os.close(descriptor)
 
 
-def _write(folder: int, key: str, data: bytes) -> None:
+def _write(key: str, data: bytes, folder: int) -> None:
+    global _written
     temporary = f".{key}.{os.getpid()}.{os.urandom(4).hex()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -238,6 +226,10 @@ def _write(folder: int, key: str, data: bytes) -> None:
         with tolerated(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
+    _written += _occupied(len(data))
+    if _written >= LARGEST // 16 or int(key, 16) % _TURN == 0:
+        _written = 0
+        _evict(folder)
 
 
 def _occupied(size: int) -> int:

@@ -48,9 +48,8 @@ class _Shelf:
         """The address of ``name`` in an object file, which is taken into the process."""
         # The engine copies the sections; neither the object nor a module stays.
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
         self.taken += 1
-        address: int = self._engine.get_function_address(name)
+        address: int = self._engine.get_function_address(name)  # which makes it executable
         assert address, f"there is no function {name} in its own module"
         return address
 
