@@ -20,6 +20,7 @@ from ..exchange.shares import box_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..ops.elementwise import FAST_SCALARS
+from ..ops.fingerprint import of_text
 from .dividing import called
 from .making import present
 from .tiles import ASSIGNED, NAMED, Tiles, digest_of, showing, whole
@@ -151,17 +152,12 @@ def joined(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
     return put(cell, region, result)
 
 
-def _digests(key: Any, log: StepLog) -> list[Any]:
-    """What ranks compare of a key of index arrays, slices and integers."""
+def _digests(key: Any, log: StepLog) -> list[int]:
+    """What ranks compare of a key of index arrays, slices and integers: of slices the words, as ``None`` is hashed by address."""
     items = key if type(key) is tuple else (key,)
     return [
-        each
+        of_text(str(item)) if type(item) is slice else digest_of(np.asarray(item), log)
         for item in items
-        for each in (
-            (item.start, item.stop, item.step)
-            if type(item) is slice
-            else (digest_of(np.asarray(item), log),)
-        )
     ]
 
 
