@@ -8,6 +8,7 @@ import pytest
 import atoll
 from atoll import policy
 from atoll.lazy import pending
+from atoll.lazy.selecting import met_choices
 
 
 def same(ours, theirs):
@@ -195,3 +196,17 @@ def test_a_line_that_joins_what_is_heavy_is_judged_once(monkeypatch) -> None:
             assert float(a.sum()) == 40 * 3 * 0.75 * right
             right *= 0.75
     assert len(judged) == 1
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2, 3)
+def test_what_a_rank_remembers_of_a_line_does_not_decide_where_it_is_cut(rank):
+    """Known operands are recorded natively, others in Python: both ways count what is pending."""
+    start = np.arange(40.0).reshape(20, 2)
+    x, y, few = atoll.array(start), start, atoll.array(start % 3 == 0)
+    with policy.limited(light=6, near=9, pending=12):
+        for k in range(40):
+            if rank:
+                met_choices.clear()
+            x, y = atoll.where(few, x, float(k)), np.where(start % 3 == 0, y, float(k))
+        same((x,), (y,))

@@ -33,6 +33,7 @@ from .making import (
     of_view,
     plain,
 )
+from .pending import bounded
 from .recording import cast
 from .views import Cell, Handle
 
@@ -112,7 +113,7 @@ def _by_numpy(
 
 def recorded(node: Node) -> Any:
     """An array, also where it has no axes."""
-    return of_view(Cell(node), node.geometry)
+    return of_view(Cell(bounded(node)), node.geometry)
 
 
 def filled(

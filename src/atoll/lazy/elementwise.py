@@ -167,9 +167,10 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     elif now:
         del operands
         evaluate(nodes)
-    elif nodes[0].weight > policy.limits.light and too_heavy(nodes[0]):
+    else:
         del operands
-        cut(nodes)
+        if len(nodes) > 1 and nodes[0].weight > policy.limits.light and too_heavy(nodes[0]):
+            cut(nodes)
     if len(nodes) == 1:
         return of_node(nodes[0])
     return tuple([of_node(node) for node in nodes])

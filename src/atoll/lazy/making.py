@@ -22,6 +22,7 @@ from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from .dividing import is_undivided, stays_divided
 from .evaluate import evaluate
+from .pending import bounded
 from .protocols import ask, meet
 from .recipes import Learner
 from .tiles import present as tile_of
@@ -282,6 +283,7 @@ def of_node(node: Node) -> Any:
         if learner is not None:
             learner.gave(number)
         return number
+    node = bounded(node)
     handle = new(Handle.array_type)
     handle._np = None
     handle._cell = boxed(new(Cell), node)

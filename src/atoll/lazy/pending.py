@@ -53,7 +53,12 @@ def too_heavy(node: Node) -> bool:
 
 
 def bounded(node: Node) -> Node:
-    """The node to go on with: one that is too heavy is evaluated, one that was heavier before weighs what it does now."""
+    """The node to go on with: one that is too heavy is evaluated, one that was heavier before weighs what it does now.
+
+    Each operation that an array is made of comes here, whichever way it was recorded: ranks remember different forms and recipes.
+    """
+    if node.weight <= policy.limits.light or node.op.is_view or node.op.folds:
+        return node
     limit = _limit_of(node)
     if node.weight > limit:
         weight, heavy = _counted_now(node, limit)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
 from ..collective import Section, even_line, redistributed, reshaped
 from ..collective.operation import Operand, is_direct
 from ..collective.operation import result_layout as layout_of
@@ -36,7 +35,6 @@ from ..ops.elementwise import is_native
 from ..ops.placement import Place, is_permutation, placed_view
 from .evaluate import evaluate
 from .making import from_numpy, is_small, of_node, of_view
-from .pending import cut, too_heavy
 from .spread import place_of
 from .views import Cell, Handle
 from .windows import entered
@@ -82,8 +80,6 @@ def record(
         statistics.add("distributed")
     if any(pinned):
         evaluate((node,))
-    elif node.weight > policy.limits.light and too_heavy(node):
-        cut((node,))
     return of_node(node)
 
 
