@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import policy
-from atoll.lazy.small import GENERAL, at_once
+from atoll.lazy.fallback import GENERAL, at_hand
 
 
 def test_results_are_arrays_of_ours_and_views_stay_views():
@@ -35,7 +35,7 @@ def test_outputs_are_the_arrays_that_were_given():
 
 def test_what_is_large_takes_the_general_way():
     small, large = np.ones(3), np.ones(40_000)
-    assert at_once(numpy.sum, (small, 0), {}) == 3
+    assert at_hand(numpy.sum, (small, 0), {}) == 3
     for args in (
         (large,),
         ([small, large],),
@@ -43,8 +43,8 @@ def test_what_is_large_takes_the_general_way():
         (small, [1] * (policy.limits.numbers + 1)),
         (3,),
     ):
-        assert at_once(numpy.sum, args, {}) is GENERAL
-    assert at_once(numpy.sum, (small,), {"out": large}) is GENERAL
+        assert at_hand(numpy.sum, args, {}) is GENERAL
+    assert at_hand(numpy.sum, (small,), {"out": large}) is GENERAL
     assert large._np is None
 
 

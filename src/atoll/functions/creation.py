@@ -10,13 +10,11 @@ import numpy as np
 
 from ..array import ndarray
 from ..comm.world import current_world
-from ..config import config
 from ..layout import Layout
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray as _asarray
 from ..lazy.elementwise import general
 from ..lazy.making import from_numpy, in_base_class, is_small, of_array, plain
-from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
@@ -221,12 +219,6 @@ def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0,
 ) -> Any:  # fmt: skip
-    if type(num) is int and num < config.small:
-        result = at_once(
-            np.linspace, (start, stop, num, endpoint, retstep, dtype, axis), {}, bare=True
-        )
-        if result is not GENERAL:
-            return result
     start, stop = plain(start), plain(stop)
     simple = (
         np.isscalar(start)

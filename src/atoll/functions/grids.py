@@ -9,9 +9,8 @@ import numpy as np
 
 from ..lazy import creation, shaping
 from ..lazy.elementwise import general
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import GENERAL, at_hand, by_numpy
 from ..lazy.making import from_numpy, is_small, plain
-from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import in_step, world_of
 from ..ops.elementwise import is_native
 from .joining import joined_along
@@ -125,7 +124,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
     if copy and is_small(tuple([getattr(x, "size", 0) for x in xi])):
-        result = at_once(np.meshgrid, xi, {"sparse": sparse, "indexing": indexing})
+        result = at_hand(np.meshgrid, xi, {"sparse": sparse, "indexing": indexing})
         if result is not GENERAL:
             return result
     ndim = len(xi)

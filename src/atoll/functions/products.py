@@ -11,10 +11,10 @@ from ..lazy import selecting, shaping
 from ..lazy.calling import call as ufunc_call
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general, register_together
+from ..lazy.fallback import GENERAL, at_hand
 from ..lazy.float_errors import free
 from ..lazy.making import is_small, plain
 from ..lazy.sections import line_of, small_or_there
-from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of, world_of
 from ..lazy.views import Handle
 from .blocks import arrays_of, call, into, world_among
@@ -70,7 +70,7 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: An
 @native
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     if is_small((getattr(a, "size", 0), getattr(b, "size", 0))):
-        result = at_once(np.outer, (a, b, out), {})
+        result = at_hand(np.outer, (a, b, out), {})
         if result is not GENERAL:
             return result
     a, b = asarray(a).ravel(), asarray(b).ravel()

@@ -25,13 +25,12 @@ from ..lazy.calling import overrides
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
 from ..lazy.distributed import laid_out
-from ..lazy.fallback import arrays_among, by_numpy, has_class, is_foreign
+from ..lazy.fallback import GENERAL, arrays_among, at_hand, by_numpy, has_class, is_foreign
 from ..lazy.flat import flatiter
 from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
 from ..lazy.shared_calls import is_cut
-from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 
@@ -211,7 +210,7 @@ def declare(
         if laid and (not lays or options["layout"] is None):
             return in_layout(call, args, options)
         if short and not laid:
-            result = at_once(original, args, options, bare=bare)
+            result = at_hand(original, args, options, bare=bare)
             if result is not GENERAL:
                 return result
         giver = None
@@ -274,7 +273,6 @@ def numpy_function(
 ) -> Callable[..., Any]:
     """A function of NumPy's that is run on the data, or ``jointly`` by ranks (see :func:`by_numpy`)."""
     warning = f"numpy.{name}" if warns else ""
-    bare = jointly is not None and name not in CREATING | EXPANDING
     created = creates(name)
 
     def function(*args: Any, **options: Any) -> Any:
@@ -290,13 +288,13 @@ def numpy_function(
             name=warning,
             jointly=jointly,
             alone=alone,
-            bare=bare,
         )
 
     look_like(original, function, name)
     if warns or name in EXPANDING:
         return function
-    kind = KINDS.get(name, Kind.ARRAYS) | bare
+    kind = KINDS.get(name, Kind.ARRAYS)
+    kind |= jointly is not None and name not in CREATING | EXPANDING
     if not (writes or alone):
         kind |= Kind.LARGE | Kind.DATA | (Kind.SHARED if is_cut(original) else 0)
     return front.function(original, function, kind)

@@ -9,7 +9,6 @@ included. The old functions always draw NumPy's order. In either order, elements
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -23,7 +22,6 @@ from ..lazy import creation
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
 from ..lazy.making import is_small
-from ..lazy.small import GENERAL, at_once
 from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .blocks import call
@@ -167,7 +165,7 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
     public = original = getattr(kind, name)
     if public is np.random.RandomState.random:  # which would call our ``random_sample``
         original = np.random.RandomState.random_sample
-    writes, lays = (1,) if name in _IN_PLACE else (), creates(f"random.{name}")
+    writes, lays = (0,) if name in _IN_PLACE else (), creates(f"random.{name}")
     # An old generator keeps half of the normal numbers that it drew for itself: only these draw none.
     shared = name != "spawn" if kind is np.random.Generator else name in ("choice", "permutation")
 
@@ -184,9 +182,7 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
         if result is not NotImplemented:
             return result
         drawer = _numpy_generator(self) if shared else self
-        result = at_once(partial(original, drawer), args, options, bare=True)
-        if result is GENERAL:
-            result = by_numpy(original, (drawer, *args), options, writes=writes)
+        result = by_numpy(original.__get__(drawer), args, options, writes=writes)
         if name == "choice" and isinstance(result, Handle) and not result._shape_of_view().shape:
             # NumPy's old generators take the number out of arrays that are its own
             size = args[1] if len(args) > 1 else options.get("size")
@@ -313,9 +309,7 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
         from ..lazy import drawing
 
         result = drawing.drawn(state, sampler, getattr(type(state), sampler), given, more)
-        if result is NotImplemented:
-            result = at_once(public, args, options, bare=True)
-        return by_numpy(public, args, options) if result is GENERAL else result
+        return by_numpy(public, args, options) if result is NotImplemented else result
 
     look_like(public, draw, f"random.{name}")
     return front.function(public, draw, Kind.ANY | Kind.ALONE)

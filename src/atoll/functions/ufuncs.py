@@ -14,7 +14,6 @@ from ..lazy.calling import call, method, overrides, takes_over
 from ..lazy.elementwise import known_of, operate
 from ..lazy.fallback import Given, by_numpy
 from ..lazy.reductions import reduced
-from ..lazy.small import GENERAL, at_once
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.ufuncs import Ufunc
 from .public import publish
@@ -61,9 +60,6 @@ class ufunc(Function):
             kinds = {*map(type, inputs)}
             if ndarray in kinds and kinds - FAST_SCALARS == {ndarray}:
                 return operate(self._numpy, *inputs)
-        result = at_once(self._numpy, inputs, options, bare=True)
-        if result is not GENERAL:
-            return result
         if takes_over(inputs, options):
             return self._numpy(*inputs, **options)
         return call(self._numpy, inputs, options)

@@ -18,8 +18,8 @@ from ..ops.elementwise import is_native
 from ..ops.ufuncs import is_known
 from . import shaping
 from .creation import asarray
-from .elementwise import apply, assign, operand_of, together
-from .fallback import by_numpy, computed_jointly
+from .elementwise import apply, assign, few, operand_of, together
+from .fallback import GENERAL, by_numpy, computed_jointly
 from .flat import flatiter
 from .making import answered, has_methods, of_small, plain
 from .spread import chosen_by
@@ -54,6 +54,9 @@ def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
 
 def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """``ufunc(*inputs, **options)``."""
+    result = few(ufunc, inputs, options)
+    if result is not GENERAL:
+        return result
     nin = ufunc.nin
     if len(inputs) > nin:
         if "out" in options or len(inputs) > ufunc.nargs or any(i is ... for i in inputs[nin:]):

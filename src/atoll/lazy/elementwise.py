@@ -24,9 +24,9 @@ from ..graph.node import Node, Site, node_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
 from .evaluate import evaluate
-from .fallback import by_numpy
+from .fallback import GENERAL, at_hand, by_numpy
 from .float_errors import free
-from .making import answered, has_methods, is_small, of_node, of_small, plain, present
+from .making import answered, has_methods, is_small, of_node, plain
 from .pending import captured, cut, too_heavy
 from .recipes import is_read_now
 from .recording import cast, read, record
@@ -299,28 +299,20 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
 
 def operate(ufunc: np.ufunc, *inputs: Any) -> Any:
     """A ufunc on arrays and numbers: by NumPy where the arrays are few elements at hand."""
-    given = _at_hand(inputs)
-    if given is not None and not (len(given) == 2 and spreads(*given)):
-        return of_small(ufunc(*given))
-    return general(ufunc, *inputs)
+    result = few(ufunc, inputs, {})
+    return general(ufunc, *inputs) if result is GENERAL else result
 
 
-def _at_hand(inputs: Sequence[Any]) -> list[Any] | None:
-    """The inputs for NumPy, if their arrays are small, or short views of values that are there; else ``None``."""
+def few(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """The same with options; ``GENERAL`` where NumPy does not compute it, as it does not make a large array of small ones."""
     for value in inputs:
-        if type(value) is Handle.array_type and value._np is None and not value._geometry.short:
-            return None
-    given = []
-    for value in inputs:
-        memory = value
-        if type(value) is Handle.array_type:
-            memory = present(value) if value._np is None else value._np
-            if memory is None:
-                return None
-        elif type(value) not in FAST_SCALARS:
-            return None
-        given.append(memory)
-    return given
+        if type(value) is Handle.array_type and not (
+            value._np is not None or value._geometry.short
+        ):
+            return GENERAL
+    if len(inputs) == 2 and spreads(*inputs):
+        return GENERAL
+    return at_hand(ufunc, inputs, options, bare=True)
 
 
 _known: dict[np.ufunc, Forms] = {}

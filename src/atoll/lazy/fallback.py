@@ -30,6 +30,7 @@ from ..context.warn import Keep, come_first, register_keeping
 from ..errors import FallbackWarning, OutOfMemoryError
 from .classed import class_giver, in_class_of, is_subclass, twin_of
 from .making import (
+    PASSED,
     from_numpy,
     has_methods,
     in_class,
@@ -38,14 +39,16 @@ from .making import (
     of_array,
     of_small,
     of_view,
+    present,
 )
 from .protocols import meet
 from .shared_calls import shared
-from .small import GENERAL, PASSED, at_once, calls_program, has_objects
 from .spread import in_step, place_of, world_of
 from .views import SOLE, Handle, any_deferred
 
 Array = np.ndarray[Any, Any]
+GENERAL = object()
+"""The answer of :func:`at_hand` where a call has to take the general way."""
 
 
 class Given:
@@ -232,16 +235,15 @@ def by_numpy(
     name: str = "",
     jointly: Callable[..., Any] | None = None,
     alone: bool = False,
-    bare: bool = False,
 ) -> Any:
     """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
 
     ``writes`` has the places or names of the arguments that the function writes into; ``out``
     is always one, by name or by place. With an array that waits for its value the call waits, too.
     ``jointly`` is what ranks compute together in its place where an array lies on several of them; with ``alone`` it is
-    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy. ``bare`` is for :func:`at_once`.
+    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy.
     """
-    call = partial(_by_numpy, function, args, options, writes, name, jointly, alone, bare)
+    call = partial(_by_numpy, function, args, options, writes, name, jointly, alone)
     try:
         return call()
     except MemoryError:
@@ -272,17 +274,14 @@ def _by_numpy(
     name: str,
     jointly: Callable[..., Any] | None,
     alone: bool,
-    bare: bool,
 ) -> Any:
-    result = at_once(function, args, options, bare=bare, reads=not writes)
-    if result is not GENERAL:
-        return result
     if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
         place = _place_of_out(function)
         if 0 < place < len(args):
             writes = (*writes, place)
-    if not (writes or name or (alone and jointly is not None)):
-        result = _of_values(function, args, options)
+    if not writes:
+        here = not (name or (alone and jointly is not None))
+        result = at_hand(function, args, options, here=here)
         if result is not GENERAL:
             return result
     if any_deferred(args, options):
@@ -291,7 +290,8 @@ def _by_numpy(
     if on_ranks:
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
-    alone = alone and not any(map(is_foreign, args))
+    small = [handle._np is not None for handle in arrays_among(args)]
+    alone = alone and not (small and all(small)) and not any(map(is_foreign, args))
     if jointly is not None and (on_ranks or alone) and not any(map(has_class, args)):
         result = computed_jointly(jointly, args, options)
         if result is not NotImplemented:
@@ -355,30 +355,95 @@ def _keeping(frame: FrameType) -> Keep | None:
 register_keeping(_keeping)
 
 
-def _of_values(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``function(*args, **options)`` by NumPy, where the arrays among the arguments have their values in this process; else
-    ``GENERAL``."""
-    if options and not all(type(value) in PASSED for value in options.values()):
-        return GENERAL
-    own = Handle.array_type
-    plain: list[Any] = []
-    for value in args:
-        kind = type(value)
-        if kind is own:
-            if value._np is None:
-                node = value._cell.node
-                if node.value is None or node.place is not None:
-                    return GENERAL
-            value = value._array()
-        elif kind not in PASSED:
-            return GENERAL
-        plain.append(value)
-    come_first()
-    result = shared(function, plain, options)
-    if type(result) in PASSED:
-        return result
+def at_hand(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    *,
+    bare: bool = False,
+    here: bool = False,
+) -> Any:
+    """``function(*args, **options)`` by NumPy if the arrays among the arguments are small, or short views of values that are there;
+    else ``GENERAL``. ``bare``: there need not be any array. ``here``: an array may also have its value in this process.
+    """
     given = Given(classes=True)
-    given.handles = [(p, a) for p, a in zip(plain, args, strict=True) if type(a) is own]
+    plain: list[Any] = []
+    for number, value in enumerate((*args, *options.values())):
+        memory = _memory_at_hand(value, given, here and number < len(args))
+        if memory is GENERAL:
+            return GENERAL
+        plain.append(memory)
+    if not (given.handles or bare):
+        return GENERAL
+    named = dict(zip(options, plain[len(args) :]))
+    del plain[len(args) :]
+    if given.large and (calls_program(function) or has_objects((*plain, *named.values()))):
+        return GENERAL  # no call of the program's code may be made twice
+    come_first()
+    try:
+        result = shared(function, plain, named)
+    except ValueError as problem:
+        if not given.large:
+            raise
+        passed_on(problem)  # perhaps because a view cannot be written to
+        return GENERAL
+    parts = result if isinstance(result, (tuple, list)) else (result,)
+    if given.large and any(
+        isinstance(part, np.ndarray) and part.base is not None for part in parts
+    ):
+        return GENERAL  # it shows the view
+    return result if type(result) in PASSED else given.take(result)
+
+
+def _memory_at_hand(value: Any, given: Given, here: bool) -> Any:
+    """A value for NumPy, whose arrays are noted; read-only for a short view. ``GENERAL`` if it is not at hand."""
+    kind = type(value)
+    if kind is Handle.array_type:
+        memory = value._np
+        if memory is None:
+            node = value._cell.node
+            memory = present(value)
+            if memory is not None:
+                memory = memory.view()
+                memory.flags.writeable, given.large = False, True
+            elif here and node.value is not None and node.place is None:
+                memory = value._array()
+            else:
+                return GENERAL
+        given.handles.append((memory, value))
+        return memory
+    if kind in PASSED:
+        return value
+    if kind not in (list, tuple) or not (
+        len(value) <= policy.limits.numbers or type(value[0]) is Handle.array_type
+    ):
+        return GENERAL
+    items = [_memory_at_hand(item, given, False) for item in value]
+    return GENERAL if any(item is GENERAL for item in items) else kind(items)
+
+
+def calls_program(function: Any) -> bool:
+    """Whether a ufunc, or a method of one, has loops over Python objects only, as those of ``frompyfunc``."""
+    owner = getattr(function, "__self__", function)
+    return isinstance(owner, np.ufunc) and all(
+        set(types) <= {"O", "-", ">"} for types in owner.types
+    )
+
+
+def has_objects(values: Iterable[Any]) -> bool:
+    """Whether there are arrays of Python objects among values, which functions of NumPy's may call."""
+    return any(
+        value.dtype.hasobject
+        if isinstance(value, np.ndarray)
+        else isinstance(value, (list, tuple)) and has_objects(value)
+        for value in values
+    )
+
+
+def taken_of(result: Any, args: tuple[Any, ...]) -> Any:
+    """What NumPy returned for these arguments, in our hands."""
+    given = Given()
+    given.handles = [(a._np, a) for a in arrays_among(args) if a._np is not None]
     return given.take(result)
 
 

@@ -28,6 +28,14 @@ from .recipes import Learner
 from .tiles import present as tile_of
 from .views import Cell, Handle, boxed, whole_of
 
+_SCALARS = {np.dtype(code).type for code in np.typecodes["All"]}
+PASSED = frozenset(
+    {int, float, complex, bool, str, bytes, NoneType, slice, EllipsisType, type}
+    | _SCALARS
+    | {type(np.dtype(kind)) for kind in _SCALARS}
+)
+"""Classes of values that NumPy gets as they are."""
+
 
 def is_small(shape: tuple[int, ...]) -> bool:
     """Whether an array of this shape is kept as a NumPy array."""

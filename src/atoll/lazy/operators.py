@@ -15,11 +15,10 @@ from ..front import leave_with
 from ..ops.elementwise import FAST_SCALARS
 from .calling import call, overrides, takes_over
 from .calling import method as method_called
-from .elementwise import defers, general, operate
+from .elementwise import defers, operate
 from .fallback import by_numpy
-from .making import answered, has_methods, of_small
+from .making import answered, has_methods
 from .reductions import reduced
-from .small import GENERAL, at_once
 from .spread import place_of
 from .views import Handle
 
@@ -100,43 +99,15 @@ class Operators(Handle):
     # -- protocols
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        if method == "__call__" and not options and len(inputs) == 2 and type(ufunc) is np.ufunc:
-            number, array = inputs
-            if (
-                ufunc.nout == 1
-                and type(number) in FAST_SCALARS
-                and type(array) is Handle.array_type
-            ):  # of NumPy's: p * a
-                return operate(ufunc, number, array)
         return ufunc_called(ufunc, method, inputs, options)
-
-    # -- operators that have no shorter way
-
-    def __divmod__(self, other: Any) -> Any:
-        return general(np.divmod, self, other)
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return general(np.divmod, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        small = self._np
-        if small is not None and type(other) is Handle.array_type and other._np is not None:
-            return of_small(small @ other._np)
-        result = at_once(np.matmul, (self, other), {})
-        return general(np.matmul, self, other) if result is GENERAL else result
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return general(np.matmul, other, self)
 
     def __pow__(self, other: Any, modulo: None = None) -> Any:
         if modulo is not None:
             return NotImplemented
         kind = type(other)
-        small = self._np
-        if small is not None:
-            if kind in FAST_SCALARS:
-                return of_small(small**other)
-        elif kind is int or kind is float:
+        if self._np is not None and kind in FAST_SCALARS:  # NumPy's operator has other bits
+            return by_numpy(python_operator.pow, (self, other), {})
+        if kind is int or kind is float:
             quick = POWERS.get(other)
             if quick is not None and self._geometry.dtype.kind in (
                 "fc" if kind is float or other != 2 else "biufc"
@@ -161,6 +132,7 @@ def _add_operators() -> None:
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
         ("floordiv", np.floor_divide), ("mod", np.remainder), ("and", np.bitwise_and),
         ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
+        ("divmod", np.divmod), ("matmul", np.matmul),
     ):  # fmt: skip
         setattr(Operators, f"__{name}__", _method(ufunc))
         setattr(Operators, f"__r{name}__", _reflected(ufunc))
@@ -203,12 +175,6 @@ def ufunc_called(
 ) -> Any:
     """What NumPy's ufuncs ask of our arrays, or a subclass's own method by one of ours."""
     ufunc = getattr(ufunc, "_numpy", ufunc)
-    if method == "__call__" and isinstance(
-        ufunc, np.ufunc
-    ):  # a number of NumPy's and a small array
-        result = at_once(ufunc, inputs, options)
-        if result is not GENERAL:
-            return result
     if not hasattr(ufunc, method):
         raise TypeError("__array_ufunc__ needs a ufunc and the name of one of its methods")
     out = options.get("out")

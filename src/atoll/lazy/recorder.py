@@ -42,8 +42,9 @@ from ..ops.table import CALL, CAST, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from .dividing import priced
 from .elementwise import apply, known_of
 from .evaluate import store_line, traces
+from .fallback import taken_of
 from .float_errors import _held, _variable, calm
-from .making import from_numpy, memory_geometry, of_node, settled
+from .making import PASSED, from_numpy, memory_geometry, of_node, settled
 from .operators import POWERS
 from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
@@ -52,7 +53,6 @@ from .reductions import met_folds
 from .replaying import flags_reported, rescued, work_of
 from .selecting import met_choices
 from .showing import asks_class_of_numbers, settle_asked
-from .small import PASSED, taken_of
 from .tiles import Tiles
 from .unplanned import begun
 from .views import Cell

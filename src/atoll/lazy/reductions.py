@@ -36,7 +36,7 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
 from .float_errors import free
-from .making import in_base_class, of_node, of_small, plain, present
+from .making import in_base_class, of_node, plain, present
 from .recipes import is_read_now, tail
 from .recording import cast, record
 from .spread import chosen_by, place_of, world_of
@@ -498,17 +498,10 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
         if type(self) is not Handle.array_type:
             bare = call(in_base_class(self), *args, **options)
             return in_class(self, bare, (*args, *options.values()))
-        small = self._np
-        if small is None and not args and not options and self._geometry.short:
-            small = present(self)
-        if any(map(overrides, (*args, *options.values()))):
-            result = NotImplemented
-        elif small is None:
+        result = NotImplemented
+        few = self._np is not None or not (args or options or present(self) is None)
+        if not (few or any(map(overrides, (*args, *options.values())))):
             result = record(self, *args, **options)
-        elif not args and not options:
-            result = of_small(small_method(small))
-        else:
-            result = NotImplemented
         if result is NotImplemented:
             result = by_numpy(small_method, (self, *args), options)
         return result
