@@ -19,7 +19,7 @@ import numpy as np
 from .errors import DeferredValueError
 from .files import raw, writing
 from .front import Kind, adopt
-from .graph.node import Site, new
+from .graph.node import Site
 from .lazy import (
     creation,
     deferred,
@@ -39,7 +39,6 @@ from .lazy.fallback import by_numpy, is_foreign
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
 from .lazy.in_place import in_place, in_place_operator
-from .lazy.indexing import BASIC
 from .lazy.making import from_numpy, has_methods, of_array, of_small
 from .lazy.operators import Operators
 from .lazy.reductions import NOTHING
@@ -47,7 +46,6 @@ from .lazy.registry import registry
 from .lazy.showing import text_of
 from .lazy.spread import place_of
 from .lazy.views import Handle, is_deferred, register_array_type
-from .ops.elementwise import FAST_SCALARS
 
 _Array = np.ndarray
 
@@ -273,34 +271,12 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     # -- indexing
 
     def __getitem__(self, key: Any) -> Any:
-        small = self._np
-        if small is not None and (
-            type(key) in BASIC or (type(key) is tuple and BASIC.issuperset(map(type, key)))
-        ):
-            element = small[key]
-            if type(element) is not _Array:
-                return element
-            view = new(Handle.array_type)
-            view._np = element
-            return view
         try:
             return indexing.get(self, key)
         except DeferredValueError:
             return by_numpy(getitem, (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        small = self._np
-        if small is not None and (
-            type(key) in BASIC or (type(key) is tuple and BASIC.issuperset(map(type, key)))
-        ):
-            if type(value) in FAST_SCALARS:
-                small[key] = value
-                return
-            other = value._np if type(value) is Handle.array_type else None
-            if other is not None and small.dtype.kind != "O":
-                small[key] = other
-                return
-        del small  # other references to the memory are counted
         try:
             indexing.put(self, key, value)
         except DeferredValueError as error:

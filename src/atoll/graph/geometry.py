@@ -28,9 +28,6 @@ from ..errors import OutOfMemoryError
 from .axes import AxisReads, Box, axis_reads, box_of
 from .interned import Identity, Interned, identity_of
 
-_ENDLESS = 1 << 59
-"""The length of an axis of which a slice says all that there is to say about it, in integers: a key made of
-these is not equal to that of ``1.0:5.0``, which is no slice, and for which there is NumPy's error."""
 _LARGEST = 1 << 44
 _MOST_AXES = 64
 _numbers = itertools.count()
@@ -209,15 +206,6 @@ class Geometry:
 
     def index(self, key: tuple[Any, ...]) -> Geometry:
         """The view ``a[key]``, for a tuple of ints, slices, ``None`` and ``Ellipsis`` only."""
-        if len(key) == 1 and type(key[0]) is int:  # of each row once
-            return self._indexed(key)
-        remembered = tuple([k.indices(_ENDLESS) if type(k) is slice else k for k in key])
-        view = self._memo.get(remembered)
-        if view is None:
-            view = self._memo[remembered] = self._indexed(key)
-        return view
-
-    def _indexed(self, key: tuple[Any, ...]) -> Geometry:
         own, steps, axis = self.shape, self.strides, 0
         shape: list[int] = []
         strides: list[int] = []
@@ -269,9 +257,6 @@ class Geometry:
 
     def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
         """The view of another shape, or ``None`` where NumPy would have to copy."""
-        view = self._memo.get(("reshape", shape))
-        if view is not None:
-            return view
         try:
             return self.derived(("reshape", shape), lambda s: np.reshape(s, shape, copy=False))
         except ValueError as problem:
@@ -281,10 +266,6 @@ class Geometry:
             raise ValueError(
                 f"cannot reshape array of size {self.size} into shape {shape_text(shape)}"
             ) from None
-
-    def broadcast(self, shape: tuple[int, ...]) -> Geometry:
-        """The read-only view that repeats this one to ``shape``."""
-        return self.derived(("broadcast", shape), lambda s: np.broadcast_to(s, shape))
 
     def at(self, array: Any, offset: int, writeable: bool | None = None) -> Geometry:
         """The view of this base that lies ``offset`` bytes into it and has the shape, dtype and strides of ``array``."""

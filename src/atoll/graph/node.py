@@ -258,32 +258,13 @@ def node_of(
     site: Site | None,
     entered: Callable[[Node], Node] | None = None,
 ) -> Node:
-    """A node of a form; quicker than a call of the class, whose lines stand here once more for that reason.
-
-    Where operands lie on ranks, ``entered`` says which node is recorded instead.
-    """
+    """A node of a form; where operands lie on ranks, ``entered`` says which node is recorded instead."""
     if held.is_due():
         held.relieve()
-    node: Node = new(Node)
-    node.op, node.geometry, node.params, node.name, node.code, node.mark = form
-    node.args = args
-    node.site = site
-    node.value = None
-    node.born = next_born()
-    node.passed = False
-    weight: float = 1
-    for arg in args:
-        if type(arg) is Node:
-            if arg.place is not None:
-                _lay(node)
-                return node if entered is None else entered(node)
-            if arg.value is None:
-                weight += arg.weight
-            else:
-                held.count(arg.value)
-    node.place = None
-    node.weight = weight
-    return node
+    op, geometry, params, name, code, mark = form
+    node = Node(op, args, geometry, params, name, site, code, mark)
+    on_ranks = any(type(arg) is Node and arg.place is not None for arg in args)
+    return entered(node) if on_ranks and entered is not None else node
 
 
 def _lay(node: Node) -> None:
@@ -412,27 +393,6 @@ def source(
     node = Node(SOURCE, (), geometry, place=place, value=value)
     if place is not None:
         node.born = place.world.communicator.log.birth() if born is None else born
-    return node
-
-
-def settled(array: np.ndarray[Any, Any], geometry: Geometry) -> Node:
-    """The same for memory of our own, quicker."""
-    value: Value = new(Value)
-    value.array = array
-    value._address = None
-    value.pinned = False
-    value.program = None
-    value.count = -1
-    value.tiles = None
-    value.pooled = False
-    value.counted = False
-    node: Node = new(Node)
-    node.op, node.geometry, node.params, node.name = SOURCE, geometry, (), ""
-    node.args = ()
-    node.site = node.code = node.place = None
-    node.mark = -1 - geometry.number
-    node.value = value
-    node.weight = 0
     return node
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .. import backend
-from ..config import config
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense
@@ -69,20 +68,6 @@ def dtype_of(dtype: Any) -> np.dtype[Any]:
     return kind
 
 
-def _stays_small(shape: Any) -> bool:
-    """Whether a shape is an integer or a tuple of integers that makes a small array."""
-    if type(shape) is int:
-        return shape < config.small
-    if type(shape) is not tuple:
-        return False
-    size = 1
-    for n in shape:
-        if type(n) is not int:
-            return False
-        size *= n
-    return size < config.small
-
-
 def _base(shape: tuple[int, ...], dtype: np.dtype[Any], order: Any) -> Geometry:
     order = "C" if order is None else str(order).upper()
     if order == "F" and len(shape) > 1:
@@ -120,10 +105,6 @@ def filled(
     shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
 ) -> Any:
     """One number everywhere; no memory is touched before the program reads it."""
-    if layout is None and _stays_small(shape):
-        array = np.empty(shape, dtype, order)
-        np.copyto(array, scalar, casting="unsafe")
-        return of_small(array)
     shape = shape_of(shape)
     dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
@@ -143,8 +124,6 @@ def filled(
 
 def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> Any:
     """Zeros of any dtype."""
-    if layout is None and _stays_small(shape):
-        return of_small(np.zeros(shape, dtype, order))
     shape = shape_of(shape)
     dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
@@ -154,8 +133,6 @@ def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> A
 
 def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
     """Memory as it comes."""
-    if layout is None and _stays_small(shape):
-        return of_small(np.empty(shape, dtype, order))
     shape = shape_of(shape)
     dtype = dtype_of(dtype)
     if (is_small(shape) and layout is None) or not is_native(dtype):
@@ -187,15 +164,6 @@ COUNTED = NATIVE.translate(dict.fromkeys(map(ord, "?eFD")))
 
 def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """``numpy.arange`` of numbers; ``None`` where NumPy has to see the arguments."""
-    if (
-        type(start) is int
-        and (stop is None or type(stop) is int)
-        and (step is None or type(step) is int)
-    ):
-        first, last = (0, start) if stop is None else (start, stop)
-        by = 1 if step is None else step
-        if by and (last - first) // by < config.small - 1:
-            return of_small(np.arange(first, last, by, dtype=dtype))
     values = [plain(v) for v in (start, stop, step) if v is not None]
     if not all(
         type(v) in (int, float, bool) or isinstance(v, (np.integer, np.floating)) for v in values

@@ -1,8 +1,4 @@
-"""In-place operators: recorded, or computed at once by NumPy.
-
-``a += b`` makes a value and assigns it. Where the array's memory is there, no other array shows it, and the numbers are few,
-NumPy writes into it; where such operands were met before, all that is asked is whether another array shows the memory.
-"""
+"""In-place operators: ``a += b`` makes a value and assigns it, or NumPy writes into the memory."""
 
 from __future__ import annotations
 
@@ -13,72 +9,30 @@ from typing import Any
 import numpy as np
 
 from ..context.call_sites import user_site
-from ..context.threads import turn
 from ..graph.geometry import Geometry
-from ..graph.node import Node, view_of
-from ..ops.elementwise import FAST_SCALARS
+from ..graph.node import Node
 from . import pieces
 from .calling import call, refuse
 from .deferred import recorded
 from .elementwise import apply, assign, defers, operate
 from .fallback import by_numpy
 from .float_errors import free
-from .making import answered, has_methods, is_at_hand, of_node, plain, present
+from .making import answered, has_methods, of_node, plain
 from .views import Handle, any_deferred
 
 
 def in_place_operator(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
     """The method of an operator that writes into its left side."""
     forward = partial(operate, ufunc)
-
-    def method(self: Any, other: Any) -> Any:
-        small = self._np
-        kind = type(other)
-        if small is not None:
-            second = other._np if kind is Handle.array_type else other
-            if kind in FAST_SCALARS or (second is not other and second is not None):
-                if ufunc is np.power:  # of which NumPy's operator has shorter ways, with other bits
-                    small **= second
-                else:
-                    ufunc(small, second, out=small)
-                return self
-        elif self._geometry.short and _done_in_place(ufunc, self, other):
-            return self
-        del small  # only the handle shall refer to the memory: see lazy.deferred
-        return in_place(ufunc, self, other, forward)
-
-    return method
-
-
-def _done_in_place(ufunc: np.ufunc, target: Handle, other: Any) -> bool:
-    """Let NumPy do ``target += other`` with a few numbers that are there, and that no other array shows; whether it did."""
-    cell, geometry = target._cell, target._geometry
-    if cell.node.place is not None:
-        return pieces.joined(ufunc, target, other)
-    if cell.node.value is None or not is_at_hand(geometry.size):
-        return False
-    if not (cell.writeable and geometry.writeable):
-        return False
-    if type(other) is Handle.array_type:
-        second = other._np
-        if second is None:
-            second = present(other)
-        if second is None:
-            return False
-    elif type(other) in FAST_SCALARS:
-        second = other
-    else:
-        return False
-    with turn.lock:
-        if cell.node.value is None or not cell.is_unshared():
-            return False
-        memory = view_of(cell.own().array, geometry)
-        ufunc(memory, second, out=memory)
-    return True
+    return lambda self, other: in_place(ufunc, self, other, forward)
 
 
 def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
     """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
+    on_ranks = target._np is None and target._cell.node.place is not None
+    short = on_ranks and forward is not None and target._geometry.short
+    if short and pieces.joined(ufunc, target, other):
+        return target
     if other is None or has_methods(type(other)):
         if defers(other, in_place=True):
             return NotImplemented
@@ -118,7 +72,14 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
         recorded(target)
         return in_place(ufunc, target, other, forward)
     other = plain(other)
-    target._mutate(lambda out: ufunc(out, other, out=out))
+
+    def write(out: Any) -> None:
+        if ufunc is np.power and forward is not None:  # the operator has other bits
+            out **= other
+        else:
+            ufunc(out, other, out=out)
+
+    target._mutate(write)
     return target
 
 

@@ -30,8 +30,8 @@ from .masks import compressed, put_masked
 from .pieces import put as put_piece
 from .pieces import put_picked
 from .tiles import brought as tile_brought
-from .tiles import in_hand, whole
 from .tiles import present as tile_of
+from .tiles import whole
 from .views import Cell, Handle
 
 BASIC = frozenset({int, slice, type(None), EllipsisType})
@@ -131,19 +131,10 @@ def get(handle: Handle, key: Any) -> Any:
     """``handle[key]``."""
     small = handle._np
     if small is not None:
-        if type(key) in BASIC:
-            return of_small(small[key])
-        short = _short_key(key)
-        if short is not None:
-            return of_small(small[short])
         key = settled(key)
-        if not _holds_handles(key):
-            return of_small(small[key])
-        return _picked(handle, key)
+        short = _short_key(key) if _holds_handles(key) else key
+        return _picked(handle, key) if short is None else of_small(small[short])
     key = settled(key)
-    elements = _element_there(handle, key)
-    if elements is not None:
-        return elements
     items = basic_key(key)
     if items is None:
         geometry = handle._geometry.field(key)
@@ -153,9 +144,11 @@ def get(handle: Handle, key: Any) -> Any:
                 elements = get(handle, integers)
                 is_array = isinstance(elements, Handle)
                 return elements.copy("K") if is_array else elements
-            elements = _picked_there(handle, key)
-            if elements is None:
-                elements = _masked_there(handle, key)
+            short = _few_on_ranks(handle, key)
+            everything = None if short is None else whole(handle._cell)
+            if everything is not None:
+                return of_small(everything[short])
+            elements = _masked_there(handle, key)
             if elements is None:
                 elements = compressed(handle, key)
             return _picked(handle, key) if elements is None else elements
@@ -187,99 +180,28 @@ def _picked(handle: Handle, key: Any) -> Any:
 _INTEGERS = frozenset({int, np.int64, np.intp})
 
 
-def _names_element(key: Any, ndim: int) -> bool:
-    """Whether a key has one integer for each axis."""
-    if type(key) is not tuple:
-        return ndim == 1 and type(key) in _INTEGERS
-    return len(key) == ndim and _INTEGERS.issuperset(map(type, key))
-
-
-def _element_there(handle: Handle, key: Any) -> Any:
-    """One element of a base whose value is there, without any geometry; else ``None``."""
-    geometry = handle._geometry
-    if not geometry.is_base or not _names_element(key, geometry.ndim) or not geometry.ndim:
-        return None
-    node = handle._cell.node
-    if node.value is None:
-        return None
-    if node.place is not None:
-        return None if node.value.tiles is None else in_hand(node.value, key)
-    return node.value.array[key]
-
-
-def _put_element(handle: Handle, key: Any, value: Any) -> bool:
-    """Write a number into an element of a base whose value is in memory that no other array shows, without any geometry;
-    whether it was done."""
-    geometry, cell = handle._geometry, handle._cell
-    memory = cell.node.value
-    if memory is None or cell.node.place is not None or not geometry.is_base or not is_at_hand(1):
-        return False
-    if type(value) not in FAST_SCALARS or not _names_element(key, geometry.ndim):
-        return False
-    with turn.lock:
-        if cell.node.value is not memory or not cell.is_unshared():
-            return False
-        memory.array[key] = value
-        memory.count = -1
-    return True
-
-
-def _there(handle: Handle, key: Any) -> Any:
-    """A key of small arrays, integers and slices that picks few elements of a value that is there; else ``None``.
-
-    Then NumPy is done before a loop of ours has begun.
-    """
-    cell = handle._cell
-    node = cell.node
-    if node.value is None or not (node.place is not None or is_at_hand(1)):
+def _few_on_ranks(handle: Handle, key: Any) -> Any:
+    """A key of small arrays, integers and slices that picks few elements of an array on ranks whose value is there; else ``None``."""
+    cell, geometry = handle._cell, handle._geometry
+    if cell.node.place is None or cell.node.value is None or not geometry.is_base:
         return None
     short = _short_key(key)
-    if short is None:
-        return None
-    shape = handle._geometry.shape
     items = short if type(short) is tuple else (short,)
-    count, axis = 1, 0
-    arrays = []
-    for item in items:
-        kind = type(item)
-        if kind is np.ndarray:
-            if item.ndim != 1 and (item.ndim == 0 or item.dtype.kind == "b"):
-                return None
-            arrays.append(item)
-        elif kind is slice:
-            if axis < len(shape):
-                count *= shape[axis]
-        elif kind not in _INTEGERS:
-            return None
-        axis += 1
-    if not arrays:
+    arrays = [item for item in items if type(item) is np.ndarray]
+    if not arrays or not all(
+        item.ndim == 1 or (item.ndim and item.dtype.kind != "b")
+        if type(item) is np.ndarray
+        else type(item) is slice or type(item) in _INTEGERS
+        for item in items
+    ):
         return None
     try:
-        picked = arrays[0].size if len(arrays) == 1 else np.broadcast(*arrays).size
-    except ValueError as problem:
+        count = np.broadcast_to(np.False_, geometry.shape)[short].size
+    except IndexError as problem:
         passed_on(problem)
         return None
-    for length in shape[axis:]:
-        count *= length
-    return (
-        short
-        if handle._geometry.base.size < policy.limits.small or picked * count <= policy.limits.short
-        else None
-    )
-
-
-def _picked_there(handle: Handle, key: Any) -> Any:
-    """Few elements that index arrays pick, by NumPy; ``None`` where the general way is due."""
-    short = _there(handle, key)
-    if short is None:
-        return None
-    cell, geometry = handle._cell, handle._geometry
-    value = cell.node.value
-    assert value is not None
-    if cell.node.place is not None:
-        everything = whole(cell) if geometry.is_base else None
-        return None if everything is None else of_small(everything[short])
-    return of_small(view_of(value.array, geometry)[short])
+    few = count <= policy.limits.short or geometry.size < policy.limits.small
+    return short if few else None
 
 
 def _mask_in(key: Any) -> tuple[int, Any]:
@@ -345,24 +267,13 @@ def _put_masked_there(handle: Handle, key: Any, value: Any) -> bool:
 
 
 def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
-    """Assign to few elements that index arrays pick, by NumPy; whether it was done."""
+    """Assign what every rank has to few elements that index arrays pick, on ranks; whether it was done."""
     if type(value) is Handle.array_type:
-        if value._np is None:
-            return False
         value = value._np
     elif type(value) not in FAST_SCALARS:
         return False
-    short = _there(handle, key)
-    if short is None:
-        return False
-    cell = handle._cell
-    if cell.node.place is not None:
-        return handle._geometry.is_base and put_picked(cell, short, value)
-    with turn.lock:
-        if not (cell.is_unshared() or cell.is_used_by_pieces()):
-            return False
-        view_of(cell.own().array, handle._geometry)[short] = value
-    return True
+    short = None if value is None else _few_on_ranks(handle, key)
+    return short is not None and put_picked(handle._cell, short, value)
 
 
 _PLAIN = BASIC | {np.int64, np.intp, np.bool_}
@@ -370,30 +281,17 @@ _PLAIN = BASIC | {np.int64, np.intp, np.bool_}
 
 def _short_key(key: Any) -> Any:
     """A key of numbers, slices and small arrays for NumPy; ``None`` where it holds anything else."""
-    kind = type(key)
-    if kind is Handle.array_type:
-        return key._np if key._np is not None else present(key)
-    if kind is not tuple:
-        return key if kind in _PLAIN and key is not None else None
-    own = Handle.array_type
-    for item in key:
-        if type(item) not in _PLAIN:
-            break
-    else:
-        return key
-    items = []
-    for item in key:
-        kind = type(item)
-        if kind is own:
-            small = item._np if item._np is not None else present(item)
-            if small is None:
+    items = key if type(key) is tuple else (key,)
+    given = []
+    for item in items:
+        if type(item) is Handle.array_type:
+            item = present(item) if item._np is None else item._np
+            if item is None:
                 return None
-            items.append(small)
-        elif kind in _PLAIN:
-            items.append(item)
-        else:
+        elif type(item) not in _PLAIN:
             return None
-    return tuple(items)
+        given.append(item)
+    return tuple(given) if type(key) is tuple else given[0]
 
 
 def _holds_handles(key: Any) -> bool:
@@ -419,8 +317,6 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     if not handle._may_be_written():
         raise ValueError("assignment destination is read-only")
     key = settled(key)
-    if _put_element(handle, key, value):
-        return
     integers = None if type(key) in BASIC else _key_with_integers(key)
     items = basic_key(key if integers is None else integers)
     region = handle._geometry.field(key) if items is None else handle._geometry.index(items)

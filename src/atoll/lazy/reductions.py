@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
 from ..context.caches import keep, remembered
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
@@ -121,20 +120,6 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
     return record(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
 
 
-def _truths(handle: Any) -> Any:
-    """The truth values of an array that are in memory, and so few that NumPy has read them
-    before a plan is found; else ``None``."""
-    geometry: Geometry = handle._geometry
-    if (
-        geometry.dtype != _BOOL
-        or not 0 < geometry.size <= policy.limits.truths
-        or not geometry.ndim
-    ):
-        return None
-    node = handle._cell.node
-    return handle._array() if node.value is not None and node.place is None else None
-
-
 met_folds = Forms()
 """What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
 
@@ -161,12 +146,6 @@ def reduce(
         and where is True
         and (axis is None or type(axis) is int)
     )
-    if plainly and axis is None and geometry.dtype == _BOOL:
-        truths = _truths(handle)
-        if truths is not None and (ufunc is np.logical_or or ufunc is np.logical_and):
-            return truths.any() if ufunc is np.logical_or else truths.all()
-        if truths is not None and ufunc is np.add:
-            return np.int_(np.count_nonzero(truths))
     if not is_native(geometry.dtype) or geometry.size == 0 or geometry.ndim == 0:
         return NotImplemented
     axes = axes_of(axis, geometry.ndim)
@@ -369,10 +348,6 @@ def position(
         from . import scans
 
         return finished(handle, scans.position(name, handle, axis, keepdims), out)
-    if out is None and axis is None and not keepdims:
-        truths = _truths(handle)
-        if truths is not None:
-            return getattr(truths, name)()
     node = entered(folds.position(name, handle._node(), axes, keepdims, user_site()))
     if is_read_now(handle._cell):
         evaluate((node,))
@@ -436,8 +411,6 @@ def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
     if handle._np is not None or not is_native(handle._geometry.dtype):
         return NotImplemented
     total = axis is None and not keepdims
-    if total and (truths := _truths(handle)) is not None:
-        return np.count_nonzero(truths)
     node = cast(cast(handle._node(), _BOOL), _COUNT)
     count = reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
     return tail(count, _TOTAL) if total and count is not NotImplemented else count
