@@ -375,7 +375,7 @@ REFERENCE_COUNTS = 21
 FIELDS_BY_OFFSET = 99
 """The places where C reads or writes a slot of an object of Python's by its offset: the same."""
 
-CALLS_BY_NAME = {"functions": 1, "replay": 5}
+CALLS_BY_NAME = {"functions": 1, "replay": 4}
 """The calls of methods by name: of arrays, and of a program's steps, of which each class has its own."""
 
 

@@ -52,12 +52,11 @@ static int waits(PyObject *self) {
     PyWeakReference *known = (PyWeakReference *)front->weak;
     while (known != NULL && Py_REFCNT(known) <= ((PyObject *)known == first)) known = known->wr_next;
     if (known == NULL) return 0;
-    PyObject *type, *error, *traceback;  /* arrays end while an exception passes as well */
-    PyErr_Fetch(&type, &error, &traceback);
+    Raised raised = taken_error();  /* arrays end while an exception passes as well */
     Py_ssize_t count = Py_REFCNT(self);
     Py_SET_REFCNT(self, count + 1);
     if ((waiting == NULL && (waiting = PyList_New(0)) == NULL) || PyList_Append(waiting, self) < 0) PyErr_Clear();
-    PyErr_Restore(type, error, traceback);
+    raise_again(raised);
     Py_SET_REFCNT(self, Py_REFCNT(self) - 1);
     return Py_REFCNT(self) > count;
 }
@@ -65,8 +64,7 @@ static int waits(PyObject *self) {
 /* Let those end whose last view has ended: some of them are looked at, when any array ends. */
 static void end_waiting(void) {
     static Py_ssize_t place = 0;
-    PyObject *type, *error, *traceback;
-    PyErr_Fetch(&type, &error, &traceback);
+    Raised raised = taken_error();
     for (int k = 0; k < LOOKED_AT; k++) {
         Py_ssize_t last = PyList_GET_SIZE(waiting) - 1;
         if (last < 0) break;
@@ -77,7 +75,7 @@ static void end_waiting(void) {
         PyList_SET_ITEM(waiting, last, array);
         if (PyList_SetSlice(waiting, last, last + 1, NULL) < 0) PyErr_Clear();
     }
-    PyErr_Restore(type, error, traceback);
+    raise_again(raised);
 }
 
 /* The same for subclasses of a program, which still have their attributes here; the collector of garbage calls it with more references. */
@@ -143,7 +141,7 @@ static PyObject *attribute_of(PyObject *self, PyObject *object, PyObject *type) 
     if (object == NULL || object == Py_None) return Py_NewRef(attribute->python);
     PyObject *array = np_of(object);
     if (array == NULL && is_medium(object)) {
-        PyObject *geometry = geometry_of((Front *)object), *shadow = geometry == NULL ? NULL : PyObject_GetAttrString(geometry, "shadow");
+        PyObject *geometry = geometry_of((Front *)object), *shadow = geometry == NULL ? NULL : PyObject_GetAttr(geometry, interned.shadow);
         PyObject *result = shadow == NULL ? NULL : PyObject_GetAttr(shadow, attribute->name);
         Py_XDECREF(shadow);
         if (result == NULL || PyTuple_CheckExact(result) || PyLong_CheckExact(result) || PyArray_DescrCheck(result)) return result;

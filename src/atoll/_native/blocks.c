@@ -79,11 +79,9 @@ PyObject *memory_entered(void) {
 }
 
 void memory_left(PyObject *before) {
-    PyObject *type, *value, *traceback;
     if (before == NULL) return;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyObject *ours = PyDataMem_SetHandler(before);
-    Py_XDECREF(ours);
+    Raised raised = taken_error();
+    Py_XDECREF(PyDataMem_SetHandler(before));
     Py_DECREF(before);
-    PyErr_Restore(type, value, traceback);
+    raise_again(raised);
 }

@@ -78,16 +78,14 @@ static Py_ssize_t pin(Front *front) {
 
 /* One export less; another thread that works with the value goes first. */
 static void unpin(PyObject *box, Py_ssize_t pins) {
-    PyObject *node = BOX(box)->node, *value = NODE(node)->value, *type, *error, *traceback;
-    PyErr_Fetch(&type, &error, &traceback);
+    PyObject *node = BOX(box)->node, *value = NODE(node)->value;
+    Raised raised = taken_error();
     if (BOX(box)->pins == pins && Py_REFCNT(node) > 1) {
-        PyObject *done = PyObject_CallFunction(python.unpin, "On", box, pins);
-        if (done == NULL) postpone_error();
-        Py_XDECREF(done);
+        if (status_of(PyObject_CallFunction(python.unpin, "On", box, pins)) < 0) postpone_error();
     } else if (!(BOX(box)->pins -= pins) && value != Py_None) {
         VALUE(value)->pinned = 0;
     }
-    PyErr_Restore(type, error, traceback);
+    raise_again(raised);
 }
 
 /* NumPy's array of the memory of an array, if a buffer of it is for reading and says all of its dtype; a new reference.

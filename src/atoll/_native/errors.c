@@ -25,40 +25,32 @@ static int is_main_thread(void) {
 }
 
 void postpone_error(void) {
-    PyObject *type, *error, *traceback;
-    PyErr_Fetch(&type, &error, &traceback);
-    if (type == NULL) return;
-    PyErr_NormalizeException(&type, &error, &traceback);
-    if (traceback != NULL) PyException_SetTraceback(error, traceback);
+    if (!PyErr_Occurred()) return;
+    Raised raised = taken_exception();
     if (!is_main_thread()) {
-        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), type);
-    } else if (PyList_Append(waiting, error) < 0) {
-        PyErr_Restore(type, error, traceback);
+        PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), raised.type);
+    } else if (PyList_Append(waiting, raised.error) < 0) {
+        raise_again(raised);
         PyErr_WriteUnraisable(NULL);
         return;
     } else {
         Py_AddPendingCall(raise_waiting, NULL);  /* if too many calls are due, the next exception that waits raises this one */
     }
-    Py_XDECREF(type);
-    Py_XDECREF(error);
-    Py_XDECREF(traceback);
+    drop_raised(&raised);
 }
 
 int is_from_outside(void) {
-    PyObject *type, *error, *traceback;
     if (!PyErr_Occurred()) return 0;
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return 1;
-    PyErr_Fetch(&type, &error, &traceback);
+    Raised raised = taken_exception();
     int is = 0;
-    if (traceback != NULL && python.outside != NULL) {  /* else no Python function has failed */
-        PyErr_NormalizeException(&type, &error, &traceback);
-        PyException_SetTraceback(error, traceback);
-        PyObject *answer = PyObject_CallOneArg(python.outside, error);
+    if (raised.trace != NULL && python.outside != NULL) {  /* else no Python function has failed */
+        PyObject *answer = PyObject_CallOneArg(python.outside, raised.error);
         is = answer != Py_None;
         if (answer == NULL) postpone_error();
         Py_XDECREF(answer);
     }
-    PyErr_Restore(type, error, traceback);
+    raise_again(raised);
     return is;
 }
 
@@ -68,18 +60,13 @@ void drop_error(void) {
 }
 
 void leave_with_error(void) {
-    PyObject *type, *error, *traceback, *done = NULL;
-    PyFrameObject *caller = PyEval_GetFrame();
-    PyErr_Fetch(&type, &error, &traceback);
-    if (traceback != NULL && python.shorten != NULL) {  /* else no frame of Python's has failed */
-        PyErr_NormalizeException(&type, &error, &traceback);
-        PyException_SetTraceback(error, traceback);
-        done = PyObject_CallFunctionObjArgs(python.shorten, error, caller == NULL ? Py_None : (PyObject *)caller, NULL);
-        if (done == NULL) drop_error();
-        else Py_SETREF(traceback, PyException_GetTraceback(error));
-        Py_XDECREF(done);
+    PyObject *caller = (PyObject *)PyEval_GetFrame();
+    Raised raised = taken_exception();
+    if (raised.trace != NULL && python.shorten != NULL) {  /* else no frame of Python's has failed */
+        if (status_of(PyObject_CallFunctionObjArgs(python.shorten, raised.error, caller == NULL ? Py_None : caller, NULL)) < 0) drop_error();
+        else Py_SETREF(raised.trace, PyException_GetTraceback(raised.error));
     }
-    PyErr_Restore(type, error, traceback);
+    raise_again(raised);
 }
 
 int install_errors(void) { return (waiting = PyList_New(0)) == NULL ? -1 : 0; }
@@ -96,10 +83,9 @@ typedef struct {
 static int do_work(void *given) {
     Notice *notice = given;
     notice->is_due = notice->count = 0;
-    PyObject *done = PyObject_CallNoArgs(notice->work);
-    Py_XDECREF(done);
+    int status = status_of(PyObject_CallNoArgs(notice->work));
     Py_DECREF(notice);
-    return done == NULL ? -1 : 0;
+    return status;
 }
 
 static PyObject *notice_end(PyObject *self, PyObject *const *args, size_t count, PyObject *keywords) {

@@ -5,9 +5,6 @@
  */
 #include "exchange.h"
 
-static PyObject *hash_name, *plans_name, *losses_name, *unasked_name, *raised_name, *stored_name, *noted_name, *step_name, *look_name, *log_name, *active_name,
-    *under_way_name, *debug_name, *evaluation;
-
 /* What Python tells of a program (lazy.replaying.opening), of an exchange (exchange.schedule), and of a sum (execute.exchange). */
 enum { OPENING_FINGERPRINT, OPENING_STRUCTURE, OPENING_DIVIDED, OPENING_SCALARS, OPENING_TAKERS, OPENING_COMPUTES, OPENING_PRICES, OPENING_TO_ALL,
        OPENING_DIVIDES, OPENING_BYTES, OPENING_STEP };
@@ -23,9 +20,9 @@ PyObject *run_state(Run *run, PyObject *step) {
         if (scalars == NULL || PyErr_Occurred()) return Py_XDECREF(scalars), NULL;
         run->state = PyObject_CallFunctionObjArgs(python.state_type, run->registers, scalars, NULL);
         Py_DECREF(scalars);
-        if (run->state != NULL && run->fit->log != NULL && PyObject_SetAttr(run->state, log_name, run->fit->log) < 0) return NULL;
+        if (run->state != NULL && run->fit->log != NULL && PyObject_SetAttr(run->state, interned.log, run->fit->log) < 0) return NULL;
     }
-    if (run->state != NULL && step != NULL && PyObject_SetAttr(run->state, step_name, step) < 0) return NULL;
+    if (run->state != NULL && step != NULL && PyObject_SetAttr(run->state, interned.step, step) < 0) return NULL;
     return run->state;
 }
 
@@ -98,41 +95,38 @@ static PyObject *attribute(PyObject *object, PyObject *name) {
 
 /* Note what dividing arrays loses; -1 with an error. */
 static int note_prices(PyObject *prices, PyObject *log, PyObject *settings) {
-    PyObject *losses = attribute(log, losses_name);
+    PyObject *losses = attribute(log, interned.losses);
     if (losses == NULL) return -1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(prices); k++) {
         PyObject *told = PyTuple_GET_ITEM(prices, k), *before = PyDict_GetItemWithError(losses, TOLD(0));
         if (PyFloat_AsDouble(TOLD(2)) <= 0 && (before == NULL || !PyObject_IsTrue(before))) continue;
-        PyObject *done = PyObject_CallFunctionObjArgs(python.priced, log, TOLD(0), TOLD(1), TOLD(2), settings, NULL);
-        Py_XDECREF(done);
-        if (done == NULL) return -1;
+        if (status_of(PyObject_CallFunctionObjArgs(python.priced, log, TOLD(0), TOLD(1), TOLD(2), settings, NULL)) < 0) return -1;
     }
     return PyErr_Occurred() ? -1 : 0;
 }
 
 int begin_together(Run *run, PyObject *settings) {
     PyObject *told = run->fit->opening, *log = run->fit->log, *plans, *what;
-    if (told == Py_None || attribute(settings, debug_name) != Py_False) return 0;
-    if ((plans = attribute(log, plans_name)) == NULL || (what = attribute(python.opened, look_name)) == NULL) return -1;
+    if (told == Py_None || attribute(settings, interned.debug) != Py_False) return 0;
+    if ((plans = attribute(log, interned.plans)) == NULL || (what = attribute(python.opened, interned.look)) == NULL) return -1;
     if (PyDict_GetItemWithError(plans, TOLD(OPENING_STRUCTURE)) != Py_True) return PyErr_Occurred() ? -1 : 0;
-    PyObject *mark = given(run, told), *more = mark == NULL ? NULL : words_for(run, told), *done = NULL;
+    PyObject *mark = given(run, told), *more = mark == NULL ? NULL : words_for(run, told);
     if (mark == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (more != NULL) done = PyObject_CallFunctionObjArgs(TOLD(OPENING_STEP), mark, PyUnicode_GET_LENGTH(what) ? what : evaluation, more, NULL);
+    int noted = more == NULL ? -1 : status_of(PyObject_CallFunctionObjArgs(TOLD(OPENING_STEP), mark, PyUnicode_GET_LENGTH(what) ? what : python.usual_look, more, NULL));
     Py_DECREF(mark);
     Py_XDECREF(more);
-    Py_XDECREF(done);
-    if (done == NULL || note_prices(TOLD(OPENING_PRICES), log, settings) < 0) return -1;
-    return PyObject_SetAttr(log, unasked_name, Py_True) < 0 ? -1 : 1;
+    if (noted < 0 || note_prices(TOLD(OPENING_PRICES), log, settings) < 0) return -1;
+    return PyObject_SetAttr(log, interned.unasked, Py_True) < 0 ? -1 : 1;
 }
 
 int finish_together(PyObject *told, PyObject *log) {
-    PyObject *unasked = attribute(log, unasked_name), *raised = attribute(log, raised_name), *stored = attribute(log, stored_name);
+    PyObject *unasked = attribute(log, interned.unasked), *raised = attribute(log, interned.raised), *stored = attribute(log, interned.stored);
     if (unasked == NULL || raised == NULL || stored == NULL) return -1;
     double bytes = PyFloat_AsDouble(stored) + PyFloat_AsDouble(TOLD(OPENING_BYTES));
     if ((TOLD(OPENING_TO_ALL) == Py_True && (unasked == Py_True || raised == Py_True)) || bytes > most_held) return 0;
-    if (TOLD(OPENING_DIVIDES) == Py_True && PyObject_SetAttr(log, unasked_name, Py_True) < 0) return -1;
+    if (TOLD(OPENING_DIVIDES) == Py_True && PyObject_SetAttr(log, interned.unasked, Py_True) < 0) return -1;
     if ((stored = PyFloat_FromDouble(bytes)) == NULL) return -1;
-    int done = PyObject_SetAttr(log, stored_name, stored) < 0 ? -1 : 1;
+    int done = PyObject_SetAttr(log, interned.stored, stored) < 0 ? -1 : 1;
     Py_DECREF(stored);
     return done;
 }
@@ -143,7 +137,7 @@ static PyObject *array_in(Run *run, int number) { return VALUE(value_in(run, num
 
 /* The hash of the log; -1 with an error. */
 static int hash_of(PyObject *log, uint64_t *hash) {
-    PyObject *number = attribute(log, hash_name);
+    PyObject *number = attribute(log, interned.hash);
     if (number != NULL) *hash = PyLong_AsUnsignedLongLong(number);
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -157,16 +151,14 @@ static void count_traffic(PyObject *traffic, PyObject *counted) {
 
 /* Call a function of Python's, with an argument or none (NULL); -1 with an error. */
 static int call(PyObject *function, PyObject *arg) {
-    PyObject *done = arg == NULL ? PyObject_CallNoArgs(function) : PyObject_CallOneArg(function, arg);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
+    return status_of(arg == NULL ? PyObject_CallNoArgs(function) : PyObject_CallOneArg(function, arg));
 }
 
 int start_exchange(Run *run, Step *step) {
     PyObject *told = step->geometry, *buffers = TOLD(ENDS_BUFFERS), *moved = TOLD(ENDS_MOVED), *marked = TOLD(ENDS_MARKED), *direct = TOLD(ENDS_DIRECT);
     int pieces = (int)PyTuple_GET_SIZE(moved);
     uint64_t hash;
-    if (attribute(buffers, under_way_name) != Py_False) return 0;  /* a failed run has left them */
+    if (attribute(buffers, interned.under_way) != Py_False) return 0;  /* a failed run has left them */
     if (hash_of(run->fit->log, &hash) < 0) return -1;
     for (int k = 0; k < pieces; k++) {
         PyObject *pair = PyTuple_GET_ITEM(moved, k), *piece = PyObject_GetItem(array_in(run, step->registers[k]), PyTuple_GET_ITEM(pair, 0));
@@ -176,7 +168,7 @@ int start_exchange(Run *run, Step *step) {
     }
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(direct); k++) set_register(run, step->registers[pieces + k], Py_NewRef(PyTuple_GET_ITEM(direct, k)));
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(marked); k++) *(uint64_t *)PyArray_DATA((PyArrayObject *)PyTuple_GET_ITEM(marked, k)) = hash;
-    if (PyObject_SetAttr(buffers, under_way_name, Py_True) < 0 || call(TOLD(ENDS_CALL), TOLD(ENDS_HANDLES)) < 0) return -1;
+    if (PyObject_SetAttr(buffers, interned.under_way, Py_True) < 0 || call(TOLD(ENDS_CALL), TOLD(ENDS_HANDLES)) < 0) return -1;
     count_traffic(TOLD(ENDS_TRAFFIC), TOLD(ENDS_COUNTED));
     run->messages += PyLong_AsLong(TOLD(ENDS_SENT));
     run->moved += PyLong_AsLong(TOLD(ENDS_BYTES));
@@ -188,20 +180,16 @@ int finish_exchange(Run *run, Step *step) {
     uint64_t hash;
     for (long tries = PyLong_AsLong(TOLD(ENDS_TRIES)); tries && done == Py_False; tries--) {
         if ((done = PyObject_CallOneArg(TOLD(ENDS_CALL), TOLD(ENDS_HANDLES))) == NULL) {
-            PyObject *type, *error, *trace;
-            PyErr_Fetch(&type, &error, &trace);
-            PyErr_NormalizeException(&type, &error, &trace);
-            if (call(TOLD(ENDS_FAILED), error) == 0) return PyErr_Restore(type, error, trace), -1;
-            Py_XDECREF(type);
-            Py_XDECREF(error);
-            Py_XDECREF(trace);
+            Raised raised = taken_exception();
+            if (call(TOLD(ENDS_FAILED), raised.error) == 0) raise_again(raised);
+            else drop_raised(&raised);
             return -1;
         }
         Py_DECREF(done);
     }
     if (done == Py_False) return 0;
     count_traffic(TOLD(ENDS_TRAFFIC), TOLD(ENDS_COUNTED));
-    if (PyObject_SetAttr(buffers, under_way_name, Py_False) < 0 || hash_of(run->fit->log, &hash) < 0) return -1;
+    if (PyObject_SetAttr(buffers, interned.under_way, Py_False) < 0 || hash_of(run->fit->log, &hash) < 0) return -1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(marked); k++)
         if (*(uint64_t *)PyArray_DATA((PyArrayObject *)PyTuple_GET_ITEM(marked, k)) != hash) return call(TOLD(ENDS_VERIFY), NULL) < 0 ? -1 : 1;
     for (int k = 0; k < PyTuple_GET_SIZE(moved); k++) {
@@ -226,7 +214,7 @@ static double sum_of(PyArrayObject *found) {
 }
 
 int add_across(Run *run, Step *step) {
-    PyObject *told = step->geometry, *log = run->fit->log, *rows = TOLD(SUM_ROWS), *active = attribute(rows, active_name), *noted = attribute(log, noted_name);
+    PyObject *told = step->geometry, *log = run->fit->log, *rows = TOLD(SUM_ROWS), *active = attribute(rows, interned.active), *noted = attribute(log, interned.noted);
     PyArrayObject *marks = (PyArrayObject *)TOLD(SUM_MARKS);
     uint64_t hash;
     if (active == NULL || noted == NULL || hash_of(log, &hash) < 0) return -1;
@@ -244,7 +232,7 @@ int add_across(Run *run, Step *step) {
     if (done == NULL) return -1;
     count_traffic(TOLD(SUM_TRAFFIC), TOLD(SUM_COUNTED));
     if (done != Py_True && call(TOLD(SUM_WAIT), TOLD(SUM_WHAT)) < 0) return -1;
-    if (PyObject_SetAttr(log, unasked_name, Py_False) < 0) return -1;
+    if (PyObject_SetAttr(log, interned.unasked, Py_False) < 0) return -1;
     for (npy_intp k = 0; k < PyArray_DIM(marks, 0); k++) {
         if (*(uint64_t *)PyArray_GETPTR1(marks, k) == hash) continue;
         if (call(TOLD(SUM_HEAR), NULL) < 0) return -1;
@@ -259,16 +247,4 @@ int add_across(Run *run, Step *step) {
         *(double *)PyArray_DATA((PyArrayObject *)array_in(run, step->registers[k])) = total;
     }
     return 1;
-}
-
-int install_exchange(void) {
-    struct {
-        PyObject **name;
-        const char *text;
-    } names[] = {{&hash_name, "hash"}, {&plans_name, "plans"}, {&losses_name, "losses"}, {&unasked_name, "unasked"}, {&raised_name, "raised"},
-                 {&stored_name, "stored"}, {&noted_name, "noted"}, {&step_name, "step"}, {&look_name, "look"}, {&log_name, "log"}, {&active_name, "active"},
-                 {&under_way_name, "under_way"}, {&debug_name, "debug"}, {&evaluation, "an evaluation"}};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
-    return 0;
 }

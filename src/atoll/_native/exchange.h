@@ -40,6 +40,4 @@ int start_exchange(Run *run, Step *step);
 int finish_exchange(Run *run, Step *step);
 int add_across(Run *run, Step *step);
 
-int install_exchange(void);
-
 #endif

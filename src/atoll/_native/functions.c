@@ -20,9 +20,6 @@ enum { MOST = 16, SIZE_AT = 19 };  /* arguments of a call that is looked at */
 static Py_ssize_t exact = 0, truths = 0, row = 0; /* elements that are folded at once; truth values; elements of a row for that */
 static Py_ssize_t block = 0;
 static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
-static PyObject *drawer_name;      /* where our generators have NumPy's, whose methods call each other */
-
-
 
 typedef struct Function {
     PyObject_HEAD
@@ -204,8 +201,7 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
     } else if (type == array_type || is_of(python.plain_types, result)) {
         return result;
     }
-    PyObject *values = PyTuple_New(n);
-    for (Py_ssize_t k = 0; values != NULL && k < n; k++) PyTuple_SET_ITEM(values, k, Py_NewRef(call->args[k]));
+    PyObject *values = tuple_of(call->args, n);
     PyObject *made = values == NULL ? NULL : call_two(python.taken, result, values);
     Py_XDECREF(values);
     Py_DECREF(result);
@@ -301,7 +297,7 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
     if (kind & ALONE) return Py_NewRef(args[0]);
     PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
-    PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, drawer_name));
+    PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, interned._numpy));
     Py_XDECREF(dict);
     if (dict == NULL) PyErr_Clear();
     return drawer;
@@ -314,10 +310,10 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
 static Py_ssize_t lines_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t target, PyObject **lines) {
     Py_ssize_t found = 0;
     for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *base = k != target && Py_TYPE(args[k]) == flat_type ? PyObject_GetAttrString(args[k], "base") : NULL, *line = NULL;
+        PyObject *base = k != target && Py_TYPE(args[k]) == flat_type ? PyObject_GetAttr(args[k], interned.base) : NULL, *line = NULL;
         if (base != NULL && Py_TYPE(base) == array_type) {
             if (k && args[k] == args[0]) line = Py_NewRef(lines[0]);
-            else line = PyObject_CallMethod(base, "ravel", NULL);
+            else line = PyObject_CallMethodNoArgs(base, interned.ravel);
             found++;
         }
         Py_XDECREF(base);
@@ -367,20 +363,14 @@ static int may_call_program(PyObject *callee, PyObject *const *given, Py_ssize_t
 
 /* Whether memory was given back after a MemoryError, so that the same call may find some. */
 static COLD int is_released(void) {
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
+    Raised raised = taken_error();
     PyObject *done = PyObject_CallNoArgs(python.release_memory);
     int released = done == Py_True;
     Py_XDECREF(done);
     PyErr_Clear();
-    if (!released) {
-        PyErr_Restore(type, value, trace);
-        return 0;
-    }
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    return 1;
+    if (released) drop_raised(&raised);
+    else raise_again(raised);
+    return released;
 }
 
 /* Set the writeable flag of operands, and return a bit for each: NumPy copies read-only ones, and a copy hides that an operand overlaps with the target. */
@@ -645,8 +635,6 @@ static PyObject *set_drawn(PyObject *module, PyObject *number) {
     block = PyLong_AsSsize_t(number);
     return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
-
-int install_functions(void) { return (drawer_name = PyUnicode_InternFromString("_numpy")) == NULL ? -1 : 0; }
 
 static PyObject *profile(PyObject *module, PyObject *args) {
     PyObject *done = record_profile(args);

@@ -9,6 +9,5 @@ extern PyTypeObject *function_type;
 extern PyMethodDef function_methods[];
 
 /* Note the names that functions need; -1 with an error. */
-int install_functions(void);
 
 #endif

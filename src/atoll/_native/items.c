@@ -171,9 +171,7 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     if (set > 0) return 0;
     if (PyErr_Occurred()) return -1;
     PyObject *args[4] = {NULL, self, key, value};
-    PyObject *done = PyObject_Vectorcall(general[SETITEM], args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
+    return status_of(PyObject_Vectorcall(general[SETITEM], args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL));
 }
 
 static int set_item_now(PyObject *self, PyObject *key, PyObject *value) { return ended_with(put_item(self, key, value)); }

@@ -78,8 +78,7 @@ static int is_worth_learning(PyObject *ufunc, PyObject *const *args, Py_ssize_t 
 
 /* Let Python record an operation, of which it learns the form; NULL without an error where NumPy computes it. */
 static PyObject *learn_call(PyObject *ufunc, PyObject *const *args, Py_ssize_t count) {
-    PyObject *inputs = PyTuple_New(count);
-    for (Py_ssize_t k = 0; inputs != NULL && k < count; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(args[k]));
+    PyObject *inputs = tuple_of(args, count);
     revealed++;
     PyObject *result = inputs == NULL ? NULL : PyObject_CallFunctionObjArgs(python.apply, ufunc, inputs, NULL);
     revealed--;

@@ -245,14 +245,11 @@ void set_geometry(Front *front, PyObject *geometry) {
 
 /* ---- arrays of medium size */
 
-int (*evaluate_again)(PyObject *node) = NULL;
-
 int settle_box(PyObject *cell) {
-    PyObject *box = Py_NewRef(cell), *node = Py_NewRef(BOX(box)->node), *done = NULL;
+    PyObject *box = Py_NewRef(cell), *node = Py_NewRef(BOX(box)->node);
     int is_pending = !(state_of(node) & READY), status = is_pending ? evaluate_again(node) : 1;
-    if (status == 0 && (done = PyObject_CallOneArg(python.settle, box)) == NULL) status = -1;
+    if (status == 0) status = status_of(PyObject_CallOneArg(python.settle, box));
     if (is_pending && status > 0) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
-    Py_XDECREF(done);
     Py_DECREF(node);
     Py_DECREF(box);
     return status < 0 ? -1 : 0;

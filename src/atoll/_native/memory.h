@@ -94,9 +94,9 @@ void set_geometry(Front *front, PyObject *geometry);
 /* The geometry of an array with a box, borrowed, which a view by value is given when it is asked for; NULL with an error. */
 PyObject *geometry_of(Front *front);
 
-/* Gives a node its value as it was computed before: 1, or 0 where Python has to do it; -1 with an error. The evaluation, which works with arrays
- * in memory, sets it. */
-extern int (*evaluate_again)(PyObject *node);
+/* Give a node its value as it was computed before: 1, or 0 where Python has to do it; -1 with an error. Defined in replay.c, which works with
+ * arrays in memory. */
+int evaluate_again(PyObject *node);
 
 /* Whether an array of this process has a value that can be computed now, but is not. */
 static inline int is_pending(PyObject *value) {

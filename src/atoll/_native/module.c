@@ -20,9 +20,8 @@ static PyObject *register_table(PyObject *module, PyObject *args, PyObject *obje
     PyObject *slots;
     if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &slots)) return NULL;
     if (objects == NULL) return PyErr_Format(PyExc_TypeError, "no objects are registered");
-    if (install_table(objects, slots) < 0 || install_operations() < 0 || install_placed() < 0 || install_nodes() < 0 || install_replay() < 0 || install_recorder() < 0 ||
-        install_array() < 0)
-        return NULL;
+    if (install_table(objects, slots) < 0 || install_operations() < 0 || install_placed() < 0 || install_array() < 0) return NULL;
+    install_nodes();
     recording = 1;
     Py_RETURN_NONE;
 }
@@ -45,7 +44,7 @@ static int fill_module(PyObject *module) {
     PyMethodDef *methods[] = {call_site_methods, cut_methods, function_methods, guard_methods, handle_methods, memory_methods,
                               node_methods, replay_methods, runtime_methods, span_methods, stepwise_methods, trace_methods};
     if (front_type != NULL) return PyErr_Format(PyExc_ImportError, "the native front is loaded once in a process"), -1;
-    if (import_numpy() < 0 || install_errors() < 0 || install_functions() < 0) return -1;
+    if (import_numpy() < 0 || install_errors() < 0) return -1;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
         *types[k].type = (PyTypeObject *)PyType_FromModuleAndSpec(module, types[k].spec, NULL);
         if (*types[k].type == NULL || PyModule_AddType(module, *types[k].type) < 0) return -1;

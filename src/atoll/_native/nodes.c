@@ -6,7 +6,6 @@
 #include "placed.h"
 
 int learning = 0;
-static PyObject *no_name;
 static long long births = 0, recorded = 0;  /* numbers of nodes: of all, and of the nodes that C has made */
 
 _Thread_local int is_recording_medium = 0;
@@ -89,10 +88,7 @@ static int holds_too_much(void) { return held - base > most_held * (1 + slack) &
 
 /* Let Python evaluate what keeps too many bytes alive; -1 with an error. */
 static int relieve(void) {
-    if (!holds_too_much()) return 0;
-    PyObject *done = PyObject_CallNoArgs(python.relieve);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
+    return holds_too_much() ? status_of(PyObject_CallNoArgs(python.relieve)) : 0;
 }
 
 PyObject *new_node(PyObject *form, PyObject *const *operands, int count, PyObject *site) {
@@ -322,7 +318,7 @@ static PyObject *source_of(PyArrayObject *array) {
         NODE(node)->operands = 0;
         NODE(node)->geometry = Py_NewRef(geometry);
         NODE(node)->params = Py_NewRef(empty);
-        NODE(node)->name = Py_NewRef(no_name);
+        NODE(node)->name = PyUnicode_New(0, 0);
         NODE(node)->site = Py_NewRef(Py_None);
         NODE(node)->value = Py_NewRef(value);
         NODE(node)->code = Py_NewRef(Py_None);
@@ -426,12 +422,10 @@ static PyObject *list_boxes(PyObject *module, PyObject *nothing) {
     return list;
 }
 
-int install_nodes(void) {
-    if ((no_name = PyUnicode_FromString("")) == NULL) return -1;
+void install_nodes(void) {
     ((PyTypeObject *)python.node_type)->tp_dealloc = end_of_node;
     ((PyTypeObject *)python.box_type)->tp_dealloc = end_of_box;
     ((PyTypeObject *)python.value_type)->tp_dealloc = end_of_value;
-    return 0;
 }
 
 PyMethodDef node_methods[] = {

@@ -56,8 +56,8 @@ int is_counted(PyObject *array);
 
 int is_native(PyObject *dtype);
 
-/* Note the classes of Python's and their ends; -1 with an error. */
-int install_nodes(void);
+/* Note the ends of Python's classes. */
+void install_nodes(void);
 
 extern _Thread_local int is_recording_medium; /* whether the thread's latest operation on arrays of medium size was recorded */
 extern int learning;               /* calls of which recipes are learnt */

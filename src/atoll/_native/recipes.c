@@ -118,9 +118,7 @@ static PyObject *made_by(PyObject *recipe, const Arguments *given) {
 
 /* A call by Python, of which a recipe is learnt. */
 static PyObject *learnt(PyObject *key, PyObject *general, PyObject *const *args, Py_ssize_t count, PyObject *keywords, const Arguments *given) {
-    PyObject *inputs = PyTuple_New(given->arrays), *plain = PyTuple_New(count), *options = PyDict_New(), *result = NULL;
-    for (int k = 0; inputs != NULL && k < given->arrays; k++) PyTuple_SET_ITEM(inputs, k, Py_NewRef(given->inputs[k]));
-    for (Py_ssize_t k = 0; plain != NULL && k < count; k++) PyTuple_SET_ITEM(plain, k, Py_NewRef(args[k]));
+    PyObject *inputs = tuple_of(given->inputs, given->arrays), *plain = tuple_of(args, count), *options = PyDict_New(), *result = NULL;
     for (Py_ssize_t k = 0; options != NULL && keywords != NULL && k < PyTuple_GET_SIZE(keywords); k++)
         if (PyDict_SetItem(options, PyTuple_GET_ITEM(keywords, k), args[count + k]) < 0) Py_CLEAR(options);
     learning++;

@@ -8,8 +8,6 @@
 #include "recorder.h"
 #include "placed.h"
 
-static PyObject *unshared;          /* the name of an argument of Cell.write */
-
 /* A method that makes views: what was met before is made here, else Python's view is remembered. */
 static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, Py_ssize_t count) {
     PyObject *geometry = ((Front *)args[0])->geometry;
@@ -260,15 +258,13 @@ static int lighten(PyObject *box) {
         if (cut > 0) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
         return cut;
     }
-    PyObject *nodes = PyTuple_Pack(1, BOX(box)->node), *done = NULL;
+    PyObject *nodes = PyTuple_Pack(1, BOX(box)->node);
     PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(python.too_heavy, PyTuple_GET_ITEM(nodes, 0));
-    if (heavy == Py_True && (done = PyObject_CallOneArg(python.cut, nodes)) != NULL)
-        Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
-    int status = heavy == NULL || (heavy == Py_True && done == NULL) ? -1 : 1;
+    int status = heavy == Py_True ? status_of(PyObject_CallOneArg(python.cut, nodes)) : heavy == NULL ? -1 : 0;
+    if (heavy == Py_True && !status) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
     Py_XDECREF(nodes);
     Py_XDECREF(heavy);
-    Py_XDECREF(done);
-    return status;
+    return status < 0 ? -1 : 1;
 }
 
 /* The form of an assignment through a view; `kept`: other boxes on ranks may have the old value. A new reference. */
@@ -330,9 +326,7 @@ static int write_into(PyObject *box, PyObject *region, PyObject *value) {
     if (!done && !(region != NULL && is_short(region))) {
         PyObject *all = region == NULL ? NODE(value)->geometry : region;
         PyObject *args[6] = {box, all, value, Py_None, site, Py_False};
-        PyObject *written = PyObject_Vectorcall(python.write, args, 5, region == NULL ? unshared : NULL);
-        done = written == NULL ? -1 : 1;
-        Py_XDECREF(written);
+        done = status_of(PyObject_Vectorcall(python.write, args, 5, region == NULL ? python.unshared : NULL)) < 0 ? -1 : 1;
     }
     Py_XDECREF(site);
     Py_XDECREF(place);
@@ -429,5 +423,3 @@ int record_in_place(PyObject *known, PyObject *array, PyObject *other) {
     PyObject *args[2] = {array, other};
     return record_into(known, array, args, 2);
 }
-
-int install_recorder(void) { return (unshared = Py_BuildValue("(s)", "shared")) == NULL ? -1 : 0; }

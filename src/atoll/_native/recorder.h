@@ -21,6 +21,4 @@ int record_store(PyObject *array, PyObject *key, PyObject *value);
 int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count);
 int record_in_place(PyObject *known, PyObject *array, PyObject *other);
 
-int install_recorder(void);
-
 #endif

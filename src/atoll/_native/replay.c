@@ -12,9 +12,6 @@
 #include "spans.h"
 #include "stepwise.h"
 
-static PyObject *run_name, *site_name, *rules_name,
-    *kernels_name, *flagged_name, *team_name, *messages_name, *moved_name, *hash_name, *simulated_name;
-
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
 enum { COUNTED = 64 };             /* runs after which drafts are told that they have worked */
 
@@ -24,7 +21,7 @@ static int is_plain(void) {
     PyObject *list = field(python.calm, CALM_FILTERS);
     if (!PyList_Check(list) || !PyList_GET_SIZE(list) || PyList_GET_ITEM(list, 0) != field(python.calm, CALM_FIRST)) return 0;
     if (PyLong_AsUnsignedLong(field(python.calm, CALM_THREAD)) == PyThread_get_thread_ident()) return 1;
-    PyObject *rules = PyObject_GetAttr(python.float_rules, rules_name);
+    PyObject *rules = PyObject_GetAttr(python.float_rules, interned.rules);
     int plain = rules == Py_None || rules == field(python.calm, CALM_RULES);
     Py_XDECREF(rules);
     if (rules == NULL) PyErr_Clear();
@@ -78,10 +75,14 @@ static PyObject *line_of(Run *run, Step *step) {
 
 static int by_python(Run *run, Step *step) {
     PyObject *state = run_state(run, step->step);
-    if (state != NULL && PyObject_SetAttr(state, site_name, line_of(run, step)) < 0) return -1;
-    PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, run_name, state);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
+    if (state != NULL && PyObject_SetAttr(state, interned.site, line_of(run, step)) < 0) return -1;
+    return state == NULL ? -1 : status_of(PyObject_CallMethodOneArg(step->step, interned.run, state));
+}
+
+/* Let Python look at the floating-point flags of a step of kernels; -1 with an error. */
+static int note_flags(Run *run, PyObject *step) {
+    PyObject *state = run_state(run, step);
+    return state == NULL ? -1 : status_of(PyObject_CallMethodOneArg(step, interned.flagged, state));
 }
 
 /* NumPy's memory for a small array in order; NULL without an error for others. */
@@ -115,11 +116,7 @@ static int is_one_thread(void) {
 
 static int kernels(Run *run, Step *step) {
     int way = step->release == SHARED && is_one_thread() ? WITHOUT_LOCK : step->release;
-    if (PyList_GET_SIZE(step->wanted) && !(++step->runs % COUNTED)) {  /* drafts have worked */
-        PyObject *done = PyObject_CallMethod(step->step, "worked", "i", COUNTED);
-        if (done == NULL) return -1;
-        Py_DECREF(done);
-    }
+    if (PyList_GET_SIZE(step->wanted) && !(++step->runs % COUNTED) && status_of(PyObject_CallMethod(step->step, "worked", "i", COUNTED)) < 0) return -1;  /* drafts have worked */
     for (int k = 0; k < step->count; k++)
         step->starts[k] = (int64_t)(intptr_t)PyArray_DATA((PyArrayObject *)VALUE(value_in(run, step->registers[k]))->array);
     for (int k = 0; k < step->scalar_count; k++) {
@@ -135,7 +132,7 @@ static int kernels(Run *run, Step *step) {
     int64_t patches = step->table[0], count = step->table[1], *word = step->table + 2, *starts = step->starts, flags = 0;
     long long launches, block, threads;
     if (way == SHARED) {
-        PyObject *team = PyObject_CallMethodNoArgs(step->step, team_name);
+        PyObject *team = PyObject_CallMethodNoArgs(step->step, interned.team);
         int known = team != NULL && PyArg_ParseTuple(team, "LLL", &launches, &block, &threads);
         Py_XDECREF(team);
         if (!known) return -1;
@@ -153,11 +150,7 @@ static int kernels(Run *run, Step *step) {
     if (released != NULL) PyEval_RestoreThread(released);
     run->kernels += count;
     run->done = step->step;
-    if (!flags) return 0;
-    PyObject *state = run_state(run, step->step);
-    PyObject *done = state == NULL ? NULL : PyObject_CallMethodOneArg(step->step, flagged_name, state);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 0;
+    return flags ? note_flags(run, step->step) : 0;
 }
 
 /* The sum of few partial results, or the only one where the step has its dtype. */
@@ -226,10 +219,9 @@ static int seen_step(Run *run, Step *step) {
     if (step->work == Py_None) return run_step(run, step);
     begin_span();
     int status = run_step(run, step);
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
+    Raised raised = taken_error();
     end_work(step->work);
-    PyErr_Restore(type, value, trace);
+    raise_again(raised);
     return status;
 }
 
@@ -243,46 +235,37 @@ static long counted_in(PyObject *state, PyObject *name) {
 
 /* Count the run in atoll.stats(). */
 static void count_run(Run *run) {
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
+    Raised raised = taken_error();
     PyObject *counters = counters_now();
     if (counters != NULL) {
         int64_t *counts = PyArray_DATA((PyArrayObject *)field(counters, COUNTERS_RUNS));  /* in the order of statistics.RUNS */
-        counts[0] += run->kernels + counted_in(run->state, kernels_name);
+        counts[0] += run->kernels + counted_in(run->state, interned.kernels);
         counts[1] += run->reused;
         counts[2]++;
-        counts[3] += run->messages + counted_in(run->state, messages_name);
-        counts[4] += run->moved + counted_in(run->state, moved_name);
+        counts[3] += run->messages + counted_in(run->state, interned.messages);
+        counts[4] += run->moved + counted_in(run->state, interned.moved);
     }
     Py_XDECREF(counters);
     PyErr_Clear();
-    PyErr_Restore(type, error, trace);
+    raise_again(raised);
 }
 
 /* A step has failed: what was stored is kept. The error stays set. */
 static void rescue(Run *run, PyObject *step) {
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
-    PyErr_NormalizeException(&type, &error, &trace);
+    Raised raised = taken_exception();
     PyObject *state = run_state(run, step), *list = order_of(run);
-    PyObject *done = state == NULL || list == NULL ? NULL
-        : PyObject_CallFunctionObjArgs(python.rescued, run->fit->program, state, list, error, NULL);
-    if (done == NULL) drop_error();
-    Py_XDECREF(done);
+    if (state == NULL || list == NULL || status_of(PyObject_CallFunctionObjArgs(python.rescued, run->fit->program, state, list, raised.error, NULL)) < 0) drop_error();
     Py_XDECREF(list);
-    PyErr_Restore(type, error, trace);
+    raise_again(raised);
 }
 
 /* Whether kernels of a run have run, 2 if those of this step, which an interrupt has then left. */
 static int has_run(Run *run, PyObject *step) {
     PyObject *done = run->state == NULL ? Py_None : field(run->state, STATE_DONE);
     if (run->done != step && done != step) return run->done != NULL || done != Py_None;
-    PyObject *type, *error, *trace;
-    PyErr_Fetch(&type, &error, &trace);
-    PyObject *state = run_state(run, step), *noted = state == NULL ? NULL : PyObject_CallMethodOneArg(step, flagged_name, state);
-    if (noted == NULL) drop_error();
-    Py_XDECREF(noted);
-    PyErr_Restore(type, error, trace);
+    Raised raised = taken_error();
+    if (note_flags(run, step) < 0) drop_error();
+    raise_again(raised);
     return 2;
 }
 
@@ -306,7 +289,7 @@ static int begin(Run *run, PyObject *settings) {
 
 /* Give a value its birth, the number by which ranks compare it: a hash of their log. */
 static int give_birth(PyObject *node, PyObject *log, PyObject *birth) {
-    PyObject *hash = PyObject_GetAttr(log, hash_name), *pair = hash == NULL ? NULL : PyTuple_Pack(2, hash, birth);
+    PyObject *hash = PyObject_GetAttr(log, interned.hash), *pair = hash == NULL ? NULL : PyTuple_Pack(2, hash, birth);
     if (pair != NULL) NODE(node)->born = PyObject_Hash(pair);
     Py_XDECREF(hash);
     Py_XDECREF(pair);
@@ -314,7 +297,7 @@ static int give_birth(PyObject *node, PyObject *log, PyObject *birth) {
 }
 
 /* Run the steps. An interrupt after kernels have run is raised when all is done, but on ranks at once. */
-static int run_steps(Run *run, PyObject **late) {
+static int run_steps(Run *run, Raised *late) {
     Fit *fit = run->fit;
     Step *step = fit->step;
     int status = 0;
@@ -325,8 +308,8 @@ static int run_steps(Run *run, PyObject **late) {
         if (!done) {
             rescue(run, step->step);
         } else {                   /* kernels may have overwritten a part of their operands */
-            for (int n = 0; n < 3; n++) Py_CLEAR(late[n]);
-            PyErr_Fetch(&late[0], &late[1], &late[2]);
+            drop_raised(late);
+            *late = taken_error();
             status = 0;
             if (done < 2) k--, step--;
         }
@@ -347,9 +330,7 @@ static int settle_all(Run *run) {
         if (fit->log != NULL && give_birth(node, fit->log, PyTuple_GET_ITEM(fit->births, k)) < 0) status = -1;
     }
     if (list != NULL) {
-        PyObject *done = PyObject_CallFunctionObjArgs(python.flags_reported, fit->program, run->state, list, NULL);
-        if (done == NULL) status = -1;
-        Py_XDECREF(done);
+        if (status_of(PyObject_CallFunctionObjArgs(python.flags_reported, fit->program, run->state, list, NULL)) < 0) status = -1;
         Py_DECREF(list);
     }
     return status;
@@ -366,34 +347,29 @@ static int run_program(Run *run, PyObject *settings) {
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
     run->outer = running;
     running = run;
-    PyObject *late[3] = {NULL, NULL, NULL};
+    Raised late = {NULL};
     computing++;
     if (!status && fit->log != NULL) status = begin(run, settings);
     int runs = !status;
     for (int k = 0; runs && log != NULL && k < run->trace->pending; k++) NODE(run->nodes[run->trace->order[k]])->passed = 1;
-    if (runs) status = run_steps(run, late);
+    if (runs) status = run_steps(run, &late);
     computing--;
     replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
     if (runs) count_run(run);
     if (!status) status = settle_all(run);
     running = run->outer;
-    if (late[0] != NULL && status < 0) {
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyErr_Restore(late[0], late[1], late[2]);
-        postpone_error();
-        PyErr_Restore(type, value, trace);
-    } else if (late[0] != NULL) {
-        PyErr_Restore(late[0], late[1], late[2]);
+    if (late.type != NULL) {
+        Raised raised = taken_error();
+        raise_again(late);
+        if (status < 0) {
+            postpone_error();
+            raise_again(raised);
+        }
         status = -1;
     }
     int finished = status || finish == NULL || opening == Py_None ? 0 : finish_together(opening, log);
     if (finished < 0) status = -1;
-    if (!status && !finished && finish != NULL) {
-        PyObject *done = PyObject_CallNoArgs(finish);
-        status = done == NULL ? -1 : 0;
-        Py_XDECREF(done);
-    }
+    if (!status && !finished && finish != NULL) status = status_of(PyObject_CallNoArgs(finish));
     Py_XDECREF(run->registers);
     Py_XDECREF(run->state);
     Py_XDECREF(finish);
@@ -412,13 +388,6 @@ static int is_stored(PyObject *node) {
     PyObject *profile = PyDict_GetItem(python.profiles, number);
     Py_DECREF(number);
     return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
-}
-
-/* Let the line of a node that is computed for others once more store its values: 1, or -1 with an error. */
-static int store_line(PyObject *node) {
-    PyObject *done = PyObject_CallOneArg(python.store_line, node);
-    Py_XDECREF(done);
-    return done == NULL ? -1 : 1;
 }
 
 /* Compute nodes without a program, as long as that is not worth one. */
@@ -449,7 +418,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         int more = 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *node = nodes[run.fit->passed[p]];
-            int stored = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : NODE(node)->passed ? store_line(node) : is_stored(node);
+            int stored = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : !NODE(node)->passed ? is_stored(node) : status_of(PyObject_CallOneArg(python.store_line, node)) < 0 ? -1 : 1;
             if (stored < 0 || count + more == MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
             if (stored) roots[count + more++] = node;
         }
@@ -468,7 +437,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
 /* Whether this thread is a simulated rank: its traces are its own, and it waits for no lock of the process. */
 static int is_simulated(void) {
     if (in_world_of_process()) return 0;
-    PyObject *simulated = PyObject_GetAttr(python.turn, simulated_name);
+    PyObject *simulated = PyObject_GetAttr(python.turn, interned.simulated);
     Py_XDECREF(simulated);
     return simulated != Py_False;
 }
@@ -492,12 +461,7 @@ int replay(PyObject *const *roots, int count) {
         }
     }
     Py_DECREF(settings);
-    if (PyObject_Size(python.left) > 0) {
-        PyObject *caught = PyObject_CallNoArgs(python.catch_up);
-        if (caught == NULL) return -1;
-        Py_DECREF(caught);
-    }
-    return done;
+    return PyObject_Size(python.left) > 0 && status_of(PyObject_CallNoArgs(python.catch_up)) < 0 ? -1 : done;
 }
 
 static PyObject *evaluate(PyObject *module, PyObject *list) {
@@ -512,21 +476,7 @@ static PyObject *evaluate(PyObject *module, PyObject *list) {
 
 static PyObject *is_computing(PyObject *module, PyObject *nothing) { return PyBool_FromLong(computing); }
 
-static int replay_one(PyObject *node) { return replay(&node, 1); }
-
-int install_replay(void) {
-    if (install_exchange() < 0) return -1;
-    evaluate_again = replay_one;
-    struct {
-        PyObject **name;
-        const char *text;
-    } names[] = {{&run_name, "run"}, {&site_name, "site"},
-                 {&rules_name, "rules"}, {&kernels_name, "kernels"}, {&flagged_name, "flagged"}, {&team_name, "team"},
-                 {&messages_name, "messages"}, {&moved_name, "moved"}, {&hash_name, "hash"}, {&simulated_name, "simulated"}};
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
-        if ((*names[k].name = PyUnicode_InternFromString(names[k].text)) == NULL) return -1;
-    return 0;
-}
+int evaluate_again(PyObject *node) { return replay(&node, 1); }
 
 PyMethodDef replay_methods[] = {
     {"evaluate", evaluate, METH_O, "Give a list of nodes their values, if such a trace was evaluated before; whether it was done."},

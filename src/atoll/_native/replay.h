@@ -5,7 +5,6 @@
 
 /* Give nodes their values by a program that computed such a trace before: 1, or 0 where Python has to do it; -1 with an error. */
 int replay(PyObject *const *roots, int count);
-int install_replay(void);
 
 extern PyMethodDef replay_methods[];
 

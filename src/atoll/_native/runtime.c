@@ -34,14 +34,12 @@ int is_calm(void) {
 }
 
 PyObject *filters(void) {
-    static PyObject *name = NULL;
     static Py_ssize_t place = 0;   /* of the name among those of the module, which keep their order */
     PyObject *key, *list;
     Py_ssize_t next = place;
-    if (name == NULL && (name = PyUnicode_InternFromString("filters")) == NULL) return NULL;
-    if (PyDict_Next(python.warnings, &next, &key, &list) && key == name) return list;
+    if (PyDict_Next(python.warnings, &next, &key, &list) && key == interned.filters) return list;
     for (place = next = 0; PyDict_Next(python.warnings, &next, &key, &list); place = next)
-        if (key == name) return list;
+        if (key == interned.filters) return list;
     return NULL;
 }
 
@@ -135,7 +133,7 @@ int among_ranks(void) {
     if (!worlds || python.world == NULL) return 0;
     PyObject *world = NULL, *size = NULL;
     if (in_world_of_process()) return ranks > 1;
-    if (PyContextVar_Get(python.world, NULL, &world) == 0 && world != NULL) size = PyObject_GetAttrString(world, "size");
+    if (PyContextVar_Get(python.world, NULL, &world) == 0 && world != NULL) size = PyObject_GetAttr(world, interned.size);
     int several = size == NULL || PyLong_AsLong(size) != 1;
     PyErr_Clear();
     Py_XDECREF(size);

@@ -191,12 +191,9 @@ inline PyObject *element_of(const Selection *where, PyArrayObject *array) {
 
 /* Compute an array that is only filled with a number so far, before a few elements are read or written; -1 with an error. */
 static int fill_for(Front *front, const Selection *where) {
-    PyObject *node = BOX(front->cell)->node, *done;
+    PyObject *node = BOX(front->cell)->node;
     if (state_of(node) != PENDING || NODE(node)->op != python.fill) return 0;
-    if (whole_of(front) > most_filled || !is_few(front, where->size)) return 0;
-    if ((done = PyObject_CallOneArg(python.settle, front->cell)) == NULL) return -1;
-    Py_DECREF(done);
-    return 0;
+    return whole_of(front) > most_filled || !is_few(front, where->size) ? 0 : status_of(PyObject_CallOneArg(python.settle, front->cell));
 }
 
 /* Whether NumPy may pick so many elements; on ranks as lazy.indexing says. */

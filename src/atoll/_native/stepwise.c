@@ -39,7 +39,7 @@ static const Loops *loops_of(PyObject *node) {
     PyObject *loop = PyTuple_GET_ITEM(NODE(node)->params, 0);
     size_t place = ((size_t)loop >> 5) % KNOWN;
     if (known[place].loop != loop) {
-        PyObject *ufunc = PyObject_GetAttrString(loop, "ufunc");
+        PyObject *ufunc = PyObject_GetAttr(loop, interned.ufunc);
         if (ufunc == NULL) return NULL;
         look_up(&known[place].loops, ufunc);
         Py_XSETREF(known[place].loop, Py_NewRef(loop));

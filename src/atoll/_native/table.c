@@ -3,9 +3,11 @@
 
 Py_ssize_t offsets[FIELDS];
 Python python;
+Names interned;
 PyObject *empty;
 
 #define NAMED(NAME) {#NAME, &python.NAME},
+#define TEXT(NAME) #NAME,
 static const struct {
     const char *name;
     PyObject **object;
@@ -31,6 +33,12 @@ static int check(PyObject *objects) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t count) {
+    PyObject *made = PyTuple_New(count);
+    for (Py_ssize_t k = 0; made != NULL && k < count; k++) PyTuple_SET_ITEM(made, k, Py_NewRef(items[k]));
+    return made;
+}
+
 int install_table(PyObject *objects, PyObject *slots) {
     if (check(objects) < 0) return -1;
     if (PyTuple_GET_SIZE(slots) != FIELDS) return refuse("the native front reads other slots than %R", slots);
@@ -40,5 +48,8 @@ int install_table(PyObject *objects, PyObject *slots) {
         if (!Py_IS_TYPE(member, &PyMemberDescr_Type)) return refuse("a slot is no member descriptor: %R", member);
         offsets[k] = ((PyMemberDescrObject *)member)->d_member->offset;
     }
+    static const char *const texts[] = {NAMES(TEXT)};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        if ((((PyObject **)&interned)[k] = PyUnicode_InternFromString(texts[k])) == NULL) return -1;
     return (empty = PyTuple_New(0)) == NULL ? -1 : 0;
 }

@@ -25,13 +25,21 @@ extern Py_ssize_t offsets[FIELDS];
     X(shorten) X(outside) X(lock) X(catch_up) X(release_memory) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_of) X(memory_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
-    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(begun) X(opened) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \
+    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(flags_reported) X(begun) X(opened) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \
     X(marked) X(marks)
+/* The names of attributes and arguments, as interned strings. */
+#define NAMES(X)                                                                                 \
+    X(_numpy) X(active) X(base) X(debug) X(filters) X(flagged) X(hash) X(kernels) X(log) X(look) X(losses) X(messages) X(moved) X(noted) \
+    X(plans) X(raised) X(ravel) X(rules) X(run) X(shadow) X(simulated) X(site) X(size) X(step) X(stored) X(team) X(ufunc) X(unasked) X(under_way)
 #define MEMBER(NAME) PyObject *NAME;
 typedef struct {
     PYTHON(MEMBER)
 } Python;
+typedef struct {
+    NAMES(MEMBER)
+} Names;
 extern Python python;
+extern Names interned;
 extern PyObject *empty;
 
 static inline PyObject **slot(PyObject *object, int which) { return (PyObject **)((char *)object + offsets[which]); }
@@ -46,6 +54,39 @@ static inline void replace(PyObject *object, int which, PyObject *value) {
 }
 
 static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(field(geometry, FORM_SIZE)); }
+
+/* 0 for the result of a call, which ends here, and -1 for an error. */
+static inline int status_of(PyObject *result) {
+    Py_XDECREF(result);
+    return result == NULL ? -1 : 0;
+}
+
+/* The error that is set, while something else is done. */
+typedef struct {
+    PyObject *type, *error, *trace;
+} Raised;
+static inline Raised taken_error(void) {
+    Raised raised;
+    PyErr_Fetch(&raised.type, &raised.error, &raised.trace);
+    return raised;
+}
+static inline void raise_again(Raised raised) { PyErr_Restore(raised.type, raised.error, raised.trace); }
+static inline void drop_raised(Raised *raised) {
+    Py_CLEAR(raised->type);
+    Py_CLEAR(raised->error);
+    Py_CLEAR(raised->trace);
+}
+
+/* The same as an exception with its traceback. */
+static inline Raised taken_exception(void) {
+    Raised raised = taken_error();
+    PyErr_NormalizeException(&raised.type, &raised.error, &raised.trace);
+    if (raised.trace != NULL) PyException_SetTraceback(raised.error, raised.trace);
+    return raised;
+}
+
+/* A tuple of objects; a new reference. */
+PyObject *tuple_of(PyObject *const *items, Py_ssize_t count);
 
 /* Take the objects, a dict, and the slots, a tuple; -1 with an error where one is missing or unknown. */
 int install_table(PyObject *objects, PyObject *slots);
