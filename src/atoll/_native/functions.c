@@ -478,7 +478,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         int opened = function->kind & (EXACT | WRITES) && arrays & SHOWN ? open_shown(args, given, n, target) : 0;
         int writes = target >= 0 && Py_TYPE(args[target]) == array_type && np_of(args[target]) == NULL;
         if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);
-        result = n && n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL, NULL) : NULL;
+        result = n && n == function->loops.operands && n == count ? by_loop(&function->loops, given[0], n > 1 ? given[1] : NULL) : NULL;
         if (function->fold != NULL && n == 1 && count == 1 && PyArray_CheckExact(given[0]) &&
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */

@@ -10,7 +10,6 @@ enum { DEEP = 4, SHORT = 64 };     /* axes that are looped over; NumPy is quicke
 enum { MOST_PRODUCTS = 1 << 18 };  /* of numbers, in a product of matrices: NumPy lets other threads run meanwhile */
 enum { FLAGS = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID };
 static const int types[KINDS] = {NPY_DOUBLE, NPY_LONG, NPY_FLOAT, NPY_BOOL, NPY_CDOUBLE, NPY_UBYTE};
-static npy_cdouble scratch[2048];  /* what is written in place comes from here: flags may be raised */
 
 static inline int kind_of(int type) {
     int kind = 0;
@@ -74,6 +73,39 @@ int number_in(PyObject *number, int type, char *to) {
     return kind >= 0 && number_as(number, kind, to);
 }
 
+/* Rows of elements of one type; a number has no steps. */
+#define COPY_ROW(TYPE)                                                                           \
+    case sizeof(TYPE):                                                                           \
+        if (from_step) {                                                                         \
+            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = *(TYPE *)(from + k * from_step); \
+        } else {                                                                                 \
+            TYPE value = *(TYPE *)from;                                                          \
+            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = value;                \
+        }                                                                                        \
+        break;
+
+void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size) {
+    npy_intp n = axes ? shape[0] : 1, to_step = axes ? to_steps[0] : size, from_step = axes ? from_steps[0] : size;
+    if (axes > 1) {
+        for (; n--; to += to_step, from += from_step) copy_axes(to, from, axes - 1, shape + 1, to_steps + 1, from_steps + 1, size);
+        return;
+    }
+    if (to_step == size && (from_step == size || (from_step == 0 && n > 64))) {
+        npy_intp done = from_step ? n : 1;
+        memcpy(to, from, done * size);
+        for (; done < n; done *= 2) memcpy(to + done * size, to, (done < n - done ? done : n - done) * size);
+        return;
+    }
+    switch (size) {
+        COPY_ROW(npy_uint8)
+        COPY_ROW(npy_uint16)
+        COPY_ROW(npy_uint32)
+        COPY_ROW(npy_uint64)
+        default:
+            for (; n--; to += to_step, from += from_step) memcpy(to, from, size);
+    }
+}
+
 /* Axes that are looped over: the steps of the operands, and of the result behind them. */
 typedef struct {
     int axes;
@@ -122,35 +154,15 @@ static void joined(Nest *nest, int n, npy_intp size) {
     nest->axes = last + 1;
 }
 
-/* Whether NumPy calls its loop for such operands once, with the same steps. */
-static int is_simple(PyObject *const *operands, int n, npy_intp count) {
-    for (int k = 0; k < n; k++) {
-        PyArrayObject *array = (PyArrayObject *)operands[k];
-        if (PyArray_CheckExact(array) && (PyArray_SIZE(array) != count || (PyArray_NDIM(array) > 1 && !PyArray_IS_C_CONTIGUOUS(array))))
-            return 0;
+/* Call a loop for the rows of all arrays, from an axis on. */
+static void along(const Loops *of, int kind, const Nest *nest, int axis, char *const *data) {
+    char *at[3] = {data[0], data[1], data[2]};  /* a loop may move the pointers that it is given */
+    npy_intp length = nest->shape[axis], steps[3] = {nest->steps[axis][0], nest->steps[axis][1], nest->steps[axis][2]};
+    if (axis == nest->axes - 1) {
+        of->call[kind](at, &length, steps, of->data[kind]);
+        return;
     }
-    return count > 1;
-}
-
-/* Whether no element of the first operand shares memory with another one. */
-static int is_apart(const Nest *nest, npy_intp size) {
-    for (int axis = nest->axes; axis-- > 0;) {
-        npy_intp step = nest->steps[axis][0] < 0 ? -nest->steps[axis][0] : nest->steps[axis][0];
-        if (nest->shape[axis] > 1 && step < size) return 0;
-        size += (nest->shape[axis] - 1) * step;
-    }
-    return 1;
-}
-
-/* The next row of all arrays; 0 behind the last one. */
-static inline int next_row(const Nest *nest, int arrays, npy_intp *at, char **data) {
-    for (int axis = nest->axes - 1; axis-- > 0;) {
-        for (int k = 0; k < arrays; k++) data[k] += nest->steps[axis][k];
-        if (++at[axis] < nest->shape[axis]) return 1;
-        for (int k = 0; k < arrays; k++) data[k] -= nest->shape[axis] * nest->steps[axis][k];
-        at[axis] = 0;
-    }
-    return 0;
+    for (; length--; at[0] += steps[0], at[1] += steps[1], at[2] += steps[2]) along(of, kind, nest, axis + 1, at);
 }
 
 /* The product of vectors and matrices, for which the loop is given what NumPy gives it: an axis of one element has no step. */
@@ -219,25 +231,8 @@ static int are_rows(PyObject *const *operands, int n, PyArrayObject *first) {
     return 1;
 }
 
-/* What one call of a loop makes of such operands, whose elements are at `data`; NULL where NumPy is called. */
-static PyObject *by_row(const Loops *of, int kind, int n, PyObject *const *operands, char **data, PyArrayObject *first, npy_intp count) {
-    PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
-    npy_intp steps[3], size = PyArray_ITEMSIZE(first);
-    for (int k = 0; k < n; k++) steps[k] = PyArray_CheckExact(operands[k]) ? size : 0;
-    steps[n] = PyDataType_ELSIZE(dtype);
-    PyObject *result = new_result(dtype, PyArray_NDIM(first), PyArray_DIMS(first), count);
-    if (result == NULL) return NULL;
-    data[n] = PyArray_BYTES((PyArrayObject *)result);
-    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
-    of->call[kind](data, &count, steps, of->data[kind]);
-    if (!PyErr_Occurred() && !fetestexcept(FLAGS)) return result;
-    PyErr_Clear();
-    Py_DECREF(result);
-    return NULL;
-}
-
-PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into) {
-    if (of->is_product) return into == NULL ? product(of, x, y) : NULL;
+PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
+    if (of->is_product) return product(of, x, y);
     PyObject *operands[2] = {x, y};
     PyArrayObject *first = (PyArrayObject *)(PyArray_CheckExact(x) ? x : y);
     int n = of->operands, kind;
@@ -255,53 +250,55 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into
             data[k] = PyArray_BYTES(array);
         }
     }
-    npy_intp all = PyArray_SIZE(first);
-    if (into == NULL && PyArray_NDIM(first) && all > 1 && all < limit && are_rows(operands, n, first)) return by_row(of, kind, n, operands, data, first, all);
-    Nest nest = {0};
-    if (!nest_of(operands, n, &nest)) return NULL;
-    PyObject *result = (PyObject *)into;
-    npy_intp count = 1, size, rows[DEEP] = {0};
-    for (int axis = 0; axis < nest.axes; axis++) count *= nest.shape[axis];
-    if (count >= limit) return NULL;
-    if (!(of->is_settled && types[kind] != NPY_CDOUBLE) && (into != NULL || !is_simple(operands, n, count))) return NULL;
     PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
-    Nest form = nest;
-    size = PyDataType_ELSIZE(dtype);
-    joined(&nest, n, size);
-    int is_short = nest.shape[nest.axes - 1] < SHORT && count / nest.shape[nest.axes - 1] > SHORT;
-    int fits = into == NULL || (of->type[kind] == types[kind] && PyArray_ISWRITEABLE(into) && count == PyArray_SIZE(into) &&
-                                form.axes == PyArray_NDIM(into) && count * size <= (npy_intp)sizeof scratch && is_apart(&nest, size));
-    if (is_short || !fits || into != NULL) Py_DECREF(dtype);
-    if (is_short || !fits) return NULL;
-    if (into != NULL) {
-        data[n] = (char *)scratch;
+    Nest nest = {.axes = 1, .shape = {PyArray_SIZE(first)}}, form;
+    int axes = PyArray_NDIM(first), fits = axes && nest.shape[0] > 1 && nest.shape[0] < limit;
+    const npy_intp *shape = PyArray_DIMS(first);
+    npy_intp count = nest.shape[0], size = PyDataType_ELSIZE(dtype);
+    if (fits && are_rows(operands, n, first)) {
+        for (int k = 0; k < n; k++) nest.steps[0][k] = PyArray_CheckExact(operands[k]) ? PyArray_ITEMSIZE(first) : 0;
+        nest.steps[0][n] = size;
     } else {
-        result = new_result(dtype, form.axes, form.shape, count);
-        if (result == NULL) return NULL;
-        data[n] = PyArray_BYTES((PyArrayObject *)result);
+        fits = of->is_settled && types[kind] != NPY_CDOUBLE && nest_of(operands, n, &nest);
+        form = nest;
+        axes = form.axes;
+        shape = form.shape;
+        count = fits ? PyArray_MultiplyList(shape, axes) : 0;
+        if (fits) joined(&nest, n, size);
+        fits = fits && count < limit && !(nest.shape[nest.axes - 1] < SHORT && count / nest.shape[nest.axes - 1] > SHORT);
     }
-    const int inner = nest.axes - 1;
+    PyObject *result = NULL;
+    if (!fits) Py_DECREF(dtype);
+    if (!fits || (result = new_result(dtype, axes, shape, count)) == NULL) return NULL;
+    data[n] = PyArray_BYTES((PyArrayObject *)result);
     if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
-    do {  /* a loop may move the pointers that it is given */
-        char *row[3] = {data[0], data[1], data[2]};
-        npy_intp length = nest.shape[inner], steps[3] = {nest.steps[inner][0], nest.steps[inner][1], nest.steps[inner][2]};
-        of->call[kind](row, &length, steps, of->data[kind]);
-    } while (inner && next_row(&nest, n + 1, rows, data));
-    int failed = PyErr_Occurred() != NULL;
-    if (failed || fetestexcept(FLAGS)) {
-        if (failed) PyErr_Clear();
-        if (into == NULL) Py_DECREF(result);
-        return NULL;
+    along(of, kind, &nest, 0, data);
+    if (PyErr_Occurred() || fetestexcept(FLAGS)) {
+        PyErr_Clear();
+        Py_CLEAR(result);
     }
-    if (into == NULL) return result;
-    data[0] = PyArray_BYTES(into);
-    data[n] = (char *)scratch;
-    memset(rows, 0, sizeof rows);
-    do {
-        char *to = data[0], *from = data[n];
-        if (nest.steps[inner][0] == size) memcpy(to, from, nest.shape[inner] * size);
-        else
-            for (npy_intp k = 0; k < nest.shape[inner]; k++, to += nest.steps[inner][0], from += size) memcpy(to, from, size);
-    } while (inner && next_row(&nest, n + 1, rows, data));
-    return Py_NewRef(result);
+    return result;
+}
+
+/* Whether no two elements of an array share memory. */
+static int is_apart(PyArrayObject *array) {
+    npy_intp size = PyArray_ITEMSIZE(array);
+    for (int axis = PyArray_NDIM(array); axis-- > 0;) {
+        npy_intp step = PyArray_STRIDE(array, axis) < 0 ? -PyArray_STRIDE(array, axis) : PyArray_STRIDE(array, axis);
+        if (PyArray_DIM(array, axis) > 1 && step < size) return 0;
+        size += (PyArray_DIM(array, axis) - 1) * step;
+    }
+    return 1;
+}
+
+int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y) {
+    int type = PyArray_TYPE(into), kind = kind_of(type);
+    if (kind < 0 || type == NPY_CDOUBLE || !of->is_settled || of->type[kind] != type || PyArray_SIZE(into) > MOST_KEPT) return 0;
+    if (!PyArray_ISWRITEABLE(into) || !is_apart(into)) return 0;
+    PyArrayObject *result = (PyArrayObject *)by_loop(of, (PyObject *)into, y);
+    if (result == NULL) return 0;
+    int fits = PyArray_SAMESHAPE(result, into);
+    if (fits) copy_axes(PyArray_BYTES(into), PyArray_BYTES(result), PyArray_NDIM(into), PyArray_DIMS(into), PyArray_STRIDES(into), PyArray_STRIDES(result), PyArray_ITEMSIZE(into));
+    keep_result(result);
+    return fits;
 }

@@ -16,8 +16,12 @@ extern Py_ssize_t limit;           /* results with fewer elements stay with NumP
 /* Note which loops a ufunc has. */
 void look_up(Loops *to, PyObject *ufunc);
 
-/* What the loop makes of operands, as a new array or `into` the first; NULL without an error where NumPy is called. */
-PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y, PyArrayObject *into);
+/* What the loop makes of operands, as a new array; NULL without an error where NumPy is called. Whether the first has taken the result. */
+PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y);
+int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y);
+
+/* Copy elements of a size along some axes; those of a number have no steps. */
+void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size);
 
 enum { MOST_KEPT = 4096 };           /* elements of results that serve the next ones */
 

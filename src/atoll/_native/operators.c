@@ -29,7 +29,7 @@ static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot) {
 
 /* What an operator makes of operands, whose references end here. */
 static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
-    PyObject *result = by_loop(&loops[slot], x, y, NULL);
+    PyObject *result = by_loop(&loops[slot], x, y);
     if (result == NULL && !PyErr_Occurred()) result = call(x, y);
     Py_DECREF(x);
     Py_DECREF(y);
@@ -108,7 +108,7 @@ SEEN_THREE(power, POW)
 /* `a += b` of few elements of an array on ranks; as `write_on_ranks`. */
 static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
     PyObject *y = may_show(a) ? operand(b) : NULL;
-    PyObject *result = y == NULL ? NULL : by_loop(&loops[slot], (PyObject *)x, y, NULL);
+    PyObject *result = y == NULL ? NULL : by_loop(&loops[slot], (PyObject *)x, y);
     int status = PyErr_Occurred() ? -1 : 0;
     if (result != NULL && PyArray_CheckExact(result) && PyArray_SAMESHAPE((PyArrayObject *)result, x)) {
         Selection all;
@@ -137,8 +137,7 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, bin
         return ended(done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot));
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
-    PyObject *result = by_loop(&loops[plain_slot], x, y, (PyArrayObject *)x);
-    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
+    PyObject *result = by_loop_into(&loops[plain_slot], (PyArrayObject *)x, y) ? Py_NewRef(x) : PyErr_Occurred() ? NULL : call(x, y);
     if (shown) end_writing((PyArrayObject *)x, was);
     Py_DECREF(y);
     Py_DECREF(x);
@@ -173,7 +172,7 @@ SEEN_THREE(ipow, IPOW)
         if (made != NULL || PyErr_Occurred()) return made;                                       \
         PyObject *x = at_hand(a);                                                                \
         if (x == NULL) return ended(alone_in_python(a, SLOT));                             \
-        PyObject *result = by_loop(&loops[SLOT], x, NULL, NULL);                                 \
+        PyObject *result = by_loop(&loops[SLOT], x, NULL);                                 \
         if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
         Py_DECREF(x);                                                                            \
         return wrapped(result);                                                                  \
@@ -201,7 +200,7 @@ static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
         }
         return ended(recorded);
     }
-    PyObject *result = by_loop(&loops[slots[relation]], x, y, NULL);
+    PyObject *result = by_loop(&loops[slots[relation]], x, y);
     if (result == NULL && !PyErr_Occurred()) result = PyObject_RichCompare(x, y, relation);
     Py_DECREF(x);
     Py_DECREF(y);

@@ -245,39 +245,6 @@ static void reach_of(char **low, char **high, int axes, const npy_intp *shape, c
     for (int axis = 0; axis < axes; axis++) *(steps[axis] < 0 ? low : high) += (shape[axis] - 1) * steps[axis];
 }
 
-/* Rows of elements of one type; a number has no steps. */
-#define COPY_ROW(TYPE)                                                                           \
-    case sizeof(TYPE):                                                                           \
-        if (from_step) {                                                                         \
-            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = *(TYPE *)(from + k * from_step); \
-        } else {                                                                                 \
-            TYPE value = *(TYPE *)from;                                                          \
-            for (npy_intp k = 0; k < n; k++) *(TYPE *)(to + k * to_step) = value;                \
-        }                                                                                        \
-        break;
-
-static void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size) {
-    npy_intp n = axes ? shape[0] : 1, to_step = axes ? to_steps[0] : size, from_step = axes ? from_steps[0] : size;
-    if (axes > 1) {
-        for (; n--; to += to_step, from += from_step) copy_axes(to, from, axes - 1, shape + 1, to_steps + 1, from_steps + 1, size);
-        return;
-    }
-    if (to_step == size && (from_step == size || (from_step == 0 && n > 64))) {
-        npy_intp done = from_step ? n : 1;
-        memcpy(to, from, done * size);
-        for (; done < n; done *= 2) memcpy(to + done * size, to, (done < n - done ? done : n - done) * size);
-        return;
-    }
-    switch (size) {
-        COPY_ROW(npy_uint8)
-        COPY_ROW(npy_uint16)
-        COPY_ROW(npy_uint32)
-        COPY_ROW(npy_uint64)
-        default:
-            for (; n--; to += to_step, from += from_step) memcpy(to, from, size);
-    }
-}
-
 enum { MOST_PUT = 4096 };          /* elements of a region that are put here; NumPy lets other threads run meanwhile */
 
 int put_selected(const Selection *where, PyArrayObject *array, PyObject *given) {

@@ -79,7 +79,7 @@ static PyObject *called(PyObject *node, int depth) {
     int count = arity_of(node);
     PyObject *first = count == 1 || count == 2 ? operand_at(node, 0, depth) : NULL, *second = first == NULL || count == 1 ? NULL : operand_at(node, 1, depth);
     const Loops *of = first != NULL && (second != NULL || count == 1) ? loops_of(node) : NULL;  /* the operands may have taken its place in the table */
-    PyObject *made = of != NULL && of->operands == count ? by_loop(of, first, second, NULL) : NULL;
+    PyObject *made = of != NULL && of->operands == count ? by_loop(of, first, second) : NULL;
     Py_XDECREF(first);
     Py_XDECREF(second);
     if (made != NULL && !(PyArray_CheckExact(made) && lies_as((PyArrayObject *)made, NODE(node)->geometry))) Py_CLEAR(made);
