@@ -27,7 +27,6 @@ typedef struct Function {
     PyObject *original, *direct, *python, *known, *dict, *weak, *fold;  /* `direct` asks no argument for a protocol */
     int kind, way;
     Loops loops;
-    Named named;
     struct Function *former, *next;
 } Function;
 
@@ -510,14 +509,14 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
 
 /* The same where a profile is recorded. */
 static COLD PyObject *call_function_seen(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
-    Named *named = &((Function *)self)->named;
     int begun = begin_call();
-    PyObject *result = call_function(self, args, nargsf, keywords), *name = NULL, *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    if (named->session != session && (name = PyObject_GetAttrString(self, "__name__")) == NULL) PyErr_Clear();
-    end_call(begun, name, named);
+    PyObject *result = call_function(self, args, nargsf, keywords);
+    Raised raised = taken_error();
+    PyObject *name = PyObject_GetAttr(self, interned.__name__);
+    if (name == NULL) PyErr_Clear();
+    end_call(begun, name == NULL ? empty : name);
     Py_XDECREF(name);
-    PyErr_Restore(type, value, trace);
+    raise_again(raised);
     return result;
 }
 

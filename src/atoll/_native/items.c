@@ -178,7 +178,7 @@ static int set_item_now(PyObject *self, PyObject *key, PyObject *value) { return
 
 static COLD int set_item_seen(PyObject *self, PyObject *key, PyObject *value) {
     int begun = begin_call(), status = set_item_now(self, key, value);
-    end_call_named(begun, names[SETITEM], &called[SETITEM]);
+    end_call(begun, name_of(SETITEM));
     return status;
 }
 

@@ -51,15 +51,8 @@ static int fill_module(PyObject *module) {
     }
     for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
         if (PyModule_AddFunctions(module, methods[k]) < 0) return -1;
-    PyObject *operators = PyList_New(0);
-    for (int k = 0; operators != NULL && k < SLOTS + BINARY; k++) {
-        PyObject *name = PyUnicode_FromString(k < SLOTS ? names[k] : reflected_names[k - SLOTS]);
-        if (name == NULL || PyList_Append(operators, name) < 0) Py_CLEAR(operators);
-        Py_XDECREF(name);
-    }
-    int status = operators == NULL ? -1 : PyModule_AddObjectRef(module, "operators", operators);
-    Py_XDECREF(operators);
-    return status < 0 ? -1 : PyModule_AddStringConstant(module, "sources", ATOLL_SOURCES);
+    if (list_operators() < 0 || PyModule_AddObjectRef(module, "operators", operator_names) < 0) return -1;
+    return PyModule_AddStringConstant(module, "sources", ATOLL_SOURCES);
 }
 
 static PyModuleDef_Slot module_slots[] = {

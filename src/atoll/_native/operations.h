@@ -9,12 +9,15 @@ enum {
     IADD = BINARY, ISUB, IMUL, IDIV, IFLOORDIV, IMOD, IPOW, IAND, IOR, IXOR, ILSHIFT, IRSHIFT,
     NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, BUFFER, SLOTS
 };
-extern const char *const names[SLOTS], *const reflected_names[BINARY];
+extern PyObject *operator_names;   /* a list: of the slots, and of the reflected operators behind them */
+static inline PyObject *name_of(int slot) { return PyList_GET_ITEM(operator_names, slot); }
 extern PyObject *general[SLOTS], *reflected[BINARY];
 extern PyObject *known[SLOTS];     /* what the recorder knows of an operator's operands */
 extern PyObject *slot_ufuncs[SLOTS + 1]; /* of the operators; the last is the square */
 extern Loops loops[SLOTS];         /* of operators */
-extern Named called[SLOTS];
+
+/* List the names of operators; -1 with an error. */
+int list_operators(void);
 
 /* Take the operators that are registered; -1 with an error. */
 int install_operations(void);
@@ -31,7 +34,7 @@ PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y);
     static COLD PyObject *NAME##_seen PARAMETERS {                                               \
         int begun = begin_call();                                                                \
         PyObject *result = NAME##_now ARGUMENTS;                                                 \
-        end_call_named(begun, names[SLOT], &called[SLOT]);                                       \
+        end_call(begun, name_of(SLOT));                                                          \
         return result;                                                                           \
     }                                                                                            \
     static PyObject *NAME PARAMETERS { return profiling ? NAME##_seen ARGUMENTS : NAME##_now ARGUMENTS; }

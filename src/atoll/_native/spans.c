@@ -6,6 +6,7 @@
  */
 #include <time.h>
 #include "spans.h"
+#include "call_sites.h"
 
 /* As context.profiler lists them. */
 enum { MAGIC, VERSION, COUNT, THRESHOLD, LINES, PEERS, CAPACITY, LATEST, HEADER };
@@ -19,7 +20,7 @@ int profiling = 0, session = 0;
 static Py_buffer memory;
 static int64_t *header, *totals, *peers;
 static Event *events;
-static PyObject *line_in, *number_of_name, *thin;  /* of Python */
+static PyObject *line_at, *number_of_name, *thin;  /* of Python */
 enum { DEEPEST = 64 };
 typedef struct {
     int64_t start, inner;
@@ -48,45 +49,33 @@ static void enter_session(void) {
     here.thread = threads++;
 }
 
-/* ---- lines */
+/* ---- numbers */
 
-enum { KNOWN = 1 << 12, FOREIGN = -1 };  /* FOREIGN: the code is in no file of the user's */
-static Forms *known = NULL;        /* the numbers of lines, by code and instruction */
+enum { KNOWN = 1 << 12 };
+static Forms *known = NULL;        /* the numbers of call sites and names */
 
-/* The number of the line that a frame is at, as Python counts them; a new reference. */
-static PyObject *ask_for_line(PyObject *frame) {
-    PyObject *number = PyObject_CallOneArg(line_in, frame);
-    if (number == NULL) drop_error();
-    return number == NULL ? PyLong_FromLong(0) : number;
-}
-
-static int taken(PyObject *number) {
-    int line = number == NULL ? 0 : (int)PyLong_AsLong(number);
+/* The number that Python gives a call site or a name, which it is asked for once. */
+static int number_for(PyObject *ask, PyObject *thing) {
+    size_t key[2] = {(size_t)thing, (size_t)ask};
+    Raised raised = taken_error();
+    PyObject *number = Py_XNewRef(found_in(known, key, 2));
+    if (number == NULL && (number = PyObject_CallOneArg(ask, thing)) != NULL && keep_in(&known, KNOWN, key, 2, Py_NewRef(thing), number) < 0) PyErr_Clear();
+    int found = number == NULL ? 0 : (int)PyLong_AsLong(number);
     Py_XDECREF(number);
-    return line;
+    drop_error();
+    raise_again(raised);
+    return found < 0 ? 0 : found;
 }
 
-/* The number of the line of the user's program that is at work: the first frame whose file Python calls the user's. */
+/* The number of the line of the user's program that is at work. */
 static int line_here(void) {
-    PyFrameObject *frame = (PyFrameObject *)Py_XNewRef((PyObject *)PyEval_GetFrame());
-    int line = FOREIGN;
-    while (frame != NULL && line == FOREIGN) {
-        PyObject *code = (PyObject *)PyFrame_GetCode(frame), *number;
-        size_t key[2] = {(size_t)code, (size_t)FOREIGN};
-        if (found_in(known, key, 2) == NULL) {
-            key[1] = (size_t)PyFrame_GetLasti(frame);
-            if ((number = Py_XNewRef(found_in(known, key, 2))) == NULL && (number = ask_for_line((PyObject *)frame)) != NULL) {
-                if (PyLong_AsLong(number) == FOREIGN) key[1] = (size_t)FOREIGN;
-                if (keep_in(&known, KNOWN, key, 2, Py_NewRef(code), number) < 0) PyErr_Clear();
-            }
-            line = taken(number);
-        }
-        Py_DECREF(code);
-        Py_SETREF(frame, PyFrame_GetBack(frame));
-    }
-    Py_XDECREF(frame);
-    if (line == FOREIGN) line = taken(ask_for_line(Py_None));  /* the program itself is an installed package */
-    return line < 0 ? 0 : line;
+    Raised raised = taken_error();
+    PyObject *site = site_here();
+    int line = site == NULL ? 0 : number_for(line_at, site);
+    Py_XDECREF(site);
+    drop_error();
+    raise_again(raised);
+    return line;
 }
 
 /* ---- spans */
@@ -103,12 +92,9 @@ static void note_event(int kind, int line, int name, int64_t start, int64_t leng
     header[LATEST] = start + length;
     if (length < header[THRESHOLD]) return;
     if (header[COUNT] >= header[CAPACITY]) {
-        PyObject *type, *value, *trace;
-        PyErr_Fetch(&type, &value, &trace);
-        PyObject *done = PyObject_CallNoArgs(thin);
-        if (done == NULL) drop_error();
-        Py_XDECREF(done);
-        PyErr_Restore(type, value, trace);
+        Raised raised = taken_error();
+        if (status_of(PyObject_CallNoArgs(thin)) < 0) drop_error();
+        raise_again(raised);
         if (!profiling || header[COUNT] >= header[CAPACITY] || length < header[THRESHOLD]) return;
     }
     events[header[COUNT]] = (Event){start, length, bytes, kind, line, name, here.thread, peer, count};
@@ -133,12 +119,9 @@ static int64_t closed(int64_t *start, int64_t *length) {
 }
 
 int begin_call(void) {
-    PyObject *type, *value, *trace;
     enter_session();
     if (here.calls++) return session;
-    PyErr_Fetch(&type, &value, &trace);
     here.line = line_here();
-    PyErr_Restore(type, value, trace);
     begin_span();
     return session;
 }
@@ -156,28 +139,8 @@ static void end_outermost(int name) {
     here.line = 0;
 }
 
-static int number_named(PyObject *name, Named *named) {
-    if (named->session == session) return named->number;
-    PyObject *type, *value, *trace;
-    PyErr_Fetch(&type, &value, &trace);
-    PyObject *number = name == NULL ? NULL : PyObject_CallOneArg(number_of_name, name);
-    named->number = number == NULL ? 0 : (int)PyLong_AsLong(number);
-    named->session = session;
-    drop_error();
-    Py_XDECREF(number);
-    PyErr_Restore(type, value, trace);
-    return named->number;
-}
-
-void end_call(int begun, PyObject *name, Named *named) {
-    if (is_outermost(begun)) end_outermost(number_named(name, named));
-}
-
-void end_call_named(int begun, const char *name, Named *named) {
-    if (!is_outermost(begun)) return;
-    PyObject *text = named->session == session ? NULL : PyUnicode_FromString(name);
-    end_outermost(number_named(text, named));
-    Py_XDECREF(text);
+void end_call(int begun, PyObject *name) {
+    if (is_outermost(begun)) end_outermost(number_for(number_of_name, name));
 }
 
 void end_work(PyObject *work) {
@@ -230,10 +193,7 @@ static PyObject *py_end(PyObject *module, PyObject *args) {
 }
 
 static PyObject *py_end_work(PyObject *module, PyObject *work) {
-    if (!PyTuple_Check(work) || PyTuple_GET_SIZE(work) != 6) {
-        PyErr_SetString(PyExc_TypeError, "work is a tuple of six");
-        return NULL;
-    }
+    if (!PyTuple_Check(work) || PyTuple_GET_SIZE(work) != 6) return PyErr_Format(PyExc_TypeError, "work is a tuple of six");
     if (profiling) end_work(work);
     PyErr_Clear();
     Py_RETURN_NONE;
@@ -254,26 +214,23 @@ static void stop(void) {
     profiling = 0;
     Py_CLEAR(known);
     PyBuffer_Release(&memory);
-    Py_CLEAR(line_in);
+    Py_CLEAR(line_at);
     Py_CLEAR(number_of_name);
     Py_CLEAR(thin);
 }
 
 PyObject *record_profile(PyObject *args) {
-    PyObject *mapped, *line, *number, *thinner;
+    PyObject *mapped = NULL, *line, *number, *thinner;
     Py_ssize_t totals_at, peers_at, events_at;
-    if (PyTuple_GET_SIZE(args) == 1 && PyTuple_GET_ITEM(args, 0) == Py_None) {
-        stop();
-        Py_RETURN_NONE;
-    }
-    if (!PyArg_ParseTuple(args, "OnnnOOO", &mapped, &totals_at, &peers_at, &events_at, &line, &number, &thinner)) return NULL;
+    if (PyTuple_GET_SIZE(args) && !PyArg_ParseTuple(args, "OnnnOOO", &mapped, &totals_at, &peers_at, &events_at, &line, &number, &thinner)) return NULL;
     stop();
+    if (mapped == NULL) Py_RETURN_NONE;
     if (PyObject_GetBuffer(mapped, &memory, PyBUF_WRITABLE) < 0) return NULL;
     header = memory.buf;
     totals = (int64_t *)((char *)memory.buf + totals_at);
     peers = (int64_t *)((char *)memory.buf + peers_at);
     events = (Event *)((char *)memory.buf + events_at);
-    line_in = Py_NewRef(line);
+    line_at = Py_NewRef(line);
     number_of_name = Py_NewRef(number);
     thin = Py_NewRef(thinner);
     session++;

@@ -10,21 +10,15 @@ extern int session;                /* the number of the profile */
 /* The kinds of spans, as context.profiler lists them. */
 enum { CALL_SPAN, PLAN_SPAN, COMPILE_SPAN, KERNEL_SPAN, NUMPY_SPAN, SEND_SPAN, WAIT_SPAN, FILE_SPAN, SPAN_KINDS };
 
-/* The name of what is called, whose number is asked for once in each profile. */
-typedef struct {
-    int number, session;
-} Named;
-
 /* Begin and end a call of the user's program; calls within calls belong to the outer one. */
 int begin_call(void);
-void end_call(int begun, PyObject *name, Named *named);
-void end_call_named(int begun, const char *name, Named *named);
+void end_call(int begun, PyObject *name);
 
 /* Begin a span, and end one that worked for several lines: `work` is what context.profiler.Work.native gives. */
 void begin_span(void);
 void end_work(PyObject *work);
 
-/* profile(memory, totals, peers, events, line_in, number_of_name, thin): record from now on; the numbers are offsets. None ends it. */
+/* profile(memory, totals, peers, events, line_at, number_of_name, thin): record from now on; the numbers are offsets. Without arguments it ends. */
 PyObject *record_profile(PyObject *args);
 
 extern PyMethodDef span_methods[];

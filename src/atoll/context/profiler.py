@@ -31,7 +31,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
-from types import CodeType, FrameType
+from types import CodeType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,7 +39,7 @@ import numpy as np
 from .. import policy, system
 from ..front import native
 from . import python_spans
-from .call_sites import Site, line_in_program, line_of, origin, user_frame
+from .call_sites import Site, line_in_program, line_of
 from .sources import place_text
 
 T = TypeVar("T")
@@ -209,15 +209,6 @@ class Recording:
             )  # fmt: skip
         return known
 
-    def line_in(self, frame: FrameType | None) -> int:
-        """The line at which a frame stands; -1 where that is none of the user's. Without a frame, the line at work."""
-        if frame is None:
-            frame = user_frame()
-            return 0 if frame is None else self.line(frame.f_code, frame.f_lineno)
-        if origin(frame.f_code.co_filename) is not False:
-            return -1
-        return self.line(frame.f_code, frame.f_lineno)
-
     def line_at(self, site: Site | None) -> int:
         """The line of the user's program of a call site; -1 where there is none."""
         if site is None:
@@ -346,14 +337,14 @@ def start(recording: Recording) -> None:
     now.recording = recording
     spans.profile(
         recording.memory, parts.totals, parts.peers, parts.events,
-        recording.line_in, recording.called, recording.thin,
+        recording.line_at, recording.called, recording.thin,
     )  # fmt: skip
 
 
 def stop() -> Recording | None:
     """Record no more; what was recorded."""
     recording, now.recording = now.recording, None
-    spans.profile(None)
+    spans.profile()
     if recording is not None:
         recording.end()
     return recording
@@ -363,7 +354,7 @@ def _leave_to_parent() -> None:
     """A forked child shares the memory of the record, which is its parent's."""
     if now.recording is not None:
         now.recording = None
-        spans.profile(None)
+        spans.profile()
 
 
 if hasattr(os, "register_at_fork"):

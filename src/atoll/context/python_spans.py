@@ -11,6 +11,7 @@ import time
 from types import FrameType
 from typing import Any
 
+from .call_sites import site_from
 from .sources import is_ours
 
 _COUNT, _THRESHOLD, _CAPACITY, _LATEST = 2, 3, 6, 7
@@ -20,9 +21,9 @@ _CALL, _SEND = 0, 5
 class _Session:
     """The memory of a profile, and what its numbers stand for."""
 
-    def __init__(self, memory: Any, line_in: Any, called: Any, thin: Any) -> None:
-        self.recording = line_in.__self__
-        self.memory, self.line_in, self.called, self.thin = memory, line_in, called, thin
+    def __init__(self, memory: Any, line_at: Any, called: Any, thin: Any) -> None:
+        self.recording = line_at.__self__
+        self.memory, self.line_at, self.called, self.thin = memory, line_at, called, thin
 
 
 class _Here(threading.local):
@@ -39,7 +40,7 @@ _here = _Here()
 _now: list[_Session] = []
 
 
-def profile(memory: Any, *rest: Any) -> None:
+def profile(memory: Any = None, *rest: Any) -> None:
     """Record spans into some memory, or record none."""
     _now.clear()
     hook = None
@@ -88,13 +89,8 @@ def _called(frame: FrameType) -> str:
 
 def _line(session: _Session, frame: FrameType | None) -> int:
     """The line of the user's program that is at work."""
-    while frame is not None:
-        line: int = session.line_in(frame)
-        if line >= 0:
-            return line
-        frame = frame.f_back
-    number: int = session.line_in(None)
-    return number
+    line: int = session.line_at(site_from(frame))
+    return max(line, 0)
 
 
 def begin_call() -> int:
