@@ -17,9 +17,7 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
  * the generator itself. */
 enum { MOST = 16, SIZE_AT = 19 };  /* arguments of a call that is looked at */
-static Py_ssize_t exact = 0, truths = 0, row = 0; /* elements that are folded at once; truth values; elements of a row for that */
-static Py_ssize_t block = 0;
-static Py_ssize_t divided_from = 0; /* elements of a call that several threads share */
+Py_ssize_t exact = 0, truths = 0, row = 0, divided_from = 0, block = 0;
 
 typedef struct Function {
     PyObject_HEAD
@@ -620,21 +618,6 @@ PyType_Spec function_spec = {"atoll._front.Function", sizeof(Function), 0,
                              function_slots};
 PyTypeObject *function_type;
 
-static PyObject *set_folded(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "nnn", &exact, &truths, &row)) return NULL;
-    Py_RETURN_NONE;
-}
-
-static PyObject *set_shared(PyObject *module, PyObject *number) {
-    divided_from = PyLong_AsSsize_t(number);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-}
-
-static PyObject *set_drawn(PyObject *module, PyObject *number) {
-    block = PyLong_AsSsize_t(number);
-    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-}
-
 static PyObject *profile(PyObject *module, PyObject *args) {
     PyObject *done = record_profile(args);
     see_functions(profiling);
@@ -642,8 +625,5 @@ static PyObject *profile(PyObject *module, PyObject *args) {
 }
 
 PyMethodDef function_methods[] = {
-    {"shared", set_shared, METH_O, "Calls of so many elements are shared by threads, if there are several."},
-    {"folded", set_folded, METH_VARARGS, "NumPy folds up to so many elements, or truth values, of arrays in memory at once, where that gives the same bits."},
-    {"drawn", set_drawn, METH_O, "Up to so many random numbers are those of NumPy's stream."},
     {"profile", profile, METH_VARARGS, "Record spans into some memory, or record none."},
     {NULL}};

@@ -1,13 +1,13 @@
 /* Functions of the namespace, and methods. */
 #ifndef ATOLL_FUNCTIONS_H
 #define ATOLL_FUNCTIONS_H
-#include "sizes.h"
 #include "medium.h"
 
+/* Elements that NumPy folds at once; truth values; elements of a row for that; elements of a call that several threads share; random numbers of
+ * NumPy's stream. */
+extern Py_ssize_t exact, truths, row, divided_from, block;
 extern PyType_Spec function_spec;
 extern PyTypeObject *function_type;
 extern PyMethodDef function_methods[];
-
-/* Note the names that functions need; -1 with an error. */
 
 #endif

@@ -35,7 +35,7 @@ int is_kept(PyArrayObject *array) {
            PyArray_ISNBO(PyArray_DESCR(array)->byteorder);
 }
 
-Py_ssize_t spread_over(PyObject *x, PyObject *y) {
+int spreads(PyObject *x, PyObject *y) {
     if (!PyArray_CheckExact(x) || !PyArray_CheckExact(y)) return 0;
     PyArrayObject *a = (PyArrayObject *)x, *b = (PyArrayObject *)y;
     double most = (double)PyArray_SIZE(a) * PyArray_SIZE(b), size = 1;
@@ -45,18 +45,5 @@ Py_ssize_t spread_over(PyObject *x, PyObject *y) {
         if (m != n && m != 1 && n != 1) return 0;
         size *= m == 1 ? n : m;
     }
-    return size < limit ? 0 : (Py_ssize_t)size;
+    return size >= limit && is_kept(a) && is_kept(b);
 }
-
-int spreads(PyObject *x, PyObject *y) { return spread_over(x, y) && is_kept((PyArrayObject *)x) && is_kept((PyArrayObject *)y); }
-
-static PyObject *set_limit(PyObject *module, PyObject *number) {
-    Py_ssize_t n = PyLong_AsSsize_t(number);
-    if (n == -1 && PyErr_Occurred()) return NULL;
-    limit = n;
-    Py_RETURN_NONE;
-}
-
-PyMethodDef handle_methods[] = {
-    {"limit", set_limit, METH_O, "Leave arrays of so many elements, and larger ones, to Python."},
-    {NULL}};

@@ -60,10 +60,7 @@ PyObject *handle_of(PyObject *array);
 /* Whether kernels have a dtype that results are kept in. */
 int is_kept(PyArrayObject *array);
 
-/* The elements of two small arrays that are broadcast; 0 where these are not many. Whether kernels can compute so many. */
-Py_ssize_t spread_over(PyObject *x, PyObject *y);
+/* Whether two small arrays that are broadcast have many elements, which kernels can compute. */
 int spreads(PyObject *x, PyObject *y);
-
-extern PyMethodDef handle_methods[];
 
 #endif

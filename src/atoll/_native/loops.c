@@ -231,15 +231,36 @@ static int are_rows(PyObject *const *operands, int n, PyArrayObject *first) {
     return 1;
 }
 
+/* What the loop makes of operands row by row; NULL where NumPy is called. */
+static PyObject *by_rows(const Loops *of, int kind, int n, PyObject *const *operands, char **data) {
+    Nest nest = {0};
+    npy_intp shape[DEEP];
+    if (!of->is_settled || types[kind] == NPY_CDOUBLE || !nest_of(operands, n, &nest)) return NULL;
+    int axes = nest.axes;
+    npy_intp count = PyArray_MultiplyList(memcpy(shape, nest.shape, sizeof shape), axes);
+    PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
+    joined(&nest, n, PyDataType_ELSIZE(dtype));
+    npy_intp row = nest.shape[nest.axes - 1];
+    int fits = count < limit && (row >= SHORT || count / row <= SHORT);
+    PyObject *result = fits ? new_result(dtype, axes, shape, count) : NULL;
+    if (!fits) Py_DECREF(dtype);
+    if (result == NULL) return NULL;
+    data[n] = PyArray_BYTES((PyArrayObject *)result);
+    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
+    along(of, kind, &nest, 0, data);
+    return result;
+}
+
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
     if (of->is_product) return product(of, x, y);
-    PyObject *operands[2] = {x, y};
+    PyObject *operands[2] = {x, y}, *result;
     PyArrayObject *first = (PyArrayObject *)(PyArray_CheckExact(x) ? x : y);
     int n = of->operands, kind;
     if (n != 1 + (y != NULL) || first == NULL || !PyArray_CheckExact(first)) return NULL;
     if ((kind = kind_of(PyArray_TYPE(first))) < 0 || of->call[kind] == NULL) return NULL;
     char *data[3] = {NULL};
     double numbers[2];
+    npy_intp steps[3] = {0}, count = PyArray_SIZE(first);
     for (int k = 0; k < n; k++) {
         PyArrayObject *array = (PyArrayObject *)operands[k];
         if (!PyArray_CheckExact(array)) {
@@ -248,31 +269,19 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
         } else {
             if (PyArray_TYPE(array) != types[kind] || !PyArray_ISBEHAVED_RO(array)) return NULL;
             data[k] = PyArray_BYTES(array);
+            steps[k] = PyArray_ITEMSIZE(array);
         }
     }
-    PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
-    Nest nest = {.axes = 1, .shape = {PyArray_SIZE(first)}}, form;
-    int axes = PyArray_NDIM(first), fits = axes && nest.shape[0] > 1 && nest.shape[0] < limit;
-    const npy_intp *shape = PyArray_DIMS(first);
-    npy_intp count = nest.shape[0], size = PyDataType_ELSIZE(dtype);
-    if (fits && are_rows(operands, n, first)) {
-        for (int k = 0; k < n; k++) nest.steps[0][k] = PyArray_CheckExact(operands[k]) ? PyArray_ITEMSIZE(first) : 0;
-        nest.steps[0][n] = size;
-    } else {
-        fits = of->is_settled && types[kind] != NPY_CDOUBLE && nest_of(operands, n, &nest);
-        form = nest;
-        axes = form.axes;
-        shape = form.shape;
-        count = fits ? PyArray_MultiplyList(shape, axes) : 0;
-        if (fits) joined(&nest, n, size);
-        fits = fits && count < limit && !(nest.shape[nest.axes - 1] < SHORT && count / nest.shape[nest.axes - 1] > SHORT);
+    if (PyArray_NDIM(first) && count > 1 && count < limit && are_rows(operands, n, first)) {
+        PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
+        steps[n] = PyDataType_ELSIZE(dtype);
+        if ((result = new_result(dtype, PyArray_NDIM(first), PyArray_DIMS(first), count)) == NULL) return NULL;
+        data[n] = PyArray_BYTES((PyArrayObject *)result);
+        if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
+        of->call[kind](data, &count, steps, of->data[kind]);
+    } else if ((result = by_rows(of, kind, n, operands, data)) == NULL) {
+        return NULL;
     }
-    PyObject *result = NULL;
-    if (!fits) Py_DECREF(dtype);
-    if (!fits || (result = new_result(dtype, axes, shape, count)) == NULL) return NULL;
-    data[n] = PyArray_BYTES((PyArrayObject *)result);
-    if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
-    along(of, kind, &nest, 0, data);
     if (PyErr_Occurred() || fetestexcept(FLAGS)) {
         PyErr_Clear();
         Py_CLEAR(result);

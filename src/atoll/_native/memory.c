@@ -136,9 +136,7 @@ PyObject *memory_for(PyObject *value) {
     if (array != NULL || Py_TYPE(value) != array_type) return Py_NewRef(array ? array : value);
     if (is_medium(value)) return medium_memory(value);
     if (is_pending(value) && settle_array((Front *)value) < 0) return NULL;
-    if ((array = in_memory(value)) != NULL) return array;
-    if ((array = PyObject_CallOneArg(python.memory_of, value)) == Py_None) Py_CLEAR(array);
-    return array;
+    return in_memory(value);
 }
 
 int type_of(PyObject *value, Py_ssize_t *size) {
@@ -174,10 +172,6 @@ int is_open(PyObject *array) {
 PyObject *computed(PyObject *value) {
     int is_array = Py_TYPE(value) == array_type && np_of(value) == NULL;
     return !is_array ? operand(value) : is_pending(value) || value_of((Front *)value) != NULL ? memory_for(value) : NULL;
-}
-
-int may_write_at_once(PyObject *array) {
-    return Py_TYPE(array) == array_type && (np_of(array) != NULL || (value_of((Front *)array) != NULL && may_write((Front *)array)));
 }
 
 void forget_what_is_known(PyObject *value) {
@@ -277,12 +271,3 @@ PyObject *medium_memory(PyObject *self) {
     }
     return memory;
 }
-
-static PyObject *show(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "nn", &shortest, &most_filled)) return NULL;
-    Py_RETURN_NONE;
-}
-
-PyMethodDef memory_methods[] = {
-    {"show", show, METH_VARARGS, "Views of so many elements are short; new arrays of so many are filled at once."},
-    {NULL}};

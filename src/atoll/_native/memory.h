@@ -63,10 +63,9 @@ PyObject *memory_for(PyObject *value);
 int type_of(PyObject *value, Py_ssize_t *size);
 
 /* Views of an array may be shown unless it is read-only, for then their geometries say so. An array in memory may be
- * written to if nothing else has the same value. The same of an array at hand, or in memory. */
+ * written to if nothing else has the same value. */
 int may_show(Front *front);
 int may_write(Front *front);
-int may_write_at_once(PyObject *array);
 
 /* Whether the program holds the memory of an array: NumPy writes into it at the call, however large it is. */
 int is_open(PyObject *array);
@@ -116,7 +115,5 @@ PyObject *settled_result(PyObject *made);
 
 /* The view of an array with a box, where its elements are in the memory of its base; whether it has one. */
 int view_of(Front *front, Selection *room);
-
-extern PyMethodDef memory_methods[];
 
 #endif

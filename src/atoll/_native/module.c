@@ -26,7 +26,26 @@ static PyObject *register_table(PyObject *module, PyObject *args, PyObject *obje
     Py_RETURN_NONE;
 }
 
+/* limit(size): leave arrays of so many elements, and larger ones, to Python. */
+static PyObject *set_limit(PyObject *module, PyObject *number) {
+    Py_ssize_t size = PyLong_AsSsize_t(number);
+    if (size == -1 && PyErr_Occurred()) return NULL;
+    limit = size;
+    Py_RETURN_NONE;
+}
+
+/* limits(...): those of the policy that hold now, as lazy.recorder lists them. */
+static PyObject *set_limits(PyObject *module, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "dddddddnnnnnnnn", &light, &near, &most_pending, &swept, &most_held, &patience[PLANNED], &patience[LEARNT], &least, &shortest, &most_filled,
+                          &divided_from, &exact, &truths, &row, &block))
+        return NULL;
+    close_accounts();
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef module_methods[] = {
+    {"limit", set_limit, METH_O, "The elements from which on arrays are Python's."},
+    {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
     {"register", (PyCFunction)(void (*)(void))register_table, METH_VARARGS | METH_KEYWORDS, "Work with these objects, functions and slots of Python."},
     {NULL}};
 #ifndef ATOLL_SOURCES /* hatch_build.py defines it as a digest of the sources */
@@ -41,8 +60,8 @@ static int fill_module(PyObject *module) {
     } types[] = {{&front_type, front_spec()}, {&function_type, &function_spec}, {&attribute_type, &attribute_spec}, {&node_base, &node_spec}, {&box_base, &box_spec}, {&value_base, &value_spec},
                  {&forms_type, &forms_spec}, {&lock_type, &lock_spec}, {&iterator_type, &iterator_spec}, {&trace_type, &trace_spec},
                  {&notice_type, &notice_spec}};
-    PyMethodDef *methods[] = {call_site_methods, cut_methods, function_methods, guard_methods, handle_methods, memory_methods,
-                              node_methods, replay_methods, runtime_methods, span_methods, stepwise_methods, trace_methods};
+    PyMethodDef *methods[] = {call_site_methods, cut_methods, function_methods, guard_methods, node_methods, replay_methods, runtime_methods, span_methods,
+                              trace_methods};
     if (front_type != NULL) return PyErr_Format(PyExc_ImportError, "the native front is loaded once in a process"), -1;
     if (import_numpy() < 0 || install_errors() < 0) return -1;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {

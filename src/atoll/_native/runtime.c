@@ -169,12 +169,6 @@ static PyObject *set_recording(PyObject *module, PyObject *wanted) {
     return before;
 }
 
-/* limits(light, near, pending, swept, held): those of the policy that hold now. */
-static PyObject *set_limits(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "ddddd", &light, &near, &most_pending, &swept, &most_held)) return NULL;
-    Py_RETURN_NONE;
-}
-
 /* There are so many more calls that are explained. */
 static PyObject *show(PyObject *module, PyObject *number) {
     shown += (int)PyLong_AsLong(number);
@@ -184,7 +178,6 @@ static PyObject *show(PyObject *module, PyObject *number) {
 PyMethodDef runtime_methods[] = {
     {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},
     {"vary", vary, METH_NOARGS, "A variable of contexts is given a value."},
-    {"limits", set_limits, METH_VARARGS, "The limits of the policy that hold now."},
     {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
     {"record", set_recording, METH_O, "Record without Python, or not; whether that was so before."},
     {NULL}};

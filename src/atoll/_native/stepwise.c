@@ -8,7 +8,6 @@
 
 enum { SETS = 1 << 9, WAYS = 8, KNOWN = 64, DEEPEST = 400, ASKED = 8 };
 static const double call_time = 500, rate = 3; /* nanoseconds of a call, and elements in each */
-static double patience[2] = {0};   /* the price of each kind of work, in nanoseconds of NumPy's */
 typedef struct {
     size_t key;
     double spent;
@@ -16,6 +15,9 @@ typedef struct {
 } Spender;
 static _Thread_local size_t planned_next = 0; /* the key of the trace that Python is about to plan */
 static Spender spenders[SETS][WAYS]; /* in a full set a new account replaces the poorest */
+double patience[2] = {0};
+
+void close_accounts(void) { memset(spenders, 0, sizeof spenders); }
 
 int is_worth(size_t key, double elements, int work) {
     Spender *set = spenders[(key >> 20) % SETS], *here = set;
@@ -145,14 +147,3 @@ int step_through(PyObject *const *roots, int count, size_t key) {
     }
     return 1;
 }
-
-/* stepwise(least, planned, learnt): arrays of medium size have at least `least` elements; the others are the prices of work. */
-static PyObject *set_stepwise(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "ndd", &least, &patience[PLANNED], &patience[LEARNT])) return NULL;
-    memset(spenders, 0, sizeof spenders);
-    Py_RETURN_NONE;
-}
-
-PyMethodDef stepwise_methods[] = {
-    {"stepwise", set_stepwise, METH_VARARGS, "NumPy computes arrays of medium size until programs are worth it."},
-    {NULL}};

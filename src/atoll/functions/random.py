@@ -203,7 +203,7 @@ _OLD = ("rand", "randn")
 
 def _drawn_natively(kind: type, name: str) -> int | None:
     """The kind of a method that the native front may call in a process by itself (see ``_native/functions.c``); ``None`` for the others."""
-    from ..lazy.drawing import BLOCK, SIZE_AT
+    from ..lazy.drawing import SIZE_AT
 
     if front.native is None:
         return None
@@ -213,7 +213,6 @@ def _drawn_natively(kind: type, name: str) -> int | None:
     place = SIZE_AT.get(name, _PLACES.get(name))
     if place is None:
         return None
-    front.native.drawn(BLOCK)
     bounded = 0 if name in ("random", "uniform", "choice") else Kind.BOUNDED
     return Kind.ANY | Kind.DRAWS | bounded | (place + 1) << PLACE
 

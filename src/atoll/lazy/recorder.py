@@ -40,6 +40,7 @@ from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from .dividing import priced
+from .drawing import BLOCK
 from .elementwise import apply, known_of
 from .evaluate import store_line, traces
 from .fallback import taken_of
@@ -126,7 +127,7 @@ def install(array_type: type, iterators: type) -> None:
         # calls
         shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
-        memory_of=settled, memory_geometry=memory_geometry, through=through,
+        memory_geometry=memory_geometry, through=through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
@@ -134,15 +135,12 @@ def install(array_type: type, iterators: type) -> None:
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())
-    native.show(policy.limits.short, policy.limits.filled)
-    policy.watch(lambda limits: native.shared(2 * limits.shared_call))
-    policy.watch(lambda limits: native.folded(limits.parallel, limits.truths, limits.sought_row))
     policy.watch(
         lambda limits: native.limits(
-            limits.light, limits.near, limits.pending, limits.swept / limits.pieces, limits.held
+            limits.light, limits.near, limits.pending, limits.swept / limits.pieces, limits.held, limits.planned, limits.learnt, limits.medium,
+            limits.short, limits.filled, 2 * limits.shared_call, limits.parallel, limits.truths, limits.sought_row, BLOCK,
         )
-    )
-    policy.watch(lambda limits: native.stepwise(limits.medium, limits.planned, limits.learnt))
+    )  # fmt: skip
     atexit.register(native.record, False)
 
 
