@@ -45,7 +45,7 @@ from .elementwise import apply, known_of
 from .evaluate import store_line, traces
 from .fallback import taken_of
 from .float_errors import _held, _variable, calm
-from .making import PASSED, from_numpy, memory_geometry, of_node, settled
+from .making import PASSED, from_numpy, memory_geometry, of_node
 from .operators import POWERS
 from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
