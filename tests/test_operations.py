@@ -11,7 +11,7 @@ import pytest
 import atoll as np
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
-from atoll.lazy.recording import call, read, update
+from atoll.lazy.recording import read, record, update
 from atoll.ops import folds, table
 from atoll.ops.elementwise import loops_of
 
@@ -99,5 +99,5 @@ def test_a_legal_node_is_not():
     a = source(numpy.ones((4, 3)), dense((4, 3), numpy.dtype(float)))
     view = a.geometry.index((slice(1, 3),))
     (loop,) = loops_of(numpy.add, (a.geometry.dtype, float))
-    added = call(loop, (a, 1.0), (a.geometry,), None)
+    added = record(table.CALL, (a, 1.0), a.geometry, (loop,), loop.name)
     table.check([added, read(added, view), update(a, view, 2.0, None, None)])

@@ -7,8 +7,9 @@ from atoll.front import native
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
 from atoll.lazy.evaluate import _programs
-from atoll.lazy.recording import call, read, update
-from atoll.ops.elementwise import loops_of
+from atoll.lazy.recording import read, record, update
+from atoll.ops.elementwise import loops_of, result_geometry
+from atoll.ops.table import CALL
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native front was not built")
 FORM = dense((4, 6), np.dtype(float))
@@ -22,7 +23,9 @@ def leaf():
 def node(ufunc, *args):
     kinds = tuple([DOUBLE if type(arg) is Node else float for arg in args])
     geometries = [arg.geometry for arg in args if type(arg) is Node]
-    return call(loops_of(ufunc, kinds)[0], args, geometries, None)
+    loop = loops_of(ufunc, kinds)[0]
+    geometry = result_geometry(geometries, loop.output)
+    return record(CALL, args, geometry, (loop,), loop.name)
 
 
 @pytest.fixture(autouse=True)
