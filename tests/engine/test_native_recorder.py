@@ -518,3 +518,37 @@ def test_integers_that_fit_into_no_index():
             with pytest.raises(IndexError):
                 a[key] = 1.0
     assert float(a.sum()) == 36.0
+
+
+def test_elements_under_a_mask_are_recorded():
+    a = start()
+
+    def turn():
+        mask = a > 0.3
+        chosen = a[mask]
+        return float(chosen.sum()), a[1:][mask[1:].copy()].copy(), float(chosen[0])
+
+    with policy.limited(draft_work=1):
+        for _ in range(20):
+            turn()
+        names = entered(turn, 5)
+    assert {"ndarray.__getitem__", "compressed"} & set(names) == set()
+    total, part, first = turn()
+    theirs = numpy.array(a)
+    assert numpy.isclose(total, theirs[theirs > 0.3].sum(), rtol=1e-12)
+    assert (numpy.array(part) == theirs[1:][theirs[1:] > 0.3]).all()
+    assert first == theirs[theirs > 0.3][0]
+
+
+def test_elements_under_a_mask_are_those_of_the_moment():
+    a, b = start(), start()
+    for turn in range(6):
+        mask = a > 0.1 * turn
+        chosen, others = a[mask], b.T[mask]
+        a[0] += 1
+        mask[:] = False
+        b[:, 2] = -1.0
+        theirs, whole = numpy.array(chosen), numpy.array(others)
+        assert theirs.size == whole.size
+        assert (theirs > 0.1 * turn).all()
+        assert (a[mask].size, int(mask.sum())) == (0, 0)

@@ -53,7 +53,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 4: the dtype of a result is its loop's",
-        (("call", "result_geometry(geometries, loop.output)", "result_geometry(geometries, np.result_type(*loop.inputs))"),),
+        (("recorded", "result_geometry(geometries, loop.output)", "result_geometry(geometries, np.result_type(*loop.inputs))"),),
         (f"{KNOWN}::test_dtypes_of_results_are_not_those_of_operands",),
     ),
     Mutation(

@@ -2,6 +2,7 @@
 #include "items.h"
 #include "blocks.h"
 #include "buffers.h"
+#include "masked.h"
 
 /* ---- elements at index arrays
  *
@@ -110,6 +111,7 @@ static PyObject *item_of(PyObject *self, PyObject *key) {
     if (array == NULL) {
         PyObject *result = all_shown(&self, 1) ? get_selected(self, key) : NULL;
         if (result == NULL && !PyErr_Occurred()) result = picked(self, key);
+        if (result == NULL && !PyErr_Occurred()) result = record_masked(self, key);
         return result != NULL || PyErr_Occurred() ? result : call_two(general[GETITEM], self, key);
     }
     Selection where;

@@ -145,7 +145,7 @@ PyObject *record_power(PyObject *known, PyObject *const *args) {
     PyObject *other = PyDict_GetItemWithError(python.powers, exponent);
     if (other == NULL) return PyErr_Occurred() ? NULL : record_call(known, args, 2);
     const char *kinds = PyLong_CheckExact(exponent) && PyLong_AsLong(exponent) == 2 ? "biufc" : "fc";
-    char kind = ((PyArray_Descr *)field(((Front *)args[0])->geometry, FORM_DTYPE))->kind;
+    char kind = dtype_of((Front *)args[0])->kind;
     return kind && strchr(kinds, kind) != NULL ? record_call(other, args, 1) : record_call(known, args, 2);
 }
 

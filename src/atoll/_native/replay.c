@@ -411,6 +411,8 @@ static int is_read_again(Run *run, int place) {
 static int replay_locked(PyObject *const *given, int count, PyObject *settings, int *retried) {
     PyObject *nodes[MOST_NODES], *roots[MOST_ROOTS];
     memcpy(roots, given, count * sizeof *roots);
+    int picked = count == 1 && !profiling ? pick_masked(roots[0]) : 0;
+    if (picked) return picked;
     for (;;) {                     /* with what is stored by now beside the roots */
         Trace *trace = trace_of(roots, count, nodes);
         Run run = {trace == NULL ? NULL : fit_of(trace, nodes, settings), trace, nodes};

@@ -2,7 +2,8 @@
  *
  * To plan and compile the program of a trace takes as long as NumPy takes for thousands of operations on arrays of medium size. So the nodes of
  * such a trace are computed here, as NumPy would have computed them at the call, until that has taken about as long. Whatever else is met is left to
- * programs: large arrays, other operations than calls, views and assignments, and floating-point flags, which a program reports.
+ * programs: large arrays, other operations than calls, views and assignments, and floating-point flags, which a program reports. The
+ * elements under a mask are picked here at any size, by the backend.
  */
 #include "stepwise.h"
 
@@ -120,13 +121,34 @@ static PyObject *assigned_to(PyObject *node, int depth) {
     return array == NULL ? NULL : settled(node, array, pooled);
 }
 
+/* The elements under a mask. */
+static PyObject *picked(PyObject *node, int depth) {
+    PyObject *from = operand_at(node, 0, depth), *mask = from == NULL ? NULL : operand_at(node, 1, depth);
+    PyObject *made = mask == NULL ? NULL : PyObject_CallFunctionObjArgs(python.selected, from, mask, NULL);
+    Py_XDECREF(from);
+    Py_XDECREF(mask);
+    if (made == NULL || PyArray_CheckExact(made)) return made == NULL ? NULL : settled(node, made, 0);
+    settle(node, made);
+    Py_SETREF(made, Py_NewRef((PyObject *)memory_in(made)));
+    return made;
+}
+
 /* The memory of a node, which is computed where it is pending; a new reference, NULL with or without an error. */
 static PyObject *stepped(PyObject *node, int depth) {
-    if (size_of(NODE(node)->geometry) >= limit || depth > DEEPEST) return NULL;
     if (state_of(node) == READY) return Py_NewRef((PyObject *)memory_in(NODE(node)->value));
-    if (state_of(node) != PENDING) return NULL;
+    if (state_of(node) != PENDING || depth > DEEPEST) return NULL;
     PyObject *op = NODE(node)->op;
-    return op == python.call_op ? called(node, depth) : op == python.read_op ? viewed(node, depth) : op == python.update_op ? assigned_to(node, depth) : NULL;
+    if (op == python.read_op) return viewed(node, depth);
+    if (op == python.compress_op) return picked(node, depth);
+    if (size_of(NODE(node)->geometry) >= limit) return NULL;
+    return op == python.call_op ? called(node, depth) : op == python.update_op ? assigned_to(node, depth) : NULL;
+}
+
+int pick_masked(PyObject *node) {
+    if (NODE(node)->op != python.compress_op || among_ranks()) return 0;
+    PyObject *array = stepped(node, 0);
+    Py_XDECREF(array);
+    return array != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
 }
 
 int step_through(PyObject *const *roots, int count, size_t key) {

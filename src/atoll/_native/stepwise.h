@@ -17,4 +17,7 @@ int is_worth(size_t key, double elements, int work);
 /* Give nodes their values by NumPy's loops: 1, or 0 where a program shall compute them; -1 with an error. `key` tells traces apart. */
 int step_through(PyObject *const *roots, int count, size_t key);
 
+/* Compute a node of elements under a mask: 1, or 0 where it is none, or a program has to compute its operands; -1 with an error. */
+int pick_masked(PyObject *node);
+
 #endif

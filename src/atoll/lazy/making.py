@@ -304,6 +304,11 @@ def memory_geometry(array: np.ndarray[Any, Any]) -> Geometry:
     return strided(array.shape, array.dtype, array.strides)
 
 
+def line_geometry(count: int, dtype: np.dtype[Any]) -> Geometry:
+    """So many elements side by side."""
+    return dense((count,), dtype)
+
+
 def settled(handle: Handle) -> np.ndarray[Any, Any] | None:
     """The memory of an array as NumPy's, computed now if it is pending; ``None`` for a value that comes later."""
     cell = handle._cell

@@ -87,12 +87,9 @@ def compressed(handle: Handle, key: Any) -> Any:
 
 
 def _true_elements(cell: Cell) -> int:
-    """How many elements of a mask are true: counted with the mask, by the same loops, and only once.
-
-    On ranks their counts are added up.
-    """
+    """How many elements of a mask are true, counted once. On ranks they are counted with the mask, by the same loops, and added up."""
     mask = cell.node
-    value = mask.value
+    value = cell.settle() if mask.place is None else mask.value
     if value is None or (value.count < 0 and mask.place is not None):
         ones = cast(mask, _COUNT)
         axes = tuple(range(mask.geometry.ndim))

@@ -38,14 +38,14 @@ from ..graph.node import Node, Value, _lay, _marks
 from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
-from ..ops.table import CALL, CAST, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
+from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from .dividing import priced
 from .drawing import BLOCK
 from .elementwise import apply, known_of
 from .evaluate import store_line, traces
 from .fallback import taken_of
 from .float_errors import _held, _variable, calm
-from .making import PASSED, from_numpy, memory_geometry, of_node
+from .making import PASSED, from_numpy, line_geometry, memory_geometry, of_node
 from .operators import POWERS
 from .pending import bounded, cut, relieve, too_heavy
 from .profiles import CallSite, alone
@@ -96,6 +96,11 @@ def _allocate(geometry: Geometry, wanted: object) -> Value:
     return backend.current().allocate(geometry, wanted)
 
 
+def _selected(data: Any, mask: Any) -> Any:
+    """The elements under a mask."""
+    return backend.current().selected(data, mask)
+
+
 def _release_memory() -> bool:
     """Give memory back to the system, by a module that is loaded with the first large array."""
     from ..backend.memory import release
@@ -118,7 +123,7 @@ def install(array_type: type, iterators: type) -> None:
         # operators and functions
         operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=_UFUNCS,
         settled_ufuncs=SETTLED_UFUNCS, fill=FILL, source=SOURCE,
-        call_op=CALL, read_op=READ, update_op=UPDATE, broadcasting_ops=frozenset({CALL, CAST, WHERE}), lay=_lay, entered=entered, kept_update=kept_update,
+        call_op=CALL, read_op=READ, update_op=UPDATE, compress_op=COMPRESS, broadcasting_ops=frozenset({CALL, CAST, WHERE}), lay=_lay, entered=entered, kept_update=kept_update,
         powers={number: known_of(ufunc) for number, ufunc in POWERS.items()},
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
@@ -127,11 +132,11 @@ def install(array_type: type, iterators: type) -> None:
         # calls
         shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
         release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
-        memory_geometry=memory_geometry, through=through,
+        memory_geometry=memory_geometry, line_geometry=line_geometry, through=through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
-        allocate=_allocate, flags_reported=flags_reported, begun=begun, opened=opened, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
+        allocate=_allocate, selected=_selected, flags_reported=flags_reported, begun=begun, opened=opened, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())
