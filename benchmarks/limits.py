@@ -209,7 +209,10 @@ def scattered() -> dict[str, float]:
         return lambda: numpy.asarray(np.repeat(x, 4) + 1.0)
 
     values = 1, 4, 8, 16, 32
-    return tried("scattered_vector", values, strides) | tried("run_vector", values, repeated)
+    found = {
+        f"{what}, strides": time for what, time in tried("part_vector", values, strides).items()
+    }
+    return found | tried("part_vector", values, repeated)
 
 
 def tails() -> dict[str, float]:
@@ -219,7 +222,7 @@ def tails() -> dict[str, float]:
         x, y = arrays(2000, 30)
         return lambda: numpy.asarray(x[:, 1:] * y[:, 1:])
 
-    return tried("tail", (1, 2, 4, 8), prepare)
+    return tried("part_vector", (1, 2, 4, 8), prepare)
 
 
 def across() -> dict[str, float]:
@@ -245,7 +248,7 @@ def folds() -> dict[str, float]:
 
     return (
         tried("visit", (4, 16, 64), middling)
-        | tried("short_row", (0, 512, 2000), middling)
+        | tried("strip", (1, 512, 2000), middling)
         | tried("small_body", (0, 6), middling)
         | tried("batch", (1, 2, 4, 8), columns)
     )
@@ -266,9 +269,8 @@ def searches() -> dict[str, float]:
         return prepare
 
     found = tried("stretch", (1 << 10, 1 << 13, 1 << 16), whole)
-    found |= tried("long_row", (1 << 12, 1 << 20), rows(1 << 15))
     for length in (16, 64, 256):
-        times = tried("sought_row", (0, 1 << 20), rows(length))
+        times = tried("vector", (1, 1 << 20), rows(length))
         kernel, others = times.values()
         found[f"rows of {length} elements, kernel against NumPy"] = kernel / others
     return found
@@ -307,7 +309,7 @@ def masks() -> dict[str, float]:
 
         return work
 
-    return tried("guarded", (0, 24), prepare)
+    return tried("registers", (1, 24), prepare)
 
 
 def draft() -> dict[str, float]:
@@ -338,7 +340,7 @@ def blocks() -> dict[str, float]:
     chosen = backend.current()
     backend._chosen = backend.named("numpy")
     try:
-        return tried("block", (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18), prepare)
+        return tried("chunk", (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18), prepare)
     finally:
         backend._chosen = chosen
 

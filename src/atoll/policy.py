@@ -18,9 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 _PIECES = (
-    "short", "chunk", "block", "vector", "scattered_vector", "run_vector", "tail", "visit", "batch", "tile", "strip",
-    "stretch", "bites", "swept_chunk", "swept_kernels", "swept_bites", "panel", "lookups", "receives", "growth", "slab_work",
-    "shared_call", "memo", "plans", "file_buffer",
+    "short", "chunk", "vector", "part_vector", "visit", "batch", "tile", "strip", "stretch", "bites", "swept_chunk", "swept_kernels",
+    "panel", "lookups", "receives", "growth", "slab_work", "memo", "plans", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -47,16 +46,18 @@ class Limits:
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
     part: int = 8
     """... and a view of fewer than ``small`` that is at most one part in so many of its array (``plan``)."""
-    filled: int = 1 << 22
-    """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``)."""
     brought: int = 1 << 18
     """The elements that ranks bring together as a whole rather than piece by piece (``message``)."""
     everything: int = 1 << 22
     """No larger array is brought together as a whole, however many pieces of it were (by definition: memory of each rank)."""
     undivided: int = 1 << 23
     """Larger arrays remain divided, however little ranks gain by it (by definition: memory of each rank)."""
+    whole: int = 1 << 22
+    """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``), and NumPy looks at so many truth
+    values in memory at once: it stops at the first (``truths``)."""
     chunk: int = 1 << 15
-    """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls."""
+    """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls. A call of NumPy's is shared by
+    threads that get at least so many, and NumPy's loops take blocks of so many (``blocks``: 17 ms in blocks of 2**10, 1.2 from 2**14 on)."""
     unrolled: int = 8
     """An inner loop of up to so many elements is unrolled into its outer loop (``chunk``)."""
     unrolled_rows: int = 1024
@@ -67,10 +68,6 @@ class Limits:
     """Elements that are each written up to so many times in a row are written as vectors (``scattered``)."""
     parallel: int = 1 << 19
     """Elements times instructions from which a second thread gains (``parallel``)."""
-    shared_call: int = 1 << 15
-    """A thread gets at least so many elements where several call a function of NumPy's (``parallel``)."""
-    truths: int = 1 << 22
-    """NumPy looks at truth values in memory at once up to so many: it stops at the first (``truths``)."""
     known_order: int = 1 << 20
     """Every rank computes the order of a shuffle of up to so many elements (``message``)."""
 
@@ -81,20 +78,16 @@ class Limits:
     slab_work: int = 1 << 16
     """A slab folds at least so many elements, and all slabs have together at most so many results (``parallel``)."""
 
-    block: int = 1 << 14
-    """The elements of a block where NumPy runs the loops (``blocks``: 17 ms in blocks of 2**10, 1.2 from 2**14 on)."""
     fewest_slabs: int = 4
     """A long axis is cut into no fewer slabs than are worth a second loop (``long_axes``: 0.26 ms, 0.39 without)."""
 
     # elements, in generated code: what a processor does at a time
     vector: int = 64
-    """A vector has up to so many elements (``vectors``: alike from 4 to 64, as the processor has two loads at a time)."""
-    scattered_vector: int = 8
-    """The same of elements that do not lie side by side (``scattered``: 54 us with 1, 56 with 8, 61 with 32)."""
-    run_vector: int = 16
-    """The same of elements that are each repeated (``scattered``: 63 us with 1, 58 from 4 on)."""
-    tail: int = 8
-    """The end of a row is computed by masked vectors of up to so many elements (``tails``: 96 us with 2, 90 from 4 on)."""
+    """A vector has up to so many elements (``vectors``: alike from 4 to 64, as the processor has two loads at a time). Positions in shorter rows
+    are found by NumPy, extremes and sums of integers along longer ones (``searches``: a kernel takes 1.2 times as long in rows of 16)."""
+    part_vector: int = 8
+    """The same of elements that do not lie side by side, are each repeated, or end a row (``scattered``: 54 us with 1, 56 with 8, 61 with 32;
+    repeated, 63 with 1, 58 from 4 on; ``tails``: 96 us with 2, 90 from 4 on)."""
     visit: int = 16
     """So many vectors are read of one row, or until a result may be settled, before the next (``folds``: 168 us with 4, 133 with 16)."""
     batch: int = 4
@@ -102,34 +95,26 @@ class Limits:
     tile: int = 64
     """Rows that share cache lines with their neighbours are computed so many elements at a time (``across``: 2.5 ms with 8, 1.3 with 64)."""
     strip: int = 512
-    """A scan down columns takes so many columns at a time (``scans``: 1.7 ms with 64, 1.1 with 512)."""
-    short_row: int = 512
-    """Rows of fewer elements are folded one by one (``folds``)."""
-    long_row: int = 1 << 20
-    """A row of so many elements is searched by itself, shorter ones together (``searches``: 85 us by itself, 80 together)."""
-    sought_row: int = 64
-    """NumPy finds positions in rows of fewer elements (``searches``: a kernel takes 1.2 times as long in rows of 16), and extremes and
-    sums of integers along longer ones (``scans``: it takes as long as a kernel)."""
+    """A scan down columns takes so many columns at a time (``scans``: 1.7 ms with 64, 1.1 with 512), and shorter rows are folded one by one
+    (``folds``)."""
     stretch: int = 1 << 13
     """A search takes so many bytes at a time, which stay in the first-level cache (``searches``: 72 us, 81 with 2**16)."""
 
     # bytes: what copying costs beside a message
     file_buffer: int = 1 << 24
     """A rank reads and writes files so many bytes at a time (by definition: what it may hold beyond its share)."""
-    file_run: int = 1 << 16
-    """A rank reads and writes its own elements where so many bytes of them follow each other in a file (``copy``)."""
     packed: int = 1 << 14
     """A piece of a message of up to so many bytes is packed together with others (``copy``)."""
     parcel: int = 1 << 16
-    """Messages of up to so many bytes to one neighbour keep their memory from step to step (``copy``)."""
+    """Messages of up to so many bytes to one neighbour keep their memory from step to step, and a rank reads and writes its own elements
+    where so many bytes of them follow each other in a file (``copy``)."""
     joined: int = 1 << 22
-    """Pieces of up to so many bytes are copied together to be one message (``copy``)."""
+    """Pieces of up to so many bytes are copied together to be one message (``copy``); whole arrays of more are brought together in memory
+    that the ranks of a node share (``message``: that takes four small ones)."""
     swept: int = 1 << 25
     """Kernels over more bytes than these go over their rows together (``sweeps``: 4.5 ms a step, 6.0 one by one)."""
     swept_chunk: int = 1 << 17
     """... of which a chunk then has up to so many in each array (``sweeps``: 6.4 ms with 2**13, 4.5 with 2**17)."""
-    node_shared: int = 1 << 22
-    """Whole arrays of so many bytes are brought together in memory that the ranks of a node share (``message``: that takes four small ones)."""
     cached: int = 1 << 21
     """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
     cached_bytes: int = 100
@@ -162,7 +147,7 @@ class Limits:
 
     # operations: what compiling costs, and what computing again would
     kernel_operations: int = 2000
-    """A kernel has up to so many operations: compiling takes as many times longer (``kernel``)."""
+    """A kernel has up to so many operations, and a part of a dataflow graph so many nodes: compiling takes as many times longer (``kernel``)."""
     kernel_streams: int = 24
     """A kernel reads up to so many arrays: the processor follows that many streams (``streams``)."""
     kernel_statements: int = 12
@@ -181,27 +166,20 @@ class Limits:
     chain: int = 64
     """Integer powers of up to so much are products, without a loop in each element (``powers``)."""
     registers: int = 24
-    """So many values of a loop stay in vector registers at a time (``kernel``)."""
+    """So many values of a loop stay in vector registers at a time (``kernel``), and up to so many operations under a mask are compiled
+    twice: with the mask, and for all elements (``masks``)."""
     held_numbers: int = 8
     """Up to so many numbers stay in registers for a whole loop; more are read anew in each turn (``kernel``)."""
     small_body: int = 6
     """A loop of up to so many operations that only folds reads several rows in turns (``folds``)."""
-    guarded: int = 24
-    """Up to so many operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
     draft_work: int = 1 << 28
     """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 30 ms, a third of what it takes until then)."""
-    draft_call: int = 1 << 15
-    """What a call of such a kernel counts for at least (``draft``)."""
-    stage: int = 1000
-    """A part of a dataflow graph is planned up to so many nodes at a time (``kernel``)."""
 
     # calls: how often something happens before another way is taken
     swept_part: int = 4
     """Kernels go over their rows together where they come to the same bytes again for this part of all (``sweeps``)."""
     swept_kernels: int = 32
     """... so many at most (``sweeps``)."""
-    swept_bites: int = 4
-    """... and each thread takes so many chunks of a kernel before the next (``sweeps``)."""
     pieces: int = 8
     """How many short pieces, parts or repetitions go together before the whole is taken (``plan``)."""
     patience: int = 4
@@ -213,15 +191,13 @@ class Limits:
     shelf: int = 32
     """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
     bites: int = 8
-    """So many times the threads of a loop ask for more of it, where it is not cut into chunks (``parallel``)."""
+    """So many times the threads of a loop ask for more of it, where it is not cut into chunks (``parallel``), or kernels go over it together."""
     panel: int = 64
     """A factorisation on ranks takes up to so many columns at a time (``factors``: 0.52 s with 8, 0.27 from 32 on)."""
     few_ranks: int = 16
     """Elements of fewer ranks are found by asking for each rank, of more by sorting (``ranks``: asking for 4 takes a tenth of it, for 16 about as long)."""
     samples: int = 1024
     """So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
-    fewest_samples: int = 8
-    """... and at least so many for each cut (``message``)."""
     lookups: int = 4
     """Into so many pieces a rank cuts what it looks up in other ranks' elements: each takes memory (``message``)."""
     receives: int = 128
@@ -233,15 +209,13 @@ class Limits:
 
     # entries: what caches hold
     memo: int = 4096
-    """Facts about dtypes, shapes and layouts, and the call sites of which something was learnt."""
+    """Facts about dtypes, shapes and layouts, the call sites of which something was learnt, and lines that a profile counts apart."""
     geometries: int = 1 << 16
     """Geometries, of which a program that moves its slices makes many."""
     plans: int = 1024
     """Plans, the traces that are recognised, compiled kernels beside those that plans hold, views of one base, datatypes of MPI."""
     variants: int = 8
     """Plans of one structure."""
-    profiled_lines: int = 2048
-    """Lines of the program that a profile counts apart."""
     profiled_spans: int = 1 << 18
     """Spans of the timeline of a profile; if there are more, the shortest go."""
     tiles: int = 4
@@ -257,9 +231,8 @@ class Limits:
     def code(self) -> tuple[int, ...]:
         """The limits that code is generated by: each of these has kernels of its own on disk."""
         return (
-            self.vector, self.scattered_vector, self.run_vector, self.tail, self.visit, self.batch,
-            self.tile, self.strip, self.short_row, self.long_row, self.stretch, self.chain,
-            self.small_body, self.guarded, self.held_numbers, self.registers,
+            self.vector, self.part_vector, self.visit, self.batch, self.tile, self.strip, self.stretch, self.chain,
+            self.small_body, self.held_numbers, self.registers,
         )  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def drawn_launches(draw):
 def test_each_chunk_comes_after_all_earlier_ones_that_it_meets(seed):
     draw = random.Random(seed)
     launches = drawn_launches(draw)
-    with policy.limited(swept_bites=draw.randint(1, 3)):
+    with policy.limited(bites=draw.randint(1, 3)):
         order = sweeps.ordered(launches, draw.randint(1, 3))
     when = {}
     for time, (number, first, last) in enumerate(order):

@@ -30,7 +30,7 @@ def test_datasets_in_every_layout(way, rank, size, tmp_path):
     arrays = {
         f"group/{name}": on_ranks(values(SHAPE) + k, kinds[name]) for k, name in enumerate(kinds)
     }
-    with policy.limited(file_buffer=256, file_run=60):
+    with policy.limited(file_buffer=256, parcel=60):
         np.save_hdf5(tmp_path / "a.h5", arrays, **WAYS[way])
         if rank == 0:
             with h5py.File(tmp_path / "theirs.h5", "w") as file:

@@ -17,7 +17,7 @@ from atoll.files.npy import header_bytes
 from .layouts import DTYPES, layouts, on_ranks, values
 
 SHAPE = (13, 10)
-WAYS = {"own parts": {"file_run": 1}, "in order": {"file_buffer": 64, "file_run": 1 << 30}}
+WAYS = {"own parts": {"parcel": 1}, "in order": {"file_buffer": 64, "parcel": 1 << 30}}
 
 
 @pytest.mark.ranks(2, 4)
@@ -62,7 +62,7 @@ def test_every_shape_and_order(size, tmp_path):
         a = np.array(values(shape))
         for number, view in enumerate((a, np.array(a.T).T, a[..., ::-1] if shape else a)):
             path = tmp_path / f"{shape} {number}.npy"  # ranks write what all have at their own pace
-            with policy.limited(file_buffer=64, file_run=100 * number):
+            with policy.limited(file_buffer=64, parcel=100 * number):
                 np.save(path, view)
                 stored, loaded = numpy.load(path), np.load(path)
             assert (stored == numpy.asarray(view)).all()

@@ -33,7 +33,7 @@ def test_archives_hold_arrays_in_any_layout(compressed, rank, size, tmp_path):
     )
     named["nothing"] = np.zeros((0, 3))
     named["number"] = np.array(3.5)
-    with policy.limited(file_buffer=128, file_run=40):
+    with policy.limited(file_buffer=128, parcel=40):
         write(tmp_path / "all", on_ranks(values(SHAPE), kinds["rows"]), **named)
         assert zipfile.ZipFile(tmp_path / "all.npz").testzip() is None
         theirs, ours = numpy.load(tmp_path / "all.npz"), np.load(tmp_path / "all.npz")

@@ -73,7 +73,7 @@ def test_text_is_read_as_numpy_reads_it(rank, tmp_path):
         if rank == 0:
             path.write_bytes(text.encode())
         np.world.barrier()
-        with policy.limited(file_buffer=5, file_run=3):
+        with policy.limited(file_buffer=5, parcel=3):
             ours = np.loadtxt(path, **options)
         theirs = numpy.loadtxt(path, **options)
         if not isinstance(theirs, list):

@@ -262,10 +262,10 @@ def test_calls_are_shared_by_threads_where_numpy_is_called_at_once(monkeypatch):
         shared_calls, "_together", lambda some: calls.append(len(some)) or together(some)
     )
     m = np.array(M)
-    with np.config(threads=2), policy.limited(shared_call=1000):
+    with np.config(threads=2), policy.limited(chunk=1000):
         np.sort(m)
     assert calls == [2]
-    with np.config(threads=1), policy.limited(shared_call=1000):
+    with np.config(threads=1), policy.limited(chunk=1000):
         np.sort(m)
     assert calls == [2]
 

@@ -48,7 +48,7 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_the_bits_of_one_call(name):
     expected = CALLS[name](numpy, lambda array: array)
-    with np.config(small=0, threads=3), policy.limited(shared_call=100):
+    with np.config(small=0, threads=3), policy.limited(chunk=100):
         result = numpy.asarray(CALLS[name](np, np.array))
     assert result.dtype == expected.dtype
     assert result.shape == expected.shape
@@ -61,7 +61,7 @@ def test_that_threads_are_used_and_errors_reach_the_caller(monkeypatch):
     monkeypatch.setattr(
         shared_calls, "_together", lambda some: calls.append(len(some)) or together(some)
     )
-    with np.config(small=0, threads=3), policy.limited(shared_call=100):
+    with np.config(small=0, threads=3), policy.limited(chunk=100):
         np.sort(np.array(ROWS))
         assert calls == [3]
         with pytest.raises(IndexError, match="out of bounds"):

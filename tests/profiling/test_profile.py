@@ -119,7 +119,7 @@ def test_long_programs_keep_their_long_spans():
 
 def test_more_lines_than_are_counted_apart():
     code = compile("\n".join(["a + a"] * 50), "many.py", "exec")
-    with policy.limited(profiled_lines=8), np.profile() as profile:
+    with policy.limited(memo=8), np.profile() as profile:
         exec(code, {"a": np.ones(10)})
     assert sum(line.calls for line in profile.lines) >= 50
     assert len(profile.lines) <= 8

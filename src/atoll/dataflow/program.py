@@ -190,7 +190,7 @@ class PartProgram:
         cuts: list[list[Node]] = []
         last = -1
         for node in computed:
-            if level[id(node)] != last or len(cuts[-1]) >= policy.limits.stage:
+            if level[id(node)] != last or len(cuts[-1]) >= policy.limits.kernel_operations:
                 cuts.append([])
                 last = level[id(node)]
             stage_of[id(node)] = len(cuts) - 1

@@ -170,7 +170,7 @@ def ordered(launches: Sequence[Swept], threads: int) -> Order:
         done[number] = until
 
     # what threads share they take in several bites
-    blocks = -(-max(chunks) // (1 if threads == 1 else threads * policy.limits.swept_bites))
+    blocks = -(-max(chunks) // (1 if threads == 1 else threads * policy.limits.bites))
     for block in range(1, blocks + 1):
         for number, count in enumerate(chunks):
             run(number, -(-count * block // blocks))

@@ -233,7 +233,7 @@ def _next_line(descriptor: int, place: int, size: int) -> int:
         return 0
     place -= 1
     while place < size:
-        data = os.pread(descriptor, policy.limits.file_run, place)
+        data = os.pread(descriptor, policy.limits.parcel, place)
         end = data.find(b"\n")
         if end >= 0 or not data:
             return place + end + 1

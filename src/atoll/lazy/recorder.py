@@ -143,7 +143,7 @@ def install(array_type: type, iterators: type) -> None:
     policy.watch(
         lambda limits: native.limits(
             limits.light, limits.near, limits.pending, limits.swept / limits.pieces, limits.held, limits.planned, limits.learnt, limits.medium,
-            limits.short, limits.filled, 2 * limits.shared_call, limits.parallel, limits.truths, limits.sought_row, BLOCK,
+            limits.short, limits.whole, 2 * limits.chunk, limits.parallel, limits.whole, limits.vector, BLOCK,
         )
     )  # fmt: skip
     atexit.register(native.record, False)

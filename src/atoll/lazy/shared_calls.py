@@ -47,7 +47,7 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
         cut = None
     if cut is not None and not turn.simulated:
         largest = max([a.size for a in args if type(a) is np.ndarray], default=0)
-        threads = min(config.threads, largest // policy.limits.shared_call)
+        threads = min(config.threads, largest // policy.limits.chunk)
         if threads > 1:
             result = cut(function, list(args), options, threads)
             if result is not NotImplemented:

@@ -13,7 +13,7 @@ DTYPES = ["f8", "f4", "i8", "i4", "i2", "u1", "c16", "?"]
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("tail", [1, 2, 8])
 def test_rows_of_any_length_end_where_they_should(dtype, tail):
-    with atoll.config(small=0, kernel_cache="off"), policy.limited(tail=tail):
+    with atoll.config(small=0, kernel_cache="off"), policy.limited(part_vector=tail):
         for length in (1, 2, 3, 7, 8, 9, 17, 31, 33, 63, 65):
             whole = (np.arange(3 * (length + 2)) % 2).reshape(3, -1).astype(dtype)
             ours = atoll.array(whole)

@@ -156,7 +156,7 @@ def compile_kernel(spec: KernelSpec, work: float = inf) -> Kernel:
 def worked(kernel: Kernel, work: int, times: int = 1) -> bool:
     """Note that a draft has worked so many times, and finish it once that pays; whether it is finished."""
     if kernel.draft:
-        kernel.done += times * max(work, policy.limits.draft_call)
+        kernel.done += times * max(work, policy.limits.chunk)
         if kernel.done > policy.limits.draft_work:
             kernel.done = 0
             statistics.attempted(lambda: compiler.finish(kernel))  # else the draft goes on

@@ -299,4 +299,4 @@ def seeks(node: Node) -> bool:
     along = abs(operand.strides[axis]) == min(steps, default=0)
     length, limits = operand.shape[axis], policy.limits
     unrolled = length <= limits.unrolled and operand.size >= length * limits.unrolled_rows
-    return not along or unrolled or length >= limits.sought_row
+    return not along or unrolled or length >= limits.vector

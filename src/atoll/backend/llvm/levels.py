@@ -54,7 +54,7 @@ class Analysis:
         self.folds_only = len(self.members[ELEMENT]) <= policy.limits.small_body and not any(
             instruction.op == "store" for instruction in spec.body
         )
-        self.tail = 1 if self._is_quick() else min(self.width, register, policy.limits.tail)
+        self.tail = 1 if self._is_quick() else min(self.width, register, policy.limits.part_vector)
         self.guard = self._guard(levels)
         self.decides: list[int] = []
         self.guarded: list[int] = []
@@ -66,7 +66,7 @@ class Analysis:
         self.settles = not any(flags) and self._settles()
         self.harmless = not any(flags[n] for n in self.guarded)
         """Whether the guarded instructions raise no flags, whatever elements they are given."""
-        self.twice = len(self.guarded) <= policy.limits.guarded
+        self.twice = len(self.guarded) <= policy.limits.registers
         """Whether vectors without unwanted elements are worth code of their own."""
 
     def _counts(self) -> dict[int, int]:
@@ -186,12 +186,12 @@ class Analysis:
             return 1
         runs = max([operand.run for operand in self.spec.operands], default=1)
         if runs > 1:
-            return policy.limits.run_vector
+            return policy.limits.part_vector
         if not {("load", "any"), ("store", "any")} & inner:
             return policy.limits.vector
         if self._is_quick() and not {("load", "unit"), ("store", "unit")} & inner:
             return 1  # a column
-        return policy.limits.scattered_vector
+        return policy.limits.part_vector
 
     def _is_quick(self) -> bool:
         """Whether elements that lie apart take longer to read and write than to compute: then the last of a row are as

@@ -327,9 +327,8 @@ class Nest:
         """
         body, inner = self.body, self.inner
         extent = self.extents[inner]
-        short = body.op(f"icmp slt i64 {extent}, {policy.limits.short_row}")
-        least = policy.limits.long_row if self.analysis.seeks else STREAMS * QUARTER
-        long = body.op(f"icmp sge i64 {extent}, {least}")
+        short = body.op(f"icmp slt i64 {extent}, {policy.limits.strip}")
+        long = body.op(f"icmp sge i64 {extent}, {STREAMS * QUARTER}")
 
         def group(first: str) -> None:
             ways = body.smaller(body.op(f"sub i64 {stop}, {first}"), str(STREAMS))

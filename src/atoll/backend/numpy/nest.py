@@ -97,7 +97,7 @@ class Nest:
             ordered = self.in_order(views)
         full = _full_folds(self.spec, extents, chunk, partials)
         with np.errstate(all="call", call=self.note):
-            for box in _boxes(extents, 1 if ordered else policy.limits.block, self._cut):
+            for box in _boxes(extents, 1 if ordered else policy.limits.chunk, self._cut):
                 self._block(box, views, scalars, origins, steps, full)
             self._at = len(self.spec.body)
             for fold in full:
