@@ -1,6 +1,5 @@
 /* Functions of the namespace, and methods. */
 #include "functions.h"
-#include "blocks.h"
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
        SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072, ALONE = 262144 };
@@ -241,18 +240,6 @@ static int is_shared(PyObject *const *given, Py_ssize_t n) {
     return are_several;
 }
 
-/* Whether the result for these arguments may be large: as one of them, or as a product of matrices. */
-static int may_make_large(PyObject *const *given, Py_ssize_t n) {
-    double product = 1;
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyArrayObject *array = (PyArrayObject *)given[k];
-        if (!PyArray_CheckExact(array)) continue;
-        if (PyArray_SIZE(array) >= limit) return 1;
-        if (PyArray_NDIM(array) > 1) product *= PyArray_SIZE(array);
-    }
-    return product >= limit;
-}
-
 /* The memory of an array that NumPy folds at once; a new reference, or NULL. */
 static PyObject *to_fold(PyObject *value) {
     PyObject *array = in_memory(value);
@@ -480,12 +467,10 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred()) {
-            PyObject *memory = drawn >= limit || ((large || function->kind & INTEGERS) && arrays & SHOWN && may_make_large(given, n)) ? memory_entered() : NULL;
             result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
             if (result == NULL && PyErr_ExceptionMatches(PyExc_MemoryError) && !writes && alone &&
                 !may_call_program(callee, given, n) && is_released())
                 result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
-            memory_left(memory);
         }
         if (writes) end_writing((PyArrayObject *)given[target], was);
         for (Py_ssize_t k = 0; opened >> k; k++)

@@ -1,6 +1,5 @@
 /* Indexing, assignment and iteration: in memory, at index arrays, recorded, or by Python. */
 #include "items.h"
-#include "blocks.h"
 #include "buffers.h"
 #include "masked.h"
 
@@ -70,11 +69,9 @@ static PyObject *picked(PyObject *self, PyObject *key) {
     if (Py_TYPE(self) != array_type || among_ranks()) return NULL;
     PyObject *index = picking(self, key), *array = index == NULL ? NULL : memory_here(self), *result = NULL;
     if (array != NULL) {
-        PyObject *memory = memory_entered();
         result = PyObject_GetItem(array, index);
         if (result != NULL && PyArray_CheckExact(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
             Py_SETREF(result, PyArray_NewCopy((PyArrayObject *)result, NPY_KEEPORDER));
-        memory_left(memory);
     }
     Py_XDECREF(index);
     Py_XDECREF(array);

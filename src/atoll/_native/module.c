@@ -6,7 +6,6 @@
  * nothing: without it everything takes the way through Python, and gives the same results.
  */
 #include "array.h"
-#include "blocks.h"
 #include "buffers.h"
 #include "call_sites.h"
 #include "forms.h"

@@ -7,14 +7,14 @@ PyObject *operator_names;
 
 static const char *const names[SLOTS + BINARY] = {
     "__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
-    "__or__", "__xor__", "__lshift__", "__rshift__", "__divmod__",
+    "__or__", "__xor__", "__lshift__", "__rshift__",
     "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
     "__ixor__", "__ilshift__", "__irshift__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__",
     "__getitem__", "__setitem__", "__len__", "__array_ufunc__",
     "__buffer__",
     "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__",
-    "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__rdivmod__"};
+    "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__"};
 
 /* The ufuncs of operators; a power has shorter ways in NumPy. */
 static const struct {

@@ -67,21 +67,6 @@ BINARY_OPERATOR(xor_of, XOR, PyNumber_Xor)
 BINARY_OPERATOR(left_shift, LSHIFT, PyNumber_Lshift)
 BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
 
-static PyObject *divided_now(PyObject *a, PyObject *b) {
-    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    if (y == NULL) return without(x, a, b, DIVMOD);
-    PyObject *both = of_two(DIVMOD, PyNumber_Divmod, x, y);
-    if (both == NULL || !PyTuple_CheckExact(both) || PyTuple_GET_SIZE(both) != 2) return both;
-    PyObject *first = wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 0)));
-    PyObject *second = first == NULL ? NULL : wrapped(Py_NewRef(PyTuple_GET_ITEM(both, 1)));
-    PyObject *pair = second == NULL ? NULL : PyTuple_Pack(2, first, second);
-    Py_XDECREF(first);
-    Py_XDECREF(second);
-    Py_DECREF(both);
-    return pair;
-}
-SEEN_TWO(divided, DIVMOD)
-
 /* Whether an array of any size may be in memory here, and is not explained or counted instead. */
 static inline int is_here(PyObject *value) { return !shown && is_front(value) && np_of(value) == NULL && !on_ranks((Front *)value); }
 
@@ -276,7 +261,7 @@ static PyMethodDef methods[] = {
     {NULL}};
 const PyType_Slot operator_slots[] = {
     {Py_nb_add, add}, {Py_nb_subtract, subtract}, {Py_nb_multiply, multiply}, {Py_nb_true_divide, divide},
-    {Py_nb_floor_divide, floor_divide}, {Py_nb_remainder, remainder_of}, {Py_nb_divmod, divided}, {Py_nb_power, power},
+    {Py_nb_floor_divide, floor_divide}, {Py_nb_remainder, remainder_of}, {Py_nb_power, power},
     {Py_nb_matrix_multiply, matrix_multiply}, {Py_nb_and, and_of}, {Py_nb_or, or_of}, {Py_nb_xor, xor_of},
     {Py_nb_lshift, left_shift}, {Py_nb_rshift, right_shift}, {Py_nb_inplace_add, iadd}, {Py_nb_inplace_subtract, isub},
     {Py_nb_inplace_multiply, imul}, {Py_nb_inplace_true_divide, idiv}, {Py_nb_inplace_floor_divide, ifloordiv},
