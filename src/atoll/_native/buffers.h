@@ -1,7 +1,7 @@
 /* The buffer protocol of arrays. */
 #ifndef ATOLL_BUFFERS_H
 #define ATOLL_BUFFERS_H
-#include "sizes.h"
+#include "medium.h"
 #include "operations.h"
 
 extern unsigned long reads_only;   /* the thread that asks for a buffer now and writes nothing into it; 0 where none does */

@@ -1,7 +1,6 @@
 /* Indexing, assignment and iteration. */
 #ifndef ATOLL_ITEMS_H
 #define ATOLL_ITEMS_H
-#include "sizes.h"
 #include "medium.h"
 
 extern const PyType_Slot item_slots[];  /* of the type of arrays */

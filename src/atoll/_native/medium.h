@@ -4,7 +4,6 @@
 #include "operations.h"
 #include "recorder.h"
 #include "selection.h"
-#include "sizes.h"
 
 /* Whether operations on a value may be recorded as those on arrays of medium size. */
 static inline int may_be_medium(PyObject *value) {
@@ -30,5 +29,17 @@ int medium_in_place(PyObject *a, PyObject *b, int slot, int plain_slot);
  * array was recorded; -1 with an error. */
 PyObject *medium_view(PyObject *array, PyObject *key);
 int medium_store(PyObject *array, PyObject *key, PyObject *value);
+
+/* Let a recorded array of medium size be the small array that Python sees; -1 with an error. The same of all among some operands. */
+int make_small(PyObject *array);
+int make_all_small(PyObject *const *args, Py_ssize_t n);
+
+/* Let arrays be the ones that Python sees; whether that went well. */
+int all_shown(PyObject *const *args, Py_ssize_t n);
+
+PyObject *geometry_get(PyObject *array, void *unused);
+int geometry_set(PyObject *array, PyObject *geometry, void *unused);
+
+extern _Thread_local int revealed; /* whether Python sees arrays of medium size as they are */
 
 #endif

@@ -9,6 +9,45 @@
 Py_ssize_t shortest = 0, most_filled = 0;
 enum { PART = 8 };                 /* a small part of an array is this part of it at most */
 
+/* ---- geometries of views, which are remembered by what they were made of */
+
+enum { MOST_VIEWS = 2048 };
+static Forms *views = NULL;
+
+PyObject *view_met(const size_t *key, int count) { return found_in(views, key, count); }
+
+void keep_view(const size_t *key, int count, PyObject *geometry) {
+    PyObject *parts = PyTuple_Pack(2, (PyObject *)key[0], (PyObject *)key[1]);
+    if (keep_in(&views, MOST_VIEWS, key, count, parts, geometry) < 0) PyErr_Clear();
+}
+
+int view_key(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides, size_t *key) {
+    int is_writeable = front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True;
+    key[0] = (size_t)(is_writeable ? BOX(front->cell)->geometry : front->geometry);
+    key[1] = (size_t)dtype;
+    key[2] = (size_t)offset;
+    for (int k = 0; axes <= BY_VALUE && k < axes; k++) {
+        key[2 * k + 3] = (size_t)shape[k];
+        key[2 * k + 4] = (size_t)strides[k];
+    }
+    return axes <= BY_VALUE ? 2 * axes + 3 : 0;
+}
+
+PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides) {
+    size_t key[KEY];
+    int count = view_key(front, dtype, offset, axes, shape, strides, key);
+    PyObject *known = count ? view_met(key, count) : NULL;
+    if (known != NULL) return Py_NewRef(known);
+    PyObject *extents = PyArray_IntTupleFromIntp(axes, shape), *steps = PyArray_IntTupleFromIntp(axes, strides), *made = NULL;
+    if (extents != NULL && steps != NULL) made = PyObject_CallFunction(python.located, "OOOOn", (PyObject *)key[0], extents, steps, dtype, offset);
+    if (count && made != NULL) keep_view(key, count, made);
+    Py_XDECREF(extents);
+    Py_XDECREF(steps);
+    return made;
+}
+
+/* ---- what is in memory */
+
 PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags) {
     Py_INCREF(dtype);
     PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, data + where->offset, flags, NULL);

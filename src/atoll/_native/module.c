@@ -5,6 +5,7 @@
  * they meet is handed to the Python function that the runtime has registered under the same name. So C decides
  * nothing: without it everything takes the way through Python, and gives the same results.
  */
+#define ATOLL_IMPORTS_NUMPY /* the one unit that has the tables of NumPy's C functions */
 #include "array.h"
 #include "buffers.h"
 #include "call_sites.h"
@@ -62,7 +63,9 @@ static int fill_module(PyObject *module) {
     PyMethodDef *methods[] = {call_site_methods, cut_methods, function_methods, guard_methods, node_methods, replay_methods, runtime_methods, span_methods,
                               trace_methods};
     if (front_type != NULL) return PyErr_Format(PyExc_ImportError, "the native front is loaded once in a process"), -1;
-    if (import_numpy() < 0 || install_errors() < 0) return -1;
+    import_array1(-1);
+    import_umath1(-1);
+    if (install_errors() < 0) return -1;
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
         *types[k].type = (PyTypeObject *)PyType_FromModuleAndSpec(module, types[k].spec, NULL);
         if (*types[k].type == NULL || PyModule_AddType(module, *types[k].type) < 0) return -1;

@@ -1,7 +1,6 @@
 /* The operators of arrays. */
 #ifndef ATOLL_OPERATORS_H
 #define ATOLL_OPERATORS_H
-#include "sizes.h"
 #include "medium.h"
 
 extern const PyType_Slot operator_slots[];  /* of the type of arrays */

@@ -1,7 +1,6 @@
 /* Calls that are recorded by recipes. */
 #ifndef ATOLL_RECIPES_H
 #define ATOLL_RECIPES_H
-#include "sizes.h"
 #include "cuts.h"
 
 /* A call of a function: by its recipe, or by Python to learn that; NULL without an error where Python has to be called. */
