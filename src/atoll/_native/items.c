@@ -130,7 +130,7 @@ static PyObject *item_of(PyObject *self, PyObject *key) {
 }
 
 static PyObject *get_item_now(PyObject *self, PyObject *key) { return ended(item_of(self, key)); }
-SEEN_TWO(get_item, GETITEM)
+SEEN(get_item, GETITEM, (PyObject * a, PyObject *b), (a, b))
 
 static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     if (value == NULL) {

@@ -235,8 +235,10 @@ static int are_rows(PyObject *const *operands, int n, PyArrayObject *first) {
 static PyObject *by_rows(const Loops *of, int kind, int n, PyObject *const *operands, char **data) {
     Nest nest = {0};
     npy_intp shape[DEEP];
-    if (!of->is_settled || types[kind] == NPY_CDOUBLE || !nest_of(operands, n, &nest)) return NULL;
-    int axes = nest.axes;
+    if (!nest_of(operands, n, &nest)) return NULL;
+    int axes = nest.axes, is_free = of->is_settled && types[kind] != NPY_CDOUBLE, is_line = axes == 1 && nest.shape[0] > 1;
+    for (int k = 0; k < n; k++) is_line &= !PyArray_CheckExact(operands[k]) || PyArray_SIZE((PyArrayObject *)operands[k]) == nest.shape[0];
+    if (!is_free && !is_line) return NULL;  /* of a line NumPy calls its loop once, with the same steps */
     npy_intp count = PyArray_MultiplyList(memcpy(shape, nest.shape, sizeof shape), axes);
     PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
     joined(&nest, n, PyDataType_ELSIZE(dtype));

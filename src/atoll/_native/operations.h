@@ -38,9 +38,5 @@ PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y);
         return result;                                                                           \
     }                                                                                            \
     static PyObject *NAME PARAMETERS { return profiling ? NAME##_seen ARGUMENTS : NAME##_now ARGUMENTS; }
-#define SEEN_ONE(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a), (a))
-#define SEEN_TWO(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b), (a, b))
-#define SEEN_THREE(NAME, SLOT) SEEN(NAME, SLOT, (PyObject * a, PyObject * b, PyObject * c), (a, b, c))
-
 
 #endif

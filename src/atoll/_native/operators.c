@@ -7,6 +7,7 @@ static PyObject *in_python(PyObject *a, PyObject *b, int slot) {
     if (make_all_small(args, 2) < 0) return NULL;
     PyObject *recorded = slot == POW ? record_power(known[slot], args) : record_call(known[slot], args, 2);
     if (recorded != NULL || PyErr_Occurred()) return recorded;
+    if (slot >= BINARY) return call_two(general[slot], a, b);  /* a comparison */
     if (is_front(a)) {
         PyObject *result = call_two(general[slot], a, b);
         if (result != Py_NotImplemented || !is_front(b) || Py_TYPE(a) == Py_TYPE(b)) return result;
@@ -27,10 +28,10 @@ static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot) {
     return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
 }
 
-/* What an operator makes of operands, whose references end here. */
+/* What an operator makes of operands, whose references end here. A comparison has no function of its own. */
 static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
     PyObject *result = by_loop(&loops[slot], x, y);
-    if (result == NULL && !PyErr_Occurred()) result = call(x, y);
+    if (result == NULL && !PyErr_Occurred()) result = call == NULL ? PyObject_RichCompare(x, y, slot - LT) : call(x, y);
     Py_DECREF(x);
     Py_DECREF(y);
     return wrapped(result);
@@ -44,17 +45,19 @@ static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot) {
 static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
 static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlacePower(x, y, Py_None); }
 
-#define BINARY_OPERATOR(NAME, SLOT, CALL)                                                        \
-    static PyObject *NAME##_now(PyObject *a, PyObject *b) {                                      \
-        if (may_be_medium(a) || may_be_medium(b)) {                                              \
-            PyObject *made = medium_operator(a, b, SLOT);                                        \
-            if (made != NULL || PyErr_Occurred()) return made;                                   \
-        }                                                                                        \
-        PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);                            \
-        if (y != NULL && spreads(x, y)) Py_CLEAR(y);                                             \
-        return y == NULL ? without(x, a, b, SLOT) : of_two(SLOT, CALL, x, y);              \
-    }                                                                                            \
-    SEEN_TWO(NAME, SLOT)
+static inline PyObject *binary_now(PyObject *a, PyObject *b, int slot, binaryfunc call) {
+    if (may_be_medium(a) || may_be_medium(b)) {
+        PyObject *made = medium_operator(a, b, slot);
+        if (made != NULL || PyErr_Occurred()) return made;
+    }
+    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
+    if (y != NULL && slot != POW && spreads(x, y)) Py_CLEAR(y);
+    return y == NULL ? without(x, a, b, slot) : of_two(slot, call, x, y);
+}
+SEEN(binary, slot, (PyObject * a, PyObject *b, int slot, binaryfunc call), (a, b, slot, call))
+
+#define BINARY_OPERATOR(NAME, SLOT, CALL) \
+    static PyObject *NAME(PyObject *a, PyObject *b) { return binary(a, b, SLOT, CALL); }
 BINARY_OPERATOR(add, ADD, PyNumber_Add)
 BINARY_OPERATOR(subtract, SUB, PyNumber_Subtract)
 BINARY_OPERATOR(multiply, MUL, PyNumber_Multiply)
@@ -66,6 +69,13 @@ BINARY_OPERATOR(or_of, OR, PyNumber_Or)
 BINARY_OPERATOR(xor_of, XOR, PyNumber_Xor)
 BINARY_OPERATOR(left_shift, LSHIFT, PyNumber_Lshift)
 BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
+
+static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
+    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
+    return binary(a, b, POW, power_of);
+}
+
+static PyObject *compare(PyObject *a, PyObject *b, int relation) { return binary(a, b, LT + relation, NULL); }
 
 /* Whether an array of any size may be in memory here, and is not explained or counted instead. */
 static inline int is_here(PyObject *value) { return !shown && is_front(value) && np_of(value) == NULL && !on_ranks((Front *)value); }
@@ -79,16 +89,7 @@ static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {
     PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
     return y == NULL ? without(x, a, b, MATMUL) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
 }
-SEEN_TWO(matrix_multiply, MATMUL)
-
-static PyObject *power_now(PyObject *a, PyObject *b, PyObject *modulo) {
-    if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
-    PyObject *made = may_be_medium(a) ? medium_operator(a, b, POW) : NULL;
-    if (made != NULL || PyErr_Occurred()) return made;
-    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    return y == NULL ? without(x, a, b, POW) : of_two(POW, power_of, x, y);
-}
-SEEN_THREE(power, POW)
+SEEN(matrix_multiply, MATMUL, (PyObject * a, PyObject *b), (a, b))
 
 /* `a += b` of few elements of an array on ranks; as `write_on_ranks`. */
 static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
@@ -108,7 +109,7 @@ static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
 }
 
 /* `a += b`: NumPy writes into the memory of `a`. */
-static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
+static inline PyObject *written_now(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
     int done = may_be_medium(a) || may_be_medium(b) ? medium_in_place(a, b, slot, plain_slot) : 0;
     if (done) return done > 0 ? Py_NewRef(a) : NULL;
     int held = is_open(a);
@@ -130,9 +131,10 @@ static PyObject *written(PyObject *a, PyObject *b, int slot, int plain_slot, bin
     Py_DECREF(result);
     return Py_NewRef(a);
 }
+SEEN(written, slot, (PyObject * a, PyObject *b, int slot, int plain_slot, binaryfunc call), (a, b, slot, plain_slot, call))
+
 #define IN_PLACE_OPERATOR(NAME, SLOT, CALL) \
-    static PyObject *NAME##_now(PyObject *a, PyObject *b) { return written(a, b, I##SLOT, SLOT, CALL); } \
-    SEEN_TWO(NAME, I##SLOT)
+    static PyObject *NAME(PyObject *a, PyObject *b) { return written(a, b, I##SLOT, SLOT, CALL); }
 IN_PLACE_OPERATOR(iadd, ADD, PyNumber_InPlaceAdd)
 IN_PLACE_OPERATOR(isub, SUB, PyNumber_InPlaceSubtract)
 IN_PLACE_OPERATOR(imul, MUL, PyNumber_InPlaceMultiply)
@@ -145,54 +147,29 @@ IN_PLACE_OPERATOR(ixor, XOR, PyNumber_InPlaceXor)
 IN_PLACE_OPERATOR(ilshift, LSHIFT, PyNumber_InPlaceLshift)
 IN_PLACE_OPERATOR(irshift, RSHIFT, PyNumber_InPlaceRshift)
 
-static PyObject *ipow_now(PyObject *a, PyObject *b, PyObject *modulo) {
+static PyObject *ipow(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
     return written(a, b, IPOW, POW, power_into);
 }
-SEEN_THREE(ipow, IPOW)
 
-#define UNARY_OPERATOR(NAME, SLOT, CALL)                                                         \
-    static PyObject *NAME##_now(PyObject *a) {                                                   \
-        PyObject *made = may_be_medium(a) ? medium_operator(a, NULL, SLOT) : NULL;               \
-        if (made != NULL || PyErr_Occurred()) return made;                                       \
-        PyObject *x = at_hand(a);                                                                \
-        if (x == NULL) return ended(alone_in_python(a, SLOT));                             \
-        PyObject *result = by_loop(&loops[SLOT], x, NULL);                                 \
-        if (result == NULL && !PyErr_Occurred()) result = CALL(x);                               \
-        Py_DECREF(x);                                                                            \
-        return wrapped(result);                                                                  \
-    }                                                                                            \
-    SEEN_ONE(NAME, SLOT)
+static inline PyObject *unary_now(PyObject *a, int slot, unaryfunc call) {
+    PyObject *made = may_be_medium(a) ? medium_operator(a, NULL, slot) : NULL;
+    if (made != NULL || PyErr_Occurred()) return made;
+    PyObject *x = at_hand(a);
+    if (x == NULL) return ended(alone_in_python(a, slot));
+    PyObject *result = by_loop(&loops[slot], x, NULL);
+    if (result == NULL && !PyErr_Occurred()) result = call(x);
+    Py_DECREF(x);
+    return wrapped(result);
+}
+SEEN(unary, slot, (PyObject * a, int slot, unaryfunc call), (a, slot, call))
+
+#define UNARY_OPERATOR(NAME, SLOT, CALL) \
+    static PyObject *NAME(PyObject *a) { return unary(a, SLOT, CALL); }
 UNARY_OPERATOR(negative, NEG, PyNumber_Negative)
 UNARY_OPERATOR(positive, POS, PyNumber_Positive)
 UNARY_OPERATOR(absolute, ABS, PyNumber_Absolute)
 UNARY_OPERATOR(invert, INVERT, PyNumber_Invert)
-static const int slots[] = {[Py_LT] = LT, [Py_LE] = LE, [Py_EQ] = EQ, [Py_NE] = NE, [Py_GT] = GT, [Py_GE] = GE};
-
-static PyObject *compare_now(PyObject *a, PyObject *b, int relation) {
-    if (may_be_medium(a) || may_be_medium(b)) {
-        PyObject *made = medium_operator(a, b, slots[relation]);
-        if (made != NULL || PyErr_Occurred()) return made;
-    }
-    PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
-    if (y != NULL && spreads(x, y)) Py_CLEAR(y);
-    if (y == NULL) {
-        Py_XDECREF(x);
-        PyObject *args[2] = {a, b}, *recorded = NULL;
-        if (!PyErr_Occurred() && make_all_small(args, 2) == 0) {
-            recorded = record_call(known[slots[relation]], args, 2);
-            if (recorded == NULL && !PyErr_Occurred()) recorded = call_two(general[slots[relation]], a, b);
-        }
-        return ended(recorded);
-    }
-    PyObject *result = by_loop(&loops[slots[relation]], x, y);
-    if (result == NULL && !PyErr_Occurred()) result = PyObject_RichCompare(x, y, relation);
-    Py_DECREF(x);
-    Py_DECREF(y);
-    return wrapped(result);
-}
-
-SEEN(compare, slots[relation], (PyObject * a, PyObject * b, int relation), (a, b, relation))
 
 /* `number * array`, where the number is NumPy's: its operators ask ours first, for the way through NumPy's ufuncs and back takes as
  * long as the operation. Everything else is what it was. */

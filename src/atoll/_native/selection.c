@@ -196,25 +196,15 @@ static int fill_for(Front *front, const Selection *where) {
     return whole_of(front) > most_filled || !is_few(front, where->size) ? 0 : status_of(PyObject_CallOneArg(python.settle, front->cell));
 }
 
-/* Whether NumPy may pick so many elements; on ranks as lazy.indexing says. */
-static inline int may_pick(Py_ssize_t size) { return among_ranks() ? size <= shortest && size < small_now() : size < limit; }
-
 PyObject *get_selected(PyObject *self, PyObject *key) {
     Front *front = (Front *)self;
     Selection where;
-    if (!has_view(self) || !selected_in(front, key, &where)) return NULL;
+    if (!has_view(self) || !selected_in(front, key, &where) || where.picks) return NULL;
     PyObject *value = value_of(front);
     if (value == NULL && fill_for(front, &where) < 0) return NULL;
     PyObject *node = BOX(front->cell)->node;
     if (value == NULL && where.is_element && state_of(node) == PENDING && weight_of(node) >= 0 && !among_ranks() && settle_array(front) < 0) return NULL;
     value = value_of(front);
-    if (where.picks) {
-        PyObject *index = value != NULL && may_pick(where.size) ? index_of(key) : NULL, *array = index == NULL ? NULL : in_memory(self);
-        PyObject *result = array == NULL ? NULL : wrapped(PyObject_GetItem(array, index));
-        Py_XDECREF(index);
-        Py_XDECREF(array);
-        return result;
-    }
     if (where.is_element) return value == NULL ? NULL : scalar_at(PyArray_BYTES(memory_in(value)) + where.offset, dtype_of(front), (PyObject *)memory_in(value));
     if (on_ranks(front) && field(NODE(BOX(front->cell)->node)->place, PLACE_BOXES) != Py_True) return NULL;  /* which Python may refuse */
     return view_at(self, &where, dtype_of(front));
@@ -298,11 +288,10 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
         *(double *)element = PyFloat_AS_DOUBLE(value);
         end_writing(array, was);
         status = 1;
-    } else if (may_write((Front *)self) && selected(array, key, &where) &&
-        (held || (where.picks ? may_pick(where.size) : is_few((Front *)self, where.size))) &&
-        (given = held && Py_TYPE(value) == array_type ? computed(value) : assigned(value, array)) != NULL) {
+    } else if (may_write((Front *)self) && selected(array, key, &where) && !where.picks && (held || is_few((Front *)self, where.size)) &&
+               (given = held && Py_TYPE(value) == array_type ? computed(value) : assigned(value, array)) != NULL) {
         int was = begin_writing((Front *)self, array);
-        if (!where.picks && put_selected(&where, array, given)) status = 1;
+        if (put_selected(&where, array, given)) status = 1;
         else if ((index = index_of(key)) != NULL) status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;
         end_writing(array, was);
         Py_XDECREF(index);
