@@ -203,6 +203,15 @@ inline int may_write(Front *front) {
     return may_show(front) && !on_ranks(front) && (Py_REFCNT(node) == 1 || is_held);
 }
 
+int is_free(PyObject *box) {
+    if (!BOX(box)->pins) return 1;
+    PyObject *held = PyObject_CallOneArg(python.held, box);
+    int free = held == Py_False;
+    if (held == NULL) drop_error();
+    Py_XDECREF(held);
+    return free;
+}
+
 int is_open(PyObject *array) {
     Front *front = (Front *)array;
     return !shown && !among_ranks() && value_of(front) != NULL && BOX(front->cell)->pins && !is_free(front->cell);

@@ -88,6 +88,9 @@ int type_of(PyObject *value, Py_ssize_t *size);
 int may_show(Front *front);
 int may_write(Front *front);
 
+/* Whether the memory of a box is its own. */
+int is_free(PyObject *box);
+
 /* Whether the program holds the memory of an array: NumPy writes into it at the call, however large it is. */
 int is_open(PyObject *array);
 

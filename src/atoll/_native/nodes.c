@@ -251,15 +251,6 @@ int is_read_at_once(PyObject *array) {
     return is_short(front->geometry) && state_of(BOX(front->cell)->node) != PENDING;
 }
 
-int is_free(PyObject *box) {
-    if (!BOX(box)->pins) return 1;
-    PyObject *held = PyObject_CallOneArg(python.held, box);
-    int free = held == Py_False;
-    if (held == NULL) drop_error();
-    Py_XDECREF(held);
-    return free;
-}
-
 int is_counted(PyObject *array) {
     Front *front = (Front *)array;
     return state_of(BOX(front->cell)->node) & DIVIDED && field(front->geometry, FORM_SHORT) == Py_True;

@@ -44,12 +44,11 @@ PyObject *wrapped(PyObject *result);
 PyObject *node_of(PyObject *array);
 PyObject *through_of(PyObject *view);
 
-/* Whether an array is large, NumPy may be asked for few elements, and for those of this array, which are there, the memory of a box is its own, and
+/* Whether an array is large, NumPy may be asked for few elements, and for those of this array, which are there, and
  * kernels have a dtype. */
 int is_large(PyObject *value);
 int is_short(PyObject *geometry);
 int is_read_at_once(PyObject *array);
-int is_free(PyObject *box);
 
 /* Whether an array is a short view of an array on ranks. Python counts the reads of such views, alike on all ranks. */
 int is_counted(PyObject *array);
