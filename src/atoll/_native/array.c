@@ -27,11 +27,6 @@ static void clear(PyObject *self) {
     front->medium = 0;
 }
 
-static void dealloc(PyObject *self) {
-    clear(self);
-    free_object(self);
-}
-
 /* Arrays that weak references and views alone know. In NumPy views refer to their base, so it lives as long as they do: such an
  * array waits here for the end of its last view. */
 enum { LOOKED_AT = 16 };
@@ -83,9 +78,8 @@ static void finalize(PyObject *self) {
     if (Py_TYPE(self) != array_type && Py_REFCNT(self) == 1) waits(self);
 }
 
-/* The same for the class of arrays, which adds nothing to Front: Python's own way through all bases takes three times as long.
- * An object of a class of Python's holds a reference to it. */
-static void dealloc_array(PyObject *self) {
+/* The class of arrays adds nothing to Front, and ends as that does: Python's own way through all bases takes three times as long. */
+static void dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     if (type == array_type && waits(self)) return;
     clear(self);
@@ -189,15 +183,8 @@ static PyObject *attribute_new(PyTypeObject *type, PyObject *args, PyObject *opt
     return (PyObject *)self;
 }
 
-static void attribute_dealloc(PyObject *self) {
-    Py_CLEAR(((Attribute *)self)->view);
-    Py_CLEAR(((Attribute *)self)->name);
-    Py_CLEAR(((Attribute *)self)->python);
-    free_object(self);
-}
-
 static PyType_Slot attribute_slots[] = {
-    {Py_tp_new, attribute_new}, {Py_tp_dealloc, attribute_dealloc}, {Py_tp_descr_get, attribute_get}, {Py_tp_descr_set, attribute_set},
+    {Py_tp_new, attribute_new}, {Py_tp_descr_get, attribute_get}, {Py_tp_descr_set, attribute_set},
     {Py_tp_doc, "A property that NumPy answers where the array is at hand."}, {0}};
 PyType_Spec attribute_spec = {"atoll._front.Attribute", sizeof(Attribute), 0, CLASS_FLAGS, attribute_slots};
 
@@ -206,6 +193,6 @@ int install_array(void) {
     if (array_type == NULL) numbers_ask();
     array_type = (PyTypeObject *)python.array_type;
     flat_type = (PyTypeObject *)python.flat_type;
-    if (array_type->tp_basicsize == front_type->tp_basicsize) array_type->tp_dealloc = dealloc_array;
+    if (array_type->tp_basicsize == front_type->tp_basicsize) array_type->tp_dealloc = dealloc;
     return 0;
 }

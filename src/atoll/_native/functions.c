@@ -27,87 +27,51 @@ typedef struct Function {
     struct Function *former, *next;
 } Function;
 
-/* The product of a shape, or `limit` where there is none. */
-static Py_ssize_t elements(PyObject *shape) {
-    Py_ssize_t size = 1, n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
-    for (Py_ssize_t k = 0; k < n; k++) {
-        PyObject *item = PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape;
-        if (!PyLong_CheckExact(item)) return limit;
-        Py_ssize_t extent = PyLong_AsSsize_t(item);
-        if (extent < 0 || extent >= limit) {
-            PyErr_Clear();
-            return limit;
-        }
-        if ((size *= extent) >= limit) return limit;
-    }
-    return size;
-}
-
-/* The product of a shape, however large; 0 where there is none. */
-static Py_ssize_t extent_of(PyObject *shape) {
+/* The number of elements of a shape; without bound where there is none. */
+static double elements(PyObject *shape) {
     double size = 1;
     Py_ssize_t n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
     for (Py_ssize_t k = 0; k < n; k++) {
         PyObject *item = PyTuple_CheckExact(shape) ? PyTuple_GET_ITEM(shape, k) : shape;
-        if (!PyLong_CheckExact(item)) return 0;
-        size *= PyLong_AsDouble(item);
+        double extent = PyLong_CheckExact(item) ? PyLong_AsDouble(item) : -1;
+        if (extent < 0) return PyErr_Clear(), Py_HUGE_VAL;
+        size *= extent;
+    }
+    return size;
+}
+
+/* The number of elements of what a function of this kind makes; without bound where that is not known. */
+static double made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
+    double size = 1, bounds[3] = {0, 0, 1};
+    if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;
+    if (kind & OUTER) {
+        for (; count--;) {
+            PyObject *array = small_array(args[count]);
+            if (array != NULL && PyArray_SIZE((PyArrayObject *)array)) size *= PyArray_SIZE((PyArrayObject *)array);
+            Py_XDECREF(array);
+        }
+        return size;
+    }
+    if (kind & SPACED && count < 3 && !keywords) return 50;
+    if (!count || (keywords && !(kind & (SHAPED | RANGE)))) return Py_HUGE_VAL;  /* the number of columns, or of points, may be among them */
+    if (kind & SQUARE) return count < 2 || args[1] == Py_None ? elements(args[0]) * elements(args[0]) : Py_HUGE_VAL;
+    if (!(kind & RANGE)) return elements(args[kind & SPACED ? 2 : 0]);
+    for (Py_ssize_t k = 0; k < count; k++) {
+        if (k == 3 || !(PyLong_CheckExact(args[k]) || PyFloat_CheckExact(args[k]))) return Py_HUGE_VAL;
+        bounds[count == 1 ? 1 : k] = PyFloat_AsDouble(args[k]);
     }
     PyErr_Clear();
-    return size > 0 && size < 1e15 ? (Py_ssize_t)size : 0;
-}
-
-/* The number of elements of what a function of this kind makes, `limit` where that is not known. */
-static Py_ssize_t made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
-    Py_ssize_t n;
-    if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;
-    if (kind & SHAPED) return count ? elements(args[0]) : limit;
-    if (kind & SQUARE) {
-        if (keywords) return limit;  /* the number of columns may be among them */
-        n = count ? elements(args[0]) : limit;
-        return n < 1 << 15 && (count < 2 || args[1] == Py_None) ? n * n : limit;
-    }
-    if (kind & SPACED) {
-        if (keywords) return limit;
-        return count < 3 ? 50 : PyLong_CheckExact(args[2]) ? elements(args[2]) : limit;
-    }
-    if (kind & RANGE) {
-        double bounds[3] = {0, 0, 1};
-        for (Py_ssize_t k = 0; k < count; k++) {
-            if (k == 3 || !(PyLong_CheckExact(args[k]) || PyFloat_CheckExact(args[k]))) return limit;
-            bounds[count == 1 ? 1 : k] = PyFloat_AsDouble(args[k]);
-        }
-        double size = (bounds[1] - bounds[0]) / bounds[2];
-        PyErr_Clear();
-        return count && size < limit ? (Py_ssize_t)(size > 0 ? size : 0) : limit;
-    }
-    for (n = 1; count--;) {
-        PyObject *array = small_array(args[count]);
-        Py_ssize_t size = array == NULL ? 0 : PyArray_SIZE((PyArrayObject *)array);
-        Py_XDECREF(array);
-        if (size) n *= size;
-        if (n >= limit) return limit;
-    }
-    return n;
-}
-
-/* The first and the last byte of an array that has elements. */
-static void bounds_of(PyArrayObject *array, char **low, char **high) {
-    *low = *high = PyArray_BYTES(array);
-    for (int k = 0; k < PyArray_NDIM(array); k++) {
-        npy_intp reach = (PyArray_DIM(array, k) - 1) * PyArray_STRIDE(array, k);
-        if (reach < 0) *low += reach;
-        else *high += reach;
-    }
-    *high += PyArray_ITEMSIZE(array) - 1;
+    return (bounds[1] - bounds[0]) / bounds[2];
 }
 
 /* Whether an array may show memory of an argument, or of one in a list of them. */
 static int shows(PyArrayObject *array, PyObject *argument) {
     if (PyArray_CheckExact(argument)) {
-        char *low, *high, *first, *last;
-        if (!PyArray_SIZE(array) || !PyArray_SIZE((PyArrayObject *)argument)) return PyArray_BASE(array) != NULL;
-        bounds_of(array, &low, &high);
-        bounds_of((PyArrayObject *)argument, &first, &last);
+        PyArrayObject *other = (PyArrayObject *)argument;
+        char *low = PyArray_BYTES(array), *high = low + PyArray_ITEMSIZE(array) - 1, *first = PyArray_BYTES(other), *last = first + PyArray_ITEMSIZE(other) - 1;
+        if (!PyArray_SIZE(array) || !PyArray_SIZE(other)) return PyArray_BASE(array) != NULL;
+        reach_of(&low, &high, PyArray_NDIM(array), PyArray_DIMS(array), PyArray_STRIDES(array));
+        reach_of(&first, &last, PyArray_NDIM(other), PyArray_DIMS(other), PyArray_STRIDES(other));
         return low <= last && first <= high;
     }
     if (PyTuple_CheckExact(argument) || PyList_CheckExact(argument))
@@ -276,7 +240,8 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     PyObject *array = wanted == NULL ? NULL : small_array(wanted);
     if (array != NULL) *size = PyArray_SIZE((PyArrayObject *)array);
     else if (wanted != NULL && PyArray_IsScalar(wanted, Integer)) *size = PyNumber_AsSsize_t(wanted, NULL);
-    else *size = wanted == NULL || wanted == Py_None ? 1 : extent_of(wanted);
+    else if (wanted == NULL || wanted == Py_None) *size = 1;
+    else *size = elements(wanted) < 1e15 ? (Py_ssize_t)elements(wanted) : 0;
     Py_XDECREF(array);
     if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
     if (kind & ALONE) return Py_NewRef(args[0]);
@@ -442,7 +407,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
                PyUnicode_CompareWithASCIIString(name, "layout");
     }
     if (fits && function->kind & SHARED) fits = !is_shared(given, n);
-    if (fits && function->kind & ~(ANY | LINES | INTEGERS) && made_by(function->kind, args, count, keywords != NULL) >= limit) fits = 0;
+    if (fits && function->kind & ~(ANY | LINES | INTEGERS) && !(made_by(function->kind, args, count, keywords != NULL) < limit)) fits = 0;
     if (fits && n == 2 && n == count && function->loops.operands == 2 && spreads(given[0], given[1])) fits = 0;
     PyObject *result;
     if ((drawn || function->kind & ALONE) && arrays & SHOWN) fits = 0;  /* what draws is not called twice */
@@ -543,26 +508,18 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *opti
     return (PyObject *)self;
 }
 
+#define FUNCTION_MEMBERS(DO) DO(original) DO(direct) DO(python) DO(known) DO(fold) DO(dict)
+#define VISIT(MEMBER) Py_VISIT(((Function *)self)->MEMBER);
+#define CLEAR(MEMBER) Py_CLEAR(((Function *)self)->MEMBER);
+
 static int function_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
-    Function *function = (Function *)self;
-    Py_VISIT(function->original);
-    Py_VISIT(function->direct);
-    Py_VISIT(function->python);
-    Py_VISIT(function->known);
-    Py_VISIT(function->fold);
-    Py_VISIT(function->dict);
+    FUNCTION_MEMBERS(VISIT)
     return 0;
 }
 
 static int function_clear(PyObject *self) {
-    Function *function = (Function *)self;
-    Py_CLEAR(function->original);
-    Py_CLEAR(function->direct);
-    Py_CLEAR(function->python);
-    Py_CLEAR(function->known);
-    Py_CLEAR(function->fold);
-    Py_CLEAR(function->dict);
+    FUNCTION_MEMBERS(CLEAR)
     return 0;
 }
 

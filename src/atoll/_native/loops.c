@@ -165,6 +165,14 @@ static void along(const Loops *of, int kind, const Nest *nest, int axis, char *c
     for (; length--; at[0] += steps[0], at[1] += steps[1], at[2] += steps[2]) along(of, kind, nest, axis + 1, at);
 }
 
+/* What a loop has made, but NULL where it raised a flag: NumPy does all of it again, and warns. Steals the result. */
+static inline PyObject *without_flags(PyObject *result) {
+    if (!PyErr_Occurred() && !fetestexcept(FLAGS)) return PyArray_Return((PyArrayObject *)result);
+    PyErr_Clear();
+    Py_DECREF(result);
+    return NULL;
+}
+
 /* The product of vectors and matrices, for which the loop is given what NumPy gives it: an axis of one element has no step. */
 static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
     PyArrayObject *first = (PyArrayObject *)x, *second = (PyArrayObject *)y;
@@ -185,11 +193,7 @@ static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
     char *data[3] = {PyArray_BYTES(first), PyArray_BYTES(second), PyArray_BYTES((PyArrayObject *)result)};
     if (fetestexcept(FLAGS)) feclearexcept(FLAGS);
     of->call[kind](data, dimensions, steps, of->data[kind]);
-    if (PyErr_Occurred() || fetestexcept(FLAGS)) {
-        PyErr_Clear();
-        Py_CLEAR(result);
-    }
-    return result == NULL ? NULL : PyArray_Return((PyArrayObject *)result);
+    return without_flags(result);
 }
 
 /* Results that have ended, for the next ones: most live for one operation. */
@@ -284,11 +288,7 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
     } else if ((result = by_rows(of, kind, n, operands, data)) == NULL) {
         return NULL;
     }
-    if (PyErr_Occurred() || fetestexcept(FLAGS)) {
-        PyErr_Clear();
-        Py_CLEAR(result);
-    }
-    return result;
+    return without_flags(result);
 }
 
 /* Whether no two elements of an array share memory. */

@@ -230,8 +230,7 @@ static int steps_of(PyArrayObject *given, const Selection *where, npy_intp *step
     return 1;
 }
 
-/* The bytes from the first to the last element along some axes. */
-static void reach_of(char **low, char **high, int axes, const npy_intp *shape, const npy_intp *steps) {
+void reach_of(char **low, char **high, int axes, const npy_intp *shape, const npy_intp *steps) {
     for (int axis = 0; axis < axes; axis++) *(steps[axis] < 0 ? low : high) += (shape[axis] - 1) * steps[axis];
 }
 

@@ -41,6 +41,9 @@ PyObject *get_selected(PyObject *array, PyObject *key);
 /* What NumPy takes in place of a value that is assigned: a list of numbers as it is. */
 PyObject *assigned(PyObject *value, PyArrayObject *array);
 
+/* Move the first byte of an element to that of the lowest one along some axes, and another byte to the highest one's. */
+void reach_of(char **low, char **high, int axes, const npy_intp *shape, const npy_intp *steps);
+
 /* Whether elements of an array took a number, or those of an array of the same type, without any conversion; else NumPy assigns. */
 int put_selected(const Selection *where, PyArrayObject *array, PyObject *given);
 
