@@ -48,35 +48,30 @@ static int grow(Forms *forms) {
     return 0;
 }
 
+static void end_entry(Met *entry) {
+    Py_XDECREF(entry->parts);
+    Py_XDECREF(entry->form);
+    Py_XDECREF(entry->convert);
+}
+
 static int drop(PyObject *self) {
     Forms *forms = (Forms *)self;
     Met *met = forms->met;
     Py_ssize_t room = forms->room;
     forms->met = NULL;
     forms->room = forms->used = forms->latest = 0;
-    for (Py_ssize_t k = 0; k < room; k++) {
-        Py_XDECREF(met[k].parts);
-        Py_XDECREF(met[k].form);
-        Py_XDECREF(met[k].convert);
-    }
+    for (Py_ssize_t k = 0; k < room; k++) end_entry(&met[k]);
     PyMem_Free(met);
     return 0;
 }
 
 /* Put an entry in its place, whose references it takes; -1 with an error. */
 static int put_entry(Forms *forms, Met entry) {
-    if (2 * forms->used >= forms->room && grow(forms) < 0) {
-        Py_XDECREF(entry.parts);
-        Py_DECREF(entry.form);
-        Py_XDECREF(entry.convert);
-        return -1;
-    }
+    if (2 * forms->used >= forms->room && grow(forms) < 0) return end_entry(&entry), -1;
     Met *place = place_in(forms->met, forms->room, entry.part, entry.count), old = *place;
     forms->used += old.form == NULL;
     *place = entry;
-    Py_XDECREF(old.parts);
-    Py_XDECREF(old.form);
-    Py_XDECREF(old.convert);
+    end_entry(&old);
     return 0;
 }
 

@@ -40,18 +40,24 @@ static int picks(PyObject *value) {
     return PyArray_NDIM(array) || !PyArray_ISINTEGER(array);
 }
 
-/* An index for NumPy with at least one index array that picks elements; a new reference, NULL without an error where it is none. */
+/* An index for NumPy, of an array that is not at hand with at least one index array, or list, that picks elements; a new reference, NULL without
+ * an error where it is none. */
 static PyObject *picking(PyObject *self, PyObject *key) {
     PyObject *const *items = PyTuple_CheckExact(key) ? &PyTuple_GET_ITEM(key, 0) : &key;
-    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, arrays = 0;
+    Py_ssize_t n = PyTuple_CheckExact(key) ? PyTuple_GET_SIZE(key) : 1, arrays = np_of(self) != NULL, basic = 0;
+    while (arrays && basic < n && is_basic(items[basic])) basic++;
+    if (basic == n) return Py_NewRef(key);
     PyObject *given = PyTuple_New(n);
-    int masks = takes_masks(self, key);
+    int masks = takes_masks(self, key), on_several = among_ranks();
     for (Py_ssize_t k = 0; given != NULL && k < n; k++) {
         PyObject *item = items[k], *value = NULL;
-        if (is_basic(item) || listed(item) > 0) {
+        if (is_basic(item)) {
             value = Py_NewRef(item);
+        } else if (listed(item) > 0) {
+            value = Py_NewRef(item);
+            arrays++;
         } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || np_of(item) != NULL || !is_mask(item))) {
-            value = memory_here(item);
+            value = on_several ? small_array(item) : memory_here(item);  /* of a large one some ranks may lack the value */
             arrays += value != NULL && picks(value);
         }
         if (value == NULL) Py_CLEAR(given);
@@ -64,13 +70,21 @@ static PyObject *picking(PyObject *self, PyObject *key) {
     return only;
 }
 
+/* Whether NumPy may pick elements of an array that is not at hand: on ranks, where a value may be there on some only, few as lazy.indexing says. */
+static int may_pick(PyObject *self, PyObject *key) {
+    Selection where;
+    if (!among_ranks()) return 1;
+    return has_view(self) && value_of((Front *)self) != NULL && selected_in((Front *)self, key, &where) && where.size <= shortest && where.size < small_now();
+}
+
 /* The elements of an array that index arrays pick; NULL without an error where Python has to decide. */
 static PyObject *picked(PyObject *self, PyObject *key) {
-    if (Py_TYPE(self) != array_type || among_ranks()) return NULL;
+    int at = np_of(self) != NULL;
+    if (Py_TYPE(self) != array_type || !(at || may_pick(self, key))) return NULL;
     PyObject *index = picking(self, key), *array = index == NULL ? NULL : memory_here(self), *result = NULL;
     if (array != NULL) {
         result = PyObject_GetItem(array, index);
-        if (result != NULL && PyArray_CheckExact(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
+        if (!at && result != NULL && PyArray_CheckExact(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
             Py_SETREF(result, PyArray_NewCopy((PyArrayObject *)result, NPY_KEEPORDER));
     }
     Py_XDECREF(index);
@@ -81,9 +95,10 @@ static PyObject *picked(PyObject *self, PyObject *key) {
 /* Whether a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
 static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
     int at = np_of(self) != NULL, was = 0, status = 0;
-    if (Py_TYPE(self) != array_type || among_ranks() || !(at || may_show((Front *)self))) return 0;
-    PyObject *index = picking(self, key), *array = NULL;
-    PyObject *given = index == NULL ? NULL : is_of(python.number_types, value) ? Py_NewRef(value) : memory_here(value);
+    if (Py_TYPE(self) != array_type || !(at ? !among_ranks() : may_show((Front *)self) && may_pick(self, key))) return 0;
+    PyObject *index = picking(self, key), *array = NULL, *given = NULL;
+    int arrays = 0, is_list = PyList_CheckExact(value) || PyTuple_CheckExact(value);
+    if (index != NULL) given = is_list ? items_of(value, &arrays, 0) : is_of(python.number_types, value) || among_ranks() ? operand(value) : memory_here(value);
     if (given != NULL) array = memory_here(self);
     if (!(at || (value_of((Front *)self) != NULL && may_write((Front *)self)))) Py_CLEAR(array);  /* evaluating it, or the others, may have changed that */
     if (array != NULL && !(at && PyArray_TYPE((PyArrayObject *)array) == NPY_OBJECT)) {
@@ -119,14 +134,8 @@ static PyObject *item_of(PyObject *self, PyObject *key) {
                                             : array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE);
         return where.is_element || result == NULL ? result : handle_of(result);
     }
-    PyObject *index = index_of(key), *result = NULL;
-    if (index == NULL) {
-        if (!PyErr_Occurred()) result = picked(self, key);
-        return result != NULL || PyErr_Occurred() ? result : call_two(general[GETITEM], self, key);
-    }
-    result = with_two(PyObject_GetItem, (PyObject *)array, index);
-    Py_DECREF(index);
-    return wrapped(result);
+    PyObject *result = picked(self, key);
+    return result != NULL || PyErr_Occurred() ? result : call_two(general[GETITEM], self, key);
 }
 
 static PyObject *get_item_now(PyObject *self, PyObject *key) { return ended(item_of(self, key)); }
@@ -152,7 +161,7 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
         if (PyArray_FailUnlessWriteable(array, "assignment destination") < 0) return Py_DECREF(given), -1;
         if (put_selected(&where, array, given)) return Py_DECREF(given), 0;
     }
-    if (given != NULL) index = index_of(key);
+    if (given != NULL) index = picking(self, key);
     if (index != NULL) {
         Py_INCREF(array);
         int status = PyObject_SetItem((PyObject *)array, index, given);

@@ -7,50 +7,19 @@ PyObject *operator_names;
 
 static const char *const names[SLOTS + BINARY] = {
     "__add__", "__sub__", "__mul__", "__truediv__", "__floordiv__", "__mod__", "__pow__", "__matmul__", "__and__",
-    "__or__", "__xor__", "__lshift__", "__rshift__",
+    "__or__", "__xor__", "__lshift__", "__rshift__", "__divmod__",
     "__iadd__", "__isub__", "__imul__", "__itruediv__", "__ifloordiv__", "__imod__", "__ipow__", "__iand__", "__ior__",
     "__ixor__", "__ilshift__", "__irshift__",
     "__neg__", "__pos__", "__abs__", "__invert__", "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__",
     "__getitem__", "__setitem__", "__len__", "__array_ufunc__",
     "__buffer__",
     "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__",
-    "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__"};
-
-/* The ufuncs of operators; a power has shorter ways in NumPy. */
-static const struct {
-    int slot;
-    const char *name;
-} ufuncs[] = {
-    {ADD, "add"}, {SUB, "subtract"}, {MUL, "multiply"}, {DIV, "true_divide"}, {FLOORDIV, "floor_divide"}, {MOD, "remainder"},
-    {AND, "bitwise_and"}, {OR, "bitwise_or"}, {XOR, "bitwise_xor"}, {LSHIFT, "left_shift"}, {RSHIFT, "right_shift"},
-    {NEG, "negative"}, {POS, "positive"}, {ABS, "absolute"}, {INVERT, "invert"}, {LT, "less"}, {LE, "less_equal"}, {EQ, "equal"},
-    {NE, "not_equal"}, {GT, "greater"}, {GE, "greater_equal"}, {MATMUL, "matmul"}};
-
-static int look_up_operators(void) {
-    PyObject *numpy = PyImport_ImportModule("numpy");
-    for (size_t k = 0; numpy != NULL && k < sizeof ufuncs / sizeof *ufuncs; k++) {
-        PyObject *ufunc = PyObject_GetAttrString(numpy, ufuncs[k].name);
-        if (ufunc == NULL) Py_CLEAR(numpy);
-        else look_up(&loops[ufuncs[k].slot], ufunc);
-        Py_XDECREF(ufunc);
-    }
-    Py_XDECREF(numpy);
-    return numpy == NULL ? -1 : 0;
-}
+    "__rand__", "__ror__", "__rxor__", "__rlshift__", "__rrshift__", "__rdivmod__"};
 
 PyObject *call_two(PyObject *function, PyObject *a, PyObject *b) {
     if (function == NULL) Py_RETURN_NOTIMPLEMENTED;
     PyObject *args[3] = {NULL, a, b};
     return PyObject_Vectorcall(function, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL);
-}
-
-inline PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y) {
-    Py_INCREF(x);
-    Py_INCREF(y);
-    PyObject *result = call(x, y);
-    Py_DECREF(x);
-    Py_DECREF(y);
-    return result;
 }
 
 int list_operators(void) {
@@ -71,7 +40,8 @@ int install_operations(void) {
     for (int k = 0; k < SLOTS; k++) {
         Py_XSETREF(known[k], entry_for(python.operator_forms, k));
         Py_XSETREF(slot_ufuncs[k], entry_for(python.operator_ufuncs, k));
+        if (slot_ufuncs[k] != NULL && k != POW) look_up(&loops[k], slot_ufuncs[k]);  /* a power has shorter ways in NumPy */
     }
     Py_XSETREF(slot_ufuncs[SLOTS], Py_XNewRef(PyDict_GetItemString(python.operator_ufuncs, "square")));
-    return look_up_operators();
+    return 0;
 }

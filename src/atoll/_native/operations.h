@@ -5,7 +5,7 @@
 #include "spans.h"
 
 enum {
-    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, BINARY,
+    ADD, SUB, MUL, DIV, FLOORDIV, MOD, POW, MATMUL, AND, OR, XOR, LSHIFT, RSHIFT, DIVMOD, BINARY,
     IADD = BINARY, ISUB, IMUL, IDIV, IFLOORDIV, IMOD, IPOW, IAND, IOR, IXOR, ILSHIFT, IRSHIFT,
     NEG, POS, ABS, INVERT, LT, LE, EQ, NE, GT, GE, GETITEM, SETITEM, LEN, UFUNC, BUFFER, SLOTS
 };
@@ -24,10 +24,6 @@ int install_operations(void);
 
 /* The result of a function of Python's; NotImplemented where it is NULL. */
 PyObject *call_two(PyObject *function, PyObject *a, PyObject *b);
-
-/* Operands are held while NumPy works: another thread may give an array another memory meanwhile, and memory with one reference
- * counts as a temporary that NumPy may write into. */
-PyObject *with_two(binaryfunc call, PyObject *x, PyObject *y);
 
 /* What the program calls, seen by a profile: the function of the same name with `_now` does it. */
 #define SEEN(NAME, SLOT, PARAMETERS, ARGUMENTS)                                                  \

@@ -45,6 +45,16 @@ static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot) {
 static PyObject *power_of(PyObject *x, PyObject *y) { return PyNumber_Power(x, y, Py_None); }
 static PyObject *power_into(PyObject *x, PyObject *y) { return PyNumber_InPlacePower(x, y, Py_None); }
 
+static PyObject *divided_by(PyObject *x, PyObject *y) {
+    PyObject *both = PyNumber_Divmod(x, y);
+    for (Py_ssize_t k = 0; both != NULL && PyTuple_CheckExact(both) && k < PyTuple_GET_SIZE(both); k++) {
+        PyObject *part = wrapped(PyTuple_GET_ITEM(both, k));
+        PyTuple_SET_ITEM(both, k, part);
+        if (part == NULL) Py_CLEAR(both);
+    }
+    return both;
+}
+
 static inline PyObject *binary_now(PyObject *a, PyObject *b, int slot, binaryfunc call) {
     if (may_be_medium(a) || may_be_medium(b)) {
         PyObject *made = medium_operator(a, b, slot);
@@ -69,6 +79,7 @@ BINARY_OPERATOR(or_of, OR, PyNumber_Or)
 BINARY_OPERATOR(xor_of, XOR, PyNumber_Xor)
 BINARY_OPERATOR(left_shift, LSHIFT, PyNumber_Lshift)
 BINARY_OPERATOR(right_shift, RSHIFT, PyNumber_Rshift)
+BINARY_OPERATOR(divided, DIVMOD, divided_by)
 
 static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
     if (modulo != Py_None) Py_RETURN_NOTIMPLEMENTED;
@@ -238,7 +249,7 @@ static PyMethodDef methods[] = {
     {NULL}};
 const PyType_Slot operator_slots[] = {
     {Py_nb_add, add}, {Py_nb_subtract, subtract}, {Py_nb_multiply, multiply}, {Py_nb_true_divide, divide},
-    {Py_nb_floor_divide, floor_divide}, {Py_nb_remainder, remainder_of}, {Py_nb_power, power},
+    {Py_nb_floor_divide, floor_divide}, {Py_nb_remainder, remainder_of}, {Py_nb_divmod, divided}, {Py_nb_power, power},
     {Py_nb_matrix_multiply, matrix_multiply}, {Py_nb_and, and_of}, {Py_nb_or, or_of}, {Py_nb_xor, xor_of},
     {Py_nb_lshift, left_shift}, {Py_nb_rshift, right_shift}, {Py_nb_inplace_add, iadd}, {Py_nb_inplace_subtract, isub},
     {Py_nb_inplace_multiply, imul}, {Py_nb_inplace_true_divide, idiv}, {Py_nb_inplace_floor_divide, ifloordiv},

@@ -344,11 +344,6 @@ static PyObject *number_for(PyObject *region, PyObject *value) {
     return number;
 }
 
-static int is_writable(PyObject *array) {
-    PyObject *box = ((Front *)array)->cell;
-    return BOX(box)->writeable && field(((Front *)array)->geometry, FORM_WRITEABLE) == Py_True;
-}
-
 /* Whether a loop of ours may write into a part of an array. */
 static int is_region(PyObject *region) {
     return field(region, FORM_IS_BASE) != Py_True && field(region, FORM_OVERLAPPING) != Py_True && size_of(region) &&
@@ -389,7 +384,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     int state = state_of(BOX(box)->node), there = state & READY;
     if (state & DIVIDED && ((there && field(region, FORM_SHORT) == Py_True) || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True)) {
         done = 0;                  /* Python asks what every rank has, and how a view crosses axes */
-    } else if (is_writable(array) && is_region(region) && !(there && is_short(region))) {
+    } else if (may_show((Front *)array) && is_region(region) && !(there && is_short(region))) {
         if (!is_large(value)) done = write_number(box, region, value);
         else if (((Front *)value)->cell == box && ((Front *)value)->geometry == region) done = 1;  /* how Python ends `a[key] += x` */
         else done = write_array(box, region, value);
@@ -399,7 +394,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
 }
 
 int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count) {
-    if (!recording || !is_large(array) || !(on_ranks((Front *)array) || in_world_of_process()) || !is_writable(array) || is_counted(array)) return 0;
+    if (!recording || !is_large(array) || !(on_ranks((Front *)array) || in_world_of_process()) || !may_show((Front *)array) || is_counted(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
     if (!whole && (!is_region(region) || is_short(region))) return 0;

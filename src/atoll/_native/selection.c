@@ -40,27 +40,6 @@ Py_ssize_t listed(PyObject *key) {
     return n && k == n ? n : -1;
 }
 
-PyObject *index_of(PyObject *key) {
-    if (is_basic(key) || listed(key) > 0) return Py_NewRef(key);
-    PyObject *array = small_array(key);
-    if (array != NULL) return array;
-    if (!PyTuple_CheckExact(key)) return NULL;
-    Py_ssize_t n = PyTuple_GET_SIZE(key), basic = 0;
-    while (basic < n && is_basic(PyTuple_GET_ITEM(key, basic))) basic++;
-    if (basic == n) return Py_NewRef(key);
-    PyObject *items = PyTuple_New(n);
-    for (Py_ssize_t k = 0; items != NULL && k < n; k++) {
-        PyObject *item = PyTuple_GET_ITEM(key, k);
-        item = k < basic || is_basic(item) || listed(item) > 0 ? Py_NewRef(item) : small_array(item);
-        if (item == NULL) {
-            Py_DECREF(items);
-            return NULL;
-        }
-        PyTuple_SET_ITEM(items, k, item);
-    }
-    return items;
-}
-
 static int is_bound(PyObject *number) {
     return number == Py_None || PyLong_CheckExact(number) || PyArray_IsScalar(number, Integer);
 }
@@ -271,7 +250,7 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     if (value_of((Front *)self) == NULL && selected_in((Front *)self, key, &where) && fill_for((Front *)self, &where) < 0) return -1;
     PyArrayObject *array = (PyArrayObject *)in_memory(self);
     if (array == NULL) return 0;
-    PyObject *given = NULL, *index = NULL;
+    PyObject *given = NULL;
     int status = 0, held = is_open(self);
     if (on_ranks((Front *)self) && may_show((Front *)self) && selected(array, key, &where) && !where.picks && is_few((Front *)self, where.size) &&
         (given = assigned(value, array)) != NULL) {
@@ -290,10 +269,8 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     } else if (may_write((Front *)self) && selected(array, key, &where) && !where.picks && (held || is_few((Front *)self, where.size)) &&
                (given = held && Py_TYPE(value) == array_type ? computed(value) : assigned(value, array)) != NULL) {
         int was = begin_writing((Front *)self, array);
-        if (put_selected(&where, array, given)) status = 1;
-        else if ((index = index_of(key)) != NULL) status = PyObject_SetItem((PyObject *)array, index, given) < 0 ? -1 : 1;
+        status = put_selected(&where, array, given) || PyObject_SetItem((PyObject *)array, key, given) == 0 ? 1 : -1;
         end_writing(array, was);
-        Py_XDECREF(index);
     }
     Py_XDECREF(given);
     Py_DECREF(array);

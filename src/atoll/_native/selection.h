@@ -23,9 +23,6 @@ static inline int is_basic(PyObject *key) {
 /* The length of a short list of integers, -1 for anything else. */
 Py_ssize_t listed(PyObject *key);
 
-/* What NumPy gets as the index: a new reference; NULL without an error where Python has to decide. */
-PyObject *index_of(PyObject *key);
-
 /* The bounds of a slice, if reading them calls no method of the program's; whether it was done. */
 int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t *step);
 

@@ -85,7 +85,7 @@ _OPERATORS = {
     "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
     "invert": np.invert, "pow": np.power,
 }  # fmt: skip
-_UFUNCS = {"square": np.square} | {
+_UFUNCS = {"square": np.square, "__matmul__": np.matmul} | {
     f"__{place}{name}__": ufunc for name, ufunc in _OPERATORS.items() for place in ("", "i")
 }
 _UPDATING = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"})  # fmt: skip
