@@ -182,16 +182,11 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     return status_of(PyObject_Vectorcall(general[SETITEM], args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL));
 }
 
-static int set_item_now(PyObject *self, PyObject *key, PyObject *value) { return ended_with(put_item(self, key, value)); }
-
-static COLD int set_item_seen(PyObject *self, PyObject *key, PyObject *value) {
-    int begun = begin_call(), status = set_item_now(self, key, value);
+static int set_item(PyObject *self, PyObject *key, PyObject *value) {
+    if (!profiling) return ended_with(put_item(self, key, value));
+    int begun = begin_call(), status = ended_with(put_item(self, key, value));
     end_call(begun, name_of(SETITEM));
     return status;
-}
-
-static int set_item(PyObject *self, PyObject *key, PyObject *value) {
-    return profiling ? set_item_seen(self, key, value) : set_item_now(self, key, value);
 }
 
 static Py_ssize_t length(PyObject *self) {
@@ -233,11 +228,10 @@ static PyObject *iterator_of(PyObject *self) {
         Py_XDECREF(elements);
         if (!fields) return iterator;
     }
-    Iterator *iterator = PyObject_GC_New(Iterator, iterator_type);
+    Iterator *iterator = PyObject_New(Iterator, iterator_type);
     if (iterator == NULL) return NULL;
     iterator->array = Py_NewRef(self);
     iterator->next = 0;
-    PyObject_GC_Track(iterator);
     return (PyObject *)iterator;
 }
 
@@ -256,23 +250,15 @@ static PyObject *iterator_next(PyObject *self) {
     return item;
 }
 
-static int iterator_traverse(PyObject *self, visitproc visit, void *arg) {
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(((Iterator *)self)->array);
-    return 0;
-}
-
 static void iterator_dealloc(PyObject *self) {
-    PyObject_GC_UnTrack(self);
     Py_CLEAR(((Iterator *)self)->array);
     free_object(self);
 }
 
 static PyType_Slot iterator_slots[] = {
-    {Py_tp_traverse, iterator_traverse}, {Py_tp_dealloc, iterator_dealloc}, {Py_tp_iter, PyObject_SelfIter}, {Py_tp_iternext, iterator_next},
+    {Py_tp_dealloc, iterator_dealloc}, {Py_tp_iter, PyObject_SelfIter}, {Py_tp_iternext, iterator_next},
     {Py_tp_doc, "The elements along the first axis."}, {0}};
-PyType_Spec iterator_spec = {"atoll._front.Iterator", sizeof(Iterator), 0,
-                             CLASS_FLAGS | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, iterator_slots};
+PyType_Spec iterator_spec = {"atoll._front.Iterator", sizeof(Iterator), 0, CLASS_FLAGS | Py_TPFLAGS_DISALLOW_INSTANTIATION, iterator_slots};
 PyTypeObject *iterator_type;
 
 const PyType_Slot item_slots[] = {
