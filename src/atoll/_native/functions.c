@@ -310,18 +310,6 @@ static int may_call_program(PyObject *callee, PyObject *const *given, Py_ssize_t
     return 0;
 }
 
-/* Whether memory was given back after a MemoryError, so that the same call may find some. */
-static COLD int is_released(void) {
-    Raised raised = taken_error();
-    PyObject *done = PyObject_CallNoArgs(python.release_memory);
-    int released = done == Py_True;
-    Py_XDECREF(done);
-    PyErr_Clear();
-    if (released) drop_raised(&raised);
-    else raise_again(raised);
-    return released;
-}
-
 /* Set the writeable flag of operands, and return a bit for each: NumPy copies read-only ones, and a copy hides that an operand overlaps with the target. */
 static int open_shown(PyObject *const *args, PyObject *const *given, Py_ssize_t n, Py_ssize_t target) {
     int opened = 0;
@@ -433,17 +421,15 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
         if (result == NULL && !PyErr_Occurred()) {
             result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
-            if (result == NULL && PyErr_ExceptionMatches(PyExc_MemoryError) && !writes && alone &&
-                !may_call_program(callee, given, n) && is_released())
-                result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
         }
         if (writes) end_writing((PyArrayObject *)given[target], was);
         for (Py_ssize_t k = 0; opened >> k; k++)
             if (opened >> k & 1) PyArray_CLEARFLAGS((PyArrayObject *)given[k], NPY_ARRAY_WRITEABLE);
         int is_done = result != NULL && !PyArray_CheckExact(result) && has_no_array(result);
-        int again = arrays & (SHOWN | FOREIGN) && !writes && !is_done &&
-                    (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) && !is_from_outside() : !may_take(result, &call));
-        if (again) {  /* it would write into a short view, or shows it */
+        int lacks = result == NULL && PyErr_ExceptionMatches(PyExc_MemoryError) && !writes && alone && !may_call_program(callee, given, n);
+        int again = lacks || (arrays & (SHOWN | FOREIGN) && !writes && !is_done &&
+                              (result == NULL ? arrays & SHOWN && PyErr_ExceptionMatches(PyExc_ValueError) && !is_from_outside() : !may_take(result, &call)));
+        if (again) {  /* it would write into a short view, or shows it; or Python gives memory back first */
             PyErr_Clear();
             Py_XDECREF(result);
             result = PyObject_Vectorcall(function->python, args, nargsf, keywords);

@@ -46,7 +46,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(call_op) X(read_op) X(update_op) X(compress_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
     X(origins) X(numbered) X(traces) X(tried_traces) X(profiles) X(left) X(turn) X(powers) X(recipes) \
-    X(shorten) X(outside) X(lock) X(catch_up) X(release_memory) X(relieve) \
+    X(shorten) X(outside) X(lock) X(catch_up) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_geometry) X(line_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
     X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(selected) X(flags_reported) X(begun) X(opened) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \

@@ -101,13 +101,6 @@ def _selected(data: Any, mask: Any) -> Any:
     return backend.current().selected(data, mask)
 
 
-def _release_memory() -> bool:
-    """Give memory back to the system, by a module that is loaded with the first large array."""
-    from ..backend.memory import release
-
-    return release()
-
-
 def install(array_type: type, iterators: type) -> None:
     """Register all that the native front uses of Python, where it was built: it records from now on."""
     if native is None:
@@ -131,7 +124,7 @@ def install(array_type: type, iterators: type) -> None:
         traces=traces(), tried_traces=partial(keep, traces(), limit="plans"), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
         # calls
         shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
-        release_memory=_release_memory, relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
+        relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
         memory_geometry=memory_geometry, line_geometry=line_geometry, through=through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
