@@ -156,13 +156,14 @@ static void joined(Nest *nest, int n, npy_intp size) {
 
 /* Call a loop for the rows of all arrays, from an axis on. */
 static void along(const Loops *of, int kind, const Nest *nest, int axis, char *const *data) {
-    char *at[3] = {data[0], data[1], data[2]};  /* a loop may move the pointers that it is given */
-    npy_intp length = nest->shape[axis], steps[3] = {nest->steps[axis][0], nest->steps[axis][1], nest->steps[axis][2]};
-    if (axis == nest->axes - 1) {
-        of->call[kind](at, &length, steps, of->data[kind]);
-        return;
+    const int last = nest->axes - 1;
+    char *at[3] = {data[0], data[1], data[2]};
+    for (npy_intp n = axis == last ? 1 : nest->shape[axis]; n--;) {
+        char *row[3] = {at[0], at[1], at[2]};  /* a loop may move the pointers that it is given */
+        if (axis < last - 1) along(of, kind, nest, axis + 1, row);
+        else of->call[kind](row, &nest->shape[last], nest->steps[last], of->data[kind]);
+        for (int k = 0; k < 3; k++) at[k] += nest->steps[axis][k];
     }
-    for (; length--; at[0] += steps[0], at[1] += steps[1], at[2] += steps[2]) along(of, kind, nest, axis + 1, at);
 }
 
 /* What a loop has made, but NULL where it raised a flag: NumPy does all of it again, and warns. Steals the result. */
