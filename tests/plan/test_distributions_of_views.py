@@ -50,7 +50,6 @@ def some_view(pick, base, array):
 @pytest.mark.parametrize("seed", range(6))
 def test_views_lie_with_their_elements(seed):
     pick = random.Random(seed)
-    quick = 0
     for _ in range(150):
         shape = tuple([pick.randint(1, 6) for _ in range(pick.randint(1, 3))])
         maps = "".join([pick.choice("bbn") for _ in shape])
@@ -59,8 +58,6 @@ def test_views_lie_with_their_elements(seed):
         view, expected = some_view(pick, dense(shape, numpy.dtype(float)), owners(layout))
         if view.axes is None or not view.ndim:
             continue
-        quick += placement._layout_of_part(layout, view) is not None
         found = placement._layout_of_view(layout, view)
         assert found.shape == view.shape
         assert numpy.array_equal(owners(found), expected), (layout, view)
-    assert quick > 20

@@ -14,12 +14,11 @@ from typing import Any
 
 from .. import policy
 from ..comm.world import World
-from ..context.caches import Memo
+from ..context.caches import Memo, remembered
 from ..graph.geometry import Geometry, dense
 from ..graph.interned import Identity, Interned, identity_of
 from ..graph.node import Node
 from ..layout import Layout
-from ..layout.axes import Axis, BlockAxis
 from ..layout.bounds import longest_block
 from ..layout.symbolic_layout import extent
 
@@ -134,18 +133,14 @@ def placed_view(place: Place, view: Geometry) -> Place | None:
     if known is not _views:
         return known  # type: ignore[return-value]
     try:
-        layout = (
-            _layout_of_view(place.layout, view) if view.size else _layout_of_nothing(place, view)
-        )
+        if view.size:
+            layout = _layout_of_view(place.layout, view)
+        else:  # which axes of the base it is taken from is unknown
+            layout = Layout(view.shape, "b" + "n" * (view.ndim - 1), size=place.layout.processes)
     except _NoRuleError:
         layout = _layout_of_reshape(place.layout, view)
     known = _views[key] = Place.of(layout, place.world)
     return known
-
-
-def _layout_of_nothing(place: Place, view: Geometry) -> Layout:
-    """Blocks of no elements: which axes of the base they are taken from is unknown."""
-    return Layout(view.shape, "b" + "n" * (view.ndim - 1), size=place.layout.processes)
 
 
 def _layout_of_reshape(layout: Layout, view: Geometry) -> Layout:
@@ -185,9 +180,6 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
             raise _NoRuleError
         whole = _layout_of_view(layout.unpadded(), shown)
         return whole.expanded(view.within or ()).broadcast(view.shape)
-    plain = _layout_of_part(layout, view)
-    if plain is not None:
-        return plain
     if is_permutation(view):
         order = [0] * view.ndim
         for k, (_, steps) in enumerate(axes):
@@ -215,39 +207,6 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
         if cut.shape != view.shape:
             cut = cut.broadcast(view.shape)
     return cut
-
-
-def _layout_of_part(layout: Layout, view: Geometry) -> Layout | None:
-    """What most slices, transposes and new axes come to, if the ranks of a layout in blocks keep their seats."""
-    reads = view.axes
-    if reads is None or not layout.is_row_major:
-        return None
-    axes: list[Axis | None] = [None] * view.ndim
-    last = -1
-    for axis, (first, steps) in zip(layout.axes, reads, strict=True):
-        if axis.kind != "b" or not axis.is_plain:
-            return None
-        spread = axis.processes > 1
-        if not steps:
-            if spread:
-                return None
-            continue
-        k, step = steps[0]
-        if len(steps) > 1 or step < 1 or axes[k] is not None or (spread and k < last):
-            return None
-        if spread:
-            last = k
-        count = view.shape[k]
-        if count == axis.size and step == 1:
-            axes[k] = axis
-        else:
-            axes[k] = axis.sliced(range(first, first + step * count, step))[0]
-    return layout.arranged(
-        [
-            BlockAxis(n, (0, n)) if axis is None else axis
-            for n, axis in zip(view.shape, axes, strict=True)
-        ]
-    )
 
 
 def goes_across(node: Node) -> bool:
@@ -278,17 +237,9 @@ def goes_across(node: Node) -> bool:
 
 def crosses(view: Geometry) -> bool:
     """Whether a view is no choice along axes: a reshape, or a diagonal."""
-    known = _crossing.get(view.number) if view.number >= 0 else None
-    if known is None:
-        axes = view.axes
-        used = [axis for _, steps in axes or () for axis, _ in steps]
-        known = axes is None or len(used) > len(set(used)) or any(len(s) > 1 for _, s in axes)
-        if view.number >= 0:  # of one whose numbers are unknown, nothing is to be remembered
-            _crossing[view.number] = known
-    return known
-
-
-_crossing: Memo[int, bool] = Memo("geometries")
+    axes = view.axes
+    used = [axis for _, steps in axes or () for axis, _ in steps]
+    return axes is None or len(used) > len(set(used)) or any(len(steps) > 1 for _, steps in axes)
 
 
 def place_of_read(home: Place, view: Geometry) -> Place | None:
@@ -304,15 +255,12 @@ def place_of_broadcast(node: Node) -> Place | None:
     """As the largest operand lies, broadcast."""
     placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
     largest: Place = max(placed, key=lambda arg: arg.geometry.size).place
-    shape = node.geometry.shape
-    key = (largest.number, shape)
-    lies: Any = _broadcast.get(key, _broadcast)
-    if lies is _broadcast:
-        lies = _broadcast[key] = Place.of(largest.layout.unpadded().broadcast(shape), largest.world)
-    return lies  # type: ignore[no-any-return]
+    return _broadcast(largest, node.geometry.shape)
 
 
-_broadcast: Memo[tuple[int, tuple[int, ...]], Place | None] = Memo()
+@remembered
+def _broadcast(place: Place, shape: tuple[int, ...]) -> Place | None:
+    return Place.of(place.layout.unpadded().broadcast(shape), place.world)
 
 
 def without_padding(place: Place) -> Place | None:
