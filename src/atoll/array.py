@@ -38,16 +38,13 @@ from .lazy.elementwise import general
 from .lazy.fallback import by_numpy, is_foreign
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
-from .lazy.in_place import in_place, in_place_operator
-from .lazy.making import from_numpy, has_methods, of_array, of_small
-from .lazy.operators import Operators
+from .lazy.making import from_numpy, has_methods, of_array
+from .lazy.operators import Operators, in_place
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
 from .lazy.showing import text_of
 from .lazy.spread import place_of
 from .lazy.views import Handle, is_deferred, register_array_type
-
-_Array = np.ndarray
 
 
 class ndarray(Operators, Distributed, metaclass=ABCMeta):
@@ -219,11 +216,6 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def __iter__(self) -> Iterator[Any]:
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
-        small = self._np
-        if small is not None and type(self) is ndarray:
-            return iter(small) if small.ndim == 1 else map(of_small, small)
-        if type(self) is ndarray and self.ndim == 1 and self.dtype.names is None:
-            return iter(flatiter(self))
         return (self[k] for k in range(self.shape[0]))
 
     def __contains__(self, item: Any) -> bool:
@@ -506,12 +498,6 @@ def _add_methods() -> None:
         setattr(ndarray, name, _declared(name))
     for name, function in (("dump", writing.dump), ("tofile", raw.tofile)):
         setattr(ndarray, name, function)
-    for name, ufunc in (
-        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
-        ("floordiv", np.floor_divide), ("mod", np.remainder), ("pow", np.power), ("and", np.bitwise_and),
-        ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
-    ):  # fmt: skip
-        setattr(ndarray, f"__i{name}__", in_place_operator(ufunc))
     for name in dir(np.ndarray):
         own, numpys = getattr(ndarray, name, None), getattr(np.ndarray, name)
         if not isinstance(own, FunctionType):

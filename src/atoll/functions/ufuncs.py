@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import front
-from ..array import ndarray
 from ..front import Function, Kind
 from ..lazy.calling import call, method, overrides, takes_over
-from ..lazy.elementwise import known_of, operate
+from ..lazy.elementwise import known_of
 from ..lazy.fallback import Given, by_numpy
 from ..lazy.reductions import reduced
-from ..ops.elementwise import FAST_SCALARS
 from ..ops.ufuncs import Ufunc
 from .public import publish
 
@@ -27,7 +25,6 @@ class ufunc(Function):
         "__name__",
         "__qualname__",
         "_numpy",
-        "_simple",
         "accumulate",
         "at",
         "outer",
@@ -47,8 +44,7 @@ class ufunc(Function):
         self.__qualname__: str = numpy_ufunc.__name__
         self.__doc__: str | None = numpy_ufunc.__doc__
         simple = numpy_ufunc.signature is None and numpy_ufunc.nout == 1
-        self._simple = numpy_ufunc.nin if simple else 0
-        if self._simple in (1, 2):
+        if simple and numpy_ufunc.nin < 3:
             self._known = known_of(numpy_ufunc)
 
     @property  # type: ignore[misc]
@@ -56,10 +52,6 @@ class ufunc(Function):
         return np.ufunc
 
     def _called(self, *inputs: Any, **options: Any) -> Any:
-        if not options and len(inputs) == self._simple:
-            kinds = {*map(type, inputs)}
-            if ndarray in kinds and kinds - FAST_SCALARS == {ndarray}:
-                return operate(self._numpy, *inputs)
         if takes_over(inputs, options):
             return self._numpy(*inputs, **options)
         return call(self._numpy, inputs, options)

@@ -265,11 +265,7 @@ _DEPRECATED_WRAP = "__array_wrap__ must accept context and return_scalar argumen
 
 methods: dict[str, Callable[..., Any]] = {}
 """Methods of ufuncs that all ranks compute together; ``NotImplemented`` where NumPy has to."""
-
-
-def register_method(name: str, function: Callable[..., Any]) -> None:
-    """Let ``function(ufunc, *args, **options)`` be the method of this name on ranks."""
-    methods[name] = function
+register_method = methods.__setitem__
 
 
 def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

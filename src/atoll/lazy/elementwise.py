@@ -23,6 +23,7 @@ from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, node_of, source
 from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
+from ..ops.ufuncs import BINARY
 from .evaluate import evaluate
 from .fallback import GENERAL, at_hand, by_numpy
 from .float_errors import free
@@ -38,11 +39,7 @@ _BOOL = np.dtype(np.bool_)
 
 together: dict[np.ufunc, Callable[..., Any]] = {}
 """Ufuncs on whole axes that all ranks compute together (``matmul``); ``NotImplemented`` else."""
-
-
-def register_together(function: np.ufunc, jointly: Callable[..., Any]) -> None:
-    """Let ranks compute a ufunc on whole axes by ``jointly``."""
-    together[function] = jointly
+register_together = together.__setitem__
 
 
 class Operand(NamedTuple):
@@ -357,10 +354,8 @@ def general(ufunc: np.ufunc, *inputs: Any) -> Any:
     return result
 
 
-_REFLECTED = {
-    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__", np.true_divide: "__rtruediv__",
-    np.matmul: "__rmatmul__", np.power: "__rpow__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
-}  # fmt: skip
+_REFLECTED = {ufunc: f"__r{name}__" for name, ufunc in BINARY.items()}
+del _REFLECTED[np.bitwise_or]  # every class has a method of that name: a union of types
 
 
 def _left_to(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..ops.ufuncs import COMPARISONS
 from . import shaping
 from .elementwise import general
 from .fallback import Given, by_numpy
@@ -183,8 +184,5 @@ def _comparison(ufunc: np.ufunc) -> Callable[[flatiter, Any], Any]:
     return compare
 
 
-for _name, _ufunc in (
-    ("lt", np.less), ("le", np.less_equal), ("gt", np.greater),
-    ("ge", np.greater_equal), ("eq", np.equal), ("ne", np.not_equal),
-):  # fmt: skip
+for _name, _ufunc in COMPARISONS.items():
     setattr(flatiter, f"__{_name}__", _comparison(_ufunc))

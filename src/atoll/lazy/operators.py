@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import operator as python_operator
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from operator import index
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
-from ..front import leave_with
+from ..front import boundary
+from ..graph.geometry import Geometry
 from ..ops.elementwise import FAST_SCALARS
-from .calling import call, overrides, takes_over
+from ..ops.ufuncs import BINARY, COMPARISONS, UNARY, UPDATING
+from . import pieces
+from .calling import assigned_to, call, overrides, refuse, takes_over
 from .calling import method as method_called
-from .elementwise import defers, operate
+from .deferred import recorded
+from .elementwise import apply, assign, defers, operate
 from .fallback import by_numpy
-from .making import answered, has_methods
+from .float_errors import free
+from .making import answered, has_methods, of_node, plain
 from .reductions import reduced
 from .spread import place_of
-from .views import Handle
+from .views import Handle, any_deferred
 
 
 def _number_by(convert: Callable[[Any], Any]) -> Callable[[Handle], Any]:
-    """The method that Python's conversion to a number calls; :func:`..front.boundary` without a call more."""
-
-    def number(self: Handle) -> Any:
-        try:
-            return convert(self._array())
-        except BaseException as error:
-            leave_with(error)
-            raise
-
-    return number
+    """The method that Python's conversion to a number calls."""
+    return boundary(lambda self: convert(self._array()))
 
 
 class Operators(Handle):
@@ -124,22 +123,15 @@ POWERS = {2: np.square, 1: np.positive, -1: np.reciprocal, 0.5: np.sqrt}
 
 
 def _add_operators() -> None:
-    for name, single in (
-        ("neg", np.negative), ("pos", np.positive), ("abs", np.absolute), ("invert", np.invert),
-    ):  # fmt: skip
+    for name, single in UNARY.items():
         setattr(Operators, f"__{name}__", _method(single))
-    for name, ufunc in (
-        ("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("truediv", np.true_divide),
-        ("floordiv", np.floor_divide), ("mod", np.remainder), ("and", np.bitwise_and),
-        ("or", np.bitwise_or), ("xor", np.bitwise_xor), ("lshift", np.left_shift), ("rshift", np.right_shift),
-        ("divmod", np.divmod), ("matmul", np.matmul),
-    ):  # fmt: skip
-        setattr(Operators, f"__{name}__", _method(ufunc))
-        setattr(Operators, f"__r{name}__", _reflected(ufunc))
-    for name, relation in (
-        ("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
-        ("eq", np.equal), ("ne", np.not_equal),
-    ):  # fmt: skip
+    for name, ufunc in BINARY.items():
+        if name != "pow":
+            setattr(Operators, f"__{name}__", _method(ufunc))
+            setattr(Operators, f"__r{name}__", _reflected(ufunc))
+    for name, ufunc in UPDATING.items():
+        setattr(Operators, f"__i{name}__", _in_place(ufunc))
+    for name, relation in COMPARISONS.items():
         setattr(Operators, f"__{name}__", _compared(name, relation))
 
 
@@ -188,6 +180,67 @@ def ufunc_called(
     if method == "reduce":
         return reduced(ufunc, *inputs, **options)
     return method_called(ufunc, method, inputs, options)
+
+
+def _in_place(ufunc: np.ufunc) -> Any:
+    forward = partial(operate, ufunc)
+    return lambda self, other: in_place(ufunc, self, other, forward)
+
+
+def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
+    """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
+    on_ranks = target._np is None and target._cell.node.place is not None
+    short = on_ranks and forward is not None and target._geometry.short
+    if short and pieces.joined(ufunc, target, other):
+        return target
+    if other is None or has_methods(type(other)):
+        if defers(other, in_place=True):
+            return NotImplemented
+        return call(ufunc, (target, other), {"out": target})
+    other = answered(other)
+    if target._np is None and not free() and not any_deferred(target, other):
+        # what breaks a rule is written before it is told
+        return by_numpy(ufunc, (target, other), {"out": target})
+    if target._np is None and target._cell.writeable and target._geometry.writeable:
+        try:
+            result = apply(ufunc, (target, other)) if forward is None else forward(target, other)
+        except ValueError:  # of two broken rules, NumPy names the cast
+            refuse(ufunc, (target, other), (target,))
+            raise
+        own: Geometry = target._geometry
+        if isinstance(result, Handle) and result._np is None:
+            form: Geometry = result._geometry
+            if form.shape == own.shape and (
+                form.dtype == own.dtype or np.can_cast(form.dtype, own.dtype, "same_kind")
+            ):
+                value = result._cell.node
+                del result
+                if value.geometry is own and not target._cell.held() and free():
+                    target._cell.write(own, value, None, user_site(), shared=False)
+                else:
+                    assigned_to(target, of_node(value))
+                return target
+        elif target._cell.node.place is not None and isinstance(result, Handle):
+            small = result._np  # what every rank had in memory
+            fits = small is not None and np.broadcast_shapes(small.shape, own.shape) == own.shape
+            if fits and (
+                pieces.put(target._cell, own, result) or assign(target._cell, own, result)
+            ):
+                return target
+        del result
+    if target._np is not None and any_deferred(other):
+        recorded(target)
+        return in_place(ufunc, target, other, forward)
+    other = plain(other)
+
+    def write(out: Any) -> None:
+        if ufunc is np.power and forward is not None:  # the operator has other bits
+            out **= other
+        else:
+            ufunc(out, other, out=out)
+
+    target._mutate(write)
+    return target
 
 
 _add_operators()

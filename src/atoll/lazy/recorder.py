@@ -1,6 +1,6 @@
 """Tells the native recorder what it works on: the slots of nodes, cells and geometries, and what is known of operands.
 
-``_native`` does what they say. The recorder makes the nodes that :mod:`.elementwise`, :mod:`.indexing`, :mod:`.in_place` and :mod:`.views` make of operands
+``_native`` does what they say. The recorder makes the nodes that :mod:`.elementwise`, :mod:`.indexing`, :mod:`.operators` and :mod:`.views` make of operands
 that were met before. It reads the same memories, so both record the same; it leaves to them whatever it has not met.
 """
 
@@ -39,6 +39,7 @@ from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
+from ..ops.ufuncs import COMPARISONS, UNARY, UPDATING
 from .dividing import priced
 from .drawing import BLOCK
 from .elementwise import apply, known_of
@@ -78,17 +79,10 @@ _SLOTS: tuple[tuple[type, str], ...] = (
 )
 """In the order of the enumeration in ``_native/table.h``."""
 
-_OPERATORS = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
-    "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
-    "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
-    "invert": np.invert, "pow": np.power,
-}  # fmt: skip
+_OPERATORS = UPDATING | COMPARISONS | UNARY
 _UFUNCS = {"square": np.square, "__matmul__": np.matmul} | {
     f"__{place}{name}__": ufunc for name, ufunc in _OPERATORS.items() for place in ("", "i")
 }
-_UPDATING = frozenset({"add", "sub", "mul", "truediv", "floordiv", "mod", "and", "or", "xor", "lshift", "rshift"})  # fmt: skip
 
 
 def _allocate(geometry: Geometry, wanted: object) -> Value:
@@ -107,7 +101,7 @@ def install(array_type: type, iterators: type) -> None:
         return
     slots = [vars(kind)[name] for kind, names in _SLOTS for name in names.split()]
     forms = {f"__{name}__": known_of(ufunc) for name, ufunc in _OPERATORS.items()}
-    forms |= {f"__i{name}__": known_of(_OPERATORS[name]) for name in _UPDATING}
+    forms |= {f"__i{name}__": known_of(ufunc) for name, ufunc in UPDATING.items() if name != "pow"}
     native.register(
         tuple(slots),
         # classes

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.ufuncs import BINARY, COMPARISONS, UNARY
 from . import protocols, shaping
 from .calling import in_class_of_call
 from .making import in_base_class
@@ -21,19 +22,6 @@ from .showing import memory
 from .views import Handle
 
 _VIEWING = ("__getitem__", "copy", "flatten")
-_BINARY = (
-    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift",
-    "divmod", "matmul",
-)  # fmt: skip
-_COMPARISONS = {
-    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
-}  # fmt: skip
-_UFUNCS = {
-    "sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide", "mod": "remainder",
-    "pow": "power", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
-    "rshift": "right_shift", "neg": "negative", "pos": "positive", "abs": "absolute",
-}  # fmt: skip
-
 _FOLDS = {
     "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all", "clip": "_clip",
 }  # fmt: skip
@@ -48,8 +36,7 @@ def prepare(kind: type, base: type) -> None:
     for name in _VIEWING:
         if getattr(kind, name) is getattr(base, name):
             setattr(kind, name, _viewing(getattr(base, name)))
-    for name in (*_BINARY, *_COMPARISONS):
-        ufunc = getattr(np, _COMPARISONS.get(name) or _UFUNCS.get(name, name))
+    for name, ufunc in (BINARY | COMPARISONS | UNARY).items():
         for prefix in ("", "r", "i"):
             method = f"__{prefix}{name}__"
             inherited = getattr(base, method, None)
@@ -59,12 +46,6 @@ def prepare(kind: type, base: type) -> None:
                 setattr(kind, method, _asking(ufunc, prefix))
             elif prefix != "i" or wraps:
                 setattr(kind, method, _wrapping(inherited, ufunc, prefix))
-    for name in ("neg", "pos", "abs", "invert"):
-        method = f"__{name}__"
-        inherited = getattr(base, method)
-        if getattr(kind, method) is inherited:
-            ufunc = getattr(np, _UFUNCS.get(name, name))
-            setattr(kind, method, _asking(ufunc, "") if overridden else _wrapping(inherited, ufunc))
     if overridden:
         for name, inner in _FOLDS.items():
             if getattr(kind, name) is getattr(base, name):
@@ -82,9 +63,7 @@ def _viewing(inherited: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _wrapping(
-    inherited: Callable[..., Any], ufunc: np.ufunc, prefix: str = ""
-) -> Callable[..., Any]:
+def _wrapping(inherited: Callable[..., Any], ufunc: np.ufunc, prefix: str) -> Callable[..., Any]:
     @wraps(inherited)
     def call(self: Any, *args: Any) -> Any:
         result = inherited(self if prefix == "i" else in_base_class(self), *args)

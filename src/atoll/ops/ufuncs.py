@@ -1,4 +1,4 @@
-"""Elementwise functions that NumPy lacks: ufuncs over functions of NumPy arrays."""
+"""The ufuncs of operators; elementwise functions that NumPy lacks, as ufuncs over functions of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from typing import Any
 
 import numpy as np
 
+UPDATING = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "floordiv": np.floor_divide,
+    "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift, "pow": np.power,
+}  # fmt: skip
+"""The ufuncs of operators of two operands that can write into the first, by the names of their methods."""
+BINARY = UPDATING | {"divmod": np.divmod, "matmul": np.matmul}
+UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+COMPARISONS = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
 
 class Ufunc:
     # A function that is applied element by element, in the dtypes that NumPy's ufunc ``like`` has. Its text is the body's.
 
     __slots__ = (
-        "__doc__",
-        "__name__",
-        "body",
-        "identity",
-        "like",
-        "nargs",
-        "nin",
-        "nout",
-        "signature",
-    )
+        "__doc__", "__name__", "body", "identity", "like", "nargs", "nin", "nout", "signature",
+    )  # fmt: skip
 
     def __init__(self, body: Callable[..., Any], like: np.ufunc) -> None:
         self.body = body
