@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import sys
 import atoll as np
-LATER = [f"atoll.{name}" for name in ("lazy.products", "lazy.contraction", "comm.mpi")]
+LATER = [f"atoll.{name}" for name in ("lazy.products", "comm.mpi")]
 a = np.ones((400, 400))
 assert float((a[1:] + a[:-1]).sum()) == 2 * 399 * 400
 print([name for name in LATER if name in sys.modules])
@@ -23,5 +23,5 @@ def test_modules_are_imported_at_their_first_use():
     assert done.stdout.split("\n")[:3] == [
         "[]",
         "[]",
-        "['atoll.lazy.products', 'atoll.lazy.contraction']",
+        "['atoll.lazy.products']",
     ]

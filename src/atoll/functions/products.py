@@ -60,11 +60,11 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 @native
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    from ..lazy import contraction
+    from ..lazy import products
 
     if options or not (out is None or any(place_of(value) is not None for value in operands)):
         return NotImplemented
-    return into(out, contraction.einsum(operands))
+    return into(out, products.einsum(operands))
 
 
 @native

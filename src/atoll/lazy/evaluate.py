@@ -39,10 +39,9 @@ from ..graph import held
 from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
 from . import float_errors, unplanned
-from .planning import Lookup, make_program, planned, sample_of
+from .planning import Lookup, Walk, make_program, planned, sample_of
 from .profiles import alone as profiles
 from .replaying import finished, flags_reported, rescued, sites_of, stored_by, teach
-from .walk import Walk
 
 if TYPE_CHECKING:
     from ..plan.plans import Plans
@@ -168,10 +167,6 @@ def shown_to(told: Callable[[list[Node]], None]) -> AbstractContextManager[None]
 
 def _asked(roots: Sequence[Node]) -> list[StepLog]:
     """The windows that these values depend on."""
-    if len(opened.logs) == 1:
-        only = next(iter(opened.logs))
-        if roots and roots[0] in only.window.nodes:
-            return [only]
     held = {id(node): log for log in opened.logs for node in log.window.nodes}
     logs: dict[StepLog, None] = {}
     seen: set[int] = set()
@@ -283,7 +278,8 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
         and node.op.elementwise
         and node.geometry.ndim
         and id(node) not in roots
-        and _is_stored(node)
+        and (line := profiles.sites.known(node.site)) is not None
+        and line.computed_again
     ]
 
 
@@ -302,12 +298,6 @@ def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
 
 def _may_be_stored(node: Node) -> bool:
     return node.op.elementwise and node.site is not None and node.geometry.ndim > 0
-
-
-def _is_stored(node: Node) -> bool:
-    """Whether the values of a node's line are stored, by whatever loop computes them."""
-    known = profiles.sites.known(node.site)
-    return known is not None and known.computed_again
 
 
 def compute(pending: list[Node]) -> None:

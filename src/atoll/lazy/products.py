@@ -1,12 +1,18 @@
 """Matrix products of distributed arrays: ``@``, ``dot``, ``inner``, ``tensordot``, ``einsum``.
 
-Everything comes down to the product of two stacks of matrices (see :mod:`..run.collective.products`).
+Everything comes down to the product of two stacks of matrices (see :mod:`..collective.products`).
 A function here answers ``NotImplemented`` where no operand lies on several ranks: then BLAS has
 the whole data.
+
+``einsum`` contracts operands from left to right. Each letter of a pair is in both operands and the
+result (a stack), in both and gone (contracted), or in one of them. Letters that
+only one operand has are summed first; a letter twice in one operand is its diagonal.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from operator import index
 from typing import Any
 
@@ -14,8 +20,9 @@ import numpy as np
 
 from ..context.interrupts import passed_on
 from ..ops.elementwise import is_native
-from . import shaping
+from . import reductions, shaping
 from .creation import asarray
+from .elementwise import general
 from .sections import record
 from .spread import world_of
 from .views import Handle
@@ -123,3 +130,162 @@ def tensordot(a: Any, b: Any, axes: Any) -> Any:
 
 def _as_ours(value: Any) -> Any:
     return value if isinstance(value, Handle) else asarray(value)
+
+
+def _letters(operands: Sequence[Any]) -> tuple[str, Sequence[Any]] | None:
+    """The text and the arrays of a call that gives lists of axes instead."""
+    arrays, lists = operands[: len(operands) // 2 * 2 : 2], [*operands[1::2]]
+    if len(operands) % 2:
+        lists.append(operands[-1])
+    terms = []
+    for axes in lists:
+        known = isinstance(axes, (list, tuple)) and all(
+            item is Ellipsis or (type(item) is int and 0 <= item < 26) for item in axes
+        )
+        if not known:
+            return None
+        terms.append("".join("..." if item is Ellipsis else chr(ord("a") + item) for item in axes))
+    text = ",".join(terms[: len(arrays)])
+    return (text + "->" + terms[-1] if len(operands) % 2 else text), arrays
+
+
+def _spelt(terms: list[str], arrays: Sequence[Any], result: str) -> tuple[list[str], str]:
+    """Terms and result with letters for the axes that dots stand for, counted from the last one."""
+    free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBA" if all(c not in term for term in terms)]
+    most, spelt = 0, []
+    for term, array in zip(terms, arrays):
+        if "..." in term:
+            count = np.ndim(array) - len(term) + 3
+            most = max(most, count)
+            term = term.replace("...", "".join(free[:count][::-1]), 1)
+        spelt.append(term)
+    return spelt, result.replace("...", "".join(free[:most][::-1]), 1)
+
+
+def einsum(operands: Sequence[Any]) -> Any:
+    """``np.einsum``; ``NotImplemented`` where NumPy has to read what is asked for."""
+    if not operands or world_of(operands) is None:
+        return NotImplemented
+    if isinstance(operands[0], str):
+        text, arrays = operands[0].replace(" ", ""), operands[1:]
+    else:
+        parsed = _letters(operands)
+        if parsed is None:
+            return NotImplemented
+        text, arrays = parsed
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(arrays):
+        return NotImplemented
+    if not arrow:
+        letters = left.replace(",", "").replace(".", "")
+        result = "..." * ("..." in left) + "".join(
+            sorted({c for c in letters if letters.count(c) == 1})
+        )
+    if "..." in left:
+        terms, result = _spelt(terms, arrays, result)
+    usable = (
+        all(_is_native(a) for a in arrays)
+        and all(term.isalpha() or not term for term in terms)
+        and all(len(term) == a.ndim for term, a in zip(terms, arrays))
+        and len(set(result)) == len(result)
+        and set(result) <= set("".join(terms))
+        and ("..." in text.partition("->")[2] or not arrow or "..." not in left)
+    )
+    if not usable:
+        return NotImplemented
+    extents: dict[str, int] = {}
+    for term, a in zip(terms, arrays):
+        for letter, n in zip(term, a.shape):
+            if extents.setdefault(letter, n) != n:
+                return NotImplemented
+    dtype = np.result_type(*[a.dtype for a in arrays])
+    if dtype.kind == "b":
+        return NotImplemented
+    if len(arrays) > 1:  # truth values and small integers are multiplied as numbers of the result
+        arrays = [asarray(a) if a.dtype == dtype else asarray(a).astype(dtype) for a in arrays]
+    parts = [
+        _single(asarray(a), term, "".join(terms[:k] + terms[k + 1 :]) + result, dtype)
+        for k, (term, a) in enumerate(zip(terms, arrays))
+    ]
+    total, have = parts[0]
+    for k, (part, letters) in enumerate(parts[1:], 1):
+        later = "".join(term for _, term in parts[k + 1 :]) + result
+        total, have = _pair(total, have, part, letters, later)
+    kept = "".join(c for c in have if c in result)
+    if len(kept) < len(have):
+        total = _summed(total, [k for k, c in enumerate(have) if c not in result], dtype)
+    if kept == result:
+        return total if result else total[()]  # a number, as NumPy's is
+    return shaping.transpose(total, tuple(kept.index(c) for c in result))
+
+
+def _is_native(value: Any) -> bool:
+    return isinstance(value, (Handle, np.ndarray)) and is_native(
+        value.dtype  # type: ignore[union-attr]
+    )
+
+
+def _summed(array: Any, axes: list[int], dtype: Any) -> Any:
+    if not axes:
+        return array
+    summed = reductions.reduce(np.add, array, tuple(axes), dtype)
+    return array.sum(tuple(axes), dtype) if summed is NotImplemented else summed
+
+
+def _single(array: Any, term: str, others: str, dtype: Any) -> tuple[Any, str]:
+    """An operand with each letter once, and only letters that another operand or the result has."""
+    for letter in sorted(set(term)):
+        while term.count(letter) > 1:
+            first = term.index(letter)
+            two = term.index(letter, first + 1)
+            array = _diagonal(array, first, two)
+            term = term[:first] + term[first + 1 : two] + term[two + 1 :] + letter
+    alone = [k for k, c in enumerate(term) if c not in others]
+    return _summed(array, alone, dtype), "".join(c for c in term if c in others)
+
+
+def _diagonal(array: Any, first: int, second: int) -> Any:
+    return shaping.view(
+        array, ("diagonal", 0, first, second), lambda s: s.diagonal(0, first, second)
+    )
+
+
+def _pair(a: Any, first: str, b: Any, second: str, later: str) -> tuple[Any, str]:
+    """The contraction of two operands, and its letters."""
+    stack = [c for c in first if c in second and c in later]
+    inner = [c for c in first if c in second and c not in later]
+    rows = [c for c in first if c not in second]
+    columns = [c for c in second if c not in first]
+    if not inner:
+        every = [*stack, *rows, *columns]
+        return general(np.multiply, _spread(a, first, every), _spread(b, second, every)), "".join(
+            every
+        )
+    left = _ordered(a, first, stack, rows, inner)
+    right = _ordered(b, second, stack, inner, columns)
+    product = matmul(left, right)
+    if product is NotImplemented:
+        product = general(np.matmul, left, right)
+    extent = dict(zip(first + second, a.shape + b.shape))
+    letters = [*stack, *rows, *columns]
+    shape = tuple(extent[c] for c in letters)
+    return shaping.reshape(product, shape), "".join(letters)
+
+
+def _spread(array: Any, term: str, letters: list[str]) -> Any:
+    if not term:
+        return array
+    turned = shaping.transpose(array, tuple(term.index(c) for c in letters if c in term))
+    extent = dict(zip(term, array.shape))
+    return shaping.reshape(turned, tuple(extent.get(c, 1) for c in letters))
+
+
+def _ordered(array: Any, term: str, *groups: list[str]) -> Any:
+    """The axes in the order of the groups: the first group's as they are, each other's as one."""
+    turned = shaping.transpose(array, tuple(term.index(c) for group in groups for c in group))
+    extent = dict(zip(term, array.shape))
+    stack = tuple(extent[c] for c in groups[0])
+    return shaping.reshape(
+        turned, (*stack, *[prod(extent[c] for c in group) for group in groups[1:]])
+    )
