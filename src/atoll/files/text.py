@@ -16,13 +16,14 @@ import numpy as np
 from .. import policy
 from ..collective import Section, redistributed
 from ..collective.moving import even_part
+from ..collective.operation import result_layout
 from ..comm.world import World, current_world
 from ..config import config
 from ..context.interrupts import passed_on
 from ..layout import BlockAxis, Layout
 from ..lazy.distributed import laid_out
 from ..lazy.fallback import by_numpy
-from ..lazy.sections import of_section, result_layout, section_of
+from ..lazy.sections import of_section, section_of
 from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .archive import write_in_turn
@@ -263,7 +264,7 @@ def _shaped(section: Section, ndmin: int, unpack: bool) -> Any:
     """The array with the axes that NumPy gives it."""
     world = current_world()
     shape = section.shape
-    result = of_section(redistributed(section, result_layout(shape, world)), world)
+    result = of_section(redistributed(section, result_layout(shape, world.size)), world)
     if len(shape) > 1 and ndmin < 2 and 1 in shape:
         kept = tuple([n for n in shape if n > 1])
         result = result.reshape(kept if len(kept) >= ndmin else (1,) * ndmin)

@@ -19,9 +19,9 @@ import numpy as np
 from ..comm.in_step import is_same
 from ..comm.world import World
 from ..context.interrupts import passed_on, tolerated
-from ..lazy.fallback import Given, arrays_among, by_numpy
+from ..lazy.fallback import Given, by_numpy
 from ..lazy.spread import in_step, world_of
-from ..lazy.views import any_deferred
+from ..lazy.views import any_deferred, arrays_among
 from .replacement import create, name_beside, name_in, take_name
 from .shown import shown
 from .together import done

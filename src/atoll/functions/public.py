@@ -25,14 +25,14 @@ from ..lazy.calling import overrides
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
 from ..lazy.distributed import laid_out
-from ..lazy.fallback import GENERAL, arrays_among, at_hand, by_numpy, has_class, is_foreign
+from ..lazy.fallback import GENERAL, at_hand, by_numpy, has_class, is_foreign
 from ..lazy.flat import flatiter
 from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
 from ..lazy.shared_calls import is_cut
 from ..lazy.spread import place_of
-from ..lazy.views import Handle
+from ..lazy.views import Handle, arrays_among
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Order = Callable[[Any], "tuple[int, ...] | None"]

@@ -62,28 +62,9 @@ class Geometry:
     """The shape, dtype and strides of an array, and its offset in its base's memory."""
 
     __slots__ = (
-        "__weakref__",
-        "_axes",
-        "_memo",
-        "base",
-        "c_contiguous",
-        "dense",
-        "dtype",
-        "form",
-        "integers",
-        "is_base",
-        "ndim",
-        "number",
-        "offset",
-        "overlapping",
-        "shape",
-        "short",
-        "size",
-        "strides",
-        "through",
-        "warns",
-        "writeable",
-    )
+        "__weakref__", "_axes", "_memo", "base", "c_contiguous", "dense", "dtype", "form", "integers", "is_base", "ndim", "number",
+        "offset", "overlapping", "shape", "short", "size", "strides", "through", "warns", "writeable",
+    )  # fmt: skip
     base: Geometry
     _table: ClassVar[Interned[Geometry]]
 

@@ -52,6 +52,10 @@ class Op:
     """What is folded."""
     colour = "#ffffff"
     """In pictures of graphs."""
+    place: Callable[[Node, Node], Any]
+    """Where the result of a node lies, if the second node is the first of its operands that lie on ranks."""
+    check_worlds: Callable[[Node, float], None]
+    """Raises an error if the operands lie on several worlds, or one of them is local to its rank."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -70,14 +74,6 @@ class Op:
     def words(self, node: Node) -> str:
         """The operation of a node, with its name."""
         return f"{self.name} {node.name}".rstrip()
-
-    def place(self, node: Node, first: Node) -> Any:
-        """Where the result lies, if ``first`` is the first of the operands that lie on ranks."""
-        raise NotImplementedError(self.name)
-
-    def check_worlds(self, node: Node, weight: float) -> None:
-        """Raise an error if the operands lie on several worlds, or one of them is local to its rank."""
-        raise NotImplementedError(self.name)
 
     def is_trivial(self, node: Node) -> bool:
         """Whether computing a node again costs nothing."""

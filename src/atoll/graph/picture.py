@@ -16,7 +16,7 @@ from typing import Any
 from ..context.call_sites import site_text
 from ..errors import a_type
 from .geometry import shape_text
-from .node import Node
+from .node import Node, in_order
 from .words import label, preformatted, scalar_text
 
 _DEEPEST = 24
@@ -90,11 +90,13 @@ class Listing:
     """The nodes behind some roots, operands first."""
 
     def __init__(self, roots: Sequence[Node]) -> None:
-        self.entries: list[Entry] = []
-        self._number: dict[int, int] = {}
-        for root in roots:
-            self._add(root)
-        self.roots = [self._number[id(root)] for root in roots]
+        nodes = in_order(roots, lambda node: True)
+        number = {id(node): place for place, node in enumerate(nodes)}
+        self.entries = [
+            Entry(node, tuple([number[id(arg)] for arg in node.args if type(arg) is Node]))
+            for node in nodes
+        ]
+        self.roots = [number[id(root)] for root in roots]
         for entry in self.entries:
             for operand in entry.operands:
                 self.entries[operand].uses += 1
@@ -107,21 +109,6 @@ class Listing:
             elif entry.uses > 1:
                 shared += 1
                 entry.name = f"%{shared}"
-
-    def _add(self, root: Node) -> None:
-        stack: list[tuple[Node, bool]] = [(root, False)]
-        while stack:
-            node, ready = stack.pop()
-            if id(node) in self._number:
-                continue
-            operands = [a for a in node.args if type(a) is Node]
-            if ready or not operands:
-                numbers = tuple([self._number[id(a)] for a in operands])
-                self._number[id(node)] = len(self.entries)
-                self.entries.append(Entry(node, numbers))
-            else:
-                stack.append((node, True))
-                stack.extend((a, False) for a in reversed(operands))
 
     def layers(self) -> list[int]:
         """For each entry, the largest number of operations below it."""

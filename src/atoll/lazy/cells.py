@@ -25,22 +25,15 @@ class _Cells(threading.local):
         self.living = 0
         """How many there were when they were last counted."""
 
-    def forget_the_dead(self) -> None:
-        """Keep the living, if there may be as many dead."""
-        if len(self.known) >= 2 * self.living:
+    def note(self, cell: Cell) -> None:
+        """Note a cell that this thread has made."""
+        self.known.append(weakref.ref(cell))
+        if len(self.known) > 2 * self.living + 64:
             self.known = [known for known in self.known if known() is not None]
             self.living = len(self.known)
 
 
 _cells = _Cells()
-
-
-def _noted(cell: Cell) -> None:
-    """Note a cell that this thread has made."""
-    known = _cells.known
-    known.append(weakref.ref(cell))
-    if not len(known) & 63:
-        _cells.forget_the_dead()
 
 
 def own_cells() -> list[Cell]:
@@ -52,7 +45,7 @@ def own_cells() -> list[Cell]:
     return [cell for cell in cells if cell is not None]
 
 
-noted: Callable[[Cell], None] = _noted if native is None else native.link
+noted: Callable[[Cell], None] = _cells.note if native is None else native.link
 
 
 def pending_cells() -> list[Cell]:

@@ -84,7 +84,9 @@ def _by_numpy(
     order: Any,
     layout: Layout | None,
 ) -> Any:
-    """An array that is small, or of a dtype that kernels do not hold; on ranks, each makes its own block."""
+    """An array that is small, or of a dtype that kernels do not hold; on ranks, each makes its own block. ``None`` for others."""
+    if is_native(dtype) and not (is_small(shape) and layout is None):
+        return None
     place = None
     if layout is not None:
         dtype = np.empty(0, dtype).dtype  # of 'S0', NumPy makes 'S1'
@@ -105,16 +107,16 @@ def filled(
     shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
 ) -> Any:
     """One number everywhere; no memory is touched before the program reads it."""
-    shape = shape_of(shape)
-    dtype = dtype_of(dtype)
-    if (is_small(shape) and layout is None) or not is_native(dtype):
 
-        def make(shape: Any, dtype: Any, order: Any) -> Array:
-            array = np.empty(shape, dtype, order)
-            np.copyto(array, scalar, casting="unsafe")
-            return array
+    def make(shape: Any, dtype: Any, order: Any) -> Array:
+        array = np.empty(shape, dtype, order)
+        np.copyto(array, scalar, casting="unsafe")
+        return array
 
-        return _by_numpy(make, shape, dtype, order, layout)
+    shape, dtype = shape_of(shape), dtype_of(dtype)
+    array = _by_numpy(make, shape, dtype, order, layout)
+    if array is not None:
+        return array
     geometry = _base(shape, dtype, order)
     if dtype.kind != "c" and isinstance(scalar, (float, complex, np.inexact)):
         scalar = np.full((), scalar, dtype)[()]  # NumPy warns, and has integers for inf and nan
@@ -124,19 +126,17 @@ def filled(
 
 def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> Any:
     """Zeros of any dtype."""
-    shape = shape_of(shape)
-    dtype = dtype_of(dtype)
-    if (is_small(shape) and layout is None) or not is_native(dtype):
-        return _by_numpy(np.zeros, shape, dtype, order, layout)
-    return filled(shape, 0, dtype, order, layout)
+    shape, dtype = shape_of(shape), dtype_of(dtype)
+    array = _by_numpy(np.zeros, shape, dtype, order, layout)
+    return filled(shape, 0, dtype, order, layout) if array is None else array
 
 
 def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
     """Memory as it comes."""
-    shape = shape_of(shape)
-    dtype = dtype_of(dtype)
-    if (is_small(shape) and layout is None) or not is_native(dtype):
-        return _by_numpy(np.empty, shape, dtype, order, layout)
+    shape, dtype = shape_of(shape), dtype_of(dtype)
+    array = _by_numpy(np.empty, shape, dtype, order, layout)
+    if array is not None:
+        return array
     geometry = _base(shape, dtype, order)
     place = distributed(default_place(shape, layout))
     lies = geometry

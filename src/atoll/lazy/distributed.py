@@ -10,7 +10,6 @@ import numpy as np
 
 from ..comm.world import World, current_world
 from ..context import statistics
-from ..context.caches import remembered
 from ..context.divergence import HASH_MASK, asking_for
 from ..context.threads import turn
 from ..errors import a_type
@@ -20,11 +19,11 @@ from ..graph.node import source, view_of
 from ..layout import Layout
 from ..layout.transfer import holds, region_key
 from ..ops.fingerprint import of_text
-from ..ops.placement import Place, placed_view
 from .creation import asarray
 from .dividing import stays_divided
 from .making import chosen, layout_for, must_travel
 from .sections import block_of_view, record
+from .spread import place_of
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
@@ -86,30 +85,20 @@ class Distributed(Handle):
         array._geometry = array._cell.geometry
         return array
 
-    def _place(self) -> Place | None:
-        if self._np is not None:
-            return None
-        node = self._cell.node
-        return (
-            node.place
-            if self._geometry.is_base or node.place is None
-            else placed_view(node.place, self._geometry)
-        )
-
     @property
     def world(self) -> World:
         """The ranks that share the array; of a replicated one, those of the current world."""
-        place = self._place()
+        place = place_of(self)
         return current_world() if place is None else place.world
 
     @property
     def layout(self) -> Layout:
         """Which rank owns which elements."""
-        place = self._place()
+        place = place_of(self)
         if place is not None:
             return place.layout
         shape = self._geometry.shape if self._np is None else self._np.shape
-        return _replicated(shape, current_world().size)
+        return Layout.replicated(shape, current_world().size)
 
     def _evaluate(self) -> None:
         """Bring what is pending into memory."""
@@ -204,7 +193,7 @@ class Distributed(Handle):
         shape = self._geometry.shape if self._np is None else self._np.shape
         layout = layout_for(layout, shape, world)
         must_travel(self._shape_of_view().dtype)
-        if self._place() is not None:
+        if place_of(self) is not None:
             chosen(layout, world)
             moved = record("redistribute", (self,), layout)
             return moved if isinstance(moved, Handle) else asarray(moved)
@@ -232,11 +221,6 @@ class Distributed(Handle):
         return to_distarray(self)
 
 
-@remembered
-def _replicated(shape: tuple[int, ...], size: int) -> Layout:
-    return Layout.replicated(shape, size)
-
-
 def laid_out(result: Any, layout: Any) -> Any:
     """What a function has made, an array or several, in the layout that the program asks for, if any. Collective."""
     if layout is None:
@@ -249,4 +233,4 @@ def laid_out(result: Any, layout: Any) -> Any:
         )
     world = result.world
     wanted = layout_for(layout, result.shape, world)
-    return result if result._place() == chosen(wanted, world) else result.redistribute(wanted)
+    return result if place_of(result) == chosen(wanted, world) else result.redistribute(wanted)

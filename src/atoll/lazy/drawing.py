@@ -29,12 +29,13 @@ import numpy as np
 from ..backend.memory import new_array
 from ..collective import Section
 from ..collective.moving import flat_indices, line_bounds
+from ..collective.operation import result_layout
 from ..comm.world import current_world
 from ..config import config
 from ..layout import Layout
 from .creation import shape_of
 from .making import is_modest, is_small
-from .sections import of_section, result_layout
+from .sections import of_section
 from .spread import in_step
 
 Array = np.ndarray[Any, Any]
@@ -208,7 +209,7 @@ def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
     if world.size == 1 or is_modest(shape):
         layout = Layout.replicated(shape, world.size)
     else:
-        layout = result_layout(shape, world)
+        layout = result_layout(shape, world.size)
     span, every = source
     block: Array | None = None
     ours, pieces = _ours(layout, world.rank, every)

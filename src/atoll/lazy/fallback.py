@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, ValuesView
+from collections.abc import Callable, Collection, Iterable
 from contextlib import ExitStack
 from functools import partial
 from sys import getrefcount
@@ -44,7 +44,7 @@ from .making import (
 from .protocols import meet
 from .shared_calls import shared
 from .spread import in_step, place_of, world_of
-from .views import SOLE, Handle, any_deferred
+from .views import SOLE, Handle, any_deferred, arrays_among
 
 Array = np.ndarray[Any, Any]
 GENERAL = object()
@@ -198,20 +198,6 @@ def warn(name: str) -> None:
     )
 
 
-def _lie_on_ranks(*given: Iterable[Any]) -> bool:
-    """Whether an array among the arguments, or in a list among them, lies on several ranks."""
-    for values in given:
-        for value in values:
-            if isinstance(value, Handle):
-                if value._np is None and value._cell.node.place is not None:
-                    return True
-            elif (type(value) in (list, tuple) and _lie_on_ranks(value)) or (
-                hasattr(type(value), "_handle") and _lie_on_ranks((value.base,))
-            ):
-                return True
-    return False
-
-
 @remembered
 def _place_of_out(function: Callable[..., Any]) -> int:
     """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
@@ -286,7 +272,10 @@ def _by_numpy(
             return result
     if any_deferred(args, options):
         return Handle.call_later(function, args, options, writes)
-    on_ranks = current_world().size > 1 and _lie_on_ranks(args, options.values())
+    on_ranks = current_world().size > 1 and any(
+        array._np is None and array._cell.node.place is not None
+        for array in arrays_among((args, options))
+    )
     if on_ranks:
         # What is gathered looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
@@ -490,14 +479,3 @@ def has_class(value: Any) -> bool:
     if issubclass(kind, np.ndarray):
         return kind is not np.ndarray
     return hasattr(kind, "__array_function__") and not issubclass(kind, Handle)
-
-
-def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
-    """The arrays among arguments, those in lists and tuples included."""
-    for value in values:
-        if isinstance(value, Handle):
-            yield value
-        elif isinstance(value, list | tuple | ValuesView):
-            yield from arrays_among(value)
-        elif hasattr(type(value), "_handle"):  # a flat iterator
-            yield value.base

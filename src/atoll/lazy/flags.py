@@ -11,16 +11,9 @@ from . import shaping
 from .views import broadcast
 
 _SHORT = {
-    "C": "c_contiguous",
-    "F": "f_contiguous",
-    "O": "owndata",
-    "W": "writeable",
-    "A": "aligned",
-    "X": "writebackifcopy",
-    "B": "behaved",
-    "CA": "carray",
-    "FA": "farray",
-}
+    "C": "c_contiguous", "F": "f_contiguous", "O": "owndata", "W": "writeable", "A": "aligned", "X": "writebackifcopy",
+    "B": "behaved", "CA": "carray", "FA": "farray",
+}  # fmt: skip
 
 
 class Flags:
@@ -104,17 +97,9 @@ class Flags:
     def __repr__(self) -> str:
         if self._handle._np is not None:
             return repr(self._handle._np.flags)
-        names = (
-            "c_contiguous",
-            "f_contiguous",
-            "owndata",
-            "writeable",
-            "aligned",
-            "writebackifcopy",
-        )
-        texts = dict.fromkeys(names[3:4], "True  (with WARN_ON_WRITE=True)")
-        if not self._handle._geometry.warns:
-            texts = {}
+        warns = self._handle._geometry.warns
+        texts = {"writeable": "True  (with WARN_ON_WRITE=True)"} if warns else {}
+        names = [*_SHORT.values()][:6]
         return "".join(
             f"  {name.upper()} : {texts.get(name) or getattr(self, name)}\n" for name in names
         )

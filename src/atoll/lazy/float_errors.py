@@ -81,9 +81,8 @@ _held = _Held()
 _settle: list[Callable[[], None]] = []
 
 
-def register_settling(evaluate: Callable[[], None]) -> None:
-    """Let ``evaluate`` compute what is pending before other rules hold."""
-    _settle.append(evaluate)
+register_settling = _settle.append
+"""Let a function compute what is pending before other rules hold."""
 
 
 def free() -> bool:

@@ -17,7 +17,7 @@ from ..context.call_sites import site_from, user_site
 from ..context.interrupts import passed_on
 from ..context.threads import turn
 from ..graph.geometry import Geometry
-from ..graph.node import new, view_of
+from ..graph.node import view_of
 from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.placement import crosses, placed_view
 from .creation import asarray
@@ -25,7 +25,16 @@ from .dividing import brought as came
 from .elementwise import assign
 from .fallback import Given, by_numpy
 from .float_errors import free
-from .making import answered, has_methods, is_at_hand, is_familiar, of_small, plain, present
+from .making import (
+    answered,
+    has_methods,
+    is_at_hand,
+    is_familiar,
+    of_small,
+    of_view,
+    plain,
+    present,
+)
 from .masks import compressed, put_masked
 from .pieces import put as put_piece
 from .pieces import put_picked
@@ -50,9 +59,7 @@ def basic_key(key: Any) -> tuple[Any, ...] | None:
         kind = type(item)
         if kind in BASIC:
             integers.append(item)
-        elif isinstance(item, np.integer) or (
-            kind is not bool and kind is not np.bool_ and _is_index(item)
-        ):
+        elif isinstance(item, np.integer):
             integers.append(item.__index__())
         else:
             return None
@@ -72,10 +79,6 @@ def _key_with_integers(key: Any) -> Any:
     if not any(_counts_as_integer(item) for item in items):
         return None
     return tuple([item.__index__() if _counts_as_integer(item) else item for item in items])
-
-
-def _is_index(item: Any) -> bool:
-    return hasattr(item, "__index__") and not isinstance(item, (np.ndarray, Handle, np.bool_))
 
 
 def settled(key: Any) -> Any:
@@ -162,11 +165,7 @@ def get(handle: Handle, key: Any) -> Any:
         placed_view(place, geometry)  # refuses what no layout can say, by name
     if cell._first is None:
         cell.viewed_from(handle)
-    view = new(Handle.array_type)
-    view._np = None
-    view._cell = cell
-    view._geometry = geometry
-    return view
+    return of_view(cell, geometry)
 
 
 def _picked(handle: Handle, key: Any) -> Any:

@@ -11,7 +11,7 @@ from .. import policy
 from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
-from ..context.caches import Memo, remembered
+from ..context.caches import remembered
 from ..errors import LayoutError
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
@@ -118,16 +118,12 @@ def default_place(
         return chosen(layout_for(layout, shape, world), world)
     if world.size == 1 or not shape or (is_small(shape) if among else is_modest(shape)):
         return None
-    place = _usual.get((shape, world))
-    if place is None:
-        place = Place.of(Layout.default(shape, world.size), world)
-        if place is not None:
-            _usual[shape, world] = place
-    return place
+    return _evenly(shape, world)
 
 
-_usual: Memo[tuple[tuple[int, ...], Any], Place] = Memo()
-"""Where new arrays lie, by their shape."""
+@remembered
+def _evenly(shape: tuple[int, ...], world: World) -> Place | None:
+    return Place.of(Layout.default(shape, world.size), world)
 
 
 def chosen(layout: Layout, world: World) -> Place | None:
@@ -219,15 +215,14 @@ def plain(value: Any) -> Any:
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Any:
     """An array that takes over ``array``'s memory, which no other array may show."""
-    handle = object.__new__(Handle.array_type)
     if is_small(array.shape) or not is_native(array.dtype):
+        handle = new(Handle.array_type)
         handle._np = array
         return handle
     place = default_place(array.shape)
     boxed = None if native is None or place is not None else native.boxed(array)
     if boxed is not None:
         return boxed
-    handle._np = None
     form = strided(array.shape, array.dtype, array.strides)
     if place is None:
         node = source(array, form)
@@ -236,9 +231,7 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         seen = dense(array.shape, array.dtype, kept_order(array.shape, (form,)))
         node = source(np.ascontiguousarray(block), seen, place=place)
         statistics.add("distributed")
-    handle._cell = Cell(node)
-    handle._geometry = handle._cell.geometry
-    return handle
+    return of_view(Cell(node), node.geometry)
 
 
 def in_class(kind: type, result: Any, parent: Any) -> Any:
@@ -291,12 +284,7 @@ def of_node(node: Node) -> Any:
         if learner is not None:
             learner.gave(number)
         return number
-    node = bounded(node)
-    handle = new(Handle.array_type)
-    handle._np = None
-    handle._cell = boxed(new(Cell), node)
-    handle._geometry = geometry
-    return handle
+    return of_view(boxed(new(Cell), bounded(node)), geometry)
 
 
 def memory_geometry(array: np.ndarray[Any, Any]) -> Geometry:

@@ -41,19 +41,13 @@ def _mask_of(handle: Handle, key: Any) -> Node | None:
         or geometry.ndim == 0
     ):
         return None
-    shape, dtype = (key.shape, key.dtype) if isinstance(key, np.ndarray) else _form(key)
-    if dtype != np.bool_ or shape != geometry.shape:
+    array: Any = key
+    if array.dtype != np.bool_ or array.shape != geometry.shape:
         return None
     mask = operand_of(key)
     if mask is None or mask.now or type(mask.node) is not Node:
         return None
     return mask.node
-
-
-def _form(key: Handle) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    if key._np is not None:
-        return key._np.shape, key._np.dtype
-    return key._geometry.shape, key._geometry.dtype
 
 
 def compressed(handle: Handle, key: Any) -> Any:

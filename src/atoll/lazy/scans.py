@@ -17,7 +17,7 @@ from .creation import asarray
 from .making import from_numpy
 from .sections import line_of, record, small_or_there
 from .spread import in_step, world_of
-from .views import Handle, any_deferred
+from .views import Handle, is_deferred
 
 
 def position(name: str, handle: Any, axis: int | None, keepdims: bool) -> Any:
@@ -36,7 +36,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any, out: Any) ->
     world = world_of([handle])
     if out is not None or not is_native(handle.dtype) or not handle.size:
         return NotImplemented
-    if world is None and (handle._np is not None or any_deferred((handle,), {})):
+    if world is None and (handle._np is not None or is_deferred(handle)):
         return NotImplemented
     if axis is None:
         handle, axis = shaping.ravel(handle), 0

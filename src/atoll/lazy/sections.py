@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..collective import Section, even_line, redistributed, reshaped
-from ..collective.operation import Operand, is_direct
-from ..collective.operation import result_layout as layout_of
+from ..collective.operation import Operand, is_direct, result_layout
 from ..collective.section import replicated
 from ..comm.world import World
 from ..config import config
@@ -30,7 +29,6 @@ from ..graph.interned import identity_of
 from ..graph.node import Form as NodeForm
 from ..graph.node import Node, nbytes_of, new_mark, node_of, source
 from ..graph.op import named
-from ..layout import Layout
 from ..ops.elementwise import is_native
 from ..ops.placement import Place, is_permutation, placed_view
 from .evaluate import evaluate
@@ -154,11 +152,6 @@ def _operand(value: Any) -> tuple[Node, Geometry | None, bool]:
     return value._node(), None, pinned
 
 
-def result_layout(shape: tuple[int, ...], world: World) -> Layout:
-    """How a result lies that no rule places: in even blocks, or everywhere if it is small."""
-    return layout_of(shape, world.size)
-
-
 def of_section(section: Section, world: World) -> Any:
     """The array over a section's memory, which no other array may show."""
     layout = section.layout
@@ -179,7 +172,7 @@ def of_section(section: Section, world: World) -> Any:
 
 def small_or_there(section: Section, world: World) -> Any:
     """An array that lies as a section does; a small one lies everywhere."""
-    target = result_layout(section.shape, world)
+    target = result_layout(section.shape, world.size)
     return of_section(redistributed(section, target) if target.is_replicated else section, world)
 
 

@@ -72,14 +72,8 @@ def _dense_for(geometry: Geometry, order: str) -> Geometry:
 
 def copied(handle: Handle, order: Any = "C") -> Any:
     """An array of its own with the same elements."""
-    small = handle._np
-    if small is None and order == "C" and type(handle) is Handle.array_type:
-        cell, geometry = handle._cell, handle._geometry
-        if geometry.dense and geometry.c_contiguous and not cell.held():
-            return of_view(cell.copied(), geometry)
-    if order != "C":
-        order = "C" if order is None else str(order).upper()
-    if small is not None or order not in ("C", "F", "A", "K"):
+    order = "C" if order is None else str(order).upper()
+    if handle._np is not None or order not in ("C", "F", "A", "K"):
         return like(handle, of_small(handle._array().copy(order)))
     cell, geometry = handle._cell, handle._geometry
     short = present(handle) if geometry.short and not geometry.is_base else None
@@ -149,14 +143,9 @@ def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
     return like(result, of_view(type(cell)(turned_node), target))
 
 
-_WHOLE = frozenset({int})
-
-
 def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
     """A shape in any of the forms that NumPy takes."""
     extents: tuple[int, ...]
-    if type(shape) is tuple and _WHOLE.issuperset(map(type, shape)) and shape.count(-1) < 2:
-        return shape
     if has_methods(type(shape)):  # NumPy reads it, in an array without memory
         extents = np.empty(handle._geometry.shape, "V0").reshape(shape).shape
         return extents
@@ -174,8 +163,6 @@ def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = No
     """The elements in another shape: a view where NumPy has one, else a copy."""
     small = handle._np
     if small is not None:
-        if copy is None and type(handle) is Handle.array_type:
-            return of_small(small.reshape(shape, order=order))
         return like(handle, of_small(np.reshape(small, shape, order=order, copy=copy)))
     shape = _shape_of(handle, shape)
     order = "C" if order is None else str(order).upper()
@@ -240,11 +227,6 @@ def ravel(handle: Handle, order: Any = "C") -> Any:
     if small is not None:
         return like(handle, of_small(small.ravel(order)))
     geometry = handle._geometry
-    if order == "C" and geometry.c_contiguous:
-        handle._cell.viewed_from(handle)
-        flat = geometry.reshaped((-1,))
-        assert flat is not None
-        return like(handle, of_view(handle._cell, flat))
     order = _flat_order(geometry, order)
     if order == "C" and geometry.c_contiguous:
         return reshape(handle, (-1,))

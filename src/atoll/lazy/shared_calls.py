@@ -40,11 +40,7 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
     """``function(*args, **options)``, by several threads where that gains."""
     if counted.by is not None:
         return counted.by(function, args, options)
-    try:
-        cut = _CUTS.get(function)
-    except TypeError as problem:  # a function that has no hash
-        passed_on(problem)
-        cut = None
+    cut = _cut_of(function)
     if cut is not None and not turn.simulated:
         largest = max([a.size for a in args if type(a) is np.ndarray], default=0)
         threads = min(config.threads, largest // policy.limits.chunk)
@@ -57,10 +53,15 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
 
 def is_cut(function: Callable[..., Any]) -> bool:
     """Whether several threads may share calls of a function."""
+    return _cut_of(function) is not None
+
+
+def _cut_of(function: Callable[..., Any]) -> Cut | None:
     try:
-        return function in _CUTS
-    except TypeError:
-        return False
+        return _CUTS.get(function)
+    except TypeError as problem:  # a function that has no hash
+        passed_on(problem)
+        return None
 
 
 def _bounds(length: int, pieces: int) -> list[tuple[int, int]]:

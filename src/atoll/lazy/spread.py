@@ -19,7 +19,7 @@ from ..ops.fingerprint import dtype_words, of_layout, of_view
 from ..ops.placement import Place, placed_view
 from .dividing import brought, called
 from .float_errors import free
-from .views import Handle, any_deferred
+from .views import Handle, is_deferred
 
 
 def place_of(value: Any) -> Place | None:
@@ -99,7 +99,7 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
                 exact.append(of_view(fact._geometry))
         lies = fact._shape_of_view()
         words = f"{dtype_words(lies.dtype)} {lies.shape}"
-        if place is not None or any_deferred((fact,), {}):
+        if place is not None or is_deferred(fact):
             return words
         decides = lies.dtype.kind in "biu" and (
             lies.size <= policy.limits.brought or fact._np is not None

@@ -31,24 +31,22 @@ def sync() -> None:
     """
     here = current_world()
     here.communicator.log.settle()
-    alone = [cell for cell in pending_cells() if is_alone(cell)]
-    evaluate([cell.node for cell in alone])
-    for cell in alone:
-        cell.sites = None
+    _settle([cell for cell in pending_cells() if is_alone(cell)])
     if here.size > 1:
         for cells in _agreed(here):
-            evaluate(list(dict.fromkeys([cell.node for cell in cells])))
-            for cell in cells:
-                cell.sites = None
+            _settle(cells)
         common_warnings.ask(here.communicator)
 
 
 def settle_operations() -> None:
     """Evaluate the pending operations of a process by itself, under the rules that hold for their errors."""
     current_world().communicator.log.settle()
-    alone = [cell for cell in pending_cells() if is_alone(cell) and _has_operands(cell.node)]
-    evaluate([cell.node for cell in alone])
-    for cell in alone:
+    _settle([cell for cell in pending_cells() if is_alone(cell) and _has_operands(cell.node)])
+
+
+def _settle(cells: list[Cell]) -> None:
+    evaluate(list(dict.fromkeys([cell.node for cell in cells])))
+    for cell in cells:
         cell.sites = None
 
 

@@ -23,7 +23,7 @@ from .fancy_indexing import Selection, check_indices, has_elements, operands, pu
 from .making import from_numpy
 from .sections import record, section_of, small_or_there
 from .spread import in_step, place_of, world_of
-from .views import Handle, any_deferred
+from .views import Handle, is_deferred
 
 Array = np.ndarray[Any, Any]
 
@@ -32,7 +32,7 @@ def _positions(handle: Any) -> Array | None:
     """The flat positions that are not zero, where this process alone has a large array."""
     if handle._np is not None or not is_native(handle.dtype) or not handle.ndim:
         return None
-    if any_deferred((handle,), {}):
+    if is_deferred(handle):
         return None
     truth = handle if handle.dtype == np.bool_ else general(np.not_equal, handle, 0)
     where: Array = backend.current().true_positions(np.ascontiguousarray(truth._array()))

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, ValuesView
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
@@ -146,10 +146,6 @@ class Cell(Box):
     def is_unshared(self) -> bool:
         """Whether this cell alone refers to its value."""
         return sys.getrefcount(self.node) <= _BY_ITSELF
-
-    def references(self) -> int:
-        """How many there are to its value, with those that counting takes."""
-        return sys.getrefcount(self.node)
 
     def is_used_by_pieces(self) -> bool:
         """Whether short views have been recorded so often that it is better to compute, or copy, all of it."""
@@ -335,10 +331,10 @@ def _is_counted(array: np.ndarray[Any, Any]) -> bool:
 
 
 def _references() -> int:
-    """What :meth:`Cell.references` says of a node that nothing else refers to, in this version of Python."""
+    """The references to the node of a cell that nothing else refers to, with those that counting takes in this version of Python."""
     cell: Cell = object.__new__(Cell)
     cell.node = Node(SOURCE, (), strided((1,), np.dtype(float), (8,)))
-    return cell.references()
+    return sys.getrefcount(cell.node)
 
 
 _BY_ITSELF = _references()
@@ -375,19 +371,13 @@ class _Export:
         self.__array_interface__ = dict(array.__array_interface__)
 
 
-class _Pinned:
-    """Pins a cell for a while."""
-
-    __slots__ = ("cell", "pins")
-
-    def __init__(self, cell: Cell) -> None:
-        self.cell = cell
-
-    def __enter__(self) -> None:
-        self.pins = self.cell.pin()
-
-    def __exit__(self, *failure: object) -> None:
-        self.cell.unpin(self.pins)
+@contextmanager
+def _pinned(cell: Cell) -> Iterator[None]:
+    pins = cell.pin()
+    try:
+        yield
+    finally:
+        cell.unpin(pins)
 
 
 def broadcast() -> np.ndarray[Any, Any]:
@@ -503,7 +493,7 @@ class Handle(Front):
         """Keep the memory where it is while NumPy writes into it: other threads write into the same, then."""
         if self._np is not None or self._cell.node.place is not None:
             return nullcontext()
-        return _Pinned(self._cell)
+        return _pinned(self._cell)
 
 
 def register_array_type(kind: type[Handle]) -> None:
@@ -521,15 +511,19 @@ def is_deferred(value: Any) -> bool:
     return isinstance(value, Handle) and value._np is None and value._cell.node.weight < 0
 
 
+def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
+    """The arrays among arguments, those in containers and under flat iterators included."""
+    for value in values:
+        if isinstance(value, Handle):
+            yield value
+        elif isinstance(value, list | tuple | ValuesView):
+            yield from arrays_among(value)
+        elif isinstance(value, dict):
+            yield from arrays_among(value.values())
+        elif hasattr(type(value), "_handle"):  # a flat iterator
+            yield value.base
+
+
 def any_deferred(*values: Any) -> bool:
     """Whether some deferred array is among the values, containers searched through."""
-    stack = list(values)
-    while stack:
-        value = stack.pop()
-        if is_deferred(value):
-            return True
-        if type(value) in (tuple, list):
-            stack.extend(value)
-        elif type(value) is dict:
-            stack.extend(value.values())
-    return False
+    return any(map(is_deferred, arrays_among(values)))

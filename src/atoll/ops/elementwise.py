@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..context.caches import Memo
+from ..context.caches import Memo, remembered
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense, kept_order, number_of, shape_text
 from ..graph.interned import identity_of
@@ -65,16 +65,13 @@ def loops_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> Loops:
     key = (ufunc, kinds)
     loops = _loops.get(key)
     if loops is None:
-        dtypes = ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout)
-        same = (ufunc, dtypes)
-        loops = _by_dtypes.get(same)
-        if loops is None:
-            loops = _by_dtypes[same] = tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
-        _loops[key] = loops
+        loops = _loops[key] = _by_dtypes(ufunc, ufunc.resolve_dtypes(kinds + (None,) * ufunc.nout))
     return loops
 
 
-_by_dtypes: Memo[Any, Loops] = Memo()
+@remembered
+def _by_dtypes(ufunc: np.ufunc, dtypes: tuple[np.dtype[Any], ...]) -> Loops:
+    return tuple([Loop(ufunc, dtypes, k) for k in range(ufunc.nout)])
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...collective import Section, even_rows, redistributed, reshaped
+from ...collective.operation import result_layout
 from ...comm.in_step import allgather
 from ...comm.world import World
 from ...lazy import shaping
 from ...lazy.creation import asarray
 from ...lazy.registry import registry
-from ...lazy.sections import of_section, result_layout, section_of, small_or_there
+from ...lazy.sections import of_section, section_of, small_or_there
 from ...lazy.spread import world_of
 from ..blocks import call, every_rank
 from ..public import collective
@@ -43,7 +44,7 @@ def adjoint(a: Any) -> Any:
 def placed(section: Section, kind: Any, world: World) -> Any:
     """An array of dtype ``kind`` over a section, in even blocks; a small one lies everywhere."""
     section = section.with_block(section.block.astype(kind, copy=False))
-    return of_section(redistributed(section, result_layout(section.shape, world)), world)
+    return of_section(redistributed(section, result_layout(section.shape, world.size)), world)
 
 
 def replicated(array: Array, kind: Any) -> Any:
