@@ -18,6 +18,7 @@ from ..config import config
 from ..context.caches import keep
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
+from ..context.warn import come_first
 from ..front import Forms, native
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, node_of, source
@@ -27,7 +28,7 @@ from ..ops.ufuncs import BINARY
 from .evaluate import evaluate
 from .fallback import GENERAL, at_hand, by_numpy
 from .float_errors import free
-from .making import answered, has_methods, is_small, of_node, plain
+from .making import answered, has_methods, is_small, of_node, of_small, plain, present
 from .pending import captured, cut, too_heavy
 from .recipes import is_read_now
 from .recording import cast, read, record
@@ -302,14 +303,27 @@ def operate(ufunc: np.ufunc, *inputs: Any) -> Any:
 
 def few(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The same with options; ``GENERAL`` where NumPy does not compute it, as it does not make a large array of small ones."""
+    own = Handle.array_type
     for value in inputs:
-        if type(value) is Handle.array_type and not (
-            value._np is not None or value._geometry.short
-        ):
+        if type(value) is own and not (value._np is not None or value._geometry.short):
             return GENERAL
     if len(inputs) == 2 and spreads(*inputs):
         return GENERAL
-    return at_hand(ufunc, inputs, options, bare=True)
+    if (
+        options
+        or (ufunc.nin, ufunc.nout) != (len(inputs), 1)
+        or any(type(v) is not own and type(v) not in FAST_SCALARS for v in inputs)
+    ):
+        return at_hand(ufunc, inputs, options, bare=True)
+    given = []
+    for value in inputs:
+        if type(value) is own:
+            value = present(value) if value._np is None else value._np
+            if value is None:
+                return GENERAL
+        given.append(value)
+    come_first()
+    return of_small(ufunc(*given))
 
 
 _known: dict[np.ufunc, Forms] = {}

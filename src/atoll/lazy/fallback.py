@@ -58,6 +58,7 @@ class Given:
     """
 
     __slots__ = ("classes", "foreign", "handles", "large", "others", "parents", "pins", "written")
+    pins: ExitStack
 
     def __init__(self, *, classes: bool = False) -> None:
         self.classes = classes
@@ -67,7 +68,6 @@ class Given:
         self.others: list[Array] = []
         self.large = False
         self.foreign = False
-        self.pins = ExitStack()
 
     def array(self, handle: Handle, *, write: bool = False) -> Any:
         """The memory of one handle."""
@@ -248,7 +248,7 @@ def _may_repeat(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -
         and not options.get("allow_pickle")
         and not isinstance(getattr(function, "__self__", None), np.ndarray)
         and not calls_program(function)
-        and not has_objects([value._np for value in given if isinstance(value, Handle)])
+        and not has_objects([a._np for a in given if isinstance(a, Handle) and a._np is not None])
     )
 
 
@@ -298,7 +298,7 @@ def _by_numpy(
             handle._cell.settle()
     owner = getattr(function, "__self__", function)
     given = Given(classes=not isinstance(owner, np.ufunc))
-    with given.pins:
+    with ExitStack() as given.pins:
         plain_args = [given.give(a, write=k in writes) for k, a in enumerate(args)]
         plain_options = {
             k: given.give(v, write=k == "out" or k in writes) for k, v in options.items()
@@ -357,31 +357,36 @@ def at_hand(
     """
     given = Given(classes=True)
     plain: list[Any] = []
-    for number, value in enumerate((*args, *options.values())):
-        memory = _memory_at_hand(value, given, here and number < len(args))
-        if memory is GENERAL:
+    for value in args:
+        value = _memory_at_hand(value, given, here)
+        if value is GENERAL:
             return GENERAL
-        plain.append(memory)
-    if not (given.handles or bare):
+        plain.append(value)
+    named = {name: _memory_at_hand(value, given, False) for name, value in options.items()}
+    if not (given.handles or bare) or (named and any(v is GENERAL for v in named.values())):
         return GENERAL
-    named = dict(zip(options, plain[len(args) :]))
-    del plain[len(args) :]
-    if given.large and (calls_program(function) or has_objects((*plain, *named.values()))):
+    shown = given.large
+    if shown and (calls_program(function) or has_objects([array for array, _ in given.handles])):
         return GENERAL  # no call of the program's code may be made twice
     come_first()
     try:
         result = shared(function, plain, named)
     except ValueError as problem:
-        if not given.large:
+        if not shown:
             raise
         passed_on(problem)  # perhaps because a view cannot be written to
         return GENERAL
+    if type(result) in PASSED:
+        return result
+    if type(result) is np.ndarray and result.base is None and result.flags.owndata:
+        for memory, handle in given.handles:
+            if result is memory:
+                return handle
+        return of_small(result)
     parts = result if isinstance(result, (tuple, list)) else (result,)
-    if given.large and any(
-        isinstance(part, np.ndarray) and part.base is not None for part in parts
-    ):
+    if shown and any(isinstance(part, np.ndarray) and part.base is not None for part in parts):
         return GENERAL  # it shows the view
-    return result if type(result) in PASSED else given.take(result)
+    return given.take(result)
 
 
 def _memory_at_hand(value: Any, given: Given, here: bool) -> Any:
@@ -414,19 +419,12 @@ def _memory_at_hand(value: Any, given: Given, here: bool) -> Any:
 def calls_program(function: Any) -> bool:
     """Whether a ufunc, or a method of one, has loops over Python objects only, as those of ``frompyfunc``."""
     owner = getattr(function, "__self__", function)
-    return isinstance(owner, np.ufunc) and all(
-        set(types) <= {"O", "-", ">"} for types in owner.types
-    )
+    return isinstance(owner, np.ufunc) and owner.ntypes == 1 and set(owner.types[0]) <= {*"O->"}
 
 
-def has_objects(values: Iterable[Any]) -> bool:
-    """Whether there are arrays of Python objects among values, which functions of NumPy's may call."""
-    return any(
-        value.dtype.hasobject
-        if isinstance(value, np.ndarray)
-        else isinstance(value, (list, tuple)) and has_objects(value)
-        for value in values
-    )
+def has_objects(arrays: Iterable[Array]) -> bool:
+    """Whether there are arrays of Python objects among arrays, which functions of NumPy's may call."""
+    return any(array.dtype.hasobject for array in arrays)
 
 
 def taken_of(result: Any, args: tuple[Any, ...]) -> Any:
