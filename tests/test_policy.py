@@ -169,10 +169,10 @@ def test_caches_are_bounded_and_counted():
 
 def test_blocks_of_several_threads_end_in_any_order():
     default = policy.limits
-    first, second = policy.limited(near=7), policy.limited(pending=9)
+    first, second = policy.limited(pieces=7), policy.limited(pending=9)
     first.__enter__()
     second.__enter__()
-    assert (policy.limits.near, policy.limits.pending) == (7, 9)
+    assert (policy.limits.pieces, policy.limits.pending) == (7, 9)
     first.__exit__(None, None, None)
     assert policy.limits == replace(default, pending=9)
     second.__exit__(None, None, None)

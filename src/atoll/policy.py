@@ -155,13 +155,7 @@ class Limits:
     kernel_reads: int = 40
     """An operand heavier than this is expanded once in a kernel, not at each of its reads (``kernel``)."""
     pending: int = 300
-    """A value with more pending operations behind it is evaluated, if they recur: they belong to a loop (``kernel``)."""
-    straight: int = 2000
-    """The same where no line has recorded several of them: a long formula, which ends, and no loop (``kernel``)."""
-    near: int = 60
-    """Where a loop was evaluated before, it is evaluated again from here on, to be cut at the same line (``kernel``)."""
-    light: int = 30
-    """The same where the loop has a line with little to store (``kernel``)."""
+    """A loop is cut where so many operations are pending (``kernel``)."""
 
     chain: int = 64
     """Integer powers of up to so much are products, without a loop in each element (``powers``)."""

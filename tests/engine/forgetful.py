@@ -22,7 +22,7 @@ from atoll.context.caches import Memo, Recent
 from atoll.lazy import evaluate, views
 
 LIMITS = {
-    "pending": 24, "near": 7, "light": 3, "plans": 5, "memo": 5, "geometries": 1,
+    "pending": 24, "plans": 5, "memo": 5, "geometries": 1,
 }  # fmt: skip
 CHANCE = 0.15
 

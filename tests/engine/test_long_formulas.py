@@ -109,7 +109,7 @@ def test_deep_expressions_are_planned_without_recursion(turn):
     given = np.linspace(0, 1, 50)
     with (
         atoll.config(small=0),
-        policy.limited(pending=10_000, straight=10_000, kernel_operations=10_000),
+        policy.limited(pending=10_000, kernel_operations=10_000),
     ):
         ours = atoll.array(given)
         for _ in range(400):

@@ -30,8 +30,6 @@ STAGES = [
     "plan.plans.Plans.bound",
     "plan.plans.Plans.extended",
     "backend.llvm.compile.build",
-    "lazy.pending.find_cut",
-    "lazy.pending.live_at",
 ]
 
 
@@ -93,7 +91,7 @@ def check(monkeypatch):
     """The program gives NumPy's values, with limits at which it is cut."""
     _programs.forget()
     current_world().communicator.log.plans.clear()  # what ranks agreed on in other tests
-    limits = policy.limited(pending=20, near=10, light=4)
+    limits = policy.limited(pending=20)
     with limits, atoll.config(small=0, kernel_cache="off"), np.errstate(all="ignore"):
         for _ in range(2):
             for ours, theirs in zip(program(atoll), program(np), strict=True):

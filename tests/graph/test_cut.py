@@ -1,10 +1,16 @@
-"""Where a turn of a loop has the fewest live bytes."""
+"""Where pending work is cut: where the fewest bytes are live in the middle third of a trace."""
+
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 import atoll
-from atoll.context.call_sites import line_of, site_number
-from atoll.graph.cut import find_cut, live_at
+from atoll import policy
+from atoll.context.call_sites import line_of
+from atoll.graph.cut import live_at_cut
+from atoll.graph.node import pending_behind
+from atoll.lazy import pending
 
 
 def turn(np, a, b, fixed):
@@ -15,52 +21,50 @@ def turn(np, a, b, fixed):
 
 
 def some(turns):
-    """What such a loop has made after so many turns, nothing being computed."""
-    a, b, fixed = [atoll.array(np.arange(50_000.0) / k) for k in (1, 2, 3)]
-    found = [(a, b)]
-    for _ in range(turns):
-        a, b = turn(atoll, a, b, fixed)
-        found.append((a, b))
-    return found, fixed
+    """A node that such a loop has made after so many turns, nothing being computed, and the operations behind it."""
+    a, b, fixed = [atoll.array(np.arange(50_000.0) / k / 50_000) for k in (1, 2, 3)]
+    with policy.limited(pending=10_000):
+        for _ in range(turns):
+            a, b = turn(atoll, a, b, fixed)
+    root = a._cell.node
+    return root, len(pending_behind(root))
 
 
-def lines_of(point):
-    return [line_of(*site) - turn.__code__.co_firstlineno for site in point]
+def bounded(root):
+    """As a thread finds it that has not counted any operations yet."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(pending.bounded, root).result()
 
 
-def test_the_cut_is_where_a_turn_begins() -> None:
-    found, _ = some(2)
-    point = find_cut([one._cell.node for one in found[-1]])
-    assert point is not None
-    assert lines_of(point) == [2, 2]  # ``both`` is made first, and of all that a turn begins with
+@pytest.mark.parametrize("turns", [12, 13, 30])
+def test_a_loop_is_cut_between_its_turns(turns):
+    root, operations = some(turns)
+    with policy.limited(pending=operations - 1):
+        live, left = live_at_cut(root)
+    lines = [line_of(*node.site) - turn.__code__.co_firstlineno for node in live]
+    assert lines == [
+        4,
+        4,
+    ]  # both are made in the last line of a turn, and nothing else is live then
+    assert operations / 3 <= left <= operations * 2 / 3
 
 
-def test_what_was_in_hand_is_found_from_a_later_turn() -> None:
-    found, fixed = some(2)
-    point = find_cut([one._cell.node for one in found[-1]])
-    assert point is not None
-    both = found[-1][0] * found[-1][1]
-    assert live_at(both._cell.node, 0) == []
-    again, _ = turn(atoll, *found[-1], fixed)
-    nodes = live_at(again._cell.node, site_number(point.line))
-    assert {id(node) for node in nodes} == {id(one._cell.node) for one in found[-1]}
+def test_what_is_live_is_computed():
+    root, operations = some(12)
+    with policy.limited(pending=operations - 1):
+        live, left = live_at_cut(root)
+        again = bounded(root)
+    assert [node.value is not None for node in live] == [True, True]
+    assert again.weight == len(pending_behind(again)) == left
 
 
-def test_a_loop_has_turns() -> None:
-    a = atoll.array(np.arange(50_000.0))
-    b = turn(atoll, a, a, a)
-    assert find_cut([one._cell.node for one in b]) is None
-
-
-def test_a_node_that_two_arrays_have_counts_once() -> None:
-    with atoll.config(small=0):
-        u = atoll.ones((20, 20)) * 2
-        un = u.copy()
-        p = atoll.ones((20, 20))
-        for _ in range(400):
-            p = p * 0.5 + 1.0
-        assert float(p.sum()) == 800.0
-        assert float((u + un).sum()) == 1600.0
-    found, _ = some(2)
-    nodes = [one._cell.node for one in (*found[-1], *found[-1])]
-    assert find_cut(nodes) == find_cut(nodes[:2])
+def test_a_formula_is_no_loop():
+    root, operations = some(2)
+    with policy.limited(pending=2):
+        assert live_at_cut(root) == ([], operations)
+        again = bounded(root)
+    assert again.weight == len(pending_behind(again)) == operations
+    with policy.limited(pending=2, kernel_operations=2):
+        live, left = live_at_cut(root)
+    assert live
+    assert left < operations

@@ -1,171 +1,122 @@
-/* Where recorded work has grown too heavy: loops that were cut before are cut at the same line again, without entering Python.
- *
- * Python finds the line (lazy.pending, graph.cut). Here what was live at it is found, and evaluated, if such values were
- * evaluated together before. Whatever else is met is left to Python.
- */
+/* The bound on recorded work. What graph.cut says, for traces of many operations. */
 #include "cuts.h"
 #include "placed.h"
 #include "selection.h"
 
-enum { SEEN = 512 };
+typedef struct {
+    PyObject *node;
+    long long born;
+    long last;                     /* the last operation that reads its value */
+    double live;                   /* the bytes that are live after it */
+} Moment;
 
-static inline size_t place_of(PyObject *node) { return ((size_t)node >> 4) * 0x9E3779B97F4A7C15u >> 32; }
-
-long weigh(PyObject *root, long most) {
-    PyObject *near[SEEN], *small[4 * SEEN], **seen = near, **table = small;
-    double weight = weight_of(root);
-    size_t size = 64;
-    long count = 1;
-    if (weight >= 0 && weight < most) most = (long)weight + 1;  /* which counts shared operands again and again */
-    while (size < 2 * ((size_t)most + 2)) size *= 2;
-    if (most >= SEEN) {
-        seen = PyMem_Malloc((size + most + 2) * sizeof *seen);
-        if (seen == NULL) return -1;
-        table = seen + most + 2;
-    }
-    memset(table, 0, size * sizeof *table);
-    seen[0] = root;
-    for (long next = 0; next < count && count <= most; next++) {
-        int divided = first_placed(seen[next]) != NULL;
-        for (int k = 0; k < arity_of(seen[next]) && count <= most; k++) {
-            PyObject *arg = argument_of(seen[next], k);
-            if (!is_node(arg) || state_of(arg) != (divided ? DIVIDED : PENDING)) continue;
-            size_t place = place_of(arg);
-            while (table[place & (size - 1)] != NULL && table[place & (size - 1)] != arg) place++;
-            if (table[place & (size - 1)] == NULL) table[place & (size - 1)] = seen[count++] = arg;
+/* The pending operations in a node and behind it, each once, as graph.node.pending_behind has them, and their number; -1 with an error. The caller
+ * frees `moments`. */
+static long pending_behind(PyObject *root, Moment **moments) {
+    long count = 1, room = 512;
+    long long first = stamp(1);
+    if ((*moments = PyMem_Calloc(room, sizeof **moments)) == NULL) return PyErr_NoMemory(), -1;
+    (*moments)->node = root;
+    NODE(root)->seen = first;
+    for (long next = 0; next < count; next++) {
+        PyObject *node = (*moments)[next].node;
+        int wanted = first_placed(node) != NULL ? DIVIDED : PENDING;
+        (*moments)[next].born = NODE(node)->born;
+        for (int k = 0; k < arity_of(node); k++) {
+            PyObject *arg = argument_of(node, k);
+            if (!is_node(arg) || state_of(arg) != wanted || NODE(arg)->seen == first) continue;
+            Moment *more = count < room ? *moments : PyMem_Realloc(*moments, (room *= 2) * sizeof *more);
+            if (more == NULL) {
+                PyMem_Free(*moments);
+                return PyErr_NoMemory(), -1;
+            }
+            NODE(arg)->seen = first;
+            (*moments = more)[count++] = (Moment){arg};
         }
     }
-    if (seen != near) PyMem_Free(seen);
-    return count > most ? -1 : count;
+    return count;
 }
 
-/* The call sites of the process, or of the ranks that a node lies on, borrowed; NULL for ranks without any. */
-static PyObject *profiles_of(PyObject *node) {
-    static PyObject *name = NULL;
-    if (!(state_of(node) & DIVIDED)) return python.profiles;
-    if (name == NULL && (name = PyUnicode_InternFromString("call_sites")) == NULL) return NULL;
-    PyObject *sites = PyObject_GetAttr(field(NODE(node)->place, PLACE_LOG), name);
-    Py_XDECREF(sites);  /* the log has them */
-    return sites == Py_None ? NULL : sites;
-}
-
-/* What is known of the line of a node, borrowed; NULL where nothing is. */
-static PyObject *profile_of(PyObject *node) {
-    PyObject *number = number_of(NODE(node)->site);
-    PyObject *profiles = number == NULL ? NULL : profiles_of(node), *profile = profiles == NULL ? NULL : PyDict_GetItem(profiles, number);
-    Py_XDECREF(number);
-    return profile;
-}
-
-/* The pending operations that a node may have where this loop is cut, and the line of the cut, borrowed; NULL where there is none. */
-static PyObject *cut_of(PyObject *node, double *limit) {
-    PyObject *profile = profile_of(node), *cut = profile == NULL ? NULL : field(profile, PROFILE_CUT);
-    if (cut == NULL || cut == Py_None || PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1)) >= *limit) return NULL;
-    *limit = PyFloat_AsDouble(PyTuple_GET_ITEM(cut, 1));
-    return PyTuple_GET_ITEM(cut, 0);
-}
-
-/* ---- what was live at a line */
-
-
-typedef struct {
-    long long born;
-    PyObject *node;
-} Waiting;
-typedef struct {
-    Waiting heap[SEEN];            /* the latest one first */
-    int count, seen;
-    PyObject *table[4 * SEEN];
-} Live;
-
-static void push(Live *live, PyObject *node) {
-    long long born = NODE(node)->born;
-    int place = live->count++;
-    for (; place && live->heap[(place - 1) / 2].born < born; place = (place - 1) / 2) live->heap[place] = live->heap[(place - 1) / 2];
-    live->heap[place] = (Waiting){born, node};
-}
-
-static PyObject *pop(Live *live) {
-    PyObject *first = live->heap[0].node;
-    Waiting last = live->heap[--live->count];
-    int place = 0;
-    for (int next; (next = 2 * place + 1) < live->count; place = next) {
-        if (next + 1 < live->count && live->heap[next + 1].born > live->heap[next].born) next++;
-        if (live->heap[next].born <= last.born) break;
-        live->heap[place] = live->heap[next];
-    }
-    live->heap[place] = last;
-    return first;
+/* Whether these operations belong to a loop: there are more than a formula has, or the line of the root has recorded several of them. */
+static int is_loop(PyObject *root, Moment *moments, long count) {
+    double recorded = state_of(root) & DIVIDED || count > longest_formula ? Py_HUGE_VAL : 0;
+    for (long k = 0; k < count && recorded <= most_recorded; k++)
+        recorded += PyObject_RichCompareBool(NODE(moments[k].node)->site, NODE(root)->site, Py_EQ) > 0;
+    return recorded > most_recorded;
 }
 
 static int by_birth(const void *a, const void *b) {
-    long long one = ((const Waiting *)a)->born, other = ((const Waiting *)b)->born;
+    long long one = ((const Moment *)a)->born, other = ((const Moment *)b)->born;
     return one < other ? -1 : one > other;
 }
 
-/* Whether a node is a ufunc that was recorded at a line. */
-static int is_at(PyObject *node, PyObject *line) {
-    static PyObject *name = NULL;
-    PyObject *number = number_of(NODE(node)->site);
-    int same = number != NULL && PyObject_RichCompareBool(number, line, Py_EQ) > 0;
-    Py_XDECREF(number);
-    if (!same || (name == NULL && (name = PyUnicode_InternFromString("is_ufunc")) == NULL)) return 0;
-    PyObject *is_ufunc = PyObject_GetAttr(NODE(node)->op, name);
-    Py_XDECREF(is_ufunc);
-    return is_ufunc == Py_True;
+static double nbytes_of(PyObject *node) {
+    PyObject *geometry = NODE(node)->geometry;
+    return (double)size_of(geometry) * PyDataType_ELSIZE((PyArray_Descr *)field(geometry, FORM_DTYPE));
 }
 
-/* What is pending behind a node and was live when its loop last came to a line, as graph.cut.live_at has it; whether it was found. */
-static int find_live(Live *live, PyObject *root, PyObject *line) {
-    memset(live->table, 0, sizeof live->table);
-    live->count = 0;
-    live->seen = 1;
-    push(live, root);
-    while (live->count) {
-        PyObject *node = pop(live);
-        for (int k = 0; k < arity_of(node); k++) {
-            PyObject *arg = argument_of(node, k);
-            if (!is_node(arg)) continue;
-            if (state_of(arg) & DIVIDED) return 0;
-            if (state_of(arg) & READY || arg == root) continue;
-            size_t place = place_of(arg) & (4 * SEEN - 1);
-            while (live->table[place] != NULL && live->table[place] != arg) place = (place + 1) & (4 * SEEN - 1);
-            if (live->table[place] != NULL) continue;
-            if (live->seen++ == SEEN) return 0;
-            live->table[place] = arg;
-            push(live, arg);
+/* Sort operations by their births, and find the one after which they are cut. */
+static long cut_of(Moment *moments, long count) {
+    long long first = stamp(count);
+    long cut = count / 3;
+    qsort(moments, count, sizeof *moments, by_birth);
+    for (long k = 0; k < count; k++) {
+        NODE(moments[k].node)->seen = first + k;
+        moments[k].last = k;
+        for (int slot = 0; slot < arity_of(moments[k].node); slot++) {
+            PyObject *arg = argument_of(moments[k].node, slot);
+            if (is_node(arg) && NODE(arg)->seen >= first) moments[NODE(arg)->seen - first].last = k;
         }
-        if (!is_at(node, line)) continue;
-        qsort(live->heap, live->count, sizeof *live->heap, by_birth);
-        return live->count > 0;
     }
-    return 0;
+    for (long k = 0; k < count; k++) {
+        double nbytes = nbytes_of(moments[k].node);
+        moments[k].live += nbytes + (k ? moments[k - 1].live : 0);
+        moments[moments[k].last].live -= nbytes;
+        if (k > count / 3 && k < 2 * count / 3 && moments[k].live <= moments[cut].live) cut = k;
+    }
+    return cut;
 }
 
-int cut_again(PyObject *node) {
-    double limit = most_pending;
-    PyObject *line = state_of(node) & DIVIDED ? NULL : cut_of(node, &limit), *roots[MOST_ROOTS];
-    Live live;
-    if (line == NULL || line == Py_None || !find_live(&live, node, line) || live.count > MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
-    for (int k = 0; k < live.count; k++) roots[k] = Py_NewRef(live.heap[k].node);
-    int done = replay(roots, live.count);
-    for (int k = 0; k < live.count; k++) Py_DECREF(roots[k]);
-    if (done <= 0) return done;
-    long weight = weigh(node, (long)near);
-    if (weight < 0) return 0;
-    NODE(node)->weight = weight;
-    return 1;
+/* The values to store where the work behind `root` is cut, as graph.cut has them, and its weight from then on; a new reference. */
+static PyObject *live_at_cut(PyObject *root, double *weight) {
+    Moment *moments;
+    long count = pending_behind(root, &moments), cut = -1;
+    if (count < 0) return NULL;
+    PyObject *live = PyList_New(0);
+    if (count > most_pending && is_loop(root, moments, count)) cut = cut_of(moments, count);
+    for (long k = 0; live != NULL && k <= cut; k++)
+        if (moments[k].last > cut && PyList_Append(live, moments[k].node) < 0) Py_CLEAR(live);
+    *weight = (double)(count - cut - 1);
+    PyMem_Free(moments);
+    return live;
 }
 
-int may_be_heavy(PyObject *node) {
-    double limit = most_pending;
-    if (!in_world_of_process() || NODE(node)->site == Py_None) return 1;
-    cut_of(node, &limit);
-    if (weight_of(node) <= limit) return 0;
-    long weight = weigh(node, (long)limit);
-    if (weight < 0) return 1;
+/* Compute the nodes of a list; -1 with an error. */
+static int compute(PyObject *list) {
+    Py_ssize_t count = PyList_GET_SIZE(list);
+    PyObject *roots[MOST_ROOTS], *computed;
+    if (count <= MOST_ROOTS) memcpy(roots, PySequence_Fast_ITEMS(list), count * sizeof *roots);
+    int done = count <= MOST_ROOTS ? replay(roots, (int)count) : 0;
+    if (done) return done;
+    computed = PyObject_CallOneArg(python.evaluate, list);
+    Py_XDECREF(computed);
+    return computed == NULL ? -1 : 0;
+}
+
+PyObject *bounded(PyObject *node) {
+    static _Thread_local long long until;  /* nodes that are born before have hardly more operations behind them than the one that was counted last */
+    static _Thread_local double most;
+    if (node == NULL || weight_of(node) <= most_pending || (state_of(node) == PENDING && NODE(node)->born < until && most == most_pending)) return node;
+    long long born = NODE(node)->born;
+    double weight;
+    PyObject *live = live_at_cut(node, &weight);
+    int done = live == NULL ? -1 : PyList_GET_SIZE(live) ? compute(live) : 0;
+    Py_XDECREF(live);
+    if (done < 0) return Py_DECREF(node), NULL;
     NODE(node)->weight = weight;
-    return 0;
+    most = most_pending;
+    until = born + (long long)(weight < most_pending ? most_pending - weight : most_pending / 8);
+    return node;
 }
 
 /* The value of a node without axes, as a scalar of NumPy's class for its dtype. */
@@ -187,28 +138,13 @@ PyObject *array_of(PyObject *node) {
         Py_DECREF(node);
         return made;
     }
-    int cut = weight_of(node) > light && may_be_heavy(node) ? cut_again(node) : 1;
-    if (cut < 0) Py_CLEAR(node);
-    if (!cut) {
-        PyObject *lighter = PyObject_CallOneArg(python.bounded, node);
-        Py_DECREF(node);
-        node = lighter;
-    }
-    if (node == NULL) return NULL;
+    if ((node = bounded(node)) == NULL) return NULL;
     geometry = NODE(node)->geometry;
     return handle_on(new_box(node), geometry);
 }
 
-/* weigh(node, most): the pending operations of a node; None where there are more. */
-static PyObject *weigh_node(PyObject *module, PyObject *args) {
-    PyObject *node;
-    long most, count;
-    if (!PyArg_ParseTuple(args, "Ol", &node, &most)) return NULL;
-    count = recording && is_node(node) ? weigh(node, most) : -1;
-    if (count < 0) Py_RETURN_NONE;
-    return PyLong_FromLong(count);
-}
+static PyObject *bounded_node(PyObject *module, PyObject *node) { return bounded(Py_NewRef(node)); }
 
 PyMethodDef cut_methods[] = {
-    {"weigh", weigh_node, METH_VARARGS, "How many operations are pending in a node and behind it."},
+    {"bounded", bounded_node, METH_O, "The same node, behind which not too much is pending."},
     {NULL}};

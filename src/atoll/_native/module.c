@@ -36,7 +36,7 @@ static PyObject *set_limit(PyObject *module, PyObject *number) {
 
 /* limits(...): those of the policy that hold now, as lazy.recorder lists them. */
 static PyObject *set_limits(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "dddddddnnnnnnnn", &light, &near, &most_pending, &swept, &most_held, &patience[PLANNED], &patience[LEARNT], &least, &shortest, &most_filled,
+    if (!PyArg_ParseTuple(args, "dddddddnnnnnnnn", &most_pending, &longest_formula, &most_recorded, &swept, &most_held, &patience[PLANNED], &patience[LEARNT], &least, &shortest, &most_filled,
                           &divided_from, &exact, &truths, &row, &block))
         return NULL;
     close_accounts();

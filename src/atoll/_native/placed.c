@@ -81,7 +81,7 @@ static int is_quiet(PyObject *node, PyObject *first) {
     int whole = home_of(node) == Py_None;
     PyObject *place = whole ? home_of(first) : home_of(node), *undivided;
     int uneven = field(place, PLACE_LOPSIDED) == Py_True && PySet_Contains(python.broadcasting_ops, NODE(node)->op);
-    if (whole ? !is_number(node) || weight_of(node) > near : uneven) return 0;
+    if (whole ? !is_number(node) || weight_of(node) > most_pending : uneven) return 0;
     for (int k = 0; k < arity_of(node); k++)
         if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) == PENDING) return 0;
     PyObject *log = field(place, PLACE_LOG);

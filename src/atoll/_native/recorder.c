@@ -249,24 +249,6 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
     return 1 + known;
 }
 
-/* Evaluate what a box holds, if that has grown too heavy. */
-static int lighten(PyObject *box) {
-    PyObject *node = Py_NewRef(BOX(box)->node);
-    int cut = cut_again(node);
-    Py_DECREF(node);
-    if (cut) {
-        if (cut > 0) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
-        return cut;
-    }
-    PyObject *nodes = PyTuple_Pack(1, BOX(box)->node);
-    PyObject *heavy = nodes == NULL ? NULL : PyObject_CallOneArg(python.too_heavy, PyTuple_GET_ITEM(nodes, 0));
-    int status = heavy == Py_True ? status_of(PyObject_CallOneArg(python.cut, nodes)) : heavy == NULL ? -1 : 0;
-    if (heavy == Py_True && !status) Py_XSETREF(BOX(box)->sites, Py_NewRef(Py_None));
-    Py_XDECREF(nodes);
-    Py_XDECREF(heavy);
-    return status < 0 ? -1 : 1;
-}
-
 /* The form of an assignment through a view; `kept`: other boxes on ranks may have the old value. A new reference. */
 static PyObject *update_form(PyObject *region, int is_array, int kept) {
     PyObject *through = through_of(region);
@@ -293,12 +275,11 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
             BOX(box)->pieces = 0;
         }
     }
-    int noted = note_site(box, region, place), stale = noted == 2 && weight_of(value) > near;
+    int noted = note_site(box, region, place);
     if (noted <= 0) return noted;
-    if (region == NULL && !stale) {
+    if (region == NULL) {
         node = Py_NewRef(value);
     } else {
-        if (region == NULL) return 0;
         PyObject *form = update_form(region, is_node(value), kept), *operands[] = {BOX(box)->node, value};
         if (form == NULL) return -1;
         Py_INCREF(operands[0]);
@@ -306,13 +287,12 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
         node = new_node(form, operands, 2, Py_NewRef(site));
         Py_DECREF(form);
         if (node == NULL) return -1;
-        long weight = stale ? weigh(node, 1 << 10) : -1;  /* else it would weigh as much as all turns before it */
-        if (weight >= 0) NODE(node)->weight = weight;
     }
     BOX(box)->shared = 0;
-    int heavy = weight_of(node) > near && (region == NULL || may_be_heavy(node));
     Py_XSETREF(BOX(box)->node, node);
-    return heavy ? lighten(box) : 1;
+    if ((node = bounded(Py_NewRef(node))) == NULL) return -1;
+    Py_XSETREF(BOX(box)->node, node);
+    return 1;
 }
 
 /* Cell.write, at the line that is at work: 1, or 0 where NumPy may write the few elements; -1 with an error. */

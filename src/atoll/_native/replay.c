@@ -385,9 +385,9 @@ static int run_program(Run *run, PyObject *settings) {
 static int is_stored(PyObject *node) {
     PyObject *site = NODE(node)->site, *number = site == Py_None ? NULL : number_of(site);
     if (number == NULL) return -1;
-    PyObject *profile = PyDict_GetItem(python.profiles, number);
+    int stored = PyDict_Contains(python.stored_lines, number);
     Py_DECREF(number);
-    return profile != NULL && field(profile, PROFILE_AGAIN) == Py_True;
+    return stored;
 }
 
 /* Compute nodes without a program, as long as that is not worth one. */

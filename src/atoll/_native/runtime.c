@@ -3,7 +3,7 @@
 
 int recording = 0, shown = 0;
 static int varied = 0;             /* whether a variable of contexts was ever given a value: else all have the usual ones */
-double light, near, most_pending, swept, most_held = Py_HUGE_VAL;
+double most_pending, longest_formula, most_recorded, swept, most_held = Py_HUGE_VAL;
 
 int worlds = 0;
 int ranks = 1;

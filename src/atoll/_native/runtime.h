@@ -6,7 +6,7 @@
 
 extern int recording;              /* whether operations are recorded natively */
 extern int shown;                  /* how many calls are explained or counted instead of computed */
-extern double light, near, most_pending, swept, most_held; /* limits of the policy; from `swept` bytes on Python decides what is computed together */
+extern double most_pending, longest_formula, most_recorded, swept, most_held; /* limits of the policy; from `swept` bytes on Python decides what is computed together */
 
 /* The settings in force; a new reference. The elements of arrays that are small by these. */
 PyObject *settings_now(void);
@@ -31,7 +31,7 @@ extern int ranks;                  /* of the process */
 /* Whether the current world has several ranks; no error may be pending. */
 int among_ranks(void);
 
-/* Whether the current world is that of the process, whose profiles native code looks at. */
+/* Whether the current world is that of the process, whose memories native code uses. */
 int in_world_of_process(void);
 
 extern PyMethodDef runtime_methods[];

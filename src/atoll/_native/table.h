@@ -33,7 +33,7 @@ enum {
     FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS, FORM_OFFSET,
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_KEPT,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CALM_THREAD, CONFIG_DEFAULT, SETTINGS_SMALL,
-    SETTINGS_FUSION, SETTINGS_BYTES, SETTINGS_THREADS, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_RUNS, PROFILE_AGAIN, PROFILE_CUT,
+    SETTINGS_FUSION, SETTINGS_BYTES, SETTINGS_THREADS, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_RUNS,
     TILE_WHOLE, TILE_HOME, PLACE_BOXES, PLACE_NUMBER, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_FOLDS_WHOLE, PLACE_READ,
     TRAFFIC, LAST_OF_TRAFFIC = TRAFFIC + 7, FIELDS
 };
@@ -45,11 +45,11 @@ extern Py_ssize_t offsets[FIELDS];
     X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(fill) X(source) \
     X(call_op) X(read_op) X(update_op) X(compress_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
-    X(origins) X(numbered) X(traces) X(tried_traces) X(profiles) X(left) X(turn) X(powers) X(recipes) \
+    X(origins) X(numbered) X(traces) X(tried_traces) X(stored_lines) X(left) X(turn) X(powers) X(recipes) \
     X(shorten) X(outside) X(lock) X(catch_up) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_geometry) X(line_geometry) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
-    X(apply) X(evaluated) X(bounded) X(too_heavy) X(cut) X(learn) X(site_from) X(allocate) X(selected) X(flags_reported) X(begun) X(opened) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \
+    X(apply) X(evaluated) X(evaluate) X(learn) X(site_from) X(allocate) X(selected) X(flags_reported) X(begun) X(opened) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \
     X(marked) X(marks)
 /* The names of attributes and arguments, as interned strings. */
 #define NAMES(X)                                                                                 \

@@ -12,6 +12,12 @@
 enum { TRIED = 4 };                /* traces for roots that look alike */
 static long long stamps = 0;       /* the largest number that a node was seen by */
 
+long long stamp(long count) {
+    long long first = stamps + 1;
+    stamps += count;
+    return first;
+}
+
 static int *integers(PyObject *tuple, int *count) {
     *count = (int)PyTuple_GET_SIZE(tuple);
     int *made = PyMem_Calloc(*count + 1, sizeof(int));
@@ -176,9 +182,8 @@ static int *room(int count) { return PyMem_Calloc(count + 1, sizeof(int)); }
 
 /* Reach all nodes of a trace from its roots: `seen` says where each is, counted from a number that is returned; -1 where they are others. */
 static long long reach(Trace *trace, PyObject *roots, PyObject **nodes) {
-    long long first = stamps + 1, place;
+    long long first = stamp(MOST_NODES), place;
     int count = 0;
-    stamps += MOST_NODES;
     for (; count < trace->roots; count++) {
         nodes[count] = PyList_GET_ITEM(roots, count);
         if (NODE(nodes[count])->seen >= first) return -1;

@@ -63,6 +63,9 @@ Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 static inline PyObject *operand_of(PyObject *node, int number) { return number < arity_of(node) ? argument_of(node, number) : NULL; }
 static inline PyObject *geometry_number(PyObject *node) { return field(NODE(node)->geometry, FORM_NUMBER); }
 
+/* The first of so many numbers, larger than any that a node was seen by. */
+long long stamp(long count);
+
 extern PyType_Spec trace_spec;
 extern PyTypeObject *trace_type;
 extern PyMethodDef trace_methods[];

@@ -91,8 +91,6 @@ class StepLog:
         """Where the ranks have diverged, once that is known: all later collective steps fail."""
         self.window: Any = None
         """The values that all ranks will have and have yet to compute; its method ``close`` computes them. Set by an upper layer."""
-        self.call_sites: Any = None
-        """What is learnt at call sites of work that the ranks do together, the same on all. Set by an upper layer."""
         self.losses: dict[tuple[int, ...], float] = {}
         """By the shapes of arrays, how many nanoseconds the ranks have lost by dividing them."""
         self.undivided: set[tuple[int, ...]] = set()

@@ -121,7 +121,7 @@ class Node(NodeBase):
     ``code`` and ``mark``, which are worked out when they are asked for.
 
     ``weight`` counts the nodes below it that were pending when it was recorded (those that lie on ranks, if any
-    does); :func:`weigh` counts them now. ``code`` is what identifies the operation in the key of a plan, operands and
+    does); :func:`pending_behind` has them now. ``code`` is what identifies the operation in the key of a plan, operands and
     the numbers of geometries aside, and ``mark`` the operation with its geometries: see :mod:`.pattern`. ``place`` says
     how the value lies on ranks; ``None`` where every rank has all of it.
     """
@@ -297,29 +297,19 @@ def nbytes_of(node: Node) -> int:
     return nbytes if node.place is None else nbytes // node.place.world.size
 
 
-_MOST_COUNTED = 1 << 14
-
-
-def weigh(root: Node, most: float = inf) -> float:
-    """The weight of a pending node now: how many operations are pending in it and behind it, each counted once.
-
-    What is made of values on ranks counts those and nothing else, as where it is recorded: all ranks have computed
-    the same of them. The count ends above ``most``.
-    """
-    if native is not None:
-        weight: int | None = native.weigh(root, int(min(most, _MOST_COUNTED)))
-        if weight is not None:
-            return weight
-    seen = {root}
+def pending_behind(root: Node) -> list[Node]:
+    """The operations that are pending in a node and behind it. Of what is made of values on ranks, those on ranks and
+    nothing else, as where it is recorded: all ranks have computed the same of them."""
+    nodes = {root: None}
     stack = [root]
-    while stack and len(seen) <= most:
+    while stack:
         node = stack.pop()
         on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
         for arg in on_ranks or node.args:
-            if type(arg) is Node and arg.value is None and arg not in seen:
-                seen.add(arg)
+            if type(arg) is Node and arg.value is None and arg not in nodes:
+                nodes[arg] = None
                 stack.append(arg)
-    return len(seen)
+    return list(nodes)
 
 
 def weighed(node: Node, weight: float) -> Node:

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import policy
 from ..config import config
 from ..context.caches import keep
 from ..context.call_sites import user_site
@@ -29,7 +28,7 @@ from .evaluate import evaluate
 from .fallback import GENERAL, at_hand, by_numpy
 from .float_errors import free
 from .making import answered, has_methods, is_small, of_node, of_small, plain, present
-from .pending import captured, cut, too_heavy
+from .pending import captured
 from .recipes import is_read_now
 from .recording import cast, read, record
 from .views import Cell, Handle
@@ -160,15 +159,11 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         return NotImplemented  # NumPy raises it, or knows better
     if len(nodes) == 1:
         _remember(ufunc, operands, nodes[0])
+    del operands
     if now and nodes[0].weight < 0:
         nodes = [captured(node) for node in nodes]
     elif now:
-        del operands
         evaluate(nodes)
-    else:
-        del operands
-        if len(nodes) > 1 and nodes[0].weight > policy.limits.light and too_heavy(nodes[0]):
-            cut(nodes)
     if len(nodes) == 1:
         return of_node(nodes[0])
     return tuple([of_node(node) for node in nodes])

@@ -40,7 +40,6 @@ from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
 from . import float_errors, unplanned
 from .planning import Lookup, Walk, make_program, planned, sample_of
-from .profiles import alone as profiles
 from .replaying import finished, flags_reported, rescued, sites_of, stored_by, teach
 
 if TYPE_CHECKING:
@@ -61,6 +60,8 @@ class _Programs(threading.local):
         """By structure and numbers."""
         self.plans: Recent[Any, Plans] = Recent("plans", "plans_dropped")
         """By structure."""
+        self.stored_lines: Recent[int, bool] = Recent("memo", "caches_full")
+        """Lines whose values were computed twice, because nothing had stored them the first time. It forgets nothing by chance."""
         self.traces = Forms()
         """Those that the native evaluation recognises, a few for all roots that look alike."""
         if not turn.simulated:
@@ -68,9 +69,8 @@ class _Programs(threading.local):
 
     def forget(self) -> None:
         """Plan everything anew."""
-        for known in (self.programs, self.plans, self.traces):
+        for known in (self.programs, self.plans, self.stored_lines, self.traces):
             known.clear()
-        profiles.sites.clear()
 
 
 _programs = _Programs()
@@ -278,14 +278,13 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
         and node.op.elementwise
         and node.geometry.ndim
         and id(node) not in roots
-        and (line := profiles.sites.known(node.site)) is not None
-        and line.computed_again
+        and site_number(node.site) in _programs.stored_lines
     ]
 
 
 def store_line(node: Node) -> None:
     """Let the values of a node's line be stored from now on."""
-    profiles.sites.of(site_number(node.site)).computed_again = True
+    _programs.stored_lines[site_number(node.site)] = True
 
 
 def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
@@ -372,10 +371,9 @@ def _prepared(pending: list[Node]) -> _Prepared:
     return program, state, leaves, order
 
 
-def traces() -> Forms:
-    """The traces of the process that the native evaluation recognises, by what their roots look like."""
-    known: Forms = _programs.process["traces"]
-    return known
+def shared() -> dict[str, Any]:
+    """The memories of the process, by the names of their attributes: native evaluation uses them."""
+    return _programs.process
 
 
 def _run(program: Program, state: State, order: list[Node]) -> None:

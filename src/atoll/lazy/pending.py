@@ -1,8 +1,5 @@
-"""The arrays of this thread whose values are pending, and when they are evaluated for their weight.
-
-A loop whose values are not read records more and more. It is cut, at the same lines in each turn, where its pending work
-grows too heavy.
-"""
+"""The arrays of this thread whose values are pending, and when they are evaluated: because of the operations behind them,
+the bytes that they keep alive, or a loop that assigns to them again."""
 
 from __future__ import annotations
 
@@ -18,17 +15,16 @@ from .. import policy
 from ..comm.in_step import is_same
 from ..comm.world import World, current_world
 from ..context import statistics
-from ..context.call_sites import site_number
 from ..context.threads import turn
 from ..errors import MixedArraysError
+from ..front import native
 from ..graph import held
-from ..graph.cut import CutPoint, find_cut, live_at
+from ..graph.cut import live_at_cut
 from ..graph.geometry import strided
-from ..graph.node import Node, in_order, nbytes_of, source, weigh, weighed
-from ..ops.fingerprint import look_alike, of_text
+from ..graph.node import Node, in_order, nbytes_of, source, weighed
+from ..ops.fingerprint import look_alike
 from .cells import own_cells, pending_cells
 from .evaluate import evaluate, fingerprint_of, is_occupied
-from .profiles import Cut, call_sites_of
 
 if TYPE_CHECKING:
     from .views import Cell
@@ -36,37 +32,18 @@ if TYPE_CHECKING:
 _MASK = (1 << 64) - 1
 
 
-def too_heavy(node: Node) -> bool:
-    """Whether a node above ``policy.limits.light`` operations shall be evaluated at once, or what it is made of.
-
-    A loop whose values are not read is cut where its pending work grows too heavy. It should be cut at the same lines in
-    each turn, or else the pieces are other ones each time, to be planned and compiled anew. So lines that were cut once
-    are cut again, a good deal earlier. The best of them is the loop's cut (``graph.cut``): where there is one,
-    what was live there is computed in later turns, and nothing that has been begun since. If a turn grows too heavy
-    before it comes to that, it will be cut there when it is lighter.
-
-    Ranks that compute together cut at the same operation, since the weight of what lies on them is the same on all, and
-    so are the lines where these ranks have cut before. What every rank has may weigh less on one that has evaluated it.
-    """
-    limit = _limit_of(node)
-    return node.weight > limit and _counted_now(node, limit)[1]
-
-
 def bounded(node: Node) -> Node:
-    """The node to go on with: one that is too heavy is evaluated, one that was heavier before weighs what it does now.
+    """The node to go on with, behind which not too much is pending: see :mod:`atoll.graph.cut`.
 
     Each operation that an array is made of comes here, whichever way it was recorded: ranks remember different forms and recipes.
     """
-    if node.weight <= policy.limits.light or node.op.is_view or node.op.folds:
+    if node.weight <= policy.limits.pending or node.op.is_view or node.op.folds:
         return node
-    limit = _limit_of(node)
-    if node.weight > limit:
-        weight, heavy = _counted_now(node, limit)
-        if heavy:
-            cut((node,), weight)
-        elif weight < node.weight:
-            return weighed(node, weight)
-    return node
+    if native is not None:
+        return native.bounded(node)  # type: ignore[no-any-return]
+    live, weight = live_at_cut(node)
+    evaluate(live)
+    return weighed(node, weight)
 
 
 class _Relief(threading.local):
@@ -194,63 +171,6 @@ def _unknown(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
 _UNKNOWN = frozenset({_unknown(np.empty(2)), _unknown(np.empty(2)[1:])})
 
 
-class _Counted(threading.local):
-    """When this thread counts pending operations again: from a node that is born so late, and for a lower limit at once."""
-
-    until = 0
-    limit = 0.0
-
-
-_counted = _Counted()
-
-
-def _counted_now(node: Node, limit: float) -> tuple[float, bool]:
-    """What a node weighs, and whether that is too much.
-
-    Counting takes as long as there are operations. So a process by itself counts anew when they may have become an eighth
-    more. Operations that stand at different lines are no loop, which would go on, and may be ``policy.limits.straight``.
-    """
-    alone = node.place is None
-    if alone and node.born < _counted.until and limit >= _counted.limit:
-        return node.weight, False
-    straight = policy.limits.straight
-    weight = weigh(node, max(limit, straight))
-    heavy = weight > limit
-    if alone:
-        if limit < weight <= straight and limit == policy.limits.pending:
-            heavy = _recurs(node)
-        if not heavy:
-            _counted.until = node.born + int(weight) // policy.limits.pieces
-            _counted.limit = limit
-    return weight, heavy
-
-
-def _recurs(root: Node) -> bool:
-    """Whether some line has recorded several of the operations that are pending in a node and behind it."""
-    times: dict[int, int] = {}
-    seen = {root}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.op.is_ufunc and node.site is not None:
-            line = site_number(node.site)
-            times[line] = times.get(line, 0) + 1
-            if times[line] > policy.limits.patience:
-                return True
-        for arg in node.args:
-            if type(arg) is Node and arg.value is None and arg not in seen:
-                seen.add(arg)
-                stack.append(arg)
-    return False
-
-
-def _limit_of(node: Node) -> float:
-    known = call_sites_of(node).known(node.site)
-    if known is None or known.cut is None:
-        return policy.limits.pending
-    return min(known.cut.limit, policy.limits.pending)
-
-
 def settle_turn(cell: Cell) -> None:
     """Evaluate what a turn of a loop has assigned to an array.
 
@@ -267,65 +187,6 @@ def settle_turn(cell: Cell) -> None:
     for each in cells:
         each.sites = None
     evaluate([each.node for each in cells])
-
-
-def _cut_here_again(node: Node, point: CutPoint | None) -> None:
-    """Remember where a loop was cut, or where that is better done the next time."""
-    sites = call_sites_of(node)
-    if point is not None:
-        after = sites.of(site_number(point.after))
-        if after.cut is None or after.cut.limit > policy.limits.light:
-            limit = policy.limits.near if after.cut is None else policy.limits.light
-            after.cut = Cut(site_number(point.line), limit)
-            return
-    if node.site is not None:
-        sites.of(site_number(node.site)).cut = Cut(None, policy.limits.near)
-
-
-def cut(nodes: Sequence[Node], weight: float | None = None) -> None:
-    """Evaluate what has grown too heavy, and all that is pending with it; or what was live at the cut.
-
-    What is recorded afterwards begins from values then, whatever was pending before.
-    """
-    with turn.lock:
-        _cut(nodes, weigh(nodes[0]) if weight is None else weight)
-
-
-def _cut(nodes: Sequence[Node], weight: float) -> None:
-    first = nodes[0]
-    known = call_sites_of(first).known(first.site)
-    known_cut = None if known is None else known.cut
-    if known_cut is not None and known_cut.line is not None:
-        if weight > known_cut.limit:
-            line = known_cut.line
-            evaluate(statistics.attempted(lambda: live_at(first, line)) or ())
-            weight = weigh(first)
-        if weight <= policy.limits.near:
-            return
-    home = first.place
-    # a line that was judged before is one where what grew too heavy is joined: the same would come of it
-    judged = known_cut is not None and known_cut.line is None
-    heavy = weight > policy.limits.pending and not judged
-    if home is None or home.world.size == 1:
-        others = [cell for cell in pending_cells() if cell.node not in nodes]
-        seen: set[int] = set()
-        if any(world_of(cell.node, seen) is not None for cell in others):
-            others = [cell for cell in others if is_alone(cell)]
-        together = [*nodes, *[cell.node for cell in others]]
-        if heavy:
-            _cut_here_again(first, statistics.attempted(lambda: find_cut(together)))
-        evaluate(together)
-        for cell in others:
-            cell.sites = None
-    else:
-        together = with_others(home.world, nodes)
-        if heavy:
-            point = statistics.attempted(lambda: find_cut(together))
-            number = 0 if point is None else of_text(str(point))
-            # garbage that looks alike may have been made at other lines
-            alike = is_same(home.world.communicator, number, "a cut")
-            _cut_here_again(first, point if alike else None)
-        evaluate(together)
 
 
 def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:

@@ -43,13 +43,12 @@ from ..ops.ufuncs import COMPARISONS, UNARY, UPDATING
 from .dividing import priced
 from .drawing import BLOCK
 from .elementwise import apply, known_of
-from .evaluate import store_line, traces
+from .evaluate import evaluate, shared, store_line
 from .fallback import taken_of
 from .float_errors import _held, _variable, calm
 from .making import PASSED, from_numpy, line_geometry, memory_geometry, of_node
 from .operators import POWERS
-from .pending import bounded, cut, relieve, too_heavy
-from .profiles import CallSite, alone
+from .pending import relieve
 from .recipes import learn, recipes
 from .reductions import met_folds
 from .replaying import flags_reported, rescued, work_of
@@ -72,7 +71,6 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (Program, "running"),
     (State, "flags done"),
     (statistics.Counters, "_runs"),
-    (CallSite, "computed_again cut"),
     (Tiles, "whole home"),
     (Place, "is_boxes number world log padded lopsided held_once folds_whole read"),
     (Traffic, " ".join(field.name for field in fields(Traffic))),
@@ -102,6 +100,7 @@ def install(array_type: type, iterators: type) -> None:
     slots = [vars(kind)[name] for kind, names in _SLOTS for name in names.split()]
     forms = {f"__{name}__": known_of(ufunc) for name, ufunc in _OPERATORS.items()}
     forms |= {f"__i{name}__": known_of(ufunc) for name, ufunc in UPDATING.items() if name != "pow"}
+    traces = shared()["traces"]
     native.register(
         tuple(slots),
         # classes
@@ -115,21 +114,21 @@ def install(array_type: type, iterators: type) -> None:
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        traces=traces(), tried_traces=partial(keep, traces(), limit="plans"), profiles=alone.process, left=_left, turn=turn, recipes=recipes,
+        traces=traces, tried_traces=partial(keep, traces, limit="plans"), stored_lines=shared()["stored_lines"], left=_left, turn=turn, recipes=recipes,
         # calls
         shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
         relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
         memory_geometry=memory_geometry, line_geometry=line_geometry, through=through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
-        apply=apply, evaluated=of_node, bounded=bounded, too_heavy=too_heavy, cut=cut, learn=learn, site_from=site_from,
+        apply=apply, evaluated=of_node, evaluate=evaluate, learn=learn, site_from=site_from,
         allocate=_allocate, selected=_selected, flags_reported=flags_reported, begun=begun, opened=opened, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())
     policy.watch(
         lambda limits: native.limits(
-            limits.light, limits.near, limits.pending, limits.swept / limits.pieces, limits.held, limits.planned, limits.learnt, limits.medium,
+            limits.pending, limits.kernel_operations, limits.patience, limits.swept / limits.pieces, limits.held, limits.planned, limits.learnt, limits.medium,
             limits.short, limits.whole, 2 * limits.chunk, limits.parallel, limits.whole, limits.vector, BLOCK,
         )
     )  # fmt: skip

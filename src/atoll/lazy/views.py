@@ -31,11 +31,11 @@ from ..context.warn import come_first
 from ..exchange.gathering import gather
 from ..front import Box, Front, at_end, finish_ends
 from ..graph.geometry import Geometry, kept_order, strided
-from ..graph.node import Node, Site, Value, new, source, view_of, weigh, weighed
+from ..graph.node import Node, Site, Value, new, source, view_of
 from ..graph.op import SOURCE
 from .cells import noted
 from .evaluate import evaluate
-from .pending import cut, settle_turn, too_heavy
+from .pending import bounded, settle_turn
 from .recording import read, update
 
 LENT = 1 << 30
@@ -257,7 +257,6 @@ class Cell(Box):
                 elif node.value is not None and node.value.tiles is not None:
                     self.read_by_pieces = node.value.tiles.emptied()
             place = site_number(site)
-            stale = False
             if node.value is not None:
                 self.sites = {place}
             else:
@@ -268,13 +267,11 @@ class Cell(Box):
                     del node
                     settle_turn(self)
                     self.sites = {place}
-                    stale = type(value) is Node and value.weight > policy.limits.near
                 else:
                     sites.add(place)
             if (
                 mask is None
                 and region.is_base
-                and not stale
                 and type(value) is Node
                 and value.geometry is self.geometry
                 and value.place is self.node.place
@@ -282,14 +279,10 @@ class Cell(Box):
                 self.node = value
             else:
                 kept = self.shared and self.node.place is not None
-                node = updated(self.node, region, value, mask, site, kept)
-                # else it would weigh as much as all turns before it
-                self.node = weighed(node, weigh(node)) if stale else node
+                self.node = updated(self.node, region, value, mask, site, kept)
                 shared = False
             self.shared = shared
-            if self.node.weight > policy.limits.near and too_heavy(self.node):
-                cut((self.node,))
-                self.sites = None
+            self.node = bounded(self.node)
 
     def _write_now(
         self, region: Geometry, value: Any, mask: Node | None, site: Site | None, updated: Any

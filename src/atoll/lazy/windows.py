@@ -67,7 +67,7 @@ class Window:
         opened.logs.pop(self.log, None)
         nodes = [node for node in self.nodes if node.value is None]
         for node in nodes:
-            if node.weight > policy.limits.near:  # it counts what lies on ranks: the same on all
+            if node.weight > policy.limits.pending:  # it counts what lies on ranks: the same on all
                 world = next(
                     arg.place.world for arg in node.args if type(arg) is Node and arg.place
                 )
