@@ -9,7 +9,7 @@
 #include "traces.h"
 #include "forms.h"
 
-enum { TRIED = 4 };                /* traces for roots that look alike */
+enum { TRIED = 32 };               /* traces for roots that look alike */
 static long long stamps = 0;       /* the largest number that a node was seen by */
 
 long long stamp(long count) {
