@@ -39,8 +39,8 @@ from ..graph import held
 from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
 from . import float_errors, unplanned
-from .planning import Lookup, Walk, make_program, planned, sample_of
 from .replaying import finished, flags_reported, rescued, sites_of, stored_by, teach
+from .walk import Lookup, Walk
 
 if TYPE_CHECKING:
     from ..plan.plans import Plans
@@ -357,6 +357,8 @@ def _prepared(pending: list[Node]) -> _Prepared:
         return _prepared([*pending, *more])
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
     if program is not None and program.running:
+        from .planning import make_program
+
         program = make_program(lookup, pending, backend.current().step.of)
     state = State([leaf.value for leaf in leaves], lookup.scalars, int(program is not None))
     if program is None:
@@ -408,12 +410,13 @@ warn.register_sites(_recording)
 
 def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
     """The program of a trace that has not been met: a plan of its structure may fit."""
+    from ..plan.plans import Plans
+    from .planning import planned, sample_of
+
     structure = lookup.key[: lookup.structure]
     plans = _programs.plans.get(structure)
     program = None
     if plans is None:
-        from ..plan.plans import Plans
-
         plans = _programs.plans[structure] = Plans()
     elif plans.known:
         sample = sample_of(lookup.leaves, lookup.order)
@@ -441,5 +444,7 @@ def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:
     program = _programs.programs.get(key)
     lookup = Lookup(key, 0, program, leaves, walk.scalars, walk.order, alive, unseen)
     if program is None:
+        from .planning import planned
+
         program = _programs.programs[key] = planned(lookup, list(roots))
     return program, lookup

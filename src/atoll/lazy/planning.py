@@ -1,117 +1,30 @@
-"""From a trace to its program: a walk finds its key, its leaves, scalars and pending nodes, and how often each is used."""
+"""From a trace that was walked to its program: what of it is alive, and what kernels can compute.
+
+This module is imported with the first large array, so that small programs start quickly.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from .. import backend
 from ..config import Settings, config
 from ..context import log, statistics
 from ..context.call_sites import site_text
+from ..execute.program import Program
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..ops.fingerprint import outlined
-from ..ops.placement import is_dense_share, placed_view
+from ..ops.placement import placed_view
 from ..ops.table import check
-
-if TYPE_CHECKING:
-    from ..execute.program import Program
-    from ..plan.build import LaunchMaker
-    from ..plan.plans import Plans
-    from ..plan.samples import Sample, Twins
-
-
-class Walk:
-    """A trace in order: its key, its leaves, scalars and pending nodes, and how often each is used."""
-
-    __slots__ = ("key", "leaf_uses", "leaves", "node_uses", "order", "scalars", "wanted")
-
-    def __init__(self, roots: Sequence[Node]) -> None:
-        self.key: list[Any] = []
-        self.leaves: list[Node] = []
-        self.scalars: list[Any] = []
-        self.order: list[Node] = []
-        self.leaf_uses: list[int] = []
-        self.node_uses: list[int] = []
-        key, leaves, order = self.key, self.leaves, self.order
-        leaf_uses, node_uses = self.leaf_uses, self.node_uses
-        append = key.append
-        number: dict[Node, int] = {}  # of a leaf: less than nothing
-        seen = number.get
-        stack: list[tuple[Node, Iterator[Any]]] = []
-        for root in roots:
-            if root in number:
-                continue
-            node = root
-            rest = iter(node.args)
-            while True:
-                for arg in rest:
-                    if type(arg) is Node:
-                        known = seen(arg)
-                        if known is None:
-                            if arg.value is None:
-                                stack.append((node, rest))
-                                node = arg
-                                rest = iter(arg.args)
-                                break
-                            leaves.append(arg)
-                            leaf_uses.append(1)
-                            number[arg] = -len(leaves)
-                            home = arg.place
-                            append(arg.geometry.form if home is None else _lying(arg))
-                        elif known < 0:
-                            leaf_uses[-1 - known] += 1
-                        else:
-                            node_uses[known] += 1
-                else:
-                    code = node.code
-                    append(node.identify() if code is None else code)
-                    for arg in node.args:
-                        if type(arg) is Node:
-                            append(number[arg])
-                        else:
-                            append(None)  # a - 1 is not 1 - a
-                            self.scalars.append(arg)
-                    number[node] = len(order)
-                    order.append(node)
-                    if not stack:
-                        node_uses.append(0)
-                        break
-                    node_uses.append(1)
-                    node, rest = stack.pop()
-        self.wanted = [number[root] for root in roots] if len(roots) > 1 else None
-
-    def add_numbers(self) -> None:
-        """Tell one geometry from another, too."""
-        key, order = self.key, self.order
-        key += [leaf.geometry.number for leaf in self.leaves]
-        key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
-        key += [node.geometry.number for node in order]
-        key += [part.number for node in order for part in node.params if type(part) is Geometry]
-
-
-def _lying(leaf: Node) -> tuple[Any, ...]:
-    """How a leaf lies on ranks, but for the bounds of its blocks if each fills its memory."""
-    home = leaf.place
-    array = leaf.value.array  # type: ignore[union-attr]
-    if is_dense_share(leaf):
-        return leaf.geometry.form, home.form
-    return leaf.geometry.form, home.number, array.strides
-
-
-class Lookup(NamedTuple):
-    """A trace: its key, the program that was made for it before, and what such a program runs on."""
-
-    key: tuple[Any, ...]
-    structure: int
-    """How much of the key is structure; the rest are numbers of geometries."""
-    program: Program | None
-    leaves: list[Node]
-    scalars: list[Any]
-    order: list[Node]
-    alive_leaves: tuple[bool, ...]
-    alive_nodes: tuple[bool, ...]
+from ..plan.build import LaunchMaker, Planner
+from ..plan.flattened import whole_folds
+from ..plan.plans import Plans
+from ..plan.samples import Sample, Twins
+from ..plan.statements import Trace
+from ..plan.symbolic_steps import SymbolicLaunch
+from .walk import Lookup
 
 
 def make_program(
@@ -123,11 +36,6 @@ def make_program(
     regions: dict[Node, Any] | None = None,
 ) -> Program:
     """The program of a trace; ``make`` turns its launches into steps. One that is not to be described is a plan."""
-    # The planner is imported with the first large array, so that small programs start quickly.
-    from ..plan.build import Planner
-    from ..plan.flattened import whole_folds
-    from ..plan.statements import Trace
-
     order, leaves = lookup.order, lookup.leaves
     if config.debug and describe:  # the extents of a plan are symbolic
         check(order)
@@ -187,8 +95,6 @@ def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Pr
 def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
     """What may differ between a trace and others of its structure: geometries of leaves and nodes, of the views among the
     nodes' parameters, and of the bases of these; and places."""
-    from ..plan.samples import Sample
-
     nodes = [*leaves, *order]
     views = [part for node in order for part in node.params if type(part) is Geometry]
     geometries = [*[node.geometry for node in nodes], *views, *[view.base for view in views]]
@@ -206,8 +112,6 @@ def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
 
 def _extended(plans: Plans, lookup: Lookup, roots: list[Node]) -> Program | None:
     """The program of a trace from a new plan; ``None`` if there can be none."""
-    from ..plan.symbolic_steps import SymbolicLaunch
-
     alive_leaves, alive_nodes = lookup.alive_leaves, lookup.alive_nodes
     settings = config.settings()
     if config.debug:

@@ -26,7 +26,7 @@ from ..execute.program import Program
 from ..front import native
 from ..graph import held
 from ..graph.node import Node, Site, nbytes_of
-from .planning import Lookup
+from .walk import Lookup
 
 
 def teach(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,6 +33,8 @@ from .numpy_steps import StepsByNumpy
 from .readers import readers_of
 from .shapes import dense_shape
 from .statements import Trace, make_statements
+
+_register_of = attrgetter("register")
 
 
 def _site_of(node: Node) -> Site | None:
@@ -250,7 +253,7 @@ class Planner(StepsByNumpy):
             for register, initial in launch.begins:
                 self._add(Allocate(register, registers.geometry[register], initial), {register})
             parts = [(combines[register], start) for register, start in launch.partials]
-            self._add(self.make(launch, parts), {m.register for m in launch.memories})
+            self._add(self.make(launch, parts), set(map(_register_of, launch.memories)))
         if finish is not None:
             self._add(*finish)
         for register, combine in combines.items():

@@ -26,9 +26,10 @@ from ..exchange.shares import Box
 from ..execute.parts import State
 from ..layout.symbolic_layout import interval
 from ..ops.maps import identity
-from .body import Body, Needs, Registers
+from .body import Body, Needs
 from .groups import Group
 from .readers import reads_of
+from .registers import Registers
 from .shapes import dense_shape
 
 

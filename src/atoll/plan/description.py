@@ -16,8 +16,8 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Layout
-from .body import Registers
 from .groups import Group
+from .registers import Registers
 
 
 @dataclass(frozen=True, slots=True)

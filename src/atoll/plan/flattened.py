@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..graph.geometry import Geometry
 from ..graph.node import Node
 from .shapes import dense_shape
 
@@ -20,7 +19,11 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
 
     What reads such a node is made again, too. ``scalar_of`` learns the scalars of new nodes.
     """
-    flattened = {node for node in order if node.op.is_view and _is_flattened(node.params[0])}
+    flattened = {
+        node
+        for node in order
+        if node.op.is_view and (view := node.params[0]).base.ndim != 1 and view.is_whole
+    }
     if not flattened or not [node for node in order if node.op.folds]:
         return list(order)
     shaped: dict[Node, Node] = {}
@@ -48,10 +51,6 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
         elif op.elementwise and shaped:
             _unshape(new, shaped, scalar_of)
     return list(planned.values())
-
-
-def _is_flattened(view: Geometry) -> bool:
-    return view.base.ndim != 1 and view.is_whole
 
 
 def _unshape(node: Node, shaped: dict[Node, Node], scalar_of: ScalarOf) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..backend.spec import KernelSpec
 from ..graph.node import Operation
-from .body import Memory
+from .registers import Memory
 
 
 class Loop(NamedTuple):

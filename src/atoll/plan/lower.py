@@ -24,11 +24,12 @@ from ..graph.node import Node
 from ..layout.symbolic import Number, function
 from ..ops.maps import AxisMap, broadcast_map, identity, through_view
 from ..ops.table import code_of
-from .body import Body, Memory, Needs, Registers, SplitBoxError, new, updates_under
+from .body import Body, Needs, SplitBoxError, updates_under
 from .coalesce import coalesce_ghosts
 from .groups import Group
 from .launches import Launch, Loop, alias_groups
 from .orders import Order, Want, axis_to_cut, order_of, parted
+from .registers import Memory, Registers, new
 from .split_reductions import Cut, cut_into_slabs
 from .statements import Statement
 from .unrolling import stored_first, unrolled

@@ -7,8 +7,8 @@ from ..graph.node import Node
 from ..layout import Region
 from ..ops.maps import AxisMap, broadcast_map, identity, operands_under
 from ..ops.placement import Place
-from .body import Registers
 from .groups import Group
+from .registers import Registers
 
 Read = tuple[Node, AxisMap | None]
 """A node in memory, and the map under which it is read; ``None`` where all of it is."""

@@ -24,8 +24,9 @@ from ..backend.spec import Instruction, KernelSpec, Operand, Reduction
 from ..layout.symbolic import Number, function
 from ..ops.folds import fold_named
 from ..ops.table import code_of
-from .body import Body, Memory, Registers
+from .body import Body
 from .launches import Launch, Loop
+from .registers import Memory, Registers
 from .shapes import dense_shape
 
 

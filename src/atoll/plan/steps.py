@@ -12,8 +12,9 @@ from ..execute.exchange import FinishExchange, StartExchange
 from ..execute.parts import Step
 from ..graph.node import Node
 from ..layout import Range, Region
-from .body import Needs, Registers
+from .body import Needs
 from .launches import Launch
+from .registers import Registers
 from .statements import Trace
 
 

@@ -156,13 +156,16 @@ class SymbolicSteps:
         return lambda binding: planned.again(count(binding), geometry(binding))
 
     def _launch(self, planned: SymbolicLaunch, step: type[KernelStep]) -> Bound:
-        launch, parts = planned.launch, planned.parts
-        place = self.result((step.numbers_of(launch), [start for _, start in parts]))
+        launch = planned.launch
+        combines, starts = zip(*planned.parts) if planned.parts else ((), ())
+        place = self.result((step.numbers_of(launch), starts))
 
         def make(binding: Binding) -> KernelStep:
             numbers, starts = binding.results[place]
-            folds = [self.shared(partials, binding) for partials, _ in parts]
-            return step(launch, numbers, list(zip(folds, starts, strict=True)))
+            parts: list[tuple[Any, int]] = []
+            for combine, start in zip(combines, starts, strict=True):
+                parts.append((self.shared(combine, binding), start))
+            return step(launch, numbers, parts)
 
         return make
 

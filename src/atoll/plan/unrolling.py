@@ -21,8 +21,9 @@ import numpy as np
 from .. import policy
 from ..backend.spec import Instruction, Reduction, arguments, rounds, whole
 from ..ops.table import code_of
-from .body import Body, Memory, Registers
+from .body import Body
 from .launches import Loop
+from .registers import Memory, Registers
 from .shapes import dense_shape
 
 

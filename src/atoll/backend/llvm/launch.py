@@ -54,7 +54,7 @@ class CompiledStep(KernelStep):
         for memory in launch.memories:
             strides += memory.strides
             offsets.append(memory.offset)
-        literals = [literal for _, _, literal in launch.scalars]
+        literals = [literal for _, _, literal in launch.scalars] if launch.scalars else ()
         words = launch.chunk, launch.extents, strides, literals, launch.origins
         return words, offsets, launch.chunks, _work(launch)
 
