@@ -138,24 +138,9 @@ _QUIET = frozenset({
     "__index__", "settings",
 })  # fmt: skip
 """Methods that do not fail, or that call :func:`..front.leave_with` themselves."""
-_ATTRIBUTES = frozenset(
-    {
-        "ndim",
-        "shape",
-        "dtype",
-        "size",
-        "itemsize",
-        "nbytes",
-        "rank",
-        "real",
-        "imag",
-        "flat",
-        "base",
-        "flags",
-        "small",
-        "threads",
-    }
-)
+_ATTRIBUTES = frozenset({
+    "ndim", "shape", "dtype", "size", "itemsize", "nbytes", "rank", "real", "imag", "flat", "base", "flags", "small", "threads",
+})  # fmt: skip
 """Attributes that do not fail when they are read."""
 
 

@@ -239,7 +239,7 @@ class Geometry:
     def reshaped(self, shape: tuple[int, ...]) -> Geometry | None:
         """The view of another shape, or ``None`` where NumPy would have to copy."""
         try:
-            return self.derived(("reshape", shape), lambda s: np.reshape(s, shape, copy=False))
+            return self.derived(("reshape", shape), lambda s: s.reshape(shape, copy=False))
         except ValueError as problem:
             passed_on(problem)
             if _reshape_is_legal(self.size, shape):
@@ -383,7 +383,7 @@ _EXACT = frozenset({int, str, type(None)})
 def _is_exact(key: object) -> bool:
     """Whether only this key is equal to it: ``1.0`` and ``True`` are equal to ``1``, and are no axes."""
     if type(key) is tuple:
-        return all(_is_exact(part) for part in key)
+        return all(map(_is_exact, key))
     return type(key) in _EXACT or isinstance(key, np.dtype)
 
 

@@ -45,6 +45,7 @@ from .op import SOURCE, Op
 
 Scalar = Any
 _marks: Memo[Any, int] = Memo("geometries")
+"""A number for what identifies a node without its operands: one number for equal keys, mostly."""
 new_mark = itertools.count(1).__next__
 """A mark that no other node has."""
 next_born: Callable[[], int] = itertools.count().__next__ if native is None else native.next_born
@@ -55,14 +56,6 @@ class Operation(NamedTuple):
 
     name: str
     site: Site | None
-
-
-def _marked(key: object) -> int:
-    """A number for what identifies a node without its operands: one number for equal keys, mostly."""
-    mark = _marks.get(key)
-    if mark is None:
-        mark = _marks.only(key, new_mark())
-    return mark
 
 
 FOLLOWS: Any = object()
@@ -198,10 +191,11 @@ class Node(NodeBase):
         """The ``code``, made when it is first asked for."""
         code = self.code
         if code is None:
-            params = [
-                part.form if type(part) is Geometry else getattr(part, "number", part)
-                for part in self.params
-            ]
+            params: list[Any] = []
+            for part in self.params:
+                params.append(
+                    part.form if type(part) is Geometry else getattr(part, "number", part)
+                )
             place = self.place
             if place is not None and self.op.folds:  # that depends on a setting
                 params.append(place.form)
@@ -214,14 +208,17 @@ class Node(NodeBase):
         """The ``mark``, made when it is first asked for: of pending nodes one number for equal operations on equal geometries."""
         mark: int
         if self.value is None:
-            numbers = [part.number for part in self.params if type(part) is Geometry]
-            kinds = tuple(map(type, self.args))
-            mark = _marked((self.identify(), self.geometry.number, *numbers, kinds))
+            key: list[Any] = [self.identify(), self.geometry.number, *map(type, self.args)]
+            for part in self.params:
+                if type(part) is Geometry:
+                    key.append(part.number)
         elif self.place is None:
-            mark = -1 - self.geometry.number
+            self.mark = mark = -1 - self.geometry.number
+            return mark
         else:
             strides = self.value.array.strides
-            mark = _marked(("leaf", self.geometry.number, self.place.number, strides))
+            key = ["leaf", self.geometry.number, self.place.number, strides]
+        mark = _marks.get(tuple(key)) or _marks.only(tuple(key), new_mark())
         self.mark = mark
         return mark
 
@@ -263,8 +260,10 @@ def node_of(
         held.relieve()
     op, geometry, params, name, code, mark = form
     node = Node(op, args, geometry, params, name, site, code, mark)
-    on_ranks = any(type(arg) is Node and arg.place is not None for arg in args)
-    return entered(node) if on_ranks and entered is not None else node
+    for arg in args if entered is not None else ():
+        if type(arg) is Node and arg.place is not None:
+            return entered(node)  # type: ignore[misc]
+    return node
 
 
 def _lay(node: Node) -> None:

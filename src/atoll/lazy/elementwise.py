@@ -9,6 +9,7 @@ is computed by NumPy on the data, so that NumPy's answer is the answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..context.warn import come_first
 from ..front import Forms, native
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, node_of, source
-from ..ops.elementwise import FAST_SCALARS, Loop, is_native, loops_of, result_geometry
+from ..ops.elementwise import FAST_SCALARS, NATIVE, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
 from ..ops.ufuncs import BINARY
 from .evaluate import evaluate
@@ -65,7 +66,7 @@ def operand_of(value: Any) -> Operand | None:
         if small is None:
             geometry = value._geometry
             dtype = geometry.dtype
-            if not is_native(dtype):
+            if dtype.char not in NATIVE or not dtype.isnative:
                 return None
             now = is_read_now(value._cell)
             return new(Operand, (value._node(), geometry, dtype, now, True))  # type: ignore[no-any-return]
@@ -171,10 +172,13 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
 
 def spreads(a: Any, b: Any) -> bool:
     """Whether two small arrays, or geometries, are broadcast to a large one, which is recorded: it may never be stored."""
-    if not (hasattr(a, "size") and hasattr(b, "size")) or a.size * b.size < config.small:
+    small = config.small
+    if not (hasattr(a, "size") and hasattr(b, "size")) or a.size * b.size < small:
         return False
     try:
-        return not is_small(np.broadcast_shapes(a.shape, b.shape))
+        return (
+            a.size if a.shape == b.shape else prod(np.broadcast_shapes(a.shape, b.shape))
+        ) >= small
     except ValueError as problem:
         passed_on(problem)
         return False

@@ -18,7 +18,7 @@ from ..config import config
 from ..context import log
 from ..graph.node import Node, node_of, source
 from ..layout import Layout
-from ..ops.elementwise import through
+from ..ops.elementwise import Through
 from ..ops.placement import Place, crosses
 from .cells import cells_of
 
@@ -52,7 +52,8 @@ def evened(node: Node) -> tuple[Any, ...]:
         if type(arg) is Node and id(arg) in moved:
             arg = moved[id(arg)]
         elif type(arg) is Node and arg.place is not None:
-            arg = node_of(through(arg.params[0]).read, (moved[id(arg.args[0])],), None)
+            passage = arg.params[0].through or Through(arg.params[0])
+            arg = node_of(passage.read, (moved[id(arg.args[0])],), None)
         args.append(arg)
     return tuple(args)
 

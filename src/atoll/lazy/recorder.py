@@ -36,7 +36,7 @@ from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value, _lay, _marks
 from ..graph.op import SOURCE
-from ..ops.elementwise import FAST_SCALARS, Through, kept_update, through
+from ..ops.elementwise import FAST_SCALARS, Through, kept_update
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from ..ops.ufuncs import COMPARISONS, UNARY, UPDATING
@@ -118,7 +118,7 @@ def install(array_type: type, iterators: type) -> None:
         # calls
         shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
         relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
-        memory_geometry=memory_geometry, line_geometry=line_geometry, through=through,
+        memory_geometry=memory_geometry, line_geometry=line_geometry, through=Through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, evaluate=evaluate, learn=learn, site_from=site_from,

@@ -13,7 +13,7 @@ import numpy as np
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, node_of
 from ..graph.op import Op
-from ..ops.elementwise import kept_update, result_geometry, through
+from ..ops.elementwise import Through, kept_update, result_geometry
 from ..ops.table import CAST, UPDATE
 from .windows import entered
 
@@ -41,7 +41,8 @@ def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
     """The value that a view has of its base's value, as an array of its own."""
     if view.base is view:
         return operand
-    return node_of(through(view).read, (operand,), site, entered)
+    known: Through = view.through or Through(view)
+    return node_of(known.read, (operand,), site, entered)
 
 
 def update(
@@ -60,7 +61,8 @@ def update(
     if kept:
         form = kept_update(region, type(value) is Node)
     else:
-        form = through(region).update if type(value) is Node else through(region).update_number
+        known: Through = region.through or Through(region)
+        form = known.update if type(value) is Node else known.update_number
     if base is not region.base:
         op, _, params, name, code, _ = form
         form = op, base, params, name, code, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..execute.program import Program
@@ -88,10 +89,13 @@ class Walk:
     def add_numbers(self) -> None:
         """Tell one geometry from another, too."""
         key, order = self.key, self.order
-        key += [leaf.geometry.number for leaf in self.leaves]
+        key += map(_geometry_number_of, self.leaves)
         key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
-        key += [node.geometry.number for node in order]
+        key += map(_geometry_number_of, order)
         key += [part.number for node in order for part in node.params if type(part) is Geometry]
+
+
+_geometry_number_of = attrgetter("geometry.number")
 
 
 def _lying(leaf: Node) -> tuple[Any, ...]:

@@ -113,13 +113,13 @@ def parts_of(node: Node) -> int:
 
 
 class Through:
-    """What nodes that read a view, and those that write through it, have in common."""
+    """What nodes that read a view, and those that write through it, have in common; made when the view's is first asked for."""
 
     __slots__ = ("kept", "read", "update", "update_number")
 
     def __init__(self, view: Geometry) -> None:
         params, base = (view,), view.base
-        result = result_geometry(params, view.dtype)
+        result = dense(view.shape, view.dtype, kept_order(view.shape, params))
         code = identity_of((READ, result.form, "", view.form))
         self.read: Form = READ, result, params, "", code, new_mark()
         code = identity_of((UPDATE, base.form, "", view.form))
@@ -127,18 +127,12 @@ class Through:
         self.update_number: Form = UPDATE, base, params, "", code, new_mark()
         self.kept: tuple[Form, Form] | None = None
         """The forms of assignments where other cells on ranks may have the old value: of a number, and of an array."""
-
-
-def through(view: Geometry) -> Through:
-    """What the nodes of a view have in common, made when it is first asked for."""
-    passage: Through = view.through or Through(view)
-    view.through = passage
-    return passage
+        view.through = self
 
 
 def kept_update(view: Geometry, is_array: bool) -> Form:
     """The form of an assignment through a view of what other cells on ranks may have."""
-    passage = through(view)
+    passage: Through = view.through or Through(view)
     if passage.kept is None:
         base, params = view.base, (view, True)
         code = identity_of((UPDATE, base.form, "", view.form, True))
