@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from threading import RLock
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from ..front import vary
 from .interrupts import passed_on
 
 T = TypeVar("T")
+Arguments = ParamSpec("Arguments")
 _PACKAGES = {__name__.partition(".")[0], "numpy", "llvmlite", *sys.stdlib_module_names}
 """Whose exceptions planning may raise by mistake: another thread may raise any other one here."""
 
@@ -141,10 +142,12 @@ def sent(messages: int, nbytes: int) -> None:
     _separate.get().sent(messages, nbytes)
 
 
-def attempted(work: Callable[[], T]) -> T | None:
+def attempted(
+    work: Callable[Arguments, T], *args: Arguments.args, **options: Arguments.kwargs
+) -> T | None:
     """What planning, cutting or choosing comes to; ``None``, for the plain way, where that fails."""
     try:
-        return work()
+        return work(*args, **options)
     except Exception as error:
         failed(error)
         return None

@@ -54,7 +54,7 @@ class Bound:
         form = tuple([value.array.strides for value in given])
         fitted = self.programs.get(form)
         if fitted is None:
-            fitted = statistics.attempted(lambda: self._make(given))
+            fitted = statistics.attempted(self._make, given)
             if fitted is None:
                 return self._unplanned(given)
             self.programs[form] = fitted

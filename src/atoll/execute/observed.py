@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from math import prod
 from typing import Any
 
@@ -30,7 +29,7 @@ def run(steps: Iterable[Step], state: State, sites: Sites) -> None:
         recording = profiler.now.recording
         work = None
         if recording is not None:
-            work = statistics.attempted(partial(work_of, step, sites, recording))
+            work = statistics.attempted(work_of, step, sites, recording)
         if work is None:
             step.run(state)
             continue

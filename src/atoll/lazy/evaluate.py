@@ -265,7 +265,7 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
     step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
     """
-    roots = {id(node) for node in pending}
+    roots = {*map(id, pending)}
     if _is_shared(lookup):
         return _read_again(lookup.order, roots)
     for node in lookup.order:
@@ -275,8 +275,7 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
         node
         for node, alive in zip(lookup.order, lookup.alive_nodes, strict=True)
         if alive
-        and node.op.elementwise
-        and node.geometry.ndim
+        and _may_be_stored(node)
         and id(node) not in roots
         and site_number(node.site) in _programs.stored_lines
     ]
@@ -348,11 +347,11 @@ def _prepared(pending: list[Node]) -> _Prepared:
     """One program for these nodes: one that was used for such a trace before, or else one that is made."""
     attempted = statistics.attempted
     lookup = look_up(pending)
-    more = attempted(lambda: computed_again(lookup, pending))
+    more = attempted(computed_again, lookup, pending)
     if more:
         if not _is_shared(lookup):  # of what ranks have passed by, the program says it itself
             stored = [place for place, node in enumerate(lookup.order) if node in more]
-            attempted(lambda: teach(lookup, pending, None, stored))
+            attempted(teach, lookup, pending, None, stored)
         del lookup
         return _prepared([*pending, *more])
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
@@ -369,7 +368,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
         for place in passing:
             order[place].pass_by()
     if program.quick is not None:
-        attempted(lambda: teach(lookup, pending, program, passing))
+        attempted(teach, lookup, pending, program, passing)
     return program, state, leaves, order
 
 
@@ -420,7 +419,7 @@ def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
         plans = _programs.plans[structure] = Plans()
     elif plans.known:
         sample = sample_of(lookup.leaves, lookup.order)
-        program = statistics.attempted(lambda: plans.bound(sample, lookup.order))
+        program = statistics.attempted(plans.bound, sample, lookup.order)
     if program is None:
         program = planned(lookup, roots, plans)
     else:

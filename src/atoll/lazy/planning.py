@@ -73,11 +73,9 @@ def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Pr
     messages are the same."""
     program = None
     if plans is not None:
-        program = statistics.attempted(lambda: _extended(plans, lookup, roots))
+        program = statistics.attempted(_extended, plans, lookup, roots)
     if program is None:
-        program = statistics.attempted(
-            lambda: make_program(lookup, roots, backend.current().step.of)
-        )
+        program = statistics.attempted(make_program, lookup, roots, backend.current().step.of)
     if program is None:
         program = make_program(lookup, roots, backend.named("numpy").step.of)
     statistics.add("plans_made")

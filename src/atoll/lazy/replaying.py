@@ -118,7 +118,7 @@ def work_of(step: Step, program: Program, order: list[Node]) -> Any:
     if recording is None:
         return None
     sites = sites_of(program, order)
-    return statistics.attempted(lambda: observed.work_of(step, sites, recording))
+    return statistics.attempted(observed.work_of, step, sites, recording)
 
 
 def rescued(program: Program, state: State, order: list[Node], error: BaseException) -> None:

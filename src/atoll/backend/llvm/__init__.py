@@ -63,7 +63,7 @@ class Llvm(Backend):
 
     def selected(self, data: Array, mask: Array) -> Any:
         if compress.can_select(data, mask):
-            elements = statistics.attempted(lambda: compress.selected(data, mask))
+            elements = statistics.attempted(compress.selected, data, mask)
             if elements is not None:
                 return elements
         return data[mask]
