@@ -105,21 +105,20 @@ class Intervals(NamedTuple):
     operands: list[Interval]
 
 
-class KernelStep(ABC):
+class KernelStep:
     """A step of a program that runs one launch."""
 
     __slots__ = ("launch",)
     launch: Launch
 
-    @abstractmethod
     def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Any, int]]) -> None:
         """``numbers`` are those of the launch. ``parts`` has, for each full reduction of it, its :class:`Partials` and the
         number of the first one that the launch writes."""
 
     @staticmethod
-    @abstractmethod
     def numbers_of(launch: Launch) -> tuple[Any, ...]:
         """The numbers that follow from extents, strides and offsets, which may be symbolic."""
+        raise NotImplementedError
 
     @classmethod
     def of(cls, launch: Launch, parts: list[tuple[Any, int]]) -> Any:
@@ -147,18 +146,17 @@ class KernelStep(ABC):
         """The step for the native evaluation; ``None`` where Python runs it."""
         return None
 
-    @abstractmethod
     def run(self, state: Any) -> None:
         """Run the kernel on the registers of a :class:`Run`."""
 
-    @abstractmethod
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
         """The extents of its loops, and the strides of each operand along them: those of this step, where its launch is a
         plan's."""
+        raise NotImplementedError
 
-    @abstractmethod
     def raised_by(self) -> Sequence[int]:
         """For each instruction of the body, the floating-point flags that it can have raised."""
+        raise NotImplementedError
 
 
 class Backend(ABC):

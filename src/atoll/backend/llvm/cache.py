@@ -126,14 +126,15 @@ def store(key: str, data: bytes) -> bool:
 
 def describe() -> str:
     """Where kernels are kept, or why they are not; one line for a person."""
+    where = os.path.abspath(path() or "")
     try:
         sizes = [_occupied(size) for _, size, _ in _in_folder(_files, create=True)]
         held = f"{sum(sizes) / 2**20:.1f} MiB of at most {LARGEST >> 20}"
-        return f"{path()}: {len(sizes)} kernels, {held}"
+        return f"{where}: {len(sizes)} kernels, {held}"
     except _UnusableError as error:
         return f"no kernel cache: {error}"
     except OSError as error:
-        return f"no kernel cache: {path()}: {error.strerror}"
+        return f"no kernel cache: {where}: {error.strerror}"
 
 
 def clear() -> None:
@@ -154,7 +155,7 @@ def path() -> str | None:
     if setting == "off":
         return None
     if setting != "auto":
-        return os.path.abspath(os.path.expanduser(setting))
+        return os.path.expanduser(setting)
     base = os.environ.get("XDG_CACHE_HOME", "")
     if not base.startswith("/"):
         base = os.path.expanduser("~/.cache")

@@ -26,7 +26,7 @@ from ...context.profiler import Kind
 from ...context.threads import process_lock
 from ..spec import KernelSpec
 from . import cache
-from .kernel import Kernel
+from .kernel import Kernel, Layout
 from .machine import Machine, machine
 from .nest import build
 
@@ -93,7 +93,7 @@ class Compiler:
 
     def _make(self, spec: KernelSpec, draft: bool) -> Kernel:
         statistics.add("kernels_compiled")
-        kernel = Kernel(spec)
+        kernel = Kernel(spec, Layout.of(spec))
         self._put(kernel, _QUICK if draft else _BEST)
         return kernel
 
@@ -159,7 +159,7 @@ def worked(kernel: Kernel, work: int, times: int = 1) -> bool:
         kernel.done += times * max(work, policy.limits.chunk)
         if kernel.done > policy.limits.draft_work:
             kernel.done = 0
-            statistics.attempted(lambda: compiler.finish(kernel))  # else the draft goes on
+            statistics.attempted(compiler.finish, kernel)  # else the draft goes on
     return not kernel.draft
 
 

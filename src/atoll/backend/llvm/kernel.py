@@ -59,15 +59,12 @@ class Kernel:
     """
 
     spec: KernelSpec
+    layout: Layout
     draft: bool = False
     done: int = 0
     address: int = field(default=0, init=False)
     alone: Any = field(default=None, init=False)
-    layout: Layout = field(init=False)
     _held: tuple[object, ...] = field(default=(), init=False)
-
-    def __post_init__(self) -> None:
-        self.layout = Layout.of(self.spec)
 
     def take(self, address: int, holder: object) -> None:
         """Have code at an address, in memory that ``holder`` keeps. Threads may be in the code before it, so that stays, too."""

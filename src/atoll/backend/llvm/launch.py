@@ -64,11 +64,6 @@ class CompiledStep(KernelStep):
         self.draft = kernel if kernel.draft else None
         self.address, self.alone = kernel.address, kernel.alone
 
-    def _worked(self, kernel: Kernel, times: int = 1) -> None:
-        """Note that a draft is about to work; take the finished kernel once there is one."""
-        if worked(kernel, self.work, times):
-            self._take(kernel)
-
     def run(self, state: Run) -> None:
         """Fill in the pointers and the numbers of this run, and go."""
         block = self.block
@@ -78,8 +73,8 @@ class CompiledStep(KernelStep):
         numbers = state.scalars
         for view, place, number in self.scalars:
             view[place] = numbers[number]
-        if self.draft is not None:
-            self._worked(self.draft)
+        if self.draft is not None and worked(self.draft, self.work):
+            self._take(self.draft)
         if self.work < policy.limits.parallel or self.chunks == 1:
             state.done = self
             self.alone(self.pointer, 0, self.chunks)
@@ -98,8 +93,8 @@ class CompiledStep(KernelStep):
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
         layout, block = self.kernel.layout, self.block
         ndim, first = layout.ndim, layout.strides
-        strides = [block[first + k * ndim : first + (k + 1) * ndim] for k in range(layout.operands)]
-        return block[layout.extents : layout.extents + ndim], strides
+        words = iter(block[first : first + layout.operands * ndim])
+        return block[layout.extents : layout.extents + ndim], list(zip(*[words] * ndim))
 
     def raised_by(self) -> Sequence[int]:
         return can_flag(self.launch.spec)
@@ -203,8 +198,8 @@ class KernelSteps:
     def worked(self, times: int = 1) -> None:
         """Note that drafts work, so many times; run the finished kernels once there are any."""
         for step in {step for step, _ in self._drafts}:
-            if step.draft is not None:
-                step._worked(step.draft, times)
+            if step.draft is not None and worked(step.draft, step.work, times):
+                step._take(step.draft)
         for step, word in self._drafts:
             self._table[word] = step.address
         self._drafts[:] = [(step, word) for step, word in self._drafts if step.draft is not None]
