@@ -141,6 +141,8 @@ class Body:
     """By node and map, which is kept as long."""
     parts: list[bool] = field(default_factory=list)
     """For each array that it reads and a part of which was assigned to: whether it reads another part."""
+    indexed: set[int] = field(default_factory=set)
+    """The axes whose indices are values."""
     is_movable: bool = True
     """False where the position of the box decides more than offsets."""
 
@@ -373,7 +375,7 @@ class Body:
             if (id(update), outer) not in seen:
                 seen.add((id(update), outer))
                 source, inner = self._source_of(update, outer)
-                if type(source) is Node and id(source) not in stored:
+                if id(source) in self.registers.varying and id(source) not in stored:
                     left += updates_under([(source, inner)], stored, self.registers)[::-1]
 
     def _from_below(self, node: Node, outer: AxisMap) -> None:
@@ -433,6 +435,7 @@ class Body:
         self.is_movable = False
         if high - low == 1:
             return self.constant(low)
+        self.indexed.add(axis)
         return self.emit("index", "i8", (axis,))
 
     def constant(self, number: int) -> int:
@@ -443,10 +446,6 @@ class Body:
         self.scalars.append((-1, np.dtype(np.int64), number))
         return self.emit("scalar", "i8", (len(self.scalars) - 1,))
 
-    def integer(self, name: str, a: int, b: int) -> int:
-        """An operation on two ``i8`` values."""
-        return self.emit("call", "i8", (a, b), name)
-
     def index(self, node: Node, outer: AxisMap) -> int:
         """Numbers that grow in steps along an axis."""
         start, steps = outer[node.params[0]]
@@ -454,8 +453,8 @@ class Body:
         for axis, step in steps:
             term = self.position(axis)
             if step != 1:
-                term = self.integer("multiply", term, self.constant(step))
-            total = term if total < 0 else self.integer("add", total, term)
+                term = self.emit("call", "i8", (term, self.constant(step)), "multiply")
+            total = term if total < 0 else self.emit("call", "i8", (total, term), "add")
         dtype = node.geometry.dtype
         wide = np.dtype(np.int64) if dtype.kind in "iub" else dtype
         first, scale = self.operands(node, 0, (1,), outer, (wide, wide))

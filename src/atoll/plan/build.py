@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -73,12 +73,9 @@ def fold_across(
     return FoldAcross(register, partial, kept, plan, ufunc, world.communicator, geometry)
 
 
-class LaunchMaker(Protocol):
-    """Turns a launch into a step; ``parts`` say for each full reduction which step folds its
-    partial results, and the number of the first one that the launch writes."""
-
-    def __call__(self, launch: Launch, parts: list[tuple[Combine, int]]) -> Step:
-        """The step."""
+LaunchMaker = Callable[[Launch, list[tuple[Combine, int]]], Step]
+"""Turns a launch into a step, given for each full reduction the step that folds its
+partial results, and the number of the first one that the launch writes."""
 
 
 class Planner(StepsByNumpy):
@@ -113,7 +110,7 @@ class Planner(StepsByNumpy):
         last_use = self._last_uses(groups)
         stored: list[tuple[Step, int, int]] = []
         for place, group in enumerate(groups):
-            if any(source in self.joins for s in group.statements for source in s.reads):
+            if self.joins and any(n in self.joins for s in group.statements for n in s.reads):
                 self._join(stored)
             first = len(self.steps)
             self._group(place, group, groups, last_use)
@@ -235,7 +232,7 @@ class Planner(StepsByNumpy):
         early = [body for body in bodies if body not in late]
         launches = launches_of(early, group, registers, scratch)
         before = len(launches)
-        launches += launches_of(late, group, registers, scratch)
+        launches += launches_of(late, group, registers, scratch) if late else []
         combines: dict[int, Combine] = {}
         for register, node in full.items():
             count, geometry, op = scratch.get(register, 0), node.geometry, node.op
@@ -391,6 +388,8 @@ class Planner(StepsByNumpy):
 
     def _make_exchanges(self) -> None:
         """Put the steps of the exchanges that groups share where they begin and end."""
+        if not self.exchanges:
+            return
         placed: dict[int, list[tuple[Step, set[int]]]] = {}
         for shared in self.exchanges:
             ranks = {rank for ghosts in shared.ghosts for rank in ghosts}

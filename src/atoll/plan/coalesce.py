@@ -35,6 +35,8 @@ from .shapes import dense_shape
 
 def coalesce_ghosts(bodies: Sequence[Body], needs: Needs) -> None:
     """Drop ghost regions that no body reads, and join others; the bodies read the joined ones."""
+    if not needs.ghosts:
+        return
     read = {memory.register for body in bodies for memory in body.memories}
     ghosts = [ghost for ghost in needs.ghosts if ghost.register in read]
     kept = [ghost for ghost in ghosts if not ghost.boxed]

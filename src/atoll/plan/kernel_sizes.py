@@ -33,7 +33,7 @@ def bound_sizes(order: list[Node], stored: Chosen, by_numpy: Chosen) -> None:
                 continue
         inside.sort(key=lambda node: positions[id(node)])
         for last in _ends(inside, stored):
-            stored.add(
+            stored.setdefault(
                 id(last),
                 reasons.GROWN.format(
                     operations=limits.kernel_operations, streams=limits.kernel_streams

@@ -22,7 +22,7 @@ from ..exchange.shares import Box, box_of_rank, region_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout.symbolic import Number, function
-from ..ops.maps import AxisMap, broadcast_map, identity, through_view
+from ..ops.maps import AxisMap, broadcast_map, through_view
 from ..ops.table import code_of
 from .body import Body, Needs, SplitBoxError, updates_under
 from .coalesce import coalesce_ghosts
@@ -40,8 +40,6 @@ def bodies_of(
 ) -> tuple[list[Body], Needs]:
     """The boxes of a rank's share of a group, each with its body, and the ghost regions they need."""
     place = group.place
-    for statement in group.statements:
-        statement.own = statement.own or identity(statement.domain)
     if counted_locally(group):
         return _body_of_counts(group, registers, reusable, rank)
     needs = Needs(registers)
@@ -227,8 +225,8 @@ def _linear_index(body: Body, domain: tuple[int, ...], axes: Sequence[int]) -> i
     for axis in reversed(axes):
         term = body.position(axis)
         if scale != 1:
-            term = body.integer("multiply", term, body.constant(scale))
-        total = term if total < 0 else body.integer("add", total, term)
+            term = body.emit("call", "i8", (term, body.constant(scale)), "multiply")
+        total = term if total < 0 else body.emit("call", "i8", (total, term), "add")
         scale *= domain[axis]
     return total if total >= 0 else body.constant(0)
 
@@ -306,11 +304,11 @@ def _launches(
             key=lambda k: (-sum([abs(m.strides[k]) for m in memories if m.access == "r"]), k)
         )
     if seen is not None:
-        order = [k for k in seen if k in order]
-    folded = _folded(partial, ndim)
-    sums = [r for r in partial if rounds(r)] if seen is not None else []
+        order = list(filter(order.__contains__, seen))
+    folded = _folded(partial, ndim) if partial else [()] * ndim
+    sums = list(filter(rounds, partial)) if seen is not None else []
     cut = axis_to_cut(seen, extents, sums[0].axes) if seen is not None and sums else None
-    indexed = {int(i.args[0].real) for i in body.instructions if i.op == "index"}
+    indexed = body.indexed
     merged: list[list[int]] = []
     for k in order:
         if merged:
@@ -349,7 +347,7 @@ def _launches(
             return launches
         body, loops, memories = unrolled(body, loops, memories)
         partial = [r for r in body.reductions if len(r.axes) < ndim]
-        folded = _folded(partial, ndim)
+        folded = _folded(partial, ndim) if partial else [()] * ndim
         flat = len(loops) > 1 and _is_flat(body)
     if partial and all(any(folded[loop.axis]) for loop in loops):
         kept = [k for k in range(ndim) if not any(folded[k])]
@@ -369,12 +367,15 @@ def _launches(
     if not flat and (partial or len(loops) > 1):
         along = [loop.axis >= 0 and any(folded[loop.axis]) for loop in loops]
         nests = _for_threads(loops, along, indexed)
-    return [_assemble(body, nest, memories, scratch, run, flat) for nest in nests]
+    launches = []
+    for nest in nests:
+        launches.append(_assemble(body, nest, memories, scratch, run, flat))
+    return launches
 
 
 def _folded(partial: list[Reduction], ndim: int) -> list[tuple[bool, ...]]:
     """For each axis, which of the folds over some axes are along it."""
-    return [tuple([k in r.axes for r in partial]) for k in range(ndim)] if partial else [()] * ndim
+    return [tuple([k in r.axes for r in partial]) for k in range(ndim)]
 
 
 def _is_flat(body: Body) -> bool:
@@ -391,7 +392,7 @@ def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
     if len(loops) < 2 or body.reductions or loops[-1].extent > policy.limits.repeated:
         return 1
     inner, outer = loops[-1], loops[-2]
-    if any(i.op == "index" and int(i.args[0].real) in inner.axes for i in body.instructions):
+    if body.indexed.intersection(inner.axes):
         return 1
     if any(i.op == "store" and len(i.args) == 3 for i in body.instructions):
         return 1

@@ -66,7 +66,7 @@ def _fits(body: Body, axes: tuple[int, ...], partial: list[Reduction]) -> bool:
     """Whether what else a body does leaves the loops alone that a fold over some axes wants."""
     if len(axes) == len(body.box):
         return not partial
-    if any(instruction.op == "index" for instruction in body.instructions):
+    if body.indexed:
         return all(
             rounds(reduction) and tuple(reduction.axes) == axes for reduction in body.reductions
         )
@@ -141,6 +141,7 @@ def _only(body: Body, reductions: list[Reduction]) -> Body:
                 args=tuple([number[n] for n in arguments(instruction)])
             )
         rest.instructions.append(instruction)
+    rest.indexed = {whole(i.args[0]) for i in rest.instructions if i.op == "index"}
     rest.memories = [body.memories[place] for place in places]
     rest.reductions = [
         reduction._replace(

@@ -5,21 +5,8 @@ The code that decides gives the reason; the first reason is the one that counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-
-class Chosen(dict[int, str]):
-    """The nodes, by id, to which something applies, each with the reason."""
-
-    def add(self, identity: int, why: str) -> None:
-        """Choose a node, unless it has been chosen before."""
-        self.setdefault(identity, why)
-
-    def add_all(self, identities: Iterable[int], why: str) -> None:
-        """Choose several nodes for one reason."""
-        for identity in identities:
-            self.setdefault(identity, why)
-
+Chosen = dict[int, str]
+"""The nodes, by id, to which something applies, each with the first reason."""
 
 # Why a node is stored, and not computed in the loops that read it.
 WANTED = "its value is wanted"

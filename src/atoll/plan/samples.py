@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
-from ..graph.geometry import Geometry
+from ..graph.geometry import Geometry, number_of
 from ..graph.node import Node, Value
 from ..graph.op import SOURCE
 from ..ops.placement import Place, is_dense_share
@@ -26,24 +27,22 @@ class Sample:
     def form(self) -> tuple[list[int], list[int], list[Any]]:
         """What traces have in common that a plan may serve: for each geometry and each place the first that is the same, and
         what places may differ in."""
-        geometries = _leaders([geometry.number for geometry in self.geometries])
+        geometries = _leaders(map(number_of, self.geometries))
+        if not self.places:
+            return geometries, [], []
         homes = _leaders([-1 if place is None else place.number for place in self.places])
         kind = attrgetter("outline" if self.scattered else "form")
         return geometries, homes, [place and kind(place) for place in self.places]
 
 
-def _leaders(numbers: Sequence[int]) -> list[int]:
+def _leaders(numbers: Iterable[int]) -> list[int]:
     """For each of some numbered things the first that is the same."""
     first: dict[int, int] = {}
-    return [first.setdefault(number, k) for k, number in enumerate(numbers)]
+    return list(map(first.setdefault, numbers, count()))
 
 
 Twins = tuple[list[Node], list[Node], list[Node], dict[Node, Any]]
 """Leaves, nodes and roots of a trace, and where the regions of its assignments lie, by the node."""
-
-
-_VIEW = object()
-"""In the parameters of a node without its data: a view, which is among the geometries of each trace."""
 
 
 class Skeleton:
@@ -65,9 +64,7 @@ class Skeleton:
             (
                 node.op,
                 tuple(map(number.get, map(id, node.args))),
-                tuple([_VIEW if type(part) is Geometry else part for part in node.params])
-                if Geometry in map(type, node.params)
-                else node.params,
+                node.params,
                 node.name,
                 node.site,
             )
@@ -87,8 +84,8 @@ class Skeleton:
             nodes[k] = Node(SOURCE, (), geometries[k], place=homes[k], value=Value(array, 0))
         for k, (op, args, params, name, site) in enumerate(self.nodes, count):
             operands = tuple(map(nodes.__getitem__, args))
-            if _VIEW in params:
-                params = tuple([next(views) if part is _VIEW else part for part in params])
+            if Geometry in map(type, params):
+                params = tuple([next(views) if type(part) is Geometry else part for part in params])
             nodes[k] = Node(op, operands, geometries[k], params, name, site, place=homes[k])
         del nodes[None]
         twins = list(nodes.values())

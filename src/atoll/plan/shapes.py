@@ -150,13 +150,14 @@ class Dresser:
     ) -> Shape:
         """The shape of a regular view: its offset is cut into indices."""
         known = self._sheet.known
-        strides: list[Number] = [number if number.value else 0 for number in lying]
+        strides: list[Number] = []
+        for number in lying:
+            strides.append(number if number.value else 0)
         starts: list[Number] = [0] * base.ndim
-        order = [k for k, n in enumerate(like.base.shape) if n > 1]
-        order.sort(key=like.base.strides.__getitem__, reverse=True)
         rest: Number = offset
-        for k in order:
-            starts[k], rest = rest // base.strides[k], rest % base.strides[k]
+        for k in sorted(range(base.ndim), key=like.base.strides.__getitem__, reverse=True):
+            if like.base.shape[k] > 1:
+                starts[k], rest = rest // base.strides[k], rest % base.strides[k]
         known["==", rest, 0] = True
         reads: list[Any] = []
         for k, (_, steps) in enumerate(axes):

@@ -76,7 +76,7 @@ class Statement:
     """Why NumPy computes it, or where it assigns."""
 
     own: AxisMap = ()
-    """The map of the loop's own index, where its group is lowered."""
+    """The map of the loop's own index."""
     only: Node | None = None
     """A masked assignment, if that alone reads the value: nothing else of it is computed."""
 
@@ -97,8 +97,8 @@ def _is_box(update: Node) -> bool:
 def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     """The nodes that become statements, and those among them that NumPy runs; each with why."""
     order = trace.order
-    stored, by_numpy = Chosen(), Chosen()
-    stored.add_all(map(id, trace.roots), reasons.WANTED)
+    stored: Chosen = dict.fromkeys(map(id, trace.roots), reasons.WANTED)
+    by_numpy: Chosen = {}
     modes: dict[int, list[Any]] = {}
     taken: dict[int, Any] = {}  # how many elements are read through views
     fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
@@ -106,13 +106,13 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
     for node in order:
         shape = node.geometry.shape
         if node.op.folds:
-            stored.add(id(node), reasons.REDUCTION)
+            stored.setdefault(id(node), reasons.REDUCTION)
         elif node.op.is_update and _is_part(node, joins):
             if id(node) in trace.alive and not trace.together:
-                stored.add(id(node), reasons.SEEN)
+                stored.setdefault(id(node), reasons.SEEN)
         elif node.op.is_update and (trace.together or id(node) in trace.alive):
             seen = id(node) in trace.alive
-            stored.add(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
+            stored.setdefault(id(node), reasons.SEEN if seen else reasons.ASSIGNED)
         numpy = ""
         if node.op.is_collective:
             numpy = reasons.COLLECTIVE
@@ -123,25 +123,25 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
         elif not trace.supported(node):
             numpy = _what_is_missing(node)
         if numpy:
-            stored.add(id(node), numpy)
-            by_numpy.add(id(node), numpy)
+            stored.setdefault(id(node), numpy)
+            by_numpy.setdefault(id(node), numpy)
         for place, arg in enumerate(node.args):
             if type(arg) is not Node or arg.value is not None:
                 continue
             mode: Any
             if numpy:
                 together = numpy == reasons.COLLECTIVE
-                stored.add(id(arg), reasons.FOR_RANKS if together else reasons.FOR_NUMPY)
+                stored.setdefault(id(arg), reasons.FOR_RANKS if together else reasons.FOR_NUMPY)
                 continue
             if node.op.is_view:
                 view = node.params[0]
                 mode = ("read", view.number)
                 if view.axes is None:
-                    stored.add(id(arg), reasons.UNMAPPED)
+                    stored.setdefault(id(arg), reasons.UNMAPPED)
                 elif not arg.op.is_trivial(arg) and view.size > arg.geometry.size:
-                    stored.add(id(arg), reasons.REPEATED)
+                    stored.setdefault(id(arg), reasons.REPEATED)
                 elif arg.op.is_update and not view.is_base:
-                    stored.add(id(arg), reasons.PARTLY_READ)
+                    stored.setdefault(id(arg), reasons.PARTLY_READ)
             elif node.op.is_update:
                 mode = "base" if place == 0 else ("value", node.params[0].number)
                 if arg.op.is_update:
@@ -149,21 +149,21 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                     if place == 0 and 0 < pieces < policy.limits.pieces and _is_box(node):
                         fresh[id(node)] = pieces + 1
                     else:
-                        stored.add(id(arg), reasons.ASSIGNED_ON)
+                        stored.setdefault(id(arg), reasons.ASSIGNED_ON)
                 elif place == 0 and arg.op.is_number and _is_box(node):
                     fresh[id(node)] = 1
                 elif place == 0 and not arg.op.is_trivial(arg) and not arg.op.is_ufunc:
-                    stored.add(id(arg), reasons.OVERWRITTEN)
+                    stored.setdefault(id(arg), reasons.OVERWRITTEN)
                 elif (
                     place == 1
                     and arg.geometry.size < node.params[0].size
                     and not arg.op.is_trivial(arg)
                 ):
-                    stored.add(id(arg), reasons.REPEATED)
+                    stored.setdefault(id(arg), reasons.REPEATED)
             elif arg.geometry.shape != shape and not node.op.folds:
                 mode = ("broadcast", shape)
                 if not arg.op.is_trivial(arg) and arg.geometry.size < node.geometry.size:
-                    stored.add(id(arg), reasons.REPEATED)
+                    stored.setdefault(id(arg), reasons.REPEATED)
             else:
                 mode = "same"
             seen_under = modes.setdefault(id(arg), [])
@@ -172,9 +172,9 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                 size = node.params[0].size if node.op.is_view else arg.geometry.size
                 taken[id(arg)] = taken[id(arg)] + size if id(arg) in taken else size
         if node.op.is_update and (node.params[0].box is None or len(node.args) == 3):
-            stored.add(id(node), reasons.NO_BOX)
+            stored.setdefault(id(node), reasons.NO_BOX)
             if node.args[0].value is None:
-                stored.add(id(node.args[0]), reasons.OVERWRITTEN)
+                stored.setdefault(id(node.args[0]), reasons.OVERWRITTEN)
     direct: set[int] = set()  # arithmetic on what is in memory, at its own index
     for node in order:
         if node.op.elementwise:
@@ -187,7 +187,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
         if len(modes.get(id(node), ())) < 2 or node.op.is_trivial(node):
             continue
         if id(node) not in direct or taken[id(node)] > node.geometry.size:
-            stored.add(id(node), reasons.SHIFTED)
+            stored.setdefault(id(node), reasons.SHIFTED)
     bound_sizes(order, stored, by_numpy)
     return stored, by_numpy
 
@@ -230,44 +230,48 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             while arg.op.is_view and alone.get(id(arg), False):
                 arg = arg.args[0]
             if alone.get(id(arg), False):
-                stored.add(id(arg), reasons.EVERYWHERE)
+                stored.setdefault(id(arg), reasons.EVERYWHERE)
     for node in trace.order:
         place: Place | None = node.place
         scattered = place is not None and not place.layout.is_block
         if node.op.from_index and scattered:
-            stored.add(id(node), reasons.SCATTERED)
-            by_numpy.add(id(node), reasons.NO_LOOP)
+            stored.setdefault(id(node), reasons.SCATTERED)
+            by_numpy.setdefault(id(node), reasons.NO_LOOP)
         looped = node.op.is_update and scattered and _is_share(node, trace)
         if looped:
-            stored.add(id(node), reasons.SCATTERED)
+            stored.setdefault(id(node), reasons.SCATTERED)
             if node.args[0].value is None:
-                stored.add(id(node.args[0]), reasons.SCATTERED)
+                stored.setdefault(id(node.args[0]), reasons.SCATTERED)
             _store_for_share(node, region_place(node, trace), stored)
         elif node.op.is_update and (scattered or (place is not None and crosses(node.params[0]))):
-            operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
-            stored.add_all(operands, reasons.SCATTERED)
-            stored.add(id(node), reasons.SCATTERED)
+            for arg in node.args:
+                if type(arg) is Node and arg.value is None:
+                    stored.setdefault(id(arg), reasons.SCATTERED)
+            stored.setdefault(id(node), reasons.SCATTERED)
             if crosses(node.params[0]) or len(node.args) == 3:
-                by_numpy.add(id(node), reasons.NO_LOOP)
+                by_numpy.setdefault(id(node), reasons.NO_LOOP)
         searched: Place | None = node.args[0].place if node.op.finds_position else None
         if searched is not None and not searched.layout.is_block:
-            by_numpy.add(id(node), reasons.NO_LOOP)  # loops over local indices know no positions
+            by_numpy.setdefault(
+                id(node), reasons.NO_LOOP
+            )  # loops over local indices know no positions
         if goes_across(node):
-            stored.add(id(node), reasons.SCATTERED)
-            by_numpy.add(id(node), reasons.ACROSS)
+            stored.setdefault(id(node), reasons.SCATTERED)
+            by_numpy.setdefault(id(node), reasons.ACROSS)
         if node.op.is_view and node.args[0].value is None:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
-                stored.add(id(node.args[0]), reasons.SCATTERED)
+                stored.setdefault(id(node.args[0]), reasons.SCATTERED)
         for arg in node.args if scattered and not looped else ():
             if type(arg) is not Node or arg.place is place:
                 continue
             if not (_lies_ready(arg, stored) or _spreads(arg, stored)):
-                stored.add(id(arg), reasons.SCATTERED)
+                stored.setdefault(id(arg), reasons.SCATTERED)
     for node in trace.order:
         if id(node) in by_numpy:
-            operands = [id(a) for a in node.args if type(a) is Node and a.value is None]
-            stored.add_all(operands, reasons.FOR_NUMPY)
+            for arg in node.args:
+                if type(arg) is Node and arg.value is None:
+                    stored.setdefault(id(arg), reasons.FOR_NUMPY)
 
 
 def region_place(update: Node, trace: Trace) -> Any:
@@ -306,9 +310,9 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
             while base.op.is_view and base.value is None and not crosses(base.params[0]):
                 base = base.args[0]
             if base.value is None:
-                stored.add(id(base), reasons.SCATTERED)
+                stored.setdefault(id(base), reasons.SCATTERED)
         elif not node.op.is_number:
-            stored.add(id(node), reasons.SCATTERED)
+            stored.setdefault(id(node), reasons.SCATTERED)
 
 
 def _spreads(node: Node, stored: Chosen) -> bool:
@@ -400,17 +404,12 @@ def make_statements(trace: Trace) -> list[Statement]:
             for arg in node.args:
                 if type(arg) is Node:
                     statement.reads[id(arg)] = False
-        elif node.op.folds:
-            operand = node.args[0]
-            statement = Statement(node, "fold", operand.geometry.shape, operand.place)
-            reads = Reads(stored, statement.domain, statement.place)
-            reads.visit(operand, reads.own, inside=True)
-            statement.reads, statement.inside = reads.found, reads.inside
         else:
-            statement = Statement(node, "map", node.geometry.shape, node.place)
+            style, read = ("fold", node.args[0]) if node.op.folds else ("map", node)
+            statement = Statement(node, style, read.geometry.shape, read.place)
             reads = Reads(stored, statement.domain, statement.place)
-            reads.visit(node, reads.own)
-            statement.reads, statement.inside = reads.found, reads.inside
+            reads.visit(read, reads.own, inside=read is not node)
+            statement.reads, statement.inside, statement.own = reads.found, reads.inside, reads.own
         statement.reason = stored[id(node)]
         statement.remark = by_numpy.get(id(node), "")
         statements.append(statement)
@@ -478,7 +477,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         if entangled and mine:
             for arg in node.args[1:]:
                 if type(arg) is Node and arg.value is None and id(arg) not in stored:
-                    stored.add(id(arg), reasons.ENTANGLED)
+                    stored.setdefault(id(arg), reasons.ENTANGLED)
                     extra = Statement(arg, "map", arg.geometry.shape, arg.place)
                     extra.reason = reasons.ENTANGLED
                     inner = Reads(stored, arg.geometry.shape, arg.place)
@@ -488,13 +487,13 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
                         mask = node.args[2]
                         outer = broadcast_map(mask, region.shape, inner.own)
                         inner.visit(mask, outer, inside=True)
-                    extra.reads = inner.found
+                    extra.reads, extra.own = inner.found, inner.own
                     inserted.append((k, extra))
                 elif type(arg) is Node and arg is base:
                     statement.copies_base = True
             reads = _reads_of_value(node, stored)
         statement.remark = reasons.COPIED if statement.copies_base else reasons.IN_PLACE
-        statement.reads = dict(reads.found)
+        statement.reads, statement.own = dict(reads.found), reads.own
         statement.reads[id(base)] = False
     for k, extra in reversed(inserted):
         statements.insert(k, extra)

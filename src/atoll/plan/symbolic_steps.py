@@ -105,8 +105,11 @@ class SymbolicSteps:
                 if not isinstance(planned.exchange, Symbolic):  # of other loops than the program's
                     raise NoPlanError
                 self._shared[id(planned.exchange)] = self._called(planned.exchange)
-        self.made = [self._step(planned, step) for planned in steps]
+        self.made: list[Bound] = []
         """How each of the steps is made."""
+        for planned in steps:
+            is_launch = isinstance(planned, SymbolicLaunch)
+            self.made.append(self._launch(planned, step) if is_launch else self._step(planned))
 
     def result(self, numbers: Any) -> int:
         """The place of a number, or of nested tuples, lists and slices of numbers, among the results."""
@@ -182,14 +185,12 @@ class SymbolicSteps:
         geometry = self._bound(join.geometry)
         return lambda binding: Position(join.register, join.name, geometry(binding))
 
-    def _step(self, planned: Any, step: type[KernelStep]) -> Bound:
+    def _step(self, planned: Any) -> Bound:
         """How a step is made when the geometries are known."""
         if isinstance(planned, (Share, Release)):
             return lambda binding: planned
         if isinstance(planned, Combine):
             return lambda binding: self.shared(planned, binding)
-        if isinstance(planned, SymbolicLaunch):
-            return self._launch(planned, step)
         if isinstance(planned, Symbolic):
             return self._called(planned)
         if isinstance(planned, (StartExchange, FinishExchange)):

@@ -72,7 +72,7 @@ def stored_first(
     second.memories = [Memory(register, 0, tuple(strides), dtype)]
     second.instructions = [Instruction("load", code_of(dtype), (0,))]
     second.reductions = [fold._replace(value=0) for fold in body.reductions]
-    second.scalars = []
+    second.scalars, second.indexed = [], set()
     return first, second, (register, None)
 
 
@@ -108,7 +108,7 @@ def _independent(body: Body, loops: list[Loop], memories: list[Memory], place: i
     for store in body.instructions:
         if store.op == "store" and not memories[whole(store.args[0])].strides[loop.axis]:
             return False
-    if len(loop.axes) > 1 and _indexed(body) & set(loop.axes):
+    if len(loop.axes) > 1 and body.indexed.intersection(loop.axes):
         return False
     for fold in body.reductions:
         along, full = loop.axis in fold.axes, len(fold.axes) == ndim
@@ -121,11 +121,7 @@ def _independent(body: Body, loops: list[Loop], memories: list[Memory], place: i
             return False
         if along and (fold.dtype == "f2" or (fold.dtype[0] == "c" and fold.op != "add")):
             return False
-    return type(body.box[loop.axis][0]) is int or loop.axis not in _indexed(body)
-
-
-def _indexed(body: Body) -> set[int]:
-    return {whole(i.args[0]) for i in body.instructions if i.op == "index"}
+    return type(body.box[loop.axis][0]) is int or loop.axis not in body.indexed
 
 
 def _varying(body: Body, loop: Loop, memories: list[Memory]) -> set[int]:
