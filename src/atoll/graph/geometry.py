@@ -62,10 +62,13 @@ class Geometry:
     """The shape, dtype and strides of an array, and its offset in its base's memory."""
 
     __slots__ = (
-        "__weakref__", "_axes", "_memo", "base", "c_contiguous", "dense", "dtype", "form", "integers", "is_base", "ndim", "number",
-        "offset", "overlapping", "shape", "short", "size", "strides", "through", "warns", "writeable",
+        "__weakref__", "_memo", "axes", "base", "box", "c_contiguous", "dense", "dtype", "form", "integers", "is_base", "ndim",
+        "number", "offset", "overlapping", "shape", "short", "size", "strides", "through", "warns", "writeable",
     )  # fmt: skip
     base: Geometry
+    axes: AxisReads | None
+    box: Box | None
+    _memo: Memo[Any, Geometry]
     _table: ClassVar[Interned[Geometry]]
 
     def __init__(
@@ -103,8 +106,6 @@ class Geometry:
         self.number = next(_numbers)
         self.through: Any = None
         """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
-        self._memo: Memo[Any, Geometry] = Memo("plans")
-        self._axes: AxisReads | bool | None = False
         self.integers: tuple[int, ...] = (*shape, *strides, offset)
         """All that two geometries of one form differ in."""
         self.dense = dense
@@ -122,6 +123,19 @@ class Geometry:
                 tuple(map((0).__gt__, strides)),
             )
         )
+
+    def __getattr__(self, name: str) -> Any:
+        """What is worked out when it is asked for: how a view's index becomes an index of its base, which box of that it covers,
+        and a table of views."""
+        if name == "axes":
+            self.axes = axis_reads(self)
+        elif name == "box":
+            self.box = box_of(self)
+        elif name == "_memo":
+            self._memo = Memo("plans")
+        else:
+            raise AttributeError(name)
+        return getattr(self, name)
 
     def __repr__(self) -> str:
         return f"Geometry({self.shape}, {self.dtype}, strides={self.strides}, offset={self.offset})"
@@ -308,18 +322,6 @@ class Geometry:
         return np.lib.stride_tricks.as_strided(
             part, *map(list, zip(*form, strict=True)) if form else ((), ())
         )
-
-    @property
-    def axes(self) -> AxisReads | None:
-        """How a view's index becomes an index of its base, or ``None`` if no axis map describes it."""
-        if self._axes is False:
-            self._axes = axis_reads(self)
-        return self._axes  # type: ignore[return-value]
-
-    @property
-    def box(self) -> Box | None:
-        """The box of its base that a view covers, or ``None`` if it is no box."""
-        return box_of(self)
 
     @property
     def is_whole(self) -> bool:
