@@ -43,6 +43,7 @@ class Launch(Protocol):
     memories: Any
     scalars: Any
     origins: tuple[int, ...]
+    partials: list[tuple[int, int]]
     operations: list[Operation]
     compiled: Any
     """What a backend has made for all steps of it, or ``None``."""
@@ -121,8 +122,9 @@ class KernelStep:
         raise NotImplementedError
 
     @classmethod
-    def of(cls, launch: Launch, parts: list[tuple[Any, int]]) -> Any:
-        """The step of a launch whose numbers are known."""
+    def of(cls, launch: Launch, combines: dict[int, Any]) -> Any:
+        """The step of a launch whose numbers are known; ``combines`` has the :class:`Partials` of full reductions, by register."""
+        parts = [(combines[register], start) for register, start in launch.partials]
         return cls(launch, cls.numbers_of(launch), parts)
 
     @staticmethod

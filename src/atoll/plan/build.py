@@ -73,9 +73,8 @@ def fold_across(
     return FoldAcross(register, partial, kept, plan, ufunc, world.communicator, geometry)
 
 
-LaunchMaker = Callable[[Launch, list[tuple[Combine, int]]], Step]
-"""Turns a launch into a step, given for each full reduction the step that folds its
-partial results, and the number of the first one that the launch writes."""
+LaunchMaker = Callable[[Launch, dict[int, Combine]], Step]
+"""Turns a launch into a step, given the steps that fold the partial results of full reductions, by register."""
 
 
 class Planner(StepsByNumpy):
@@ -249,8 +248,7 @@ class Planner(StepsByNumpy):
                 finish = None
             for register, initial in launch.begins:
                 self._add(Allocate(register, registers.geometry[register], initial), {register})
-            parts = [(combines[register], start) for register, start in launch.partials]
-            self._add(self.make(launch, parts), set(map(_register_of, launch.memories)))
+            self._add(self.make(launch, combines), set(map(_register_of, launch.memories)))
         if finish is not None:
             self._add(*finish)
         for register, combine in combines.items():

@@ -215,7 +215,8 @@ def _emit_statement(
         else:
             value = body.cast(value, node.geometry.dtype)
         code, register = body.instructions[value].dtype, registers.of[id(node)]
-        body.reductions.append(Reduction(node.name, code, value, axes, register, position))
+        fold = node.name, code, value, axes, register, position, -1
+        body.reductions.append(new(Reduction, fold))
 
 
 def _linear_index(body: Body, domain: tuple[int, ...], axes: Sequence[int]) -> int:

@@ -27,7 +27,7 @@ from ..execute.parts import State
 from ..execute.program import ByNumpy, Combine
 from ..graph.geometry import dense
 from ..graph.node import Node
-from ..layout.symbolic import Number, Unknown
+from ..layout.symbolic import Unknown
 from ..layout.symbolic_layout import NoPlanError
 from .build import fold_across
 from .launches import Launch
@@ -61,13 +61,13 @@ class Symbolic:
 class SymbolicLaunch(Symbolic):
     """Stands for the step of a launch."""
 
-    __slots__ = ("launch", "parts")
+    __slots__ = ("combines", "launch")
     exchange = staticmethod(partial(Symbolic, Exchange))
     exchange_under_maps = staticmethod(partial(Symbolic, exchange_under_maps))
     fold_across = staticmethod(partial(Symbolic, fold_across))
 
-    def __init__(self, launch: Launch, parts: list[tuple[Combine, Number]]) -> None:
-        self.launch, self.parts = launch, parts
+    def __init__(self, launch: Launch, combines: dict[int, Combine]) -> None:
+        self.launch, self.combines = launch, combines
 
 
 @dataclass(slots=True)
@@ -159,15 +159,14 @@ class SymbolicSteps:
         return lambda binding: planned.again(count(binding), geometry(binding))
 
     def _launch(self, planned: SymbolicLaunch, step: type[KernelStep]) -> Bound:
-        launch = planned.launch
-        combines, starts = zip(*planned.parts) if planned.parts else ((), ())
-        place = self.result((step.numbers_of(launch), starts))
+        launch, combines = planned.launch, planned.combines
+        place = self.result((step.numbers_of(launch), launch.partials))
 
         def make(binding: Binding) -> KernelStep:
-            numbers, starts = binding.results[place]
+            numbers, partials = binding.results[place]
             parts: list[tuple[Any, int]] = []
-            for combine, start in zip(combines, starts, strict=True):
-                parts.append((self.shared(combine, binding), start))
+            for register, start in partials:
+                parts.append((self.shared(combines[register], binding), start))
             return step(launch, numbers, parts)
 
         return make
