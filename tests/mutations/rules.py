@@ -125,14 +125,14 @@ TRAPS = [
 
 RULES = [
     Mutation(
-        "rule 1b: the next operation closes the window of a sum",
-        (("entered", "log.window is not None", "False"),),
-        ("tests/agreement/test_windows.py",),
+        "rule 1b: ranks compute a sum that all of them have when they come to it",
+        (("entered", "node.place is None and ANY", "False"),),
+        ("tests/agreement/test_looks.py",),
     ),
     Mutation(
-        "rule 1a: a loop that repeats an assignment closes a window",
+        "rule 1a: a loop that repeats an assignment computes it",
         (("Cell.comes_round", "", "return False"), ("Cell.write", "ANY in sites and ANY", "not sites"),),
-        ("tests/agreement/test_windows.py",),
+        ("tests/agreement/test_looks.py",),
     ),
     Mutation(
         "rule 6: a block that the program holds keeps its address",

@@ -133,7 +133,7 @@ PyObject *array_of(PyObject *node) {
     if (node == NULL) return NULL;
     PyObject *geometry = NODE(node)->geometry, *made;
     if (!PyTuple_GET_SIZE(field(geometry, FORM_SHAPE))) {
-        int done = learning ? 0 : replay(&node, 1);
+        int done = state_of(node) & READY ? 1 : learning ? 0 : replay(&node, 1);
         made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(python.evaluated, node);
         Py_DECREF(node);
         return made;

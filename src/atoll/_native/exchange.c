@@ -108,7 +108,7 @@ static int note_prices(PyObject *prices, PyObject *log, PyObject *settings) {
 int begin_together(Run *run, PyObject *settings) {
     PyObject *told = run->fit->opening, *log = run->fit->log, *plans, *what;
     if (told == Py_None || attribute(settings, interned.debug) != Py_False) return 0;
-    if ((plans = attribute(log, interned.plans)) == NULL || (what = attribute(python.opened, interned.look)) == NULL) return -1;
+    if ((plans = attribute(log, interned.plans)) == NULL || (what = attribute(python.asked, interned.look)) == NULL) return -1;
     if (PyDict_GetItemWithError(plans, TOLD(OPENING_STRUCTURE)) != Py_True) return PyErr_Occurred() ? -1 : 0;
     PyObject *mark = given(run, told), *more = mark == NULL ? NULL : words_for(run, told);
     if (mark == NULL) return PyErr_Occurred() ? -1 : 0;

@@ -2,11 +2,11 @@
  *
  * Such a node weighs what it does in operations on ranks, and lies on ranks itself. The usual rules stand here, for an operation on elements
  * with an operand of its shape, an assignment, and a view that was read before; ops.table has all rules. Before a node is recorded the
- * ranks may have to compute or move something (lazy.windows); mostly they do not.
+ * ranks may have to compute or move something (lazy.entering); mostly they do not.
  */
 #include "placed.h"
 
-static PyObject *window_name, *undivided_name, *folds_name;
+static PyObject *undivided_name, *folds_name;
 
 PyObject *first_placed(PyObject *node) {
     for (int k = 0; k < arity_of(node); k++)
@@ -70,13 +70,7 @@ static int is_laid(PyObject *node, PyObject *first) {
     return 1;
 }
 
-int has_window(PyObject *log) {
-    PyObject *window = PyObject_GetAttr(log, window_name);
-    Py_XDECREF(window);
-    return window == NULL ? -1 : window != Py_None;
-}
-
-/* Whether the ranks have nothing to do before a node is recorded; -1 with an error. A number is read at once, so no window waits for it. */
+/* Whether the ranks have nothing to do before a node is recorded; -1 with an error. A number is computed where it is read, which is at once. */
 static int is_quiet(PyObject *node, PyObject *first) {
     int whole = home_of(node) == Py_None;
     PyObject *place = whole ? home_of(first) : home_of(node), *undivided;
@@ -84,11 +78,8 @@ static int is_quiet(PyObject *node, PyObject *first) {
     if (whole ? !is_number(node) || weight_of(node) > most_pending : uneven) return 0;
     for (int k = 0; k < arity_of(node); k++)
         if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) == PENDING) return 0;
-    PyObject *log = field(place, PLACE_LOG);
-    int waits = has_window(log);
-    if (waits) return waits < 0 ? -1 : 0;
     if (whole) return 1;
-    if ((undivided = PyObject_GetAttr(log, undivided_name)) == NULL) return -1;
+    if ((undivided = PyObject_GetAttr(field(place, PLACE_LOG), undivided_name)) == NULL) return -1;
     Py_ssize_t shapes = PySet_Size(undivided);
     Py_DECREF(undivided);
     return shapes < 0 ? -1 : shapes == 0;
@@ -106,6 +97,5 @@ PyObject *lay(PyObject *node, PyObject *first) {
 
 int install_placed(void) {
     if ((folds_name = PyUnicode_InternFromString("folds")) == NULL) return -1;
-    if ((window_name = PyUnicode_InternFromString("window")) == NULL) return -1;
     return (undivided_name = PyUnicode_InternFromString("undivided")) == NULL ? -1 : 0;
 }

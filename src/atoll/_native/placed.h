@@ -10,9 +10,6 @@ PyObject *first_placed(PyObject *node);
  * it: the node to record, which they may have made again. Steals the node. */
 PyObject *lay(PyObject *node, PyObject *first);
 
-/* Does the log have an open window? The ranks close it before their next step. -1 with an error. */
-int has_window(PyObject *log);
-
 int install_placed(void);
 
 #endif

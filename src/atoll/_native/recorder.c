@@ -267,8 +267,8 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
     if (region != NULL && NODE(node)->geometry != field(region, FORM_BASE)) return 0;
     int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
     if (divided) {
-        int waits = has_window(field(NODE(node)->place, PLACE_LOG)), few = field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True;
-        if (waits || (few && state_of(node) & READY)) return waits < 0 ? -1 : 0;
+        int few = field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True;
+        if (few && state_of(node) & READY) return 0;
         if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;
         if (!few) {
             Py_XSETREF(BOX(box)->read_by_pieces, Py_NewRef(Py_None));

@@ -60,7 +60,7 @@ class CountingCommunicator(DryRunCommunicator):
     ) -> None:
         super().__init__(rank, size, ranks_per_node)
         self.nodes = Direct(size, self.nodes.per_node)
-        self.log.windows = size > 1
+        self.log.computes = size > 1
         self.events: list[Any] = [] if events is None else events
         """What happened, in order; upper layers add what is computed in between."""
         self._leaving: dict[int, list[Array]] = {}

@@ -38,7 +38,7 @@ class DryRunCommunicator(SingleCommunicator):
         self.size = size
         self.nodes = consecutive(size, ranks_per_node)
         self.universe = self  # type: ignore[assignment]
-        self.log.windows = False
+        self.log.computes = False
 
     @property
     def members(self) -> Sequence[int]:

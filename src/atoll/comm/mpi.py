@@ -27,7 +27,7 @@ from mpi4py import MPI
 
 from ..context import profiler
 from ..context.caches import Living
-from ..context.divergence import StepLog, settle_all
+from ..context.divergence import StepLog
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError, WorldError, a_type
 from . import launcher
@@ -461,7 +461,6 @@ def _end_together(communicator: MpiCommunicator) -> None:
         failed = launcher.ending or getattr(sys, "last_value", None) is not None
         if alive and not failed:
             try:
-                settle_all()
                 launcher.tell(launcher.LEAVING)
                 others = [other.watch for other in _communicators if other is not communicator]
                 communicator.watch.leave(others, how)

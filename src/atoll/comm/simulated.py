@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..config import config
-from ..context.divergence import StepLog, settle_all
+from ..context.divergence import StepLog
 from ..context.threads import begin_simulated_rank
 from ..errors import RankFailedError
 from .communicator import (
@@ -181,7 +181,6 @@ class Simulation:
             communicator = SimulatedCommunicator(self, rank, 0, everybody, self.nodes)
             with World(communicator), config():
                 results[rank.number] = function(*args)
-                settle_all()
         except Dropped as dropped:
             failure = dropped
         except BaseException as error:

@@ -67,7 +67,6 @@ class World:
 
         atoll never communicates on it, so the program may do so freely.
         """
-        self.communicator.log.settle()
         return self.communicator.comm
 
     def split(self, color: int | None, key: int = 0) -> World | None:
@@ -84,7 +83,6 @@ class World:
 
         Only the given ranks need to call it. Asking for the same ranks again costs nothing.
         """
-        self.communicator.log.settle()
         part = self.communicator.group(ranks)
         return None if part is None else World(part)
 
@@ -134,11 +132,7 @@ class World:
         )
 
     def __enter__(self) -> World:
-        before = _current.get(None)
-        here = before or _process_world
-        if here is not None:
-            here.communicator.log.settle()
-        self._former.append(before)
+        self._former.append(_current.get(None))
         vary(_current, self)
         return self
 
@@ -149,8 +143,6 @@ class World:
         traceback: TracebackType | None,
     ) -> None:
         _current.set(self._former.pop())
-        if error is None:
-            self.communicator.log.settle()
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, CurrentWorld):

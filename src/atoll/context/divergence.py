@@ -1,6 +1,6 @@
 """The log of a rank: its collective steps, as one rolling hash.
 
-Each event that all ranks must reach (a window, an element that is read, a collective of array code) is a *step*. A step
+Each event that all ranks must reach (an evaluation, an element that is read, a collective of array code) is a *step*. A step
 mixes the fingerprint of the event, which is the same on all ranks that do the same, into a rolling hash, and records
 the number of the step and the call site. That costs about a microsecond and no message.
 
@@ -35,7 +35,7 @@ SHOWN = 100
 """How many of them it sends to other ranks."""
 
 MESSAGE_BITS = 7
-"""The bits of a tag that distinguish the messages of one window."""
+"""The bits of a tag that distinguish the messages of one step."""
 
 HASH_MASK = (1 << 64) - 1
 
@@ -89,8 +89,6 @@ class StepLog:
         """Whether this process is a fork of the rank and may not communicate; ``parted`` has the reason."""
         self.parted = ""
         """Where the ranks have diverged, once that is known: all later collective steps fail."""
-        self.window: Any = None
-        """The values that all ranks will have and have yet to compute; its method ``close`` computes them. Set by an upper layer."""
         self.losses: dict[tuple[int, ...], float] = {}
         """By the shapes of arrays, how many nanoseconds the ranks have lost by dividing them."""
         self.undivided: set[tuple[int, ...]] = set()
@@ -113,8 +111,8 @@ class StepLog:
         """Whether ranks have computed since they told each other whether one of them has some."""
         self.raised = False
         """Whether one of them has, as all know."""
-        self.windows = True
-        """Whether windows exist: a dry run evaluates nothing."""
+        self.computes = True
+        """Whether values are computed: a dry run evaluates nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - MESSAGE_BITS)) - 1
         self._steps: deque[tuple[int, int, Site | None, str, Callable[[], str]]] = deque(
             maxlen=KEPT
@@ -126,8 +124,6 @@ class StepLog:
             raise self._still_parted(what)
         if not (self._alone or communicating.here):
             self._by_one_thread(what)
-        if self.window is not None:
-            self.window.close()
         self.number = self.pulse[0] = number = self.number + 1
         self.hash = rolled = ((self.hash ^ fingerprint) + number) * _ODD & HASH_MASK
         self._births = 0
@@ -135,7 +131,6 @@ class StepLog:
 
     def birth(self) -> int:
         """The birth of a new array on these ranks: the same on all, and no other array's."""
-        self.settle()  # which is a step, and some ranks may have made it
         self._births += 1
         return hash((self.hash, self._births))
 
@@ -175,18 +170,13 @@ class StepLog:
             f"The first difference: {self.parted}"
         )
 
-    def settle(self) -> None:
-        """Compute what only some ranks may have read. All ranks call it."""
-        if self.window is not None and not self.parted:
-            self.window.close()
-
     @property
     def tag(self) -> int:
         """What to add to the tags, below ``2**MESSAGE_BITS``, of the messages of this step."""
         return ((self.hash >> 40) & self._bits) << MESSAGE_BITS
 
     def where(self) -> str:
-        """The last step in words: ``a window at program.py:7``."""
+        """The last step in words: ``an evaluation at program.py:7``."""
         return _words(*self._steps[-1][2:4]) if self._steps else ""
 
     def record(self, *, answer: bool = False, verdict: str = "") -> Record:
@@ -201,32 +191,23 @@ class StepLog:
         )
 
 
-class _Opened(threading.local):
-    """The logs of this thread that have an open window, in the order of opening."""
+class _Asked(threading.local):
+    """What this thread is being asked for, where the log shall name it."""
 
-    def __init__(self) -> None:
-        self.logs: dict[StepLog, None] = {}
-        self.look = ""
-        """What is being asked for, where the log shall name it."""
+    look = ""
 
 
-opened = _Opened()
+asked = _Asked()
 
 
 @contextmanager
 def asking_for(what: str) -> Iterator[None]:
     """Name the evaluations inside ``what`` in the log."""
-    before, opened.look = opened.look, what
+    before, asked.look = asked.look, what
     try:
         yield
     finally:
-        opened.look = before
-
-
-def settle_all() -> None:
-    """The end of a program: close all windows of this thread."""
-    for log in list(opened.logs):
-        log.settle()
+        asked.look = before
 
 
 def _words(site: Site | None, what: str) -> str:

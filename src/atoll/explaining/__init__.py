@@ -22,7 +22,6 @@ from ..graph.words import view_text
 from ..lazy.evaluate import look_up, shown_to, stored_too
 from ..lazy.planning import make_program
 from ..lazy.views import Handle
-from ..lazy.windows import dropped, together
 from .facts import Access as Access
 from .facts import Collective as Collective
 from .facts import Explanation as Explanation
@@ -96,7 +95,6 @@ def _explain_call(function: Callable[[], Any]) -> Explanation:
         geometry = wanted[0].geometry
         with turn.lock:
             explanation = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
-        dropped(wanted)
         raise _Explained
 
     with suppress(_Explained), shown_to(stop):
@@ -105,8 +103,7 @@ def _explain_call(function: Callable[[], Any]) -> Explanation:
 
 
 def _explain_pending(nodes: list[Node], what: str) -> Explanation:
-    roots = together(nodes)
-    roots = [*roots, *stored_too(roots)]
+    roots = [*nodes, *stored_too(nodes)]
     plan = look_up(roots)
     if plan.program is not None:
         reader = Reader(_readable(plan.program), plan.scalars)

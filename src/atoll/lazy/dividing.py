@@ -44,7 +44,7 @@ def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Setti
     """Note what ranks lose, or gain, by dividing arrays of a shape and so many bytes, in what they compute together."""
     losses = log.losses
     before = losses.get(shape, 0.0)
-    if not log.windows or settings.everywhere is not None or before < 0.0:
+    if not log.computes or settings.everywhere is not None or before < 0.0:
         return
     if shape in losses or len(losses) < policy.limits.memo:
         losses[shape] = max(before + loss, 0.0)

@@ -25,6 +25,7 @@ from ..graph.node import Node, Site, node_of, source
 from ..ops.elementwise import FAST_SCALARS, NATIVE, Loop, is_native, loops_of, result_geometry
 from ..ops.table import CALL, WHERE
 from ..ops.ufuncs import BINARY
+from .entering import entered
 from .evaluate import evaluate
 from .fallback import GENERAL, at_hand, by_numpy
 from .float_errors import free
@@ -33,7 +34,6 @@ from .pending import captured
 from .recipes import is_read_now
 from .recording import cast, read, record
 from .views import Cell, Handle
-from .windows import entered
 
 _BOOL = np.dtype(np.bool_)
 
@@ -158,7 +158,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     except (TypeError, OverflowError) as problem:
         passed_on(problem)
         return NotImplemented  # NumPy raises it, or knows better
-    if len(nodes) == 1:
+    if len(nodes) == 1 and nodes[0].value is None:
         _remember(ufunc, operands, nodes[0])
     del operands
     if now and nodes[0].weight < 0:

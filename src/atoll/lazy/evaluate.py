@@ -28,7 +28,6 @@ from ..config import config
 from ..context import profiler, statistics, warn
 from ..context.caches import Recent
 from ..context.call_sites import site_number
-from ..context.divergence import StepLog, opened
 from ..context.profiler import Kind
 from ..context.threads import catch_up, turn
 from ..errors import OutOfMemoryError
@@ -165,28 +164,6 @@ def shown_to(told: Callable[[list[Node]], None]) -> AbstractContextManager[None]
     return _looked_at("shown", told)
 
 
-def _asked(roots: Sequence[Node]) -> list[StepLog]:
-    """The windows that these values depend on."""
-    held = {id(node): log for log in opened.logs for node in log.window.nodes}
-    logs: dict[StepLog, None] = {}
-    seen: set[int] = set()
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        log = held.get(id(node))
-        if node.place is not None:
-            log = node.place.world.communicator.log
-        if log is not None:
-            if log.window is not None:
-                logs[log] = None
-            continue
-        for arg in node.args:
-            if type(arg) is Node and arg.value is None and id(arg) not in seen:
-                seen.add(id(arg))
-                stack.append(arg)
-    return [log for log in opened.logs if log in logs]
-
-
 def evaluate(roots: Sequence[Node]) -> None:
     """Give each root its value, and each assigned array that was met on the way.
 
@@ -210,13 +187,10 @@ def _evaluate(roots: Sequence[Node]) -> None:
     if _looks.shown is not None and pending:
         shown, _looks.shown = _looks.shown, None
         shown(pending)
-    if not pending and not opened.logs:
+    if not pending:
         return
     with turn.lock:
-        if opened.logs:
-            for log in _asked(pending):
-                log.window.close()
-        # windows, or another thread, may have computed some of them
+        # another thread may have computed some of them
         pending = [node for node in pending if node.value is None]
         if pending:
             recorded = float_errors.differing()

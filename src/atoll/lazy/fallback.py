@@ -324,7 +324,6 @@ def computed_jointly(
     world = world_of(arrays_among((args, options.values())))
     come_first()
     if world is not None:
-        world.communicator.log.settle()  # which ranks may do at other times, and which asks
         world.communicator.log.unasked = True
     result = jointly(*args, **options)
     if world is not None and result is not NotImplemented:

@@ -41,7 +41,7 @@ def evened(node: Node) -> tuple[Any, ...]:
             results[id(result)] = result
     (world,) = {result.place.world for result in results.values()}
     log = world.communicator.log
-    if log.as_laid_out or not log.windows:
+    if log.as_laid_out or not log.computes:
         return node.args
     if any(result.value.pinned for result in results.values() if result.value is not None):
         log.as_laid_out = True

@@ -26,7 +26,7 @@ from ..context import statistics
 from ..context.caches import keep
 from ..context.call_sites import _numbered, _origins, site_from
 from ..context.callees import global_names
-from ..context.divergence import opened
+from ..context.divergence import asked
 from ..context.interrupts import outside
 from ..context.threads import _left, catch_up, process_lock, turn
 from ..context.tracebacks import shorten
@@ -43,6 +43,7 @@ from ..ops.ufuncs import COMPARISONS, UNARY, UPDATING
 from .dividing import priced
 from .drawing import BLOCK
 from .elementwise import apply, known_of
+from .entering import entered
 from .evaluate import evaluate, shared, store_line
 from .fallback import taken_of
 from .float_errors import _held, _variable, calm
@@ -57,7 +58,6 @@ from .showing import asks_class_of_numbers, settle_asked
 from .tiles import Tiles
 from .unplanned import begun
 from .views import Cell
-from .windows import entered
 
 _SLOTS: tuple[tuple[type, str], ...] = (
     (
@@ -122,7 +122,7 @@ def install(array_type: type, iterators: type) -> None:
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, evaluate=evaluate, learn=learn, site_from=site_from,
-        allocate=_allocate, selected=_selected, flags_reported=flags_reported, begun=begun, opened=opened, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
+        allocate=_allocate, selected=_selected, flags_reported=flags_reported, begun=begun, asked=asked, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())

@@ -1,6 +1,6 @@
 """The nodes of operations: casts, reads and writes through views, and all others by :func:`record`.
 
-Before a node is made of arrays on ranks, what these ranks have yet to compute together is computed (:mod:`.windows`).
+Before a node is made of arrays on ranks, these may have to compute or move something (:mod:`.entering`).
 A node never changes once it is made; it only receives its value.
 """
 
@@ -15,7 +15,7 @@ from ..graph.node import Node, Site, node_of
 from ..graph.op import Op
 from ..ops.elementwise import Through, kept_update, result_geometry
 from ..ops.table import CAST, UPDATE
-from .windows import entered
+from .entering import entered
 
 
 def record(

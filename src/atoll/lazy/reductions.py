@@ -31,6 +31,7 @@ from . import shaping
 from .calling import assigned_to, folded, into, overrides, register_method
 from .creation import asarray, recorded
 from .elementwise import general, operand_of, operate
+from .entering import entered
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
@@ -40,7 +41,6 @@ from .recipes import is_read_now, tail
 from .recording import cast, record
 from .spread import chosen_by, place_of, world_of
 from .views import Handle
-from .windows import entered
 
 NOTHING: Any = np._NoValue
 """NumPy's own mark of an argument that was not given."""

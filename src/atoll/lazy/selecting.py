@@ -69,7 +69,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
         return NotImplemented
     chosen_by(condition, x, y)
     node = record(WHERE, tuple(args), geometry, (), "where", user_site())
-    _remember((condition, x, y), operands, node)
+    if node.value is None:
+        _remember((condition, x, y), operands, node)
     if any(operand.now for operand in operands):
         del args
         if node.weight < 0:

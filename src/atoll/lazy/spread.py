@@ -57,7 +57,6 @@ def in_step(world: World, name: str, *facts: Any) -> None:
     exact: list[Any] = []
     log = world.communicator.log
     alike = log.exact or config.debug
-    log.settle()  # so that the same is evaluated on all
     words = f"{name}({', '.join([_said(fact, exact, alike) for fact in facts])})"
     log.step(zlib.crc32(f"{words} {exact}".encode()), words)
     arrays = list(_arrays_among(facts))

@@ -30,7 +30,6 @@ def sync() -> None:
     pending. Use it before you read a clock.
     """
     here = current_world()
-    here.communicator.log.settle()
     _settle([cell for cell in pending_cells() if is_alone(cell)])
     if here.size > 1:
         for cells in _agreed(here):
@@ -40,7 +39,6 @@ def sync() -> None:
 
 def settle_operations() -> None:
     """Evaluate the pending operations of a process by itself, under the rules that hold for their errors."""
-    current_world().communicator.log.settle()
     _settle([cell for cell in pending_cells() if is_alone(cell) and _has_operands(cell.node)])
 
 

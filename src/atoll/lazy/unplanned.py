@@ -32,7 +32,7 @@ from ..comm.in_step import all_have_plans
 from ..config import Settings, config
 from ..context import statistics
 from ..context.call_sites import site_text
-from ..context.divergence import opened
+from ..context.divergence import asked
 from ..context.tracebacks import note_recording
 from ..errors import DeferredValueError
 from ..exchange.gathering import joined_blocks, whole_value
@@ -71,7 +71,7 @@ def begun(
     sites = list(map(_site, map(order.__getitem__, outline.takers))) if exact else ()
     log.step(
         program.fingerprint ^ mark,
-        opened.look or "an evaluation",
+        asked.look or "an evaluation",
         partial(computed_words, program.computes, pending[-1].site, numbers, sites),
     )
     known = planned and log.plans.get(structure)

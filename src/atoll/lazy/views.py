@@ -250,7 +250,6 @@ class Cell(Box):
                 return
             node = self.node
             if node.place is not None:
-                node.place.world.communicator.log.settle()
                 if not region.short:
                     self.read_by_pieces = None
                     self.pieces = 0

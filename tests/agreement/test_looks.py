@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import atoll as np
+from atoll import policy
 from atoll.comm.simulated import run
 from atoll.errors import DivergenceError
 
@@ -190,13 +191,13 @@ def test_a_part_that_lies_on_ranks_is_still_for_all(rank):
                 str(a * 2)
             return ((a * 3).max(keepdims=True) + total).item()
 
-        with pytest.raises(DivergenceError, match=r"test_windows.py:\d+.*test_windows.py:\d+"):
+        with pytest.raises(DivergenceError, match=r"test_looks.py:\d+.*test_looks.py:\d+"):
             part()
 
 
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(3)
-def test_a_window_costs_no_message_and_no_kernel(rank, size):
+def test_a_look_costs_no_message_and_no_kernel(rank, size):
     a = start()
 
     def counts(looks):
@@ -215,49 +216,7 @@ def test_a_window_costs_no_message_and_no_kernel(rank, size):
     assert counts(False) == counts(rank == 0) == everybody
 
 
-@pytest.mark.ranks(2, 3)
-@pytest.mark.simulated(3)
-def test_reductions_of_one_line_are_joined_by_one_message(rank, size):
-    a, b = np.arange(600.0).reshape(60, 10), np.arange(900)
-    np.sync()
-    communicator = np.world.communicator
-
-    def counted(step):
-        for _ in range(3):
-            before = communicator.traffic.copy(), np.stats().messages
-            found = step()
-            after = communicator.traffic - before[0], np.stats().messages - before[1]
-        return found, after[0].collectives, after[1]
-
-    kept = {"keepdims": True}
-
-    def alike():
-        total, square = np.sum(a, keepdims=True), np.sum(a * a, keepdims=True)
-        high, where = np.max(a, keepdims=True), np.argmin(a, keepdims=True)
-        return total.item(), square.item(), high.item(), where.item()
-
-    def apart():
-        total, count, low = np.sum(a, **kept), np.sum(b, **kept), np.min(b, **kept)
-        return total.item(), count.item(), low.item()
-
-    def on_lines():
-        total = np.sum(a, keepdims=True)
-        count = np.sum(b, keepdims=True)
-        return total.item(), count.item()
-
-    def dependent():
-        mean, high = np.mean(a, keepdims=True), np.max(b, keepdims=True)
-        return np.sum((a - mean) ** 2, keepdims=True).item() > 0, high.item()
-
-    whole = numpy.arange(600.0)
-    squares = (whole * whole).sum()
-    assert counted(alike)[0] == (whole.sum(), pytest.approx(squares), 599.0, 0)
-    assert counted(apart) == ((whole.sum(), 899 * 450, 0), 1, 0)
-    assert counted(on_lines) == ((whole.sum(), 899 * 450), 2, 0)
-    assert counted(dependent) == ((True, 899), 2, 0)
-
-
-def test_windows_are_the_same_on_all_ranks():
+def test_the_steps_are_the_same_on_all_ranks():
     def noted():
         rank = np.world.rank
         with np.config(small=0):
@@ -294,7 +253,7 @@ def test_a_number_is_for_all_ranks(number, rank):
                 str(number(a * 2))
             return a.max()
 
-        with pytest.raises(DivergenceError, match=r"test_windows.py:\d+.*test_windows.py:\d+"):
+        with pytest.raises(DivergenceError, match=r"test_looks.py:\d+.*test_looks.py:\d+"):
             one_sided()
 
 
@@ -329,3 +288,13 @@ def test_a_loop_that_nobody_looks_into_is_computed_turn_by_turn(rank):
     turns = [after - before for before, after in pairwise(runs[3:])]
     assert min(turns) > 0
     assert a.sum() > 3
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2, 3)
+def test_heavy_numbers_are_computed_in_each_turn():
+    with policy.limited(light=2, near=3):
+        for _ in range(3):
+            a = np.arange(40.0) * 2 + 1 - 3
+            few = (a[5, ...] * 2 + 1, np.where(a[6, ...] > 0, a[7, ...], 0.0), a[8:9].sum())
+            assert list(map(float, few)) == [17.0, 12.0, 14.0]

@@ -1,0 +1,51 @@
+"""What ranks do together before an operation on their arrays is recorded.
+
+``total = a.sum(0)`` gives every rank the whole value, so a program may well look at it on one rank
+only: ``if rank == 0: print(total)``. The messages of the sum need all ranks, so all compute it when they come to it.
+A heavy one takes with it what else is pending, as far as the ranks agree that it is.
+
+A small value that every rank computes by itself is computed before an operation with arrays on ranks takes it: then
+ranks can compare its elements, whichever of them has read it.
+"""
+
+from __future__ import annotations
+
+from .. import policy
+from ..graph.node import Node
+from ..ops.fingerprint import is_small
+from .dividing import with_whole
+from .evaluate import evaluate
+from .pending import with_others
+from .rebalance import evened
+
+
+def entered(node: Node) -> Node:
+    """The node to record for an operation on ranks: made again where that has moved its operands, and computed if all ranks
+    will have its value. Collective."""
+    place = node.place
+    if place is not None and place.log.undivided:
+        args = with_whole(node)
+        if args is not node.args:
+            node = node.again(args)
+    place = node.place or next(
+        (arg.place for arg in node.args if type(arg) is Node and arg.place), None
+    )
+    if place is None or place.world.size == 1:
+        return node
+    if node.place is not None and place.lopsided:
+        args = evened(node)
+        if args is not node.args:
+            node = node.again(args)
+    if place.log.computes:
+        for arg in node.args:
+            if (
+                type(arg) is Node
+                and arg.place is None
+                and arg.value is None
+                and is_small(arg.geometry)
+            ):
+                evaluate((arg,))
+        heavy = node.weight > policy.limits.pending  # it counts what lies on ranks: the same on all
+        if node.place is None and (node.geometry.ndim or heavy):
+            evaluate(with_others(place.world, [node]) if heavy else [node])
+    return node
