@@ -95,7 +95,7 @@ if TYPE_CHECKING or native is None:
         """The members of a box."""
 
         __slots__ = (
-            "_first", "geometry", "node", "pieces", "pins", "read_by_pieces", "shared", "sites", "writeable",
+            "_first", "geometry", "node", "pieces", "pins", "shared", "sites", "writeable",
         )  # fmt: skip
 
     class ValueBase:
@@ -109,7 +109,6 @@ if TYPE_CHECKING or native is None:
             "pinned",
             "pooled",
             "program",
-            "tiles",
         )
 
     class Function:

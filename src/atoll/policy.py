@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 _PIECES = (
     "short", "chunk", "vector", "part_vector", "visit", "batch", "tile", "strip", "stretch", "bites", "swept_chunk", "swept_kernels",
-    "panel", "lookups", "receives", "growth", "slab_work", "memo", "plans", "file_buffer",
+    "panel", "lookups", "receives", "slab_work", "memo", "plans", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -40,18 +40,15 @@ class Limits:
     everywhere: int = 32
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``: a step at the call
     takes 0.2 to 0.5 ms of each rank)."""
-    results: int = 8
-    """... and results that arrays on ranks have up to one part in so many of that, since their elements travel to all (``message``)."""
     short: int = 4096
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
     part: int = 8
-    """... and a view of fewer than ``small`` that is at most one part in so many of its array (``plan``)."""
+    """... and a view of fewer than ``small`` that is at most one part in so many of its array (``plan``). Ranks keep results of up to one part in so
+    many of ``config.everywhere`` whole, since their elements travel to all, and arrays no longer divided of one of ``config.gather_bytes``."""
     brought: int = 1 << 18
-    """The elements that ranks bring together as a whole rather than piece by piece (``message``)."""
+    """Ranks compare up to so many integers that all of them have, and two bring together what they would ask for (``message``)."""
     everything: int = 1 << 22
     """No larger array is brought together as a whole, however many pieces of it were (by definition: memory of each rank)."""
-    undivided: int = 1 << 23
-    """Larger arrays remain divided, however little ranks gain by it (by definition: memory of each rank)."""
     whole: int = 1 << 22
     """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``), and NumPy looks at so many truth
     values in memory at once: it stops at the first (``truths``)."""
@@ -177,9 +174,8 @@ class Limits:
     pieces: int = 8
     """How many short pieces, parts or repetitions go together before the whole is taken (``plan``)."""
     patience: int = 4
-    """How many pieces of a value on ranks are asked for before more than asked for is brought (``message``)."""
-    growth: int = 8
-    """How much larger each further piece is (``message``)."""
+    """How often a line stands in pending work before that counts as a loop (``kernel``), and so many times ``pieces`` of what is computed
+    next are asked for on ranks before it is computed by itself (``plan``)."""
     numbers: int = 32
     """Lists of up to so many numbers are compared one by one (``lists``), and written out in the log of ranks."""
     shelf: int = 32
@@ -212,8 +208,6 @@ class Limits:
     """Plans of one structure."""
     profiled_spans: int = 1 << 18
     """Spans of the timeline of a profile; if there are more, the shortest go."""
-    tiles: int = 4
-    """Boxes of one array on ranks that every rank keeps."""
 
     def __post_init__(self) -> None:
         """Refuse a piece of nothing: loops would never come to an end."""
@@ -248,24 +242,6 @@ def factored_alone(columns: int, operations: float, nbytes: int, size: int) -> b
     arithmetic = operations / limits.factor_operations
     alone = arithmetic + nbytes / limits.travelled_bytes
     return alone < columns * limits.factored_column + arithmetic / size
-
-
-def brought_next(before: int, asked: int, goes_on: bool) -> int:
-    """How many elements to bring to all ranks for so many that are asked for: more and more while a loop goes on."""
-    if goes_on:
-        return min(max(before, asked) * limits.growth, limits.brought)
-    return max(asked, before // limits.growth)
-
-
-def most_brought(pieces: int, size: int) -> int:
-    """How large an array is brought as a whole, after so many pieces of it, if the next one would have so many elements.
-
-    Each piece was as dear as a part of it, a loop that has come to the largest pieces will ask for all, and half of it is brought anyway.
-    """
-    if size >= limits.brought:
-        return limits.everything
-    known = limits.brought * (max(pieces - 1, 0) // limits.pieces)
-    return min(max(known, 2 * size), limits.everything)
 
 
 @contextmanager

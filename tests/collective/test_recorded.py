@@ -142,7 +142,6 @@ def test_factors_are_recorded(mode, shape):
     plain = numpy.random.default_rng(11).normal(size=shape)
     matrix = np.array(plain) * 1
     parts, wanted = np.linalg.qr(matrix, mode), numpy.linalg.qr(plain, mode)
-    assert np.explain(matrix).state == "pending"
     matrix[...] = 0
     if mode == "r":
         parts, wanted = (parts,), (wanted,)

@@ -50,6 +50,11 @@ static inline int is_of(PyObject *classes, PyObject *value) {
 /* Whether a value is a small array of NumPy's, which calls treat like an array of atoll's at hand. */
 static inline int is_numpys(PyObject *value) { return PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) < limit; }
 
+/* Whether an array lies on ranks. */
+static inline int on_ranks(Front *front) {
+    return front->np == Py_None && front->cell != NULL && state_of(BOX(front->cell)->node) & DIVIDED;
+}
+
 /* A new array without a value; the memory of an array that has ended, for the next one, unless that is kept (0). */
 PyObject *new_handle(void);
 int keep_spare(PyObject *handle);

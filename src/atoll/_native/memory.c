@@ -63,10 +63,8 @@ inline int is_few(Front *front, Py_ssize_t size) {
 
 inline PyObject *value_of(Front *front) {
     if (front->cell == NULL || front->np != Py_None || Py_TYPE(front) != array_type) return NULL;
-    PyObject *node = BOX(front->cell)->node, *value = NODE(node)->value;
-    int state = state_of(node);
-    if (state == READY) return value;
-    return state == (READY | DIVIDED) && among_ranks() ? whole_tile(front, value) : NULL;
+    PyObject *node = BOX(front->cell)->node;
+    return state_of(node) == READY ? NODE(node)->value : NULL;
 }
 
 /* The integers of a tuple; -1 where it holds others. */
@@ -224,7 +222,6 @@ PyObject *computed(PyObject *value) {
 
 void forget_what_is_known(PyObject *value) {
     VALUE(value)->count = -1;
-    Py_XSETREF(VALUE(value)->tiles, Py_NewRef(Py_None));
 }
 
 int begin_writing(Front *front, PyArrayObject *memory) {

@@ -2,7 +2,7 @@
 #ifndef ATOLL_MEMORY_H
 #define ATOLL_MEMORY_H
 #include "forms.h"
-#include "tiles.h"
+#include "handles.h"
 
 /* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. It is
  * so many bytes behind the first element of the array, or of the base. */

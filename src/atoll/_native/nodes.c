@@ -135,7 +135,6 @@ PyObject *new_box(PyObject *node) {
     }
     BOX(box)->node = node;
     BOX(box)->geometry = Py_NewRef(NODE(node)->geometry);
-    BOX(box)->read_by_pieces = Py_NewRef(Py_None);
     BOX(box)->sites = Py_NewRef(Py_None);
     BOX(box)->pins = BOX(box)->pieces = BOX(box)->shared = 0;
     BOX(box)->writeable = 1;
@@ -205,7 +204,6 @@ PyObject *new_value(PyObject *array, int pooled) {
     VALUE(value)->pinned = 0;
     VALUE(value)->program = Py_NewRef(Py_None);
     VALUE(value)->count = -1;
-    VALUE(value)->tiles = Py_NewRef(Py_None);
     VALUE(value)->pooled = pooled;
     VALUE(value)->counted = 0;
     return value;

@@ -29,8 +29,8 @@ static void end_of(PyObject *object, Kind *kind) {
 #define NODE_MEMBERS(DO)                                                                                                   \
     DO(self->op) DO(self->geometry) DO(self->params) DO(self->name) DO(self->site) DO(self->value) DO(self->code) DO(self->place) \
     DO(self->args) DO(self->operand[0]) DO(self->operand[1]) DO(self->operand[2])
-#define BOX_MEMBERS(DO) DO(self->node) DO(self->geometry) DO(self->read_by_pieces) DO(self->sites) DO(self->first)
-#define VALUE_MEMBERS(DO) DO(self->array) DO(self->address) DO(self->program) DO(self->tiles)
+#define BOX_MEMBERS(DO) DO(self->node) DO(self->geometry) DO(self->sites) DO(self->first)
+#define VALUE_MEMBERS(DO) DO(self->array) DO(self->address) DO(self->program)
 #define VISIT(MEMBER) Py_VISIT(MEMBER);
 #define CLEAR(MEMBER) Py_CLEAR(MEMBER);
 #define COLLECTED(NAME, TYPE, MEMBERS, START)                                                          \
@@ -124,12 +124,12 @@ static PyGetSetDef node_getset[] = {{"args", get_args, set_args, "the operands, 
                                     {"mark", get_mark, set_mark, "a number for the operation with its geometries", NULL}, {NULL}};
 
 static PyMemberDef box_members[] = {
-    OBJECT("node", Box, node), OBJECT("geometry", Box, geometry), OBJECT("read_by_pieces", Box, read_by_pieces), OBJECT("sites", Box, sites),
+    OBJECT("node", Box, node), OBJECT("geometry", Box, geometry), OBJECT("sites", Box, sites),
     OBJECT("_first", Box, first), {"pins", T_LONGLONG, offsetof(Box, pins), 0}, {"pieces", T_INT, offsetof(Box, pieces), 0},
     {"shared", T_BOOL, offsetof(Box, shared), 0}, {"writeable", T_BOOL, offsetof(Box, writeable), 0}, {NULL}};
 
 static PyMemberDef value_members[] = {
-    OBJECT("array", Value, array), OBJECT("_address", Value, address), OBJECT("program", Value, program), OBJECT("tiles", Value, tiles),
+    OBJECT("array", Value, array), OBJECT("_address", Value, address), OBJECT("program", Value, program),
     {"counted", T_DOUBLE, offsetof(Value, counted), 0}, {"count", T_PYSSIZET, offsetof(Value, count), 0},
     {"pinned", T_BOOL, offsetof(Value, pinned), 0}, {"pooled", T_BOOL, offsetof(Value, pooled), 0}, {NULL}};
 

@@ -22,7 +22,7 @@ typedef struct Box {
     PyObject_HEAD
     struct Box *former, *next;
     long thread;
-    PyObject *node, *geometry, *read_by_pieces, *sites, *first;
+    PyObject *node, *geometry, *sites, *first;
     long long pins;
     int pieces;
     char shared, writeable;
@@ -31,7 +31,7 @@ typedef struct Box {
 /* Data in memory: see graph.node. */
 typedef struct {
     PyObject_HEAD
-    PyObject *array, *address, *program, *tiles;
+    PyObject *array, *address, *program;
     double counted;                /* the bytes that held.c has counted of it */
     Py_ssize_t count;
     char pinned, pooled;

@@ -102,23 +102,6 @@ static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {
 }
 SEEN(matrix_multiply, MATMUL, (PyObject * a, PyObject *b), (a, b))
 
-/* `a += b` of few elements of an array on ranks; as `write_on_ranks`. */
-static int written_on_ranks(Front *a, PyArrayObject *x, PyObject *b, int slot) {
-    PyObject *y = may_show(a) ? operand(b) : NULL;
-    PyObject *result = y == NULL ? NULL : by_loop(&loops[slot], (PyObject *)x, y);
-    int status = PyErr_Occurred() ? -1 : 0;
-    if (result != NULL && PyArray_CheckExact(result) && PyArray_SAMESHAPE((PyArrayObject *)result, x)) {
-        Selection all;
-        PyObject *region = selected(x, Py_Ellipsis, &all)
-                               ? array_at(&all, PyArray_DESCR(x), PyArray_BYTES(x), (PyObject *)x, NPY_ARRAY_WRITEABLE) : NULL;
-        status = region == NULL ? -1 : write_on_ranks(a, (PyArrayObject *)region, result);
-        Py_XDECREF(region);
-    }
-    Py_XDECREF(y);
-    Py_XDECREF(result);
-    return status;
-}
-
 /* `a += b`: NumPy writes into the memory of `a`. */
 static inline PyObject *written_now(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
     int done = may_be_medium(a) || may_be_medium(b) ? medium_in_place(a, b, slot, plain_slot) : 0;
@@ -129,9 +112,8 @@ static inline PyObject *written_now(PyObject *a, PyObject *b, int slot, int plai
     if (x != NULL && (!shown || may_write((Front *)a))) y = held ? computed(b) : operand(b);
     if (y == NULL && PyErr_Occurred()) return Py_XDECREF(x), NULL;
     if (y == NULL) {
-        done = shown && on_ranks((Front *)a) ? written_on_ranks((Front *)a, (PyArrayObject *)x, b, plain_slot) : 0;
         Py_XDECREF(x);
-        return ended(done > 0 ? Py_NewRef(a) : done < 0 ? NULL : in_place_in_python(a, b, slot));
+        return ended(in_place_in_python(a, b, slot));
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = by_loop_into(&loops[plain_slot], (PyArrayObject *)x, y) ? Py_NewRef(x) : PyErr_Occurred() ? NULL : call(x, y);

@@ -270,10 +270,7 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
         int few = field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True;
         if (few && state_of(node) & READY) return 0;
         if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;
-        if (!few) {
-            Py_XSETREF(BOX(box)->read_by_pieces, Py_NewRef(Py_None));
-            BOX(box)->pieces = 0;
-        }
+        if (!few) BOX(box)->pieces = 0;
     }
     int noted = note_site(box, region, place);
     if (noted <= 0) return noted;

@@ -184,7 +184,6 @@ static int run_step(Run *run, Step *step) {
         case STEP_SHARE: {
             PyObject *value = value_in(run, step->registers[1]);
             VALUE(value)->count = -1;
-            Py_XSETREF(VALUE(value)->tiles, Py_NewRef(Py_None));
             set_register(run, step->registers[0], Py_NewRef(value));
             return 0;
         }

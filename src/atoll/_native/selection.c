@@ -252,14 +252,6 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     if (array == NULL) return 0;
     PyObject *given = NULL;
     int status = 0, held = is_open(self);
-    if (on_ranks((Front *)self) && may_show((Front *)self) && selected(array, key, &where) && !where.picks && is_few((Front *)self, where.size) &&
-        (given = assigned(value, array)) != NULL) {
-        PyObject *region = array_at(&where, PyArray_DESCR(array), PyArray_BYTES(array), (PyObject *)array, NPY_ARRAY_WRITEABLE);
-        if (region == NULL) status = -1;
-        else if (is_itself((Front *)self, (PyArrayObject *)region, value, given)) status = 1;
-        else status = write_on_ranks((Front *)self, (PyArrayObject *)region, given);
-        Py_XDECREF(region);
-    }
     char *element = may_write((Front *)self) ? element_for(value, array, key) : NULL;
     if (element != NULL) {
         int was = begin_writing((Front *)self, array);

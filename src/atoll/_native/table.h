@@ -34,14 +34,14 @@ enum {
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_KEPT,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CALM_THREAD, CONFIG_DEFAULT, SETTINGS_SMALL,
     SETTINGS_FUSION, SETTINGS_BYTES, SETTINGS_THREADS, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_RUNS,
-    TILE_WHOLE, TILE_HOME, PLACE_BOXES, PLACE_NUMBER, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_FOLDS_WHOLE, PLACE_READ,
+    PLACE_BOXES, PLACE_NUMBER, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_FOLDS_WHOLE, PLACE_READ,
     TRAFFIC, LAST_OF_TRAFFIC = TRAFFIC + 7, FIELDS
 };
 extern Py_ssize_t offsets[FIELDS];
 
 /* The objects of Python that C uses, and the functions that it calls: lazy.recorder registers all of them by these names. */
 #define PYTHON(X)                                                                                \
-    X(array_type) X(flat_type) X(node_type) X(box_type) X(value_type) X(tiles_type) X(state_type) \
+    X(array_type) X(flat_type) X(node_type) X(box_type) X(value_type) X(state_type) \
     X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(fill) X(source) \
     X(call_op) X(read_op) X(update_op) X(compress_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \

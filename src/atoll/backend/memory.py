@@ -417,7 +417,6 @@ def allocate_array(geometry: Geometry, what: object = "") -> Value:
     value.pinned = False
     value.program = None
     value.count = -1
-    value.tiles = None
     value.pooled = True
     value.counted = False
     return value

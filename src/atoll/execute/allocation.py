@@ -74,7 +74,6 @@ class Share:
         value = state.registers[self.source]
         assert value is not None
         value.count = -1
-        value.tiles = None
         state.registers[self.register] = value
 
     def told(self) -> tuple[Any, ...]:

@@ -110,7 +110,7 @@ class Placed:
             cell.node = source(block, cell.geometry, pinned=True, place=cell.node.place)
             cell.pins += 1
             cell.shared = False
-            cell.sites = cell.read_by_pieces = None
+            cell.sites = None
         self.cell = cell
 
     def shadow(self, rank: int) -> Array:

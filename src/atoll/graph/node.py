@@ -66,8 +66,7 @@ class Value(ValueBase):
     """Data in memory: an array over a buffer, and its address, which is asked for often.
 
     ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
-    where that was asked for, else -1; ``tiles`` what every rank keeps in memory of an array on ranks. What writes
-    into the memory resets them. ``pooled`` says whether the memory is the pool's, ``counted`` whether it
+    where that was asked for, else -1. What writes into the memory resets both. ``pooled`` says whether the memory is the pool's, ``counted`` whether it
     is among the bytes that :mod:`.held` counts.
     """
 
@@ -77,7 +76,6 @@ class Value(ValueBase):
     pinned: bool
     program: Any
     count: int
-    tiles: Any
     pooled: bool
     counted: Any
     _address: int | None
@@ -90,7 +88,6 @@ class Value(ValueBase):
         self.pinned = pinned
         self.program = None
         self.count = -1
-        self.tiles = None
         self.pooled = False
         self.counted: Any = False
 

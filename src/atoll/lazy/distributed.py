@@ -170,7 +170,6 @@ class Distributed(Handle):
         finally:
             with turn.lock:
                 cell.own()  # what was learnt of the elements that have changed is forgotten
-                cell.read_by_pieces = None
             cell.unpin(pins)
 
     def owns(self, region: Any) -> bool:

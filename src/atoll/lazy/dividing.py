@@ -16,15 +16,18 @@ from __future__ import annotations
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from .. import policy
 from ..comm.world import World, current_world
 from ..config import Settings, config
 from ..context import log
 from ..context.divergence import StepLog
 from ..exchange.gathering import gather
-from ..graph.node import Node, source
+from ..graph.geometry import Geometry
+from ..graph.node import Node, source, view_of
 from ..ops.elementwise import is_native
-from ..ops.worth import Shape, gain
+from ..ops.worth import Shape, gain, may_be_whole
 from .cells import cells_of
 
 
@@ -55,7 +58,7 @@ def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Setti
 
 def called(node: Node, steps: float = 1, nbytes: int = 0) -> None:
     """Note what all ranks do at the call with elements of an array on ranks, going through so many bytes."""
-    if node.geometry.size <= policy.limits.undivided:
+    if may_be_whole(node.geometry):
         log, settings = node.place.world.communicator.log, config.settings()
         work = policy.limits.heavy * policy.numpy_time(nbytes) if nbytes else 0.0
         loss = steps * policy.limits.step - gain(work, node.place.world.size)
@@ -76,8 +79,16 @@ def brought(node: Node) -> Node | None:
     log.ranks.info("brought an array of shape %s to all ranks for good", geometry.shape)
     for cell in cells_of(node):
         cell.node = whole
-        cell.read_by_pieces = None
     return whole
+
+
+def asked_for(cell: Any, view: Geometry) -> np.ndarray[Any, Any] | None:
+    """A short view of a value that is there, in memory on this rank; ``None`` where ranks divide it. Collective there."""
+    node = cell.node
+    if node.place is not None and brought(node) is None:
+        called(node)
+        return None
+    return view_of(cell.settle().array, view)
 
 
 def with_whole(node: Node) -> tuple[Any, ...]:

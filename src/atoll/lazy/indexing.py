@@ -12,7 +12,6 @@ import numpy as np
 from .. import policy
 from ..comm import common_warnings
 from ..comm.in_step import bcast
-from ..config import config
 from ..context.call_sites import site_from, user_site
 from ..context.interrupts import passed_on
 from ..context.threads import turn
@@ -21,7 +20,7 @@ from ..graph.node import view_of
 from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.placement import crosses, placed_view
 from .creation import asarray
-from .dividing import brought as came
+from .dividing import asked_for, brought, called
 from .elementwise import assign
 from .fallback import Given, by_numpy
 from .float_errors import free
@@ -36,11 +35,6 @@ from .making import (
     present,
 )
 from .masks import compressed, put_masked
-from .pieces import put as put_piece
-from .pieces import put_picked
-from .tiles import brought as tile_brought
-from .tiles import present as tile_of
-from .tiles import whole
 from .views import Cell, Handle
 
 BASIC = frozenset({int, slice, type(None), EllipsisType})
@@ -147,13 +141,7 @@ def get(handle: Handle, key: Any) -> Any:
                 elements = get(handle, integers)
                 is_array = isinstance(elements, Handle)
                 return elements.copy("K") if is_array else elements
-            short = _few_on_ranks(handle, key)
-            everything = None if short is None else whole(handle._cell)
-            if everything is not None:
-                return of_small(everything[short])
-            elements = _masked_there(handle, key)
-            if elements is None:
-                elements = compressed(handle, key)
+            elements = compressed(handle, key)
             return _picked(handle, key) if elements is None else elements
     else:
         geometry = handle._geometry.index(items)
@@ -174,105 +162,6 @@ def _picked(handle: Handle, key: Any) -> Any:
 
     elements = fancy_indexing.picked(handle, key)
     return by_numpy(getitem, (handle, key), {}) if elements is NotImplemented else elements
-
-
-_INTEGERS = frozenset({int, np.int64, np.intp})
-
-
-def _few_on_ranks(handle: Handle, key: Any) -> Any:
-    """A key of small arrays, integers and slices that picks few elements of an array on ranks whose value is there; else ``None``."""
-    cell, geometry = handle._cell, handle._geometry
-    if cell.node.place is None or cell.node.value is None or not geometry.is_base:
-        return None
-    short = _short_key(key)
-    items = short if type(short) is tuple else (short,)
-    arrays = [item for item in items if type(item) is np.ndarray]
-    if not arrays or not all(
-        item.ndim == 1 or (item.ndim and item.dtype.kind != "b")
-        if type(item) is np.ndarray
-        else type(item) is slice or type(item) in _INTEGERS
-        for item in items
-    ):
-        return None
-    try:
-        count = np.broadcast_to(np.False_, geometry.shape)[short].size
-    except IndexError as problem:
-        passed_on(problem)
-        return None
-    few = count <= policy.limits.short or geometry.size < policy.limits.small
-    return short if few else None
-
-
-def _mask_in(key: Any) -> tuple[int, Any]:
-    """Where in a key of integers and slices its only mask is, an array of few elements, and the mask; -1 where there is no such."""
-    items = key if type(key) is tuple else (key,)
-    arrays = [place for place, item in enumerate(items) if type(item) is Handle.array_type]
-    if len(arrays) != 1:
-        return -1, None
-    mask = items[arrays[0]]
-    others = items[: arrays[0]] + items[arrays[0] + 1 :]
-    is_few = mask.dtype.kind == "b" and mask.ndim and 0 < mask.size < config.small
-    plain = all(type(item) is slice or type(item) in _INTEGERS for item in others)
-    return (arrays[0], mask) if is_few and plain else (-1, None)
-
-
-def _on_every_rank(value: Any) -> Any:
-    """All of a few elements, in memory on every rank; ``None`` where that cannot be. Collective."""
-    if value._np is not None:
-        return value._np
-    if value._cell.node.place is None:
-        return present(value)
-    return tile_brought(value._cell, value._geometry)
-
-
-def _masked_there(handle: Handle, key: Any) -> Any:
-    """What a mask picks of few elements on ranks, by NumPy on every rank: these wait for each other in any case, since the shape of
-    the result depends on values. ``None`` where the general way is due.
-    """
-    if handle._cell.node.place is None:
-        return None
-    place, mask = _mask_in(key)
-    items = list(key) if type(key) is tuple else [key]
-    if place < 0 or len(items) - 1 + mask.ndim > handle._geometry.ndim:
-        return None  # NumPy says what is wrong
-    items[place : place + 1] = [slice(None)] * mask.ndim
-    integers = [k for k, item in enumerate(items) if type(item) in _INTEGERS]
-    indexed = {*integers, *range(place, place + mask.ndim)}
-    if max(indexed) - min(indexed) >= len(indexed):
-        return None  # an integer counts as an index array, and the axes of these may go first
-    view = handle._geometry.index(tuple(items)) if integers else handle._geometry
-    first = place - sum([k < place for k in integers])
-    if view.shape[first : first + mask.ndim] != mask.shape:
-        return None
-    elements = tile_brought(handle._cell, view)
-    where = None if elements is None else _on_every_rank(mask)
-    if elements is None or where is None:
-        return None
-    return of_small(elements[(slice(None),) * first + (where,)])
-
-
-def _put_masked_there(handle: Handle, key: Any, value: Any) -> bool:
-    """Assign what every rank has to few elements under a mask, on ranks; whether it was done."""
-    if type(value) is not Handle.array_type or value._np is None or not value._np.ndim:
-        return False
-    cell, geometry = handle._cell, handle._geometry
-    place, mask = _mask_in(key)
-    if cell.node.place is None or place or not geometry.is_base or type(key) is tuple:
-        return False
-    if mask.shape != geometry.shape or tile_brought(cell, geometry) is None:
-        return False
-    where = _on_every_rank(mask)
-    return where is not None and put_picked(cell, where, value)
-
-
-def _put_picked_there(handle: Handle, key: Any, value: Any) -> bool:
-    """Assign what every rank has to few elements that index arrays pick, on ranks; whether it was done."""
-    if type(value) is Handle.array_type:
-        value = value._np
-    elif type(value) not in FAST_SCALARS:
-        return False
-    short = None if value is None else _few_on_ranks(handle, key)
-    return short is not None and put_picked(handle._cell, short, value)
 
 
 _PLAIN = BASIC | {np.int64, np.intp, np.bool_}
@@ -346,11 +235,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
                 return
         if assign(cell, region, value):
             return
-    elif (
-        _put_picked_there(handle, key, value)
-        or _put_masked_there(handle, key, value)
-        or _put_through(handle, key, value)
-    ):
+    elif _put_through(handle, key, value):
         return
     _put_by_numpy(handle, key, value)
 
@@ -379,8 +264,12 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
 
     What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
     """
-    if cell.node.place is not None and not came(cell.node):
-        return put_piece(cell, region, value)
+    if cell.node.place is not None and not brought(cell.node):
+        lies = isinstance(value, Handle) and value._np is None and value._cell.node.place
+        is_next = cell.comes_round(user_site()) if cell.node.value is None else not lies
+        if is_next and is_at_hand(region.size):
+            called(cell.node, 1 / policy.limits.pieces)
+        return False
     array = type(value) is Handle.array_type
     if not (array or type(value) in FAST_SCALARS):
         return False
@@ -432,7 +321,7 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     place = cell.node.place
     if place is None:
         return view_of(value.array, geometry)[()]
-    near = tile_of(cell, geometry)
+    near = asked_for(cell, geometry)
     if near is not None:
         return near[()]
     axes = geometry.axes

@@ -20,12 +20,11 @@ from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
-from .dividing import is_undivided, stays_divided
+from .dividing import asked_for, is_undivided, stays_divided
 from .evaluate import evaluate
 from .pending import bounded
 from .protocols import ask, meet
 from .recipes import Learner
-from .tiles import present as tile_of
 from .views import Cell, Handle, boxed, whole_of
 
 _SCALARS = {np.dtype(code).type for code in np.typecodes["All"]}
@@ -65,24 +64,27 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     What would count as small, had it not come from something large, is as good as a short view.
     """
     geometry = handle._geometry
-    if not geometry.short:
+    if not geometry.short or not is_at_hand(geometry.size):
         return None
     cell = handle._cell
     node = cell.node
-    if node.place is not None:
-        return tile_of(cell, geometry)
-    value = node.value
-    if value is None and (node.weight < 0 or not geometry.ndim):
-        return None
-    if not is_at_hand(geometry.size):
-        return None
-    if value is None:
-        if current_world().size == 1 and (
-            geometry.size > policy.limits.short or not cell.is_used_by_pieces()
-        ):
+    if node.value is None:
+        if node.weight < 0 or not geometry.ndim:
             return None
-        value = cell.settle()
-    return view_of(value.array, geometry)
+        waits = node.place is not None or current_world().size == 1
+        while node.place is not None and node.value is None and writes_few(node):
+            node = node.args[0]
+        times = 1 if node.place is None or node.value is not None else policy.limits.patience
+        del node  # or the old version would be referred to, and be copied
+        if waits and (geometry.size > policy.limits.short or not cell.is_used_by_pieces(times)):
+            return None
+        cell.settle()
+    return asked_for(cell, geometry)
+
+
+def writes_few(node: Node) -> bool:
+    """Whether a node is an assignment to a short view: a loop goes over elements or rows, then."""
+    return node.op.is_update and node.params[0].short
 
 
 def is_at_hand(size: int) -> bool:

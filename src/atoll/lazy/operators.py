@@ -17,7 +17,6 @@ from ..front import boundary
 from ..graph.geometry import Geometry
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.ufuncs import BINARY, COMPARISONS, UNARY, UPDATING
-from . import pieces
 from .calling import assigned_to, call, overrides, refuse, takes_over
 from .calling import method as method_called
 from .deferred import recorded
@@ -189,10 +188,6 @@ def _in_place(ufunc: np.ufunc) -> Any:
 
 def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> Any:
     """``ufunc(target, other, out=target)``; ``forward`` is the operator, if it is one's work."""
-    on_ranks = target._np is None and target._cell.node.place is not None
-    short = on_ranks and forward is not None and target._geometry.short
-    if short and pieces.joined(ufunc, target, other):
-        return target
     if other is None or has_methods(type(other)):
         if defers(other, in_place=True):
             return NotImplemented
@@ -223,9 +218,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
         elif target._cell.node.place is not None and isinstance(result, Handle):
             small = result._np  # what every rank had in memory
             fits = small is not None and np.broadcast_shapes(small.shape, own.shape) == own.shape
-            if fits and (
-                pieces.put(target._cell, own, result) or assign(target._cell, own, result)
-            ):
+            if fits and assign(target._cell, own, result):
                 return target
         del result
     if target._np is not None and any_deferred(other):

@@ -55,7 +55,6 @@ from .reductions import met_folds
 from .replaying import flags_reported, rescued, work_of
 from .selecting import met_choices
 from .showing import asks_class_of_numbers, settle_asked
-from .tiles import Tiles
 from .unplanned import begun
 from .views import Cell
 
@@ -71,7 +70,6 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (Program, "running"),
     (State, "flags done"),
     (statistics.Counters, "_runs"),
-    (Tiles, "whole home"),
     (Place, "is_boxes number world log padded lopsided held_once folds_whole read"),
     (Traffic, " ".join(field.name for field in fields(Traffic))),
 )
@@ -104,7 +102,7 @@ def install(array_type: type, iterators: type) -> None:
     native.register(
         tuple(slots),
         # classes
-        array_type=array_type, flat_type=iterators, node_type=Node, box_type=Cell, value_type=Value, tiles_type=Tiles,
+        array_type=array_type, flat_type=iterators, node_type=Node, box_type=Cell, value_type=Value,
         state_type=State, number_types=frozenset(FAST_SCALARS), plain_types=PASSED,
         # operators and functions
         operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=_UFUNCS,

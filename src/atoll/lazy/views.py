@@ -55,8 +55,6 @@ class Cell(Box):
     geometry: Geometry
     node: Node
     pieces: int
-    read_by_pieces: Any
-    """What was asked for of earlier values, which only a few elements were written to since: see :mod:`.tiles`."""
     pins: int
     shared: bool
     """Whether other cells have, or have had, this value: what every rank knows alike, whenever it collects garbage."""
@@ -130,7 +128,6 @@ class Cell(Box):
     def own(self) -> Value:
         """The value in memory that no other node shares, so that it may be written to. The lock is held."""
         value = self.settle()
-        tiles = value.tiles
         # a value may have been pinned by the cell that it came from
         if not (value.pinned and self.pins) and not self.is_unshared():
             node = self.node
@@ -140,17 +137,16 @@ class Cell(Box):
             assert self.node.value is not None
             value = self.node.value
         value.count = -1
-        value.tiles = tiles and tiles.emptied()
         return value
 
     def is_unshared(self) -> bool:
         """Whether this cell alone refers to its value."""
         return sys.getrefcount(self.node) <= _BY_ITSELF
 
-    def is_used_by_pieces(self) -> bool:
+    def is_used_by_pieces(self, times: int = 1) -> bool:
         """Whether short views have been recorded so often that it is better to compute, or copy, all of it."""
         self.pieces += 1
-        if self.pieces < policy.limits.pieces:
+        if self.pieces < times * policy.limits.pieces:
             return False
         self.pieces = 0
         return True
@@ -249,12 +245,8 @@ class Cell(Box):
                     self._write_share_now(region, value, mask, site, updated)
                 return
             node = self.node
-            if node.place is not None:
-                if not region.short:
-                    self.read_by_pieces = None
-                    self.pieces = 0
-                elif node.value is not None and node.value.tiles is not None:
-                    self.read_by_pieces = node.value.tiles.emptied()
+            if node.place is not None and not region.short:
+                self.pieces = 0
             place = site_number(site)
             if node.value is not None:
                 self.sites = {place}
@@ -339,7 +331,6 @@ def boxed(cell: Cell, node: Node) -> Cell:
     cell.geometry = node.geometry
     cell.pins = 0
     cell.pieces = 0
-    cell.read_by_pieces = None
     cell.sites = None
     cell.writeable = True
     cell._first = None

@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from .. import policy
+from ..config import config
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 
@@ -51,7 +52,7 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
         work += _work(node)
         computed = max([computed, *[each.geometry.size for each in _passed(node)]])
         for each in on_ranks:
-            if each.geometry.size > policy.limits.undivided:
+            if not may_be_whole(each.geometry):
                 return ()
             shapes[each.geometry.shape] = max(shapes.get(each.geometry.shape, 0), _nbytes(each))
     few = 0 if collective else computed * policy.limits.part
@@ -62,6 +63,13 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
             for shape, nbytes in shapes.items()
         ]
     )
+
+
+def may_be_whole(geometry: Geometry) -> bool:
+    """Whether each rank may have all of an array for good: of what a function may bring there, one part in so many."""
+    nbytes: int = geometry.size * geometry.dtype.itemsize
+    most: int = config.gather_bytes // policy.limits.part
+    return nbytes <= most
 
 
 def gain(nanoseconds: float, size: int) -> float:
