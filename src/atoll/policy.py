@@ -47,11 +47,9 @@ class Limits:
     many of ``config.everywhere`` whole, since their elements travel to all, and arrays no longer divided of one of ``config.gather_bytes``."""
     brought: int = 1 << 18
     """Ranks compare up to so many integers that all of them have, and two bring together what they would ask for (``message``)."""
-    everything: int = 1 << 22
-    """No larger array is brought together as a whole, however many pieces of it were (by definition: memory of each rank)."""
     whole: int = 1 << 22
     """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``), and NumPy looks at so many truth
-    values in memory at once: it stops at the first (``truths``)."""
+    values in memory at once: it stops at the first (``truths``). Each rank has no larger matrix whole (by definition: its memory)."""
     chunk: int = 1 << 15
     """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls. A call of NumPy's is shared by
     threads that get at least so many, and NumPy's loops take blocks of so many (``blocks``: 17 ms in blocks of 2**10, 1.2 from 2**14 on)."""

@@ -276,7 +276,7 @@ def is_better_whole(shape: tuple[int, int], times: float, dtype: np.dtype[Any], 
     rows, columns = shape
     elements, shorter = rows * columns, min(shape)
     nbytes = elements * dtype.itemsize
-    if elements > policy.limits.everything or nbytes > config.gather_bytes:
+    if elements > policy.limits.whole or nbytes > config.gather_bytes:
         return False
     operations = times * elements * shorter * (4 if dtype.kind == "c" else 1)
     return policy.factored_alone(shorter, operations, nbytes, size)
