@@ -44,7 +44,7 @@ class Limits:
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
     part: int = 8
     """... and a view of fewer than ``small`` that is at most one part in so many of its array (``plan``). Ranks keep results of up to one part in so
-    many of ``config.everywhere`` whole, since their elements travel to all, and arrays no longer divided of one of ``config.gather_bytes``."""
+    many of ``config.everywhere`` whole, since their elements travel to all."""
     brought: int = 1 << 18
     """Ranks compare up to so many integers that all of them have, and two bring together what they would ask for (``message``)."""
     whole: int = 1 << 22

@@ -6,6 +6,7 @@ Both are expected, not measured, and follow from operations, shapes and places: 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from math import prod
 
 import numpy as np
@@ -50,11 +51,13 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
         steps += node.op.is_collective
         collective = collective or node.op.is_collective or node.op.name == "compress"
         work += _work(node)
-        computed = max([computed, *[each.geometry.size for each in _passed(node)]])
+        computed = max([computed, *[each.size for each in _passed(node)]])
         for each in on_ranks:
             if not may_be_whole(each.geometry):
                 return ()
-            shapes[each.geometry.shape] = max(shapes.get(each.geometry.shape, 0), _nbytes(each))
+            shapes[each.geometry.shape] = max(
+                shapes.get(each.geometry.shape, 0), _nbytes(each.geometry)
+            )
     few = 0 if collective else computed * policy.limits.part
     lost, gained = steps * policy.limits.step, gain(work, size)
     return tuple(
@@ -66,10 +69,8 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
 
 
 def may_be_whole(geometry: Geometry) -> bool:
-    """Whether each rank may have all of an array for good: of what a function may bring there, one part in so many."""
-    nbytes: int = geometry.size * geometry.dtype.itemsize
-    most: int = config.gather_bytes // policy.limits.part
-    return nbytes <= most
+    """Whether each rank may have all of an array for good: no more than what a function may bring there."""
+    return bool(geometry.size * geometry.dtype.itemsize <= config.gather_bytes)
 
 
 def gain(nanoseconds: float, size: int) -> float:
@@ -77,20 +78,24 @@ def gain(nanoseconds: float, size: int) -> float:
     return nanoseconds * (1 - 1 / size)
 
 
-def _nbytes(node: Node) -> int:
-    return node.geometry.size * node.geometry.dtype.itemsize
+def _nbytes(geometry: Geometry) -> int:
+    return geometry.size * geometry.dtype.itemsize
 
 
-def _passed(node: Node) -> list[Node]:
-    """The nodes whose elements a node goes through."""
+def _passed(node: Node) -> list[Geometry]:
+    """How the elements lie that a node goes through."""
     op = node.op
     if op.is_view:
         return []
-    if op.is_update or op.writes:
-        given = node.args[1:2] if op.is_update else node.args[1:]
-    else:
-        given = (node, *node.args)
-    return [each for each in given if type(each) is Node]
+    views = node.params[2:] if op.is_collective else repeat(None)
+    read = [
+        view or arg.geometry
+        for arg, view in zip(node.args, views, strict=False)
+        if type(arg) is Node
+    ]
+    if op.is_update:
+        return [arg.geometry for arg in node.args[1:2] if type(arg) is Node]
+    return read[1:] if op.writes else [node.geometry, *read]
 
 
 def _work(node: Node) -> float:
@@ -108,6 +113,6 @@ def _work(node: Node) -> float:
         products = 2 * node.geometry.size * a.shape[-1]
         return max(plain, products / policy.limits.factor_operations)
     if op.name in MOVES:
-        return policy.numpy_time(_nbytes(node))
+        return policy.numpy_time(_nbytes(node.geometry))
     heavy = op.is_collective or (op.is_ufunc and getattr(np, node.name, None) in HEAVY)
     return plain * policy.limits.heavy if heavy else plain
