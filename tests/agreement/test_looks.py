@@ -293,7 +293,7 @@ def test_a_loop_that_nobody_looks_into_is_computed_turn_by_turn(rank):
 @pytest.mark.ranks(2)
 @pytest.mark.simulated(2, 3)
 def test_heavy_numbers_are_computed_in_each_turn():
-    with policy.limited(light=2, near=3):
+    with policy.limited(pending=3):
         for _ in range(3):
             a = np.arange(40.0) * 2 + 1 - 3
             few = (a[5, ...] * 2 + 1, np.where(a[6, ...] > 0, a[7, ...], 0.0), a[8:9].sum())

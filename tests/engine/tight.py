@@ -28,8 +28,6 @@ def tighten(seed: int) -> dict[str, object]:
             drawn[name] = (
                 tuple([n * times for n in least]) if type(least) is tuple else least * times
             )
-    # below which nothing is weighed
-    drawn["light"] = min(30, drawn.get("near", 30), drawn.get("pending", 30))
     _begun.append(policy.limited(**drawn))
     _begun[-1].__enter__()
     return drawn
