@@ -86,14 +86,14 @@ def test_the_explanation_counts_messages(rank):
     p, q = grid(atoll, 24, 6)
     atoll.sync()
     first, second = (p[1:] - p[:-1]) ** 2, (q[2:] - q[:-2]) ** 2
-    total = first.sum(keepdims=True) + second.sum(keepdims=True)
+    total = first[:-1] + second
     found = atoll.explain(total)
     ours = [one for one in found.messages if one.sends == (rank == 0)]
     assert len(ours) == 2
     assert len({one.travels for one in ours}) == 1
     assert ("sends 1 message" if rank == 0 else "receives 1 (") in str(found)
     x, y = grid(np, 24, 6)
-    assert total.item() == ((x[1:] - x[:-1]) ** 2).sum() + ((y[2:] - y[:-2]) ** 2).sum()
+    same([total], [((x[1:] - x[:-1]) ** 2)[:-1] + (y[2:] - y[:-2]) ** 2])
 
 
 @pytest.mark.ranks(2, 3)
