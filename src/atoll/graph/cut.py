@@ -27,9 +27,9 @@ def live_at_cut(root: Node) -> tuple[list[Node], int]:
     """The values to store where the work behind ``root`` is cut, and how many operations it has then; see ``_native/cuts.c``."""
     order = sorted(pending_behind(root), key=attrgetter("born"))
     count = len(order)
-    formula = policy.limits.kernel_operations if root.place is None else policy.limits.pending
     recorded = sum([node.site == root.site for node in order])
-    if count <= formula and not policy.limits.patience < recorded <= count > policy.limits.pending:
+    is_formula = recorded <= policy.limits.patience and root.place is None
+    if count <= (policy.limits.kernel_operations if is_formula else policy.limits.pending):
         return [], count
     moment = {node: number for number, node in enumerate(order)}
     last = list(range(count))
