@@ -146,7 +146,7 @@ def test_dtypes_of_results_are_not_those_of_operands(rank, size):
 @pytest.mark.simulated(1, 4)
 def test_slices_of_one_element_stay_arrays(rank, size):
     whole = np.arange(20.0).reshape(5, 4)
-    a = atoll.asarray(whole)
+    a = atoll.array(whole)
     for key in ("3:4", "3:4, 2:3", "3:4, 2", "-1:, ::9", "4:5, None, :1", "[3]", "[[2]], [[1]]"):
         found, expected = (eval(f"x[{key}]", {"x": x}) for x in (a, whole))
         assert isinstance(found, atoll.ndarray), key
