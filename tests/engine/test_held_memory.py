@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 
 import numpy
 import pytest
@@ -11,6 +10,8 @@ import pytest
 import atoll as np
 from atoll import policy
 from atoll.front import native
+
+from .test_native_recorder import entered
 
 N = 190
 LINES = (
@@ -86,26 +87,6 @@ def test_errors_of_floating_point_come_at_the_call():
         raw[:] = 0
 
 
-def calls(work, turns):
-    """The names of atoll's Python functions that steady turns call."""
-    names = []
-
-    def note(frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(np.__path__[0]):
-            names.append(frame.f_code.co_qualname)
-
-    with policy.limited(draft_work=1):
-        for _ in range(40):
-            work()
-        sys.setprofile(note)
-        try:
-            for _ in range(turns):
-                work()
-        finally:
-            sys.setprofile(None)
-    return names
-
-
 @pytest.mark.skipif(native is None, reason="without the native front every call is Python's")
 def test_steady_operations_hardly_enter_python():
     raw = numpy.random.default_rng(0).random((N, N))
@@ -117,6 +98,9 @@ def test_steady_operations_hardly_enter_python():
         a[3:-3] = 0.5
         return a.mean(axis=0), np.where(a > 0.5, a, b)
 
-    entered = calls(turn, 10)
-    assert set(entered) & {"Cell.settle", "ndarray.__setitem__", "apply"} == set()
-    assert len(entered) <= 10 * 60
+    with policy.limited(draft_work=1):
+        for _ in range(40):
+            turn()
+        names = entered(turn, 10)
+    assert set(names) & {"Cell.settle", "ndarray.__setitem__", "apply"} == set()
+    assert len(names) <= 10 * 60

@@ -1,4 +1,4 @@
-/* The bound on recorded work. What graph.cut says, for traces of many operations. */
+/* The bound on recorded work: the rule of graph.cut. */
 #include "cuts.h"
 #include "placed.h"
 #include "selection.h"
@@ -94,17 +94,14 @@ static PyObject *live_at_cut(PyObject *root, double *weight) {
 /* Compute the nodes of a list; -1 with an error. */
 static int compute(PyObject *list) {
     Py_ssize_t count = PyList_GET_SIZE(list);
-    PyObject *roots[MOST_ROOTS], *computed;
+    PyObject *roots[MOST_ROOTS];
     if (count <= MOST_ROOTS) memcpy(roots, PySequence_Fast_ITEMS(list), count * sizeof *roots);
     int done = count <= MOST_ROOTS ? replay(roots, (int)count) : 0;
-    if (done) return done;
-    computed = PyObject_CallOneArg(python.evaluate, list);
-    Py_XDECREF(computed);
-    return computed == NULL ? -1 : 0;
+    return done ? done : status_of(PyObject_CallOneArg(python.evaluate, list));
 }
 
 PyObject *bounded(PyObject *node) {
-    static _Thread_local long long until;  /* nodes that are born before have hardly more operations behind them than the one that was counted last */
+    static _Thread_local long long until;  /* the birth from which on a node may have too many operations behind it */
     static _Thread_local double most;
     if (node == NULL || weight_of(node) <= most_pending || (state_of(node) == PENDING && NODE(node)->born < until && most == most_pending)) return node;
     long long born = NODE(node)->born;

@@ -27,7 +27,7 @@ typedef struct Function {
     struct Function *former, *next;
 } Function;
 
-/* The number of elements of a shape; without bound where there is none. */
+/* The number of elements of a shape; infinite for an object that is no shape. */
 static double elements(PyObject *shape) {
     double size = 1;
     Py_ssize_t n = PyTuple_CheckExact(shape) ? PyTuple_GET_SIZE(shape) : 1;
@@ -40,7 +40,7 @@ static double elements(PyObject *shape) {
     return size;
 }
 
-/* The number of elements of what a function of this kind makes; without bound where that is not known. */
+/* The number of elements of the array that a function of this kind makes; infinite where it is not known. */
 static double made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
     double size = 1, bounds[3] = {0, 0, 1};
     if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;

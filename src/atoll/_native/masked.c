@@ -25,7 +25,7 @@ static Py_ssize_t true_elements(PyObject *value) {
     return VALUE(value)->count;
 }
 
-/* The geometry of so many elements side by side; a new reference. */
+/* The geometry of `count` elements side by side; a new reference. */
 static PyObject *line_of(PyArray_Descr *dtype, Py_ssize_t count) {
     size_t key[KEY] = {(size_t)dtype, (size_t)python.memory_geometry, (size_t)count, (size_t)PyDataType_ELSIZE(dtype)};
     PyObject *geometry = view_met(key, 4);

@@ -9,7 +9,7 @@
 Py_ssize_t shortest = 0, most_filled = 0;
 enum { PART = 8 };                 /* a small part of an array is this part of it at most */
 
-/* ---- geometries of views, which are remembered by what they were made of */
+/* ---- geometries of views, kept by their bases, dtypes, extents and strides */
 
 enum { MOST_VIEWS = 2048 };
 static Forms *views = NULL;
@@ -46,7 +46,7 @@ PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int 
     return made;
 }
 
-/* ---- what is in memory */
+/* ---- arrays in memory */
 
 PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags) {
     Py_INCREF(dtype);

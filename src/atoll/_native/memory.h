@@ -4,8 +4,8 @@
 #include "forms.h"
 #include "handles.h"
 
-/* What an index selects of an array: a view of so many elements, an element (`is_element`), or elements to pick, at most so many. It is
- * so many bytes behind the first element of the array, or of the base. */
+/* The selection of an index: a view of `size` elements, an element (`is_element`), or at most `size` elements to pick. It lies `offset` bytes
+ * behind the first element of the array, or of the base. */
 typedef struct {
     npy_intp offset;
     Py_ssize_t size;

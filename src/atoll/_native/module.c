@@ -26,7 +26,7 @@ static PyObject *register_table(PyObject *module, PyObject *args, PyObject *obje
     Py_RETURN_NONE;
 }
 
-/* limit(size): leave arrays of so many elements, and larger ones, to Python. */
+/* limit(size): leave arrays of `size` or more elements to Python. */
 static PyObject *set_limit(PyObject *module, PyObject *number) {
     Py_ssize_t size = PyLong_AsSsize_t(number);
     if (size == -1 && PyErr_Occurred()) return NULL;

@@ -6,7 +6,7 @@
 
 extern int recording;              /* whether operations are recorded natively */
 extern int shown;                  /* how many calls are explained or counted instead of computed */
-extern double most_pending, longest_formula, most_recorded, swept, most_held; /* limits of the policy; from `swept` bytes on Python decides what is computed together */
+extern double most_pending, longest_formula, most_recorded, swept, most_held; /* limits of the policy; Python chooses the arrays that are computed together from `swept` bytes on */
 
 /* The settings in force; a new reference. The elements of arrays that are small by these. */
 PyObject *settings_now(void);

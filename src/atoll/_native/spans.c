@@ -54,7 +54,7 @@ static void enter_session(void) {
 enum { KNOWN = 1 << 12 };
 static Forms *known = NULL;        /* the numbers of call sites and names */
 
-/* The number that Python gives a call site or a name, which it is asked for once. */
+/* The number of a call site or a name in the profile; Python gives it once. */
 static int number_for(PyObject *ask, PyObject *thing) {
     size_t key[2] = {(size_t)thing, (size_t)ask};
     Raised raised = taken_error();

@@ -6,12 +6,12 @@
 
 /* The work that an account pays for: planning and compiling a program, or learning an operation in Python. */
 enum { PLANNED, LEARNT };
-extern double patience[2];         /* the price of each kind, in nanoseconds of NumPy's */
+extern double patience[2];         /* the nanoseconds of NumPy's loops that pay for each kind */
 
 /* Begin all accounts anew. */
 void close_accounts(void);
 
-/* Add a call of NumPy's over so many elements to the account with this key; whether the account now pays for the work. */
+/* Add a call of NumPy's to the account with this key; whether the account now pays for the work. */
 int is_worth(size_t key, double elements, int work);
 
 /* Give nodes their values by NumPy's loops: 1, or 0 where a program shall compute them; -1 with an error. `key` tells traces apart. */

@@ -150,6 +150,7 @@ class KernelStep:
 
     def run(self, state: Any) -> None:
         """Run the kernel on the registers of a :class:`Run`."""
+        raise NotImplementedError
 
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
         """The extents of its loops, and the strides of each operand along them: those of this step, where its launch is a

@@ -184,11 +184,6 @@ _process_world: World | None = None
 _process_lock = threading.Lock()
 
 
-def chosen_world() -> World | None:
-    """The current world as the context has it; ``None`` where it is that of the process."""
-    return _current.get()
-
-
 def process_world() -> World | None:
     """The world of all ranks of the job, if it has been made."""
     return _process_world

@@ -11,14 +11,12 @@ from ..comm import common_warnings
 from ..comm.in_step import agree, all_have_plans
 from ..comm.world import World
 from ..context import statistics
-from ..graph.geometry import Geometry, dense
 from ..graph.node import Node
-from ..layout import Range, Region, region_key
+from ..layout import Range, region_key
 from ..ops.fingerprint import of_move
 from .ghosts import GhostRegion, moves
 from .on_nodes import shared_memory, whole_on_node
 from .schedule import Exchange, Memory
-from .shares import Box
 
 _BITS = (1 << 64) - 1
 
@@ -38,19 +36,9 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
         statistics.add("gathered", geometry.nbytes)
         whole = whole_on_node(memory, layout, node.value.array, geometry, what)
     else:
-        region = tuple([Range(0, n) for n in geometry.shape])
-        whole = _collected(node, geometry, region, 0)
+        whole = _collected(node)
     common_warnings.ask(communicator)
     return whole
-
-
-def gathered_box(node: Node, box: Box) -> np.ndarray[Any, Any]:
-    """The elements of an evaluated node within a box, on each rank. Collective."""
-    region = tuple([Range(low, high) for low, high in box])
-    shape = tuple([high - low for low, high in box])
-    elements = _collected(node, dense(shape, node.geometry.dtype), region, hash(box))
-    common_warnings.ask(node.place.world.communicator)
-    return elements
 
 
 def whole_value(node: Node) -> np.ndarray[Any, Any]:
@@ -72,9 +60,10 @@ def joined_blocks(node: Node, block: np.ndarray[Any, Any]) -> np.ndarray[Any, An
     return whole
 
 
-def _collected(node: Node, geometry: Geometry, region: Region, which: int) -> np.ndarray[Any, Any]:
+def _collected(node: Node) -> np.ndarray[Any, Any]:
     world: World = node.place.world
-    communicator = world.communicator
+    communicator, geometry = world.communicator, node.geometry
+    region = tuple([Range(0, n) for n in geometry.shape])
     ghost = GhostRegion(1, 0, node.place, geometry.dtype, region)
 
     def plan() -> Exchange:
@@ -83,16 +72,15 @@ def _collected(node: Node, geometry: Geometry, region: Region, which: int) -> np
 
     exchange = statistics.attempted(plan)
     what = "the gathering of an array"
-    mark = of_move(node.geometry.shape, node.place.layout)
-    communicator.log.step(mark ^ hash((which, node.born)) & _BITS, what)
-    structure = what, node.geometry.ndim, node.place.is_boxes
+    mark = of_move(geometry.shape, node.place.layout)
+    communicator.log.step(mark ^ hash((0, node.born)) & _BITS, what)
+    structure = what, geometry.ndim, node.place.is_boxes
     if not all_have_plans(communicator, structure, what, exchange is not None):
         array = backend.current().allocate(geometry).array
-        array[...] = whole_value(node)[region_key(region)]
+        array[...] = whole_value(node)
         return array
     assert exchange is not None
-    if not which:
-        exchange.gathered = node.geometry.nbytes
+    exchange.gathered = geometry.nbytes
     registers: Memory = [node.value, None]
     exchange.run(registers)
     value = registers[1]

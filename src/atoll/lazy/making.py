@@ -15,7 +15,7 @@ from ..context.caches import remembered
 from ..errors import LayoutError
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
-from ..graph.node import Node, new, source, view_of
+from ..graph.node import Node, new, source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
@@ -295,14 +295,8 @@ def memory_geometry(array: np.ndarray[Any, Any]) -> Geometry:
 
 
 def line_geometry(count: int, dtype: np.dtype[Any]) -> Geometry:
-    """So many elements side by side."""
+    """The geometry of elements side by side."""
     return dense((count,), dtype)
-
-
-def settled(handle: Handle) -> np.ndarray[Any, Any] | None:
-    """The memory of an array as NumPy's, computed now if it is pending; ``None`` for a value that comes later."""
-    cell = handle._cell
-    return None if cell.node.weight < 0 else view_of(cell.settle().array, handle._geometry)
 
 
 def of_view(cell: Cell, geometry: Geometry) -> Any:
