@@ -34,6 +34,31 @@ LINES = (
 NUMBERS = "numpy.float64(1.5)", "2", "-0.25", "numpy.float32(0.5)", "True"
 
 
+def test_a_mask_of_medium_size_assigns_to_a_view_without_python():
+    start = numpy.random.default_rng(3).random((64, 64, 12))
+    ours, theirs = np.array(start), start.copy()
+
+    def mix(m, a):
+        for k in range(11):
+            heavy = (
+                0.8 * a[:, :, k] - 0.2 * a[:, :, k] > 0.8 * a[:, :, k + 1] - 0.2 * a[:, :, k + 1]
+            )
+            mean = 0.5 * (a[:, :, k] + a[:, :, k + 1])
+            a[:, :, k] = m.where(heavy, mean, a[:, :, k])
+            a[:, :, k + 1][heavy] = mean[heavy]
+
+    names = []
+    for _ in range(30):
+        mix(np, ours)
+    sys.setprofile(lambda frame, event, _: names.append(frame.f_code.co_qualname))
+    mix(np, ours)
+    sys.setprofile(None)
+    for _ in range(31):
+        mix(numpy, theirs)
+    assert (numpy.array(ours) == theirs).all()
+    assert "ndarray.__setitem__" not in names
+
+
 def drawn(seed):
     """The lines of a program, which come again and again in a loop."""
     chance = random.Random(seed)

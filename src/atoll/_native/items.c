@@ -6,7 +6,7 @@
 /* ---- elements at index arrays
  *
  * In a process by itself NumPy reads and writes elements at index arrays, in memory, whatever their size. A mask for all elements of an
- * array is left to the runtime, which may record what is under it: only where both are at hand NumPy takes it.
+ * array is left to the runtime, which may record the elements under it, unless NumPy has the mask at hand.
  */
 
 /* The memory of an array of this process, which is evaluated if it is pending; a new reference, NULL without an error where Python
@@ -56,7 +56,7 @@ static PyObject *picking(PyObject *self, PyObject *key) {
         } else if (listed(item) > 0) {
             value = Py_NewRef(item);
             arrays++;
-        } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || np_of(item) != NULL || !is_mask(item))) {
+        } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || np_of(item) != NULL || is_medium(item) || !is_mask(item))) {
             value = on_several ? small_array(item) : memory_here(item);  /* of a large one some ranks may lack the value */
             arrays += value != NULL && picks(value);
         }
