@@ -261,6 +261,14 @@ PyObject *through_of(PyObject *view) {
     return through == NULL ? NULL : field(view, FORM_THROUGH);
 }
 
+PyObject *read_of(PyObject *geometry) {
+    if (field(geometry, FORM_IS_BASE) == Py_True) return geometry;
+    PyObject *shape = field(geometry, FORM_SHAPE), *strides = field(geometry, FORM_STRIDES), *through = through_of(geometry);
+    for (Py_ssize_t k = 0; through != NULL && k < PyTuple_GET_SIZE(strides); k++)
+        if (!PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, k)) && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k)) > 1) return geometry;
+    return through == NULL ? NULL : PyTuple_GET_ITEM(field(through, THROUGH_READ), 1);
+}
+
 PyObject *node_of(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(BOX(box)->node);

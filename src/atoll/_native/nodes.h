@@ -44,6 +44,10 @@ PyObject *wrapped(PyObject *result);
 PyObject *node_of(PyObject *array);
 PyObject *through_of(PyObject *view);
 
+/* The geometry by which operations on a view are found, borrowed: that of its elements in memory of their own, whose order decides that of results
+ * as the view's does, unless it repeats elements. NULL with an error. */
+PyObject *read_of(PyObject *geometry);
+
 /* Whether an array is large, NumPy may be asked for few elements, and for those of this array, which are there, and
  * kernels have a dtype. */
 int is_large(PyObject *value);

@@ -63,7 +63,7 @@ static PyObject *converted(PyObject *convert, PyObject *number) {
 typedef struct {
     PyObject *small[3];
     size_t part[3];
-    int large, few, divided, held;
+    int large, views, few, divided, held;
 } Given;
 
 /* Look at an operand; whether C can record it. */
@@ -71,7 +71,8 @@ static int look_at(Given *given, int k, PyObject *value) {
     Front *front = (Front *)value;
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
-        geometry = front->geometry;
+        if ((geometry = read_of(front->geometry)) == NULL) return drop_error(), 0;
+        given->views++;
         given->large = given->large || !is_read_at_once(value);
         given->divided += on_ranks(front);
         given->held |= !is_free(front->cell);
@@ -108,6 +109,8 @@ static PyObject *met_call(Forms *known, PyObject *const *args, const Given *give
     Met *met = met_in(known, given->part, count);
     if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
+    /* NumPy computes with few elements, unless these are broadcast to many: see lazy.elementwise.spreads */
+    if (!given->large && (given->divided || size_of(PyTuple_GET_ITEM(form, 1)) < small_now())) return NULL;
     /* ranks compare a mask that all of them have before it selects elements */
     if (given->divided && (given->few || (PyTuple_GET_ITEM(form, 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) return NULL;
     Py_INCREF(form);
@@ -125,7 +128,7 @@ static PyObject *node_of_call(PyObject *known, PyObject *const *args, Py_ssize_t
     int k = 0;
     while (k < count && look_at(&given, k, args[k])) k++;
     *held = given.held;
-    if (k == count && given.large && !(given.held && among_ranks()) && (!given.few || copy_small(&given, args, (int)count)))
+    if (k == count && (given.large || given.views == 2) && !(given.held && among_ranks()) && (!given.few || copy_small(&given, args, (int)count)))
         node = met_call((Forms *)known, args, &given, (int)count);
     for (k = 0; given.few && k < 3; k++) Py_XDECREF(given.small[k]);
     return node;

@@ -22,7 +22,15 @@ from ..context.warn import come_first
 from ..front import Forms, native
 from ..graph.geometry import Geometry, shape_text, strided
 from ..graph.node import Node, Site, node_of, source
-from ..ops.elementwise import FAST_SCALARS, NATIVE, Loop, is_native, loops_of, result_geometry
+from ..ops.elementwise import (
+    FAST_SCALARS,
+    NATIVE,
+    Loop,
+    is_native,
+    loops_of,
+    read_of,
+    result_geometry,
+)
 from ..ops.table import CALL, WHERE
 from ..ops.ufuncs import BINARY
 from .entering import entered
@@ -344,7 +352,7 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     key: list[Any] = []
     for operand, dtype in zip(operands, loop.inputs, strict=True):
         if operand.geometry is not None:
-            key.append(operand.geometry)
+            key.append(read_of(operand.geometry))
         elif operand.kind is float or operand.kind is int or type(operand.node) in FAST_SCALARS:
             key.append(type(operand.node))
             convert = dtype.type

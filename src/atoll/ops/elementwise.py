@@ -130,6 +130,19 @@ class Through:
         view.through = self
 
 
+def read_of(geometry: Geometry) -> Geometry:
+    """The geometry by which operations on a view are known: that of its elements in memory of their own, whose order decides
+    that of results as the view's does, unless it repeats elements."""
+    if geometry.is_base:
+        return geometry
+    if 0 in geometry.strides:
+        for extent, step in zip(geometry.shape, geometry.strides, strict=True):
+            if extent > 1 and not step:
+                return geometry
+    passage: Through = geometry.through or Through(geometry)
+    return passage.read[1]
+
+
 def kept_update(view: Geometry, is_array: bool) -> Form:
     """The form of an assignment through a view of what other cells on ranks may have."""
     passage: Through = view.through or Through(view)
