@@ -33,7 +33,7 @@ def numbers(step):
 @contextmanager
 def proving():
     """Compare every program of a plan; gives a list with a line for each."""
-    plain, filled = Plan._filled, []
+    plain, filled = Plan.filled, []
 
     def compared(self, sample, order):
         program = plain(self, sample, order)
@@ -44,8 +44,8 @@ def proving():
         filled.append(len(program.steps))
         return program
 
-    Plan._filled = compared
+    Plan.filled = compared
     try:
         yield filled
     finally:
-        Plan._filled = plain
+        Plan.filled = plain

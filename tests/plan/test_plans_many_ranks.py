@@ -25,7 +25,7 @@ def eliminated(which, size, rank):
             programs.append(evaluate._new_program(evaluate.look_up([node]), [node]))
             node.settle(node.args[0].value)  # as if it had been computed
     plans = [plan for one in evaluate._programs.plans.values() for plan in one.known]
-    return programs, max([len(plan._guard.words) for plan in plans])
+    return programs, max([len(plan.guard.words) for plan in plans])
 
 
 @pytest.fixture

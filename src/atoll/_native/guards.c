@@ -2,10 +2,10 @@
  * the numbers that follow. Their form is described in layout/symbolic.py, which runs them without C.
  */
 #include "guards.h"
+#include "memory.h"
 
-typedef long long number_t;
 enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, EQUAL, LESS, LESS_EQUAL, CALL, END = -1 };
-enum { LIST = -1, TUPLE = -2, SLICE = -3 };
+enum { LIST = -1, TUPLE = -2, SLICE = -3, MOST_LEADERS = 64 };
 
 /* What a function makes of numbers and things, by a line from behind its code on; -1 with an error. */
 static int call(const number_t *word, PyObject *things, number_t *numbers) {
@@ -95,6 +95,84 @@ static PyObject *guarded(PyObject *module, PyObject *args) {
     PyMem_Free(numbers);
     PyBuffer_Release(&view);
     return result;
+}
+
+/* ---- programs that are bound to other numbers */
+
+static const number_t *numbers_in(PyObject *array) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(array, &view, PyBUF_SIMPLE) < 0) return NULL;
+    const number_t *numbers = view.buf;
+    PyBuffer_Release(&view);       /* nothing changes or moves it */
+    return numbers;
+}
+
+int read_motion(Motion *motion, PyObject *told) {
+    PyObject *guard, *words;
+    if (told == Py_None) return 0;
+    if (!PyArg_ParseTuple(told, "OO!OO", &guard, &PyTuple_Type, &motion->things, &words, &motion->again)) return -1;
+    if ((motion->guard = numbers_in(guard)) == NULL || (motion->words = numbers_in(words)) == NULL) return -1;
+    motion->told = Py_NewRef(told);
+    return 0;
+}
+
+void drop_motion(Motion *motion) { Py_CLEAR(motion->told); }
+
+/* Whether the same of these geometries are one as in the trace that was planned, and some are what they were; the words behind. */
+static const number_t *are_alike(const number_t *word, PyObject *const *geometries, int count) {
+    PyObject *leaders[MOST_LEADERS];
+    int found = 0;
+    if (*word++ != count) return NULL;
+    for (int k = 0; k < count; k++, word++) {
+        if (*word != k) {
+            if (geometries[*word] != geometries[k]) return NULL;
+            continue;
+        }
+        for (int n = 0; n < found; n++)
+            if (leaders[n] == geometries[k]) return NULL;
+        if (found == MOST_LEADERS) return NULL;
+        leaders[found++] = geometries[k];
+    }
+    for (number_t left = *word++; left > 0; left--, word += 2)
+        if (PyLong_AsLongLong(field(geometries[word[0]], FORM_NUMBER)) != word[1]) return NULL;
+    return word;
+}
+
+/* The integers of the geometries that the guard is given; the words behind, NULL where they are none of the machine's. */
+static const number_t *given_numbers(const number_t *word, PyObject *const *geometries, number_t *numbers) {
+    Selection where;
+    for (number_t left = *word++; left > 0; left--, word++) {
+        if (!lies(geometries[*word], &where)) return NULL;
+        for (int k = 0; k < where.axes; k++) *numbers++ = where.shape[k];
+        for (int k = 0; k < where.axes; k++) *numbers++ = where.strides[k];
+        *numbers++ = where.offset;
+    }
+    return word;
+}
+
+/* Whether the results that stay are as they were, and the others on the same side of bounds; the words behind. */
+static const number_t *are_allowed(const number_t *word, const number_t *numbers) {
+    for (number_t left = *word++; left > 0; left--, word += 2)
+        if (numbers[word[0]] != word[1]) return NULL;
+    for (number_t left = *word++; left > 0; left--, word += 3)
+        if ((numbers[word[0]] >= word[1]) != word[2]) return NULL;
+    return word;
+}
+
+int moved(const Motion *motion, PyObject *const *geometries, int count, const number_t **steps) {
+    const number_t *guard = motion->guard, *word = are_alike(motion->words, geometries, count);
+    number_t places = *guard++, *numbers = word == NULL ? NULL : PyMem_Malloc(places * sizeof *numbers);
+    if (numbers == NULL) return word == NULL ? 0 : (PyErr_NoMemory(), -1);
+    int status = (word = given_numbers(word, geometries, numbers)) != NULL;
+    for (number_t constants = *guard++; status && constants > 0; constants--, guard += 2) numbers[guard[0]] = guard[1];
+    if (status) status = holds(&guard, motion->things, numbers);
+    if (status > 0) status = (word = are_allowed(word, numbers)) != NULL;
+    if (status > 0) {
+        for (number_t left = *word++; left > 0; left--, word += 2) *(number_t *)(intptr_t)word[0] = numbers[word[1]];
+        *steps = word;
+    }
+    PyMem_Free(numbers);
+    return status;
 }
 
 PyMethodDef guard_methods[] = {

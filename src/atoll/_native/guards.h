@@ -3,6 +3,24 @@
 #define ATOLL_GUARDS_H
 #include "table.h"
 
+typedef long long number_t;
+
+/* A guard whose results go into the steps of a program: see plan.motion, which writes the words. */
+typedef struct {
+    PyObject *told;            /* what keeps the words; NULL where a program serves one trace alone */
+    const number_t *guard, *words;
+    PyObject *things, *again;  /* `again` gives a step of NumPy's another node */
+} Motion;
+
+/* Take the words; -1 with an error. Give them back. */
+int read_motion(Motion *motion, PyObject *told);
+void drop_motion(Motion *motion);
+
+/* Run the guard for these geometries, and write its results: 1, or 0 where a check fails or something differs that stays as it is; -1 with an
+ * error. `steps` then has pairs of numbers behind their count: of steps that have memory, and its geometry; and of steps of
+ * NumPy's, and their node in the order of the walk. */
+int moved(const Motion *motion, PyObject *const *geometries, int count, const number_t **steps);
+
 extern PyMethodDef guard_methods[];
 
 #endif

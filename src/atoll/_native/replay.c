@@ -243,6 +243,8 @@ static void count_run(Run *run) {
         counts[2]++;
         counts[3] += run->messages + counted_in(run->state, interned.messages);
         counts[4] += run->moved + counted_in(run->state, interned.moved);
+        counts[5] += run->fit->is_moved;
+        run->fit->is_moved = 0;
     }
     Py_XDECREF(counters);
     PyErr_Clear();
@@ -324,7 +326,7 @@ static int settle_all(Run *run) {
     PyObject *list = flags != NULL && PyList_GET_SIZE(flags) ? order_of(run) : NULL;
     for (int k = 0; k < fit->outputs; k++) {
         PyObject *value = value_in(run, fit->output[k]), *node = run->nodes[fit->kept[k]];
-        Py_XSETREF(VALUE(value)->program, Py_NewRef(fit->program));
+        Py_XSETREF(VALUE(value)->program, Py_NewRef(fit->shown));
         settle(node, value);
         if (fit->log != NULL && give_birth(node, fit->log, PyTuple_GET_ITEM(fit->births, k)) < 0) status = -1;
     }

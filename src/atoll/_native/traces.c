@@ -1,15 +1,17 @@
 /* Traces are recognised by how their nodes are reached from the roots, without walking them.
  *
  * To compare a trace with one that was walked before, its nodes are fetched along the same steps, and three comparisons decide:
- * their marks, numbers that stand for an operation with its geometries, and for a leaf, for how it lies (Node.marked); that
- * different steps lead to different nodes; and that the steps which came to a node a second time, crossings, come to it again.
+ * their codes, which stand for operations, and the forms of the leaves' geometries; that different steps lead to different nodes, and some to
+ * numbers; and that the steps which came to a node a second time, crossings, come to it again. So traces that differ in the numbers of geometries alone are one.
  *
- * The marks and the call sites of the roots select the traces to try. Each has the programs that compute it, by what is alive beside it.
+ * The codes and the call sites of the roots select the traces to try. Each has the programs that compute it, by what is alive beside it. A
+ * program is bound to the numbers of one trace, known by the marks of its nodes (Node.marked), and is bound to others where a guard says that
+ * the planner would decide alike (guards.c).
  */
 #include "traces.h"
 #include "forms.h"
 
-enum { TRIED = 32 };               /* traces for roots that look alike */
+enum { TRIED = 8, MOST_GEOMETRIES = 1 << 10 };  /* traces for roots that look alike; geometries of a trace that is bound to others */
 static long long stamps = 0;       /* the largest number that a node was seen by */
 
 long long stamp(long count) {
@@ -39,28 +41,32 @@ static void clear_step(Step *step) {
     Py_XDECREF(step->wanted);
 }
 
-static void clear_fit(Fit *fit) {
+static void end_fit(Fit *fit) {
     for (int k = 0; k < fit->steps; k++) clear_step(&fit->step[k]);
     PyMem_Free(fit->step);
     PyMem_Free(fit->output);
     PyMem_Free(fit->kept);
     PyMem_Free(fit->passed);
     PyMem_Free(fit->alive);
+    PyMem_Free(fit->mark);
+    drop_motion(&fit->motion);
     Py_XDECREF(fit->settings);
     Py_XDECREF(fit->program);
+    Py_XDECREF(fit->shown);
     Py_XDECREF(fit->log);
     Py_XDECREF(fit->births);
     Py_XDECREF(fit->opening);
     Py_XDECREF(fit->finish);
-    memset(fit, 0, sizeof *fit);
+    PyMem_Free(fit);
 }
 
 static void end_of_trace(PyObject *self) {
     Trace *trace = (Trace *)self;
-    for (int k = 0; k < FITS; k++) clear_fit(&trace->fit[k]);
+    while (trace->fits) end_fit(trace->fit[--trace->fits]);
+    for (int k = 0; trace->code != NULL && k < trace->nodes; k++) Py_XDECREF(trace->code[k]);
     int *all[] = {trace->reader, trace->argument, trace->crossing, trace->leaf, trace->order, trace->scalar, trace->uses};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) PyMem_Free(all[k]);
-    PyMem_Free(trace->mark);
+    PyMem_Free(trace->code);
     free_object(self);
 }
 
@@ -94,21 +100,35 @@ static long mark_of(PyObject *node) {
     return NODE(node)->mark;
 }
 
-/* The nodes of a trace, borrowed, where it is one of this kind. */
+/* What a node is apart from the numbers of its geometry: an operation, or the form of a leaf's geometry. NULL for a leaf on ranks, which is known by its
+ * mark alone, and with an error. Borrowed. */
+static PyObject *code_of(PyObject *node) {
+    if (!mark_of(node)) return NULL;
+    if (!(state_of(node) & READY)) return NODE(node)->code;
+    PyObject *form = state_of(node) & DIVIDED ? NULL : PyObject_GetAttr(NODE(node)->geometry, interned.form);
+    Py_XDECREF(form);              /* the geometry has it */
+    return form;
+}
+
+/* The nodes of a trace, borrowed, where it has this structure. */
 static int recognised(Trace *trace, PyObject *const *roots, int count, PyObject **nodes) {
     if (trace->roots != count) return 0;
+    long *likely = trace->fits ? trace->fit[0]->mark : NULL;
     for (int k = 0; k < count; k++) nodes[k] = roots[k];
     for (int k = 0; k < trace->nodes; k++) {
         if (k >= count) {
             nodes[k] = operand_of(nodes[trace->reader[k]], trace->argument[k]);
             if (nodes[k] == NULL || !is_node(nodes[k])) return 0;
         }
-        if (mark_of(nodes[k]) != trace->mark[k]) return 0;
+        if (likely != NULL && mark_of(nodes[k]) == likely[k]) continue;
+        if (code_of(nodes[k]) != trace->code[k] || PyErr_Occurred()) return 0;
     }
     for (int k = 0; k < trace->crossings; k++) {
         int *crossing = trace->crossing + 3 * k;
         if (operand_of(nodes[crossing[0]], crossing[1]) != nodes[crossing[2]]) return 0;
     }
+    for (int k = 0; k < trace->scalars; k++)
+        if (is_node(operand_of(nodes[trace->scalar[2 * k]], trace->scalar[2 * k + 1]))) return 0;
     for (int k = 0; k < trace->leaves; k++)
         if (NODE(nodes[trace->leaf[k]])->value == Py_None) return 0;
     stamps++;
@@ -128,29 +148,101 @@ static int is_alive(PyObject *node, int uses) {
     return Py_REFCNT(node) > uses || (value != Py_None && VALUE(value)->pinned);
 }
 
-Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) {
-    for (int k = 0; k < FITS; k++) {
-        Fit *fit = &trace->fit[k];
-        if (fit->program == NULL || !is_alike(fit->settings, settings)) continue;
-        if (fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False) continue;
-        int n = trace->roots;
-        while (n < trace->nodes && fit->alive[n] == is_alive(nodes[n], trace->uses[n])) n++;
-        if (n == trace->nodes) return fit;
-    }
-    return NULL;
+/* The memory that a step takes. */
+static void set_memory(Step *step, PyObject *geometry) {
+    Selection where;
+    int fits = lies(geometry, &where) && where.axes <= MOST_AXES;
+    Py_XSETREF(step->geometry, Py_NewRef(geometry));
+    step->dtype = (PyArray_Descr *)field(geometry, FORM_DTYPE);
+    step->ndim = fits ? where.axes : MOST_AXES + 1;
+    step->size = where.size;
+    if (fits) memcpy(step->shape, where.shape, sizeof step->shape);
+    if (fits) memcpy(step->strides, where.strides, sizeof step->strides);
 }
+
+/* The geometries that a plan depends on, borrowed, in the order of planning.sample_of; how many, 0 for more than `most`. */
+static int geometries_of(Trace *trace, PyObject **nodes, PyObject **to, int most) {
+    int n = 0, whole = trace->nodes;
+    if (whole > most) return 0;
+    for (int k = 0; k < trace->leaves; k++) to[n++] = NODE(nodes[trace->leaf[k]])->geometry;
+    for (int k = 0; k < trace->pending; k++) to[n++] = NODE(nodes[trace->order[k]])->geometry;
+    for (int k = 0; k < trace->pending; k++) {
+        PyObject *params = NODE(nodes[trace->order[k]])->params;
+        for (Py_ssize_t part = 0; part < PyTuple_GET_SIZE(params); part++) {
+            if (Py_TYPE(PyTuple_GET_ITEM(params, part)) != Py_TYPE(to[0])) continue;
+            if (n == most) return 0;
+            to[n++] = PyTuple_GET_ITEM(params, part);
+        }
+    }
+    if (2 * n - whole > most) return 0;
+    for (int k = whole, end = n; k < end; k++) to[n++] = field(to[k], FORM_BASE);
+    return n;
+}
+
+/* Bind a program to the geometries of a trace: 1, or 0 where it serves others; -1 with an error. */
+static int bind(Trace *trace, Fit *fit, PyObject **nodes) {
+    PyObject *geometries[MOST_GEOMETRIES];
+    const number_t *word;
+    int count = fit->motion.told == NULL ? 0 : geometries_of(trace, nodes, geometries, MOST_GEOMETRIES);
+    int done = count ? moved(&fit->motion, geometries, count, &word) : 0;
+    if (done <= 0) return done;
+    fit->mark[0] = 0;              /* an error may come before it is bound to these */
+    for (number_t left = *word++; left > 0; left--, word += 2) {
+        Step *step = &fit->step[word[0]];
+        set_memory(step, geometries[word[1]]);
+        if (PyObject_SetAttr(step->wanted, interned.geometry, step->geometry) < 0) return -1;
+    }
+    for (number_t left = *word++; left > 0; left--, word += 2)
+        if (status_of(PyObject_CallFunctionObjArgs(fit->motion.again, fit->step[word[0]].step, nodes[trace->order[word[1]]], NULL)) < 0) return -1;
+    PyObject *shown = PyTuple_New(count + 1);
+    if (shown == NULL) return -1;
+    PyTuple_SET_ITEM(shown, 0, Py_NewRef(fit->program));
+    for (int k = 0; k < count; k++) PyTuple_SET_ITEM(shown, k + 1, Py_NewRef(geometries[k]));
+    Py_XSETREF(fit->shown, shown);
+    fit->is_moved = 1;
+    for (int k = 0; k < trace->nodes; k++) fit->mark[k] = mark_of(nodes[k]);
+    return 1;
+}
+
+/* Whether a program is for these numbers; one that passes values by is for all. */
+static int is_bound(Trace *trace, Fit *fit, PyObject **nodes) {
+    int k = fit->program == Py_None ? trace->nodes : 0;
+    while (k < trace->nodes && fit->mark[k] == mark_of(nodes[k])) k++;
+    return k == trace->nodes;
+}
+
+/* The program where a test of what is alive holds. */
+static Fit *fit_where(Trace *trace, PyObject **nodes, PyObject *settings, const char *alive) {
+    int others[FITS], found = 0, done = 0, at = 0;
+    for (int k = 0; k < trace->fits && !done; k++) {
+        Fit *fit = trace->fit[k];
+        if (!is_alike(fit->settings, settings) || (fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False)) continue;
+        int n = trace->roots;
+        while (n < trace->nodes && fit->alive[n] == (alive == NULL ? is_alive(nodes[n], trace->uses[n]) : alive[n])) n++;
+        if (n < trace->nodes) continue;
+        if ((done = is_bound(trace, fit, nodes))) at = k;
+        else others[found++] = k;
+    }
+    for (int k = 0; !done && k < found; k++) done = bind(trace, trace->fit[at = others[k]], nodes);
+    if (done <= 0) return NULL;
+    Fit *fit = trace->fit[at];
+    memmove(trace->fit + 1, trace->fit, at * sizeof fit);
+    return trace->fit[0] = fit;
+}
+
+Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings) { return fit_where(trace, nodes, settings, NULL); }
 
 int key_of_roots(PyObject *const *roots, int count, size_t *key) {
     key[0] = key[1] = key[2] = (size_t)count;
     for (int k = 0; k < count; k++) {
         PyObject *site = NODE(roots[k])->site;
         if (!mark_of(roots[k])) return -1;
-        key[0] = mixed(key[0], (size_t)mark_of(roots[k]));
+        key[0] = mixed(key[0], (size_t)NODE(roots[k])->code);
         for (int n = 0; n < arity_of(roots[k]); n++) {
             PyObject *arg = argument_of(roots[k], n);
             if (!is_node(arg)) continue;
             if (!mark_of(arg)) return -1;
-            key[0] = mixed(key[0], (size_t)mark_of(arg));
+            key[0] = mixed(key[0], state_of(arg) & READY ? 1 : (size_t)NODE(arg)->code);
         }
         if (site == Py_None) continue;
         key[1] = mixed(key[1], (size_t)PyTuple_GET_ITEM(site, 0));
@@ -220,7 +312,7 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
     int **numbers[] = {&trace->reader, &trace->argument, &trace->uses, &trace->leaf, &trace->order, &trace->crossing, &trace->scalar};
     for (int k = 0; k < 7; k++)
         if ((*numbers[k] = room(k < 5 ? trace->nodes : 3 * arguments)) == NULL) return PyErr_NoMemory(), -1;
-    if ((trace->mark = PyMem_Calloc(trace->nodes + 1, sizeof(long))) == NULL) return PyErr_NoMemory(), -1;
+    if ((trace->code = PyMem_Calloc(trace->nodes + 1, sizeof *trace->code)) == NULL) return PyErr_NoMemory(), -1;
     long long first = reach(trace, roots, nodes);
     if (first < 0) return -1;
     for (int k = 0; k < trace->leaves; k++) trace->leaf[k] = (int)(NODE(PyList_GET_ITEM(leaves, k))->seen - first);
@@ -232,7 +324,8 @@ static int read_walk(Trace *trace, PyObject *roots, PyObject *leaves, PyObject *
                 memcpy(trace->scalar + 2 * trace->scalars++, (int[]){trace->order[k], slot}, 2 * sizeof(int));
     }
     for (int k = 0; k < trace->nodes; k++) {
-        if (!(trace->mark[k] = mark_of(nodes[k]))) return -1;
+        trace->code[k] = Py_XNewRef(code_of(nodes[k]));
+        if (PyErr_Occurred()) return -1;
     }
     return 0;
 }
@@ -307,15 +400,8 @@ static int read_step(Step *step, PyObject *told) {
     }
     if (step->kind >= STEP_START) step->geometry = Py_NewRef(extra);
     if (step->kind != STEP_ALLOCATE && step->kind != STEP_COPY) return 0;
-    step->geometry = Py_NewRef(extra);
     step->wanted = Py_NewRef(wanted);
-    Selection where;
-    int fits = lies(extra, &where) && where.axes <= MOST_AXES;
-    step->dtype = (PyArray_Descr *)field(extra, FORM_DTYPE);
-    step->ndim = fits ? where.axes : MOST_AXES + 1;
-    step->size = where.size;
-    if (fits) memcpy(step->shape, where.shape, sizeof step->shape);
-    if (fits) memcpy(step->strides, where.strides, sizeof step->strides);
+    set_memory(step, extra);
     return 0;
 }
 
@@ -338,51 +424,71 @@ static int *positions_in(Trace *trace, PyObject *numbers, int *count) {
     return made;
 }
 
-/* is_taught(trace, alive, settings): whether there is a program for such a trace. */
-static PyObject *ask(PyObject *module, PyObject *args) {
-    PyObject *self, *given, *settings;
-    if (!PyArg_ParseTuple(args, "O!O!O", trace_type, &self, &PyBytes_Type, &given, &settings)) return NULL;
-    Trace *trace = (Trace *)self;
-    char *alive = alive_in(trace, given);
-    int taught = 0, rest = trace->roots;
-    for (Fit *fit = trace->fit; alive != NULL && fit < trace->fit + FITS; fit++)
-        taught |= fit->program != NULL && is_alike(fit->settings, settings) && !memcmp(fit->alive + rest, alive + rest, trace->nodes - rest);
-    PyMem_Free(alive);
-    return alive == NULL ? NULL : PyBool_FromLong(taught);
+/* The nodes of a trace that its roots have; 0 with an error where it is of others. */
+static int nodes_of(Trace *trace, PyObject *roots, PyObject **nodes) {
+    if (recognised(trace, PySequence_Fast_ITEMS(roots), (int)PyList_GET_SIZE(roots), nodes)) return 1;
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a trace is of its roots");
+    return 0;
 }
 
-/* fit(trace, alive, settings, program, registers, steps, outputs, kept, passing, log, births, opening, finish): a program for such a trace. */
+/* is_taught(trace, roots, alive, settings): whether there is a program for such a trace. */
+static PyObject *ask(PyObject *module, PyObject *args) {
+    PyObject *self, *roots, *given, *settings, *nodes[MOST_NODES];
+    if (!PyArg_ParseTuple(args, "O!O!O!O", trace_type, &self, &PyList_Type, &roots, &PyBytes_Type, &given, &settings)) return NULL;
+    Trace *trace = (Trace *)self;
+    char *alive = nodes_of(trace, roots, nodes) ? alive_in(trace, given) : NULL;
+    Fit *fit = alive == NULL ? NULL : fit_where(trace, nodes, settings, alive);
+    PyMem_Free(alive);
+    return alive == NULL || PyErr_Occurred() ? NULL : PyBool_FromLong(fit != NULL);
+}
+
+/* Let a trace have one program more, in place of the one that served longest ago; -1 where that runs. */
+static int add_to(Trace *trace, Fit *fit) {
+    if (trace->fits == FITS) {
+        Fit *last = trace->fit[FITS - 1];
+        if (last->program != Py_None && field(last->program, PROGRAM_RUNNING) != Py_False) return -1;
+        trace->fits--;
+        end_fit(last);
+    }
+    memmove(trace->fit + 1, trace->fit, trace->fits++ * sizeof fit);
+    trace->fit[0] = fit;
+    return 0;
+}
+
+/* fit(trace, roots, alive, settings, program, registers, steps, outputs, kept, passing, motion, log, births, opening, finish): a program for such a
+ * trace. */
 static PyObject *add_fit(PyObject *module, PyObject *args) {
-    PyObject *self, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *log, *births, *opening, *finish;
+    PyObject *self, *roots, *alive, *settings, *program, *steps, *outputs, *kept, *passing, *motion, *log, *births, *opening, *finish, *nodes[MOST_NODES];
     int registers;
-    if (!PyArg_ParseTuple(args, "O!O!OOiO!O!O!O!OO!OO", trace_type, &self, &PyBytes_Type, &alive, &settings, &program, &registers,
-                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &log,
+    if (!PyArg_ParseTuple(args, "O!O!O!OOiO!O!O!O!OOO!OO", trace_type, &self, &PyList_Type, &roots, &PyBytes_Type, &alive, &settings, &program, &registers,
+                          &PyTuple_Type, &steps, &PyTuple_Type, &outputs, &PyTuple_Type, &kept, &PyTuple_Type, &passing, &motion, &log,
                           &PyTuple_Type, &births, &opening, &finish))
         return NULL;
     Trace *trace = (Trace *)self;
-    Fit old = trace->fit[trace->next];
-    if (old.program != NULL && old.program != Py_None && field(old.program, PROGRAM_RUNNING) != Py_False) Py_RETURN_NONE;
-    Fit fit = {.settings = Py_NewRef(settings), .program = Py_NewRef(program), .registers = registers};
-    fit.alive = alive_in(trace, alive);
-    fit.output = integers(outputs, &fit.outputs);
-    fit.kept = positions_in(trace, kept, &fit.outputs);
-    fit.passed = positions_in(trace, passing, &fit.passing);
+    Fit *fit = nodes_of(trace, roots, nodes) ? PyMem_Calloc(1, sizeof *fit) : NULL;
+    if (fit == NULL) return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    fit->settings = Py_NewRef(settings);
+    fit->program = Py_NewRef(program);
+    fit->shown = Py_NewRef(program);
+    fit->registers = registers;
+    fit->alive = alive_in(trace, alive);
+    fit->output = integers(outputs, &fit->outputs);
+    fit->kept = positions_in(trace, kept, &fit->outputs);
+    fit->passed = positions_in(trace, passing, &fit->passing);
+    fit->mark = PyMem_Calloc(trace->nodes + 1, sizeof *fit->mark);
+    for (int k = 0; fit->mark != NULL && k < trace->nodes; k++) fit->mark[k] = mark_of(nodes[k]);
     if (log != Py_None) {
-        fit.log = Py_NewRef(log);
-        fit.births = Py_NewRef(births);
-        fit.opening = Py_NewRef(opening);
-        fit.finish = Py_NewRef(finish);
+        fit->log = Py_NewRef(log);
+        fit->births = Py_NewRef(births);
+        fit->opening = Py_NewRef(opening);
+        fit->finish = Py_NewRef(finish);
     }
-    fit.step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
-    for (Py_ssize_t k = 0; fit.step != NULL && !PyErr_Occurred() && k < PyTuple_GET_SIZE(steps); k++, fit.steps++)
-        read_step(&fit.step[k], PyTuple_GET_ITEM(steps, k));
-    if (PyErr_Occurred()) {
-        clear_fit(&fit);
-        return NULL;
-    }
-    trace->fit[trace->next] = fit;
-    trace->next = (trace->next + 1) % FITS;
-    clear_fit(&old);
+    fit->step = PyMem_Calloc(PyTuple_GET_SIZE(steps) + 1, sizeof(Step));
+    if (fit->step == NULL || fit->mark == NULL) PyErr_NoMemory();
+    for (Py_ssize_t k = 0; !PyErr_Occurred() && k < PyTuple_GET_SIZE(steps); k++, fit->steps++)
+        read_step(&fit->step[k], PyTuple_GET_ITEM(steps, k));
+    if (PyErr_Occurred() || read_motion(&fit->motion, motion) < 0 || add_to(trace, fit) < 0) end_fit(fit);
+    if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -1,6 +1,7 @@
 /* Traces that were walked before, recognised, and the programs that compute them. */
 #ifndef ATOLL_TRACES_H
 #define ATOLL_TRACES_H
+#include "guards.h"
 #include "nodes.h"
 
 enum { MOST_ROOTS = 64, MOST_NODES = 512, MOST_AXES = 8 };
@@ -29,24 +30,27 @@ typedef struct {
 
 typedef struct {
     char *alive;               /* for each node of the trace */
+    long *mark;                /* the numbers for which it is bound */
+    Motion motion;             /* how it is bound to others */
     PyObject *settings;
     PyObject *program;         /* None where another program computes this trace and stores the nodes in `passed`, too */
+    PyObject *shown;           /* what atoll.explain is told of its values: the program, and the geometries where it was bound to others */
     PyObject *log, *births, *opening, *finish;  /* of ranks that run it together: their log, a number for each output, how they begin, a call at the end; else NULL */
-    int registers, steps, outputs, passing;
+    int registers, steps, outputs, passing, is_moved;  /* `is_moved`: to the numbers of this run */
     Step *step;
     int *output, *kept, *passed;
 } Fit;
 
-enum { FITS = 4 };
+enum { FITS = 32 };
 typedef struct {
     PyObject_HEAD
-    int roots, nodes, crossings, leaves, pending, scalars, next;
+    int roots, nodes, crossings, leaves, pending, scalars, fits;
     int *reader, *argument;    /* how each node but the roots is reached */
     int *crossing;             /* reader, argument, node */
     int *leaf, *order, *scalar;  /* positions of the leaves and the pending nodes of a walk; reader and argument of its numbers */
     int *uses;                 /* references from inside the trace */
-    long *mark;
-    Fit fit[FITS];
+    PyObject **code;           /* the structure: see code_of */
+    Fit *fit[FITS];            /* the latest that served first */
 } Trace;
 
 /* What the traces that may have such roots are found by: their marks, those of their operands, and lines; -1 with an error. (It may be anything, since each trace is
@@ -56,7 +60,7 @@ int key_of_roots(PyObject *const *roots, int count, size_t *key);
 /* The trace of these roots and its nodes, borrowed, if it was taught; NULL with or without an error. */
 Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);
 
-/* The program for a trace with this alive beside it, under these settings. */
+/* The program for a trace with these geometries, and with this alive beside it, under these settings; NULL with or without an error. */
 Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 
 /* An operand of a node, NULL where there are fewer; the number of its geometry. Borrowed. */

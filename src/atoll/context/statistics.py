@@ -75,7 +75,7 @@ class Statistics:
         return table({name: f"{getattr(self, name):15,}" for name in self.__slots__})
 
 
-RUNS = ("kernels_run", "reused", "plans_reused", "messages", "bytes_moved")
+RUNS = ("kernels_run", "reused", "plans_reused", "messages", "bytes_moved", "plans_moved")
 """What the native evaluation counts of each run."""
 
 

@@ -264,6 +264,7 @@ class Program:
         "leaves",
         "outline",
         "outputs",
+        "plan",
         "prices",
         "quick",
         "running",
@@ -302,6 +303,8 @@ class Program:
         """For each node that is stored: the step that completes it, its number, its register."""
         self.described: Callable[[Any], Program] | None = None
         """Plans it anew, to be explained, where it was bound to slices that have moved."""
+        self.plan: Any = None
+        """The plan that it comes from."""
         self.sites: tuple[Site | None, ...] = ()
         """The lines that recorded the trace it was made for, node by node."""
         self.communicator: Communicator | None = None
@@ -357,7 +360,7 @@ class Program:
         try:
             with turn.lock:
                 self.running = True
-                steps = self.quick or self._steps()
+                steps = self.quick or self.joined()
                 try:
                     if profiler.now.recording is None:
                         for step in steps:
@@ -392,7 +395,7 @@ class Program:
                     raise
         state.done = self
 
-    def _steps(self) -> Sequence[Step]:
+    def joined(self) -> Sequence[Step]:
         """The steps that run, joined before the first run."""
         self.quick = statistics.attempted(lambda: joined(swept(self.steps)))
         return self.quick or self.steps

@@ -22,6 +22,7 @@ from ..graph.words import view_text
 from ..lazy.evaluate import look_up, shown_to, stored_too
 from ..lazy.planning import make_program
 from ..lazy.views import Handle
+from ..plan.samples import Sample
 from .facts import Access as Access
 from .facts import Collective as Collective
 from .facts import Explanation as Explanation
@@ -60,9 +61,12 @@ def explain(x: Any) -> Explanation:
     if node.value is None:
         with turn.lock:
             return _explain_pending([node], what)
-    program: Program | None = node.value.program
+    program: Program | tuple[Any, ...] | None = node.value.program
     if program is None:
         return _without_program(what, "data")
+    if isinstance(program, tuple):  # with the geometries that the native evaluation bound it to
+        plan, sample = program[0].plan, Sample([*program[1:]], [])
+        return Reader(plan.described(sample, Planned), None).explanation(what, "evaluated", "")
     return Reader(_readable(program), None).explanation(what, "evaluated", "")
 
 

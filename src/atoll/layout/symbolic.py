@@ -114,7 +114,9 @@ class Sheet:
         words = array("q", (len(at), len(constants)))
         words.extend(chain.from_iterable([*constants, *reversed(lines), (_END, *form)]))
         self.known, self.shapes = {}, {}
-        return Guard(words, tuple(things)[len(self.given) :])
+        return Guard(
+            words, tuple(things)[len(self.given) :], form, {place for place, _ in constants}
+        )
 
 
 _CODES = {sign: code for code, sign in enumerate(_SIGNS)}
@@ -133,6 +135,13 @@ class Guard:
 
     words: array[int]
     things: tuple[Any, ...]
+    form: Sequence[int]
+    constants: set[int]
+    """Places whose numbers are the same in every trace."""
+
+    def places(self) -> Any:
+        """The results as places of numbers."""
+        return _formed(iter(self.form).__next__, lambda place: place)
 
     def results(self, numbers: Sequence[int], given: Sequence[Any] = ()) -> Any:
         """The results for the numbers and things of a trace; ``None`` where a check fails, or a number cannot be had."""
@@ -164,16 +173,18 @@ def _guarded(word: Callable[[], int], things: Sequence[Any], numbers: Sequence[i
         elif number != place:
             return None
 
-    def result() -> Any:
-        kind = word()
-        if kind >= 0:
-            return memory[kind]
-        parts = [result() for _ in range(word())]
-        if kind == _KINDS[list]:
-            return parts
-        return tuple(parts) if kind == _KINDS[tuple] else slice(*parts)
+    return _formed(word, memory.__getitem__)
 
-    return result()
+
+def _formed(word: Callable[[], int], number: Callable[[int], int]) -> Any:
+    """The results of a form, by the number at each place."""
+    kind = word()
+    if kind >= 0:
+        return number(kind)
+    parts = [_formed(word, number) for _ in range(word())]
+    if kind == _KINDS[list]:
+        return parts
+    return tuple(parts) if kind == _KINDS[tuple] else slice(*parts)
 
 
 @dataclass(slots=True, eq=False)

@@ -38,7 +38,7 @@ from ..graph import held
 from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
 from . import float_errors, unplanned
-from .replaying import finished, flags_reported, rescued, sites_of, stored_by, teach
+from .replaying import finished, flags_reported, is_moved, rescued, sites_of, stored_by, teach
 from .walk import Lookup, Walk
 
 if TYPE_CHECKING:
@@ -341,7 +341,7 @@ def _prepared(pending: list[Node]) -> _Prepared:
     if program.communicator is None:
         for place in passing:
             order[place].pass_by()
-    if program.quick is not None:
+    if program.quick is not None or is_moved(program):
         attempted(teach, lookup, pending, program, passing)
     return program, state, leaves, order
 

@@ -43,20 +43,40 @@ def teach(
         return
     trace = native.trace(pending, lookup.leaves, lookup.order)
     alive, settings = bytes([*lookup.alive_leaves, *lookup.alive_nodes]), config.settings()
-    if trace is None or native.is_taught(trace, alive, settings):
+    if trace is None or native.is_taught(trace, pending, alive, settings):
         return
     if program is None:
-        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, (), None, None)
+        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, None, (), None, None)
     else:
-        steps = tuple([told(step) for step in program.quick or ()])
+        moving = None
+        if program.plan is not None:
+            from ..plan.motion import movable
+            from .planning import sample_of
+
+            moving = movable(
+                program, sample_of(lookup.leaves, lookup.order), lookup.leaves, lookup.order
+            )
+        program, steps, motion = moving or (
+            program,
+            [told(step) for step in program.quick or program.joined()],
+            None,
+        )
         log = None if program.communicator is None else program.communicator.log
         world, nbytes = stored_by(program, lookup.order)
         finish = None if log is None else partial(finished, program, world, nbytes)
         outputs, kept, births = program.outputs, program.kept, tuple(program.births)
         known = (
-            program, program.size, steps, outputs, kept, tuple(passing), log, births, opening(program, nbytes), finish,
+            program, program.size, tuple(steps), outputs, kept, tuple(passing), motion, log, births, opening(program, nbytes), finish,
         )  # fmt: skip
-    native.fit(trace, alive, settings, *known)
+    native.fit(trace, pending, alive, settings, *known)
+
+
+def is_moved(program: Program) -> bool:
+    """Whether a program comes from a plan that served others before, and may serve more without Python."""
+    plan = program.plan
+    if plan is None or program.communicator is not None:
+        return False
+    return plan.first is not program and plan.spare > 0
 
 
 def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:

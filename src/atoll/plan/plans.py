@@ -101,18 +101,21 @@ class Plan:
         self.skeleton = skeleton
         self.plan = plan
         sheet = Sheet()
-        self._form = now.form()
+        self.form = now.form()
         twins = skeleton.dressed(self._dressed(now, sheet), self._housed(now, sheet))
         self.program = plan(twins, SymbolicLaunch)
         steps = self.program.steps
         waiting = SymbolicSteps(steps, step, lambda: _changed(twins[1]))
-        self._steps = waiting.made
-        self._guard = sheet.guard(waiting.results)
+        self.waiting, self._steps = waiting, waiting.made
+        self.guard = sheet.guard(waiting.results)
         self._step_at = {id(planned): k for k, planned in enumerate(steps)}
         self._outline = None
         if self.program.communicator is not None:
             self._outline = outlined(order, [order[root] for root in skeleton.roots], leaves)
-        self.first = self._filled(now, order)
+        self.spare = 8
+        """How many programs the native evaluation may still be given to bind to other numbers. Each serves where no earlier one does, so
+        traces that need many differ in more than such a program can have written."""
+        self.first = self.filled(now, order)
         if self.first is None:  # numbers that C has no integers for
             raise NoPlanError
 
@@ -120,7 +123,7 @@ class Plan:
         """For each place what the planner sees: what a plan can ask for."""
         self._lead_homes: list[int] = []
         places: dict[int, Any] = {}
-        leader = self._form[1]
+        leader = self.form[1]
         for k in set(leader):
             places[k] = like = now.places[k]
             if like is not None and not like.is_like_no_other:
@@ -131,9 +134,9 @@ class Plan:
     def _dressed(self, now: Sample, sheet: Sheet) -> list[Any]:
         """For each geometry what the planner sees: one with unknown integers."""
         dresser = Dresser(sheet)
-        leader = self._form[0]
+        leader = self.form[0]
         shapes: dict[int, Any] = {}
-        self._lead_shapes: list[int] = []
+        self.lead_shapes: list[int] = []
         staying = {
             leader[k]
             for k, (_, place) in enumerate(zip(now.geometries, now.places))
@@ -147,24 +150,21 @@ class Plan:
             shapes[k] = like = now.geometries[k]
             if k not in staying:
                 base = None if like.is_base else shapes[leader[at[like.base.number]]]
-                self._lead_shapes.append(k)
+                self.lead_shapes.append(k)
                 shapes[k] = dresser.shape(like, k, base)
         return [shapes[k] for k in leader]
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program for a trace, or ``None`` where the planner has to be asked."""
-        if sample.form() != self._form:
+        if sample.form() != self.form:
             return None
         if any(sample.geometries[k].integers != integers for k, integers in self._staying):
             return None
-        return self._filled(sample, order)
+        return self.filled(sample, order)
 
-    def _filled(self, sample: Sample, order: Sequence[Node]) -> Program | None:
+    def filled(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program with the numbers of a trace; ``None`` where a check fails."""
-        numbers: list[int] = []
-        for k in self._lead_shapes:
-            numbers += sample.geometries[k].integers
-        results = self._guard.results(numbers, [sample.places[k] for k in self._lead_homes])
+        results = self.results(sample)
         if results is None:
             return None
         binding = Binding(results, sample, order)
@@ -173,10 +173,18 @@ class Plan:
         stored = tuple([(steps[at[id(planned)]], node, reg) for planned, node, reg in like.stored])
         program = Program(like.leaves, like.size, steps, like.outputs, like.kept, None, stored)
         program.described = lambda make: self.described(sample, make)
+        program.plan = self
         program.sites = like.sites
         if like.communicator is not None and self._outline is not None:
             program.shared(like.communicator, self._outline, order)
         return program
+
+    def results(self, sample: Sample) -> Any:
+        """The numbers for a trace; ``None`` where a check fails."""
+        numbers: list[int] = []
+        for k in self.lead_shapes:
+            numbers += sample.geometries[k].integers
+        return self.guard.results(numbers, [sample.places[k] for k in self._lead_homes])
 
     def described(self, sample: Sample, make: Any) -> Program:
         """The plan that a trace would have alone, for people to read."""

@@ -95,6 +95,15 @@ class SymbolicSteps:
         """``changed`` says of each node of the trace whether planning folds it over other axes."""
         self.results: list[Any] = []
         """What is to be calculated."""
+        self.launches: dict[int, int] = {}
+        """Of each launch, by the number of its step, the place of its numbers among the results."""
+        self.positions: list[tuple[int, int]] = []
+        """The geometries of the trace that steps have: the numbers of a step and of a geometry; -1 for what several steps use."""
+        self.nodes: set[int] = set()
+        """The nodes that NumPy computes."""
+        self.collective: set[int] = set()
+        """The nodes that ranks compute together."""
+        self._now = -1
         numbered = [planned for planned in steps if getattr(planned, "number", -1) >= 0]
         self._changed = changed() if numbered else []
         self._shared: dict[int, Bound] = {}
@@ -107,7 +116,7 @@ class SymbolicSteps:
                 self._shared[id(planned.exchange)] = self._called(planned.exchange)
         self.made: list[Bound] = []
         """How each of the steps is made."""
-        for planned in steps:
+        for self._now, planned in enumerate(steps):
             is_launch = isinstance(planned, SymbolicLaunch)
             self.made.append(self._launch(planned, step) if is_launch else self._step(planned))
 
@@ -135,6 +144,7 @@ class SymbolicSteps:
         if type(value) is Shape:
             position, dtype = value.position, value.dtype
             if position >= 0:
+                self.positions.append((self._now, position))
                 return lambda binding: binding.sample.geometries[position]
             shape = self.result(value.shape)
             return lambda binding: dense(binding.results[shape], dtype)
@@ -161,6 +171,7 @@ class SymbolicSteps:
     def _launch(self, planned: SymbolicLaunch, step: type[KernelStep]) -> Bound:
         launch, combines = planned.launch, planned.combines
         place = self.result((step.numbers_of(launch), launch.partials))
+        self.launches[self._now] = place
 
         def make(binding: Binding) -> KernelStep:
             numbers, partials = binding.results[place]
@@ -210,6 +221,8 @@ class SymbolicSteps:
             return lambda binding: Copy(register, source, geometry(binding), site)
         number = getattr(planned, "number", -1)
         if number >= 0 and not self._changed[number]:
+            kind = self.collective if isinstance(planned, RunCollective) else self.nodes
+            kind.add(number)
             if isinstance(planned, ByNumpy):
                 function = self._function(planned)
                 return lambda binding: ByNumpy(

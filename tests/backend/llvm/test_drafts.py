@@ -116,11 +116,11 @@ def test_native_code_counts_the_work_of_drafts_now_and_then(monkeypatch):
 
 def test_slices_that_move_take_the_finished_kernel(monkeypatch):
     limit(monkeypatch, chunk=policy.limits.draft_work // 10)
-    a = numpy.random.default_rng(5).random((40, 40)) + 40 * numpy.eye(40)
+    a = numpy.random.default_rng(5).random((120, 120)) + 120 * numpy.eye(120)
     b = np.array(a)
-    for k in range(39):
+    for k in range(119):
         for matrix in (a, b):
-            matrix[k + 1 :, k + 1 :] -= matrix[k + 1 :, k : k + 1] * matrix[k : k + 1, k + 1 :] / 41
+            matrix[k + 1 :, k + 1 :] -= matrix[k + 1 :, k : k + 1] * matrix[k : k + 1, k + 1 :] / 121
     numpy.testing.assert_array_equal(numpy.array(b), a)
     assert any(not kernel.draft for kernel in kernels())
 

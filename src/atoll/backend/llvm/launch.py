@@ -58,6 +58,12 @@ class CompiledStep(KernelStep):
         words = launch.chunk, launch.extents, strides, literals, launch.origins
         return words, offsets, launch.chunks, _work(launch)
 
+    def places(self, words: Any) -> list[tuple[int, Any]]:
+        """Where the numbers of the launch are kept, but for those of :meth:`KernelSteps.places`: of each its address, and what stands
+        for it in ``words``, the first of :meth:`numbers_of`."""
+        block = _words_of(self.kernel.layout, words)
+        return [(self.pointer + 8 * k, word) for k, word in enumerate(block) if word is not None]
+
     def _take(self, kernel: Kernel) -> None:
         """Run this kernel, which may be a draft, and keep it."""
         self.kernel = kernel
@@ -195,6 +201,15 @@ class KernelSteps:
         self._start: int = starts.buffer_info()[0]
         self._numbers = [scalar for step in steps for scalar in step.scalars]
 
+    def places(self, number: int) -> tuple[list[int], int]:
+        """Where the offsets of a step's operands are kept, and the number of its last chunk: addresses."""
+        before = sum([len(step.patches) for step in self.steps[:number]])
+        offsets = [
+            self._pointer + 8 * (4 + 3 * (before + k))
+            for k in range(len(self.steps[number].patches))
+        ]
+        return offsets, self._pointer + 8 * (2 + 3 * self._table[0] + 5 * number + 3)
+
     def worked(self, times: int = 1) -> None:
         """Note that drafts work, so many times; run the finished kernels once there are any."""
         for step in {step for step, _ in self._drafts}:
@@ -250,15 +265,21 @@ def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
     return np.frombuffer(block, dtype, 1, 8 * word), 0
 
 
-def _block_of(layout: Layout, numbers: Any, parts: list[tuple[Partials, int]]) -> Any:
-    """The argument block of a launch, but for pointers and for what is given at each run."""
+def _words_of(layout: Layout, numbers: Any) -> list[Any]:
+    """The numbers of a launch in its argument block, ``None`` for other words."""
     chunk, extents, strides, literals, origins = numbers
-    words: list[Any] = [0] * (layout.size + 1)
+    words: list[Any] = [None] * (layout.size + 1)
     words[layout.chunk] = chunk
     words[layout.extents : layout.pointers] = extents
     words[layout.strides : layout.scalars] = strides
     words[layout.scalars : layout.origins : 2] = literals
     words[layout.origins : layout.steps] = origins
+    return words
+
+
+def _block_of(layout: Layout, numbers: Any, parts: list[tuple[Partials, int]]) -> Any:
+    """The argument block of a launch, but for pointers and for what is given at each run."""
+    words = [number or 0 for number in _words_of(layout, numbers)]
     words[layout.steps : layout.partials] = [1] * layout.ndim
     slot = layout.partials
     for fold, start in parts:

@@ -1,0 +1,159 @@
+"""Programs that the native evaluation binds to other numbers (``_native/guards.c``).
+
+The steps of such a program are its own: it is bound in place, by writing the results of its plan's guard. Numbers of
+launches are written into their argument blocks, memory has the geometries of the trace, and NumPy's functions are made anew. All
+else that follows from the numbers has to stay: the parts of a sum, the number of threads. Where it does not, the program does not
+serve the trace, and Python looks for another one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain, zip_longest
+from typing import Any
+
+from .. import policy
+from ..backend.base import Told
+from ..execute.parts import joined, told
+from ..execute.program import ByNumpy, Program
+from ..execute.sweeps import swept
+from ..graph.geometry import Geometry
+from ..graph.node import Node
+from .numpy_steps import function_of
+from .plans import Plan
+from .samples import Sample
+
+_MOST = 1000
+"""Geometries of a trace; ``_native/traces.c`` has room for as many."""
+
+Movable = tuple[Program, Sequence[tuple[Any, ...]], Any]
+"""A program, its steps for the native evaluation, and how it is bound to other numbers."""
+
+
+def movable(
+    program: Program, sample: Sample, leaves: Sequence[Node], order: Sequence[Node]
+) -> Movable | None:
+    """The same program with steps of its own; ``None`` where it serves these numbers alone."""
+    plan = program.plan
+    if plan is None or not plan.spare or sample.places or len(sample.geometries) > _MOST:
+        return None
+    plan.spare -= 1
+    own = plan.filled(sample, order)
+    steps = own.steps
+    if any(step is not like for step, like in zip_longest(swept(steps), steps)):
+        return None  # kernels that go over arrays together, block by block
+    own.quick = joined(steps)
+    known = [told(step) for step in own.quick]
+    native = sum([len(step.steps) for kind, step, *_ in known if kind == Told.KERNELS])
+    if native < len(plan.waiting.launches):
+        return None  # which Python runs
+    words = _Words(plan, own, known)
+    return (
+        own,
+        known,
+        (plan.guard.words, plan.guard.things, words.all(sample, leaves, order), _call),
+    )
+
+
+def _call(step: ByNumpy, node: Node) -> None:
+    """Let NumPy compute another node in a step."""
+    step.function, step.geometry = function_of(node), node.geometry
+
+
+class _Words:
+    """How a program is bound, as ``moved`` in ``_native/guards.c`` reads it: places are those of the guard's numbers."""
+
+    def __init__(self, plan: Plan, program: Program, known: Sequence[Any]) -> None:
+        self.plan = plan
+        self.fixed: list[tuple[int, int]] = []
+        """Places, and the numbers that stay there."""
+        self.bounds: list[tuple[int, int, bool]] = []
+        """Places, limits, and whether the numbers there are no less."""
+        self.written: list[tuple[int, int]] = []
+        """Addresses, and the places of the numbers that are written there."""
+        self.memories: list[tuple[int, int]] = []
+        """Steps, and the geometries of their memory."""
+        self.called: list[tuple[int, int]] = []
+        """Steps of NumPy's, and their nodes."""
+        self.staying = {geometry for _, geometry in plan.waiting.positions}
+        """The geometries that stay."""
+        numbers = {id(step): number for number, step in enumerate(program.steps)}
+        places, geometry_of = plan.guard.places(), dict(plan.waiting.positions)
+        for k, (kind, step, *_) in enumerate(known):
+            number = numbers.get(id(step), -1)
+            if kind == Told.KERNELS:
+                for n, launch in enumerate(step.steps):
+                    self._launch(step, n, places[plan.waiting.launches[numbers[id(launch)]]])
+            elif kind in (Told.ALLOCATE, Told.COPY) and number in geometry_of:
+                self.memories.append((k, geometry_of[number]))
+                self.staying.discard(geometry_of[number])
+            elif type(step) is ByNumpy and step.number in plan.waiting.nodes:
+                self.called.append((k, step.number))
+                self.staying.discard(geometry_of.get(number, -1))
+        self.staying |= {geometry for step, geometry in plan.waiting.positions if step < 0}
+
+    def _launch(self, kernels: Any, n: int, places: Any) -> None:
+        """Bind one of the kernels of a step."""
+        (words, offsets, chunks, work), folds = places
+        launch, limits = kernels.steps[n], policy.limits
+        addresses, last = kernels.places(n)
+        self.written += [*launch.places(words), *zip(addresses, offsets, strict=True)]
+        self.written.append((last, chunks))
+        if folds:
+            self.fixed.append((chunks, launch.chunks))
+        self.bounds.append((chunks, 2, launch.chunks >= 2))
+        for limit in (limits.parallel, limits.chunk):
+            self.bounds.append((work, limit, launch.work >= limit))
+
+    def all(self, sample: Sample, leaves: Sequence[Node], order: Sequence[Node]) -> array[int]:
+        """The words, for the trace that the program is bound to."""
+        plan, constants = self.plan, self.plan.guard.constants
+        launches = set(plan.waiting.launches.values())
+        results = zip(plan.guard.places(), plan.results(sample), strict=True)
+        for k, (place, result) in enumerate(results):
+            if k in launches:
+                place, result = place[1], result[1]
+            self.fixed += zip(_flat(place), _flat(result), strict=True)
+        stay = self.staying | _read_by(leaves, order, plan.waiting.collective)
+        parts: list[Sequence[tuple[int, ...]]] = [
+            [(k,) for k in plan.form[0]],
+            [(k, sample.geometries[k].number) for k in sorted(stay)],
+            [(k,) for k in plan.lead_shapes],
+            [pair for pair in self.fixed if pair[0] not in constants],
+            [bound for bound in self.bounds if bound[0] not in constants],
+            [pair for pair in self.written if pair[1] not in constants],
+            self.memories,
+            self.called,
+        ]
+        words = array("q")
+        for part in parts:
+            words.append(len(part))
+            words.extend(chain.from_iterable(part))
+        return words
+
+
+def _flat(numbers: Any) -> Iterator[int]:
+    """The numbers in lists, tuples and slices."""
+    if type(numbers) is int:
+        yield numbers
+        return
+    if type(numbers) is slice:
+        numbers = numbers.start, numbers.stop, numbers.step
+    for part in numbers:
+        yield from _flat(part)
+
+
+def _read_by(leaves: Sequence[Node], order: Sequence[Node], asked: set[int]) -> set[int]:
+    """The geometries of some nodes, of their views and their operands, by their numbers in a sample."""
+    nodes = [*leaves, *order]
+    number_of = {id(node): k for k, node in enumerate(nodes)}
+    view = len(nodes)
+    read: set[int] = set()
+    for k, node in enumerate(order):
+        views = sum([type(part) is Geometry for part in node.params])
+        if k in asked:
+            read |= {len(leaves) + k, *range(view, view + views)}
+            read |= {number_of[id(arg)] for arg in node.args if type(arg) is Node}
+        view += views
+    return read

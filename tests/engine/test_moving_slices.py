@@ -1,0 +1,112 @@
+"""Loops whose slices move: a program is bound to the next ones without Python."""
+
+import os
+import sys
+
+import numpy
+import pytest
+
+import atoll
+from atoll import policy
+from atoll.front import native
+
+PACKAGE = os.path.dirname(atoll.__file__)
+
+
+def shortest_paths(np, a):
+    for k in range(len(a)):
+        a[:] = np.minimum(a, a[:, k, None] + a[None, k, :])
+
+
+def elimination(np, a):
+    for k in range(len(a) // 2):
+        a[k + 1 :, k] /= a[k, k]
+        a[k + 1 :, k + 1 :] -= a[k + 1 :, k, None] * a[None, k, k + 1 :]
+
+
+def levels_of_time(np, a):
+    flat, total = a.reshape(20, -1), 0.0
+    for k in range(len(flat) - 1):
+        total += float(flat[k, 7])
+        flat[k + 1, 1:-1] = 0.25 * flat[k, :-2] + 0.5 * flat[k, 1:-1] + 0.25 * flat[k, 2:]
+
+
+def turned_bands(np, a):
+    for k in range(len(a) - 61):
+        a[k : k + 60, :] = a[k : k + 60, :] * 0.5 + a[k + 1 : k + 61, ::-1] * 0.5
+
+
+def overlaps(np, a):
+    flat = a.reshape(-1)
+    for k in (0, 100, 3000, 4000, 4001, 5000, 9000, 20000, 4000, 1):
+        flat[k : k + 4000] = flat[4000:8000] * 0.5 - 1
+
+
+def sums_of_less(np, a):
+    for k in range(0, len(a) - 40, 3):
+        a[k, :] += (a[k:, k:] * 0.001).sum() + a[k:, :].max()
+
+
+PROGRAMS = [shortest_paths, elimination, levels_of_time, turned_bands, overlaps, sums_of_less]
+
+
+def start():
+    return numpy.random.default_rng(7).random((200, 200)) + 200 * numpy.eye(200)
+
+
+def calls_of(program, a):
+    """How many functions of atoll's in Python run."""
+    count = 0
+
+    def note(frame, event, _):
+        nonlocal count
+        count += event == "call" and frame.f_code.co_filename.startswith(PACKAGE)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        program(atoll, a)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("small", [100, policy.limits.small])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_values(program, small):
+    expected = start()
+    with atoll.config(small=small):
+        a = atoll.array(start())
+        for _ in range(3):
+            program(atoll, a)
+            program(numpy, expected)
+            numpy.testing.assert_allclose(numpy.asarray(a.copy()), expected, rtol=1e-12)
+
+
+@pytest.mark.skipif(native is None, reason="the native front was not built")
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    "program", [shortest_paths, elimination, turned_bands], ids=lambda program: program.__name__
+)
+def test_no_turn_asks_python(program):
+    a = atoll.array(start())
+    for _ in range(3):
+        program(atoll, a)
+        a.sum().item()
+    before = atoll.stats()
+    assert calls_of(program, a) <= 10 * len(a)  # memory, and the length of chunks; a plan takes 200
+    a.sum().item()
+    after = atoll.stats()
+    assert after.plans_moved - before.plans_moved > 15
+    assert after.plans_made == before.plans_made
+
+
+def test_numbers_and_arrays_in_the_same_places():
+    with atoll.config(small=0):
+        for n in (300, 400, 500):
+            a, b = atoll.arange(float(n)), numpy.arange(float(n))
+            for np, x in ((atoll, a), (numpy, b)):
+                x[1:] = np.where(x[1:] > 30, x[:-1], 2.0)
+                x[1:] = np.where(x[1:] > 30, x[:-1], x[1:] + 0.5)
+                x[1:] = np.where(x[1:] > 30, 1.0, 2.0)
+            assert numpy.array_equal(numpy.asarray(a), b)
