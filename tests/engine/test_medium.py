@@ -30,6 +30,8 @@ LINES = (
     "log.append(({a} == {b}).all())", "log.append(m.asarray({a}).tobytes())", "log.append({a}.flags.writeable)", "{a}.flags.writeable = False; {a}.flags.writeable = True", "{a}[{a} > 0] = 1 / {a}[{a} > 0]", "log.append({a}.T.strides)",
     "{a} = m.array(numpy.asarray({b}))", "log.append(repr({a} @ {b}.T))", "log.append(str({a}[1:3] - 1))", "{a}[[0, 2]] = {b}[[1, 3]]",
     "{n} = {a}[[1, 1, 0]]", "held = {a}[1:4]", "held[:] = held * 2", "held = held[1:]", "{n} = m.zeros({a}.shape)", "{n} = m.ones_like({a})",
+    "{n} = {a} + ({b} > 0)", "{n} = ({a} * 3).astype('i8') * {b}", "{n} = m.maximum({a}.astype('i4'), {b})", "{n} = {a} > {b}.astype('i8')",
+    "{a} += {b} > 1", "{a} = {a}.astype('i8'); {a} += 2", "{a} = {a} - 0.5",
 )  # fmt: skip
 NUMBERS = "numpy.float64(1.5)", "2", "-0.25", "numpy.float32(0.5)", "True"
 
@@ -126,6 +128,23 @@ def test_the_lines_of_these_programs_are_recorded():
             b[2:] += a[:-2]
             float(b.sum())
     assert np.stats().plans_made > before
+
+
+@pytest.mark.parametrize("dtype", [bool, "i1", "u2", "i4", "u4", "i8", "u8"])
+def test_integers_and_truth_values_beside_doubles_are_recorded(dtype):
+    numbers = numpy.random.default_rng(5).integers(-(2**62), 2**62, 500).astype(dtype)
+    doubles = numpy.random.default_rng(6).normal(size=500) * 1e3
+
+    def mixed(m, x, y):
+        made = []
+        for _ in range(4):
+            made += [x + y, y - x * 0.5, m.maximum(x, y), x * y > y, m.where(x > y, x * 1.0, y)]
+        return [numpy.asarray(one).tobytes() for one in made]
+
+    with recording():
+        before = np.stats().plans_made
+        assert mixed(np, np.array(numbers), np.array(doubles)) == mixed(numpy, numbers, doubles)
+        assert np.stats().plans_made > before
 
 
 def relaxed(u, turns):

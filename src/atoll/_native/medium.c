@@ -120,14 +120,21 @@ static int medium_type(PyObject *value, Py_ssize_t *size) {
     return array != NULL ? PyArray_TYPE(array) : dtype_of((Front *)value)->type_num;
 }
 
-/* Whether kernels and NumPy make the same bits of such operands: of one type, which for some operations is one of floating point. */
+/* The type of an operation on two types, NOTHING where there is another one: integers and truth values become the double beside them. */
+static int common_type(int type, int other) {
+    if (type == other || other == NOTHING) return type;
+    if (type == NPY_DOUBLE && (PyTypeNum_ISINTEGER(other) || PyTypeNum_ISBOOL(other))) return type;
+    if (other == NPY_DOUBLE && (PyTypeNum_ISINTEGER(type) || PyTypeNum_ISBOOL(type))) return other;
+    return NOTHING;
+}
+
+/* Whether kernels and NumPy make the same bits of such operands: of a common type, which for some operations is one of floating point. */
 static int is_alike(const Loops *of, PyObject *const *args, const int *types, Py_ssize_t count, int floats) {
     int type = NOTHING;
     if (!of->is_settled) return 0;
     for (Py_ssize_t k = 0; k < count; k++) {
         if (types[k] == NUMBER) continue;
-        if (type != NOTHING && types[k] != type) return 0;
-        type = types[k];
+        if ((type = common_type(types[k], type)) == NOTHING) return 0;
     }
     int is_whole = PyTypeNum_ISINTEGER(type);
     if (type != NPY_DOUBLE && type != NPY_FLOAT && (floats || !(is_whole || type == NPY_BOOL))) return 0;
