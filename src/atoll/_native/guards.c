@@ -4,7 +4,7 @@
 #include "guards.h"
 #include "memory.h"
 
-enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, EQUAL, LESS, LESS_EQUAL, CALL, END = -1 };
+enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, LEAST, GREATEST, EQUAL, LESS, LESS_EQUAL, CALL, END = -1 };
 enum { LIST = -1, TUPLE = -2, SLICE = -3, MOST_LEADERS = 64 };
 
 /* What a function makes of numbers and things, by a line from behind its code on; -1 with an error. */
@@ -45,6 +45,8 @@ static int holds(const number_t **words, PyObject *things, number_t *numbers) {
             numbers[place] = code == DIVIDE ? a / b - rounds_up : a % b + (rounds_up ? b : 0);
             break;
         }
+        case LEAST: numbers[place] = a < b ? a : b; break;
+        case GREATEST: numbers[place] = a < b ? b : a; break;
         case EQUAL: refused = (a == b) != place; break;
         case LESS: refused = (a < b) != place; break;
         default: refused = (a <= b) != place;

@@ -186,7 +186,7 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     int held = !is_free(((Front *)array)->cell);
     if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
     if (on_ranks((Front *)array) && field(geometry, FORM_IS_BASE) != Py_True) return NULL;
-    PyObject *node = node_of(array);
+    PyObject *node = (geometry = read_of(geometry)) == NULL ? NULL : node_of(array);
     PyObject *made = node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
     return held ? settled_result(made) : made;
 }

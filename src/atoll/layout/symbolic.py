@@ -37,6 +37,8 @@ _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "*": operator.mul,
     "//": operator.floordiv,
     "%": operator.mod,
+    "min": min,
+    "max": max,
     "==": operator.eq,
     "<": operator.lt,
     "<=": operator.le,
@@ -316,11 +318,25 @@ def function(what: Callable[..., int], *given: Any) -> Number:
     return result
 
 
+def _chosen(sign: str, a: Number, b: Number) -> Number:
+    """One of two numbers; which it is need not be decided."""
+    number = a if type(a) is Unknown else b
+    if type(number) is not Unknown:
+        return _SIGNS[sign](a, b)
+    known, line = number.sheet.known, (sign, a, b)
+    result = known.get(line)
+    if result is None:
+        result = known[line] = Unknown()
+        result.sheet = number.sheet
+        result.value = _SIGNS[sign](getattr(a, "value", a), getattr(b, "value", b))
+    return result
+
+
 def least(a: Number, b: Number) -> Number:
-    """The smaller one; which it is need not be decided."""
-    return function(min, a, b)
+    """The smaller one."""
+    return _chosen("min", a, b)
 
 
 def greatest(a: Number, b: Number) -> Number:
     """The larger one."""
-    return function(max, a, b)
+    return _chosen("max", a, b)

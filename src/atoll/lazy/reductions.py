@@ -24,7 +24,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
 from ..ops import folds
-from ..ops.elementwise import is_native
+from ..ops.elementwise import is_native, read_of
 from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import shaping
@@ -193,7 +193,7 @@ def reduce(
     node = folds.fold(FOLDS[ufunc], operand, form, axes, keepdims, site)
     # The code of a node that lies on ranks may say where.
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
-        keep(met_folds, (ufunc, geometry, axis), node.form())
+        keep(met_folds, (ufunc, read_of(geometry), axis), node.form())
     del operand
     node = entered(node)
     if is_read_now(handle._cell):

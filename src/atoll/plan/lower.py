@@ -21,7 +21,7 @@ from ..backend.spec import Instruction, KernelSpec, Operand, Reduction, rounds
 from ..exchange.shares import Box, box_of_rank, region_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..layout.symbolic import Number, function
+from ..layout.symbolic import Number, function, greatest, least
 from ..ops.maps import AxisMap, broadcast_map, through_view
 from ..ops.table import code_of
 from .body import Body, Needs, SplitBoxError, updates_under
@@ -460,9 +460,9 @@ def strip_width(extent: int) -> int:
     return extent // -(-extent // 2048)
 
 
-def chunk_length(extent: int, inner: int, most: int) -> int:
+def _chunk_length(extent: Number, inner: Number, most: int) -> Number:
     """How many indices of the outermost loop make a chunk, where the others make ``inner`` elements of each."""
-    return max(1, min(extent, most // max(inner, 1)))
+    return greatest(least(extent, most // greatest(inner, 1)), 1)
 
 
 def _fold_strides(
@@ -509,7 +509,7 @@ def _assemble(
         chunk = many
     else:
         inner: Number = prod(extents[2:], start=extents[1]) if depth > 1 else 1
-        chunk = function(chunk_length, many, inner if run == 1 else inner * run, chunk)
+        chunk = _chunk_length(many, inner if run == 1 else inner * run, chunk)
     chunks = (many + (chunk - 1)) // chunk
     partials: list[tuple[int, int]] = []
     reductions: list[Reduction] = []

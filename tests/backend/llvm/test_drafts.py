@@ -120,7 +120,9 @@ def test_slices_that_move_take_the_finished_kernel(monkeypatch):
     b = np.array(a)
     for k in range(119):
         for matrix in (a, b):
-            matrix[k + 1 :, k + 1 :] -= matrix[k + 1 :, k : k + 1] * matrix[k : k + 1, k + 1 :] / 121
+            matrix[k + 1 :, k + 1 :] -= (
+                matrix[k + 1 :, k : k + 1] * matrix[k : k + 1, k + 1 :] / 121
+            )
     numpy.testing.assert_array_equal(numpy.array(b), a)
     assert any(not kernel.draft for kernel in kernels())
 
