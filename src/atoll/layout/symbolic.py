@@ -318,25 +318,23 @@ def function(what: Callable[..., int], *given: Any) -> Number:
     return result
 
 
-def _chosen(sign: str, a: Number, b: Number) -> Number:
+def _choice(sign: str) -> Callable[[Number, Number], Number]:
     """One of two numbers; which it is need not be decided."""
-    number = a if type(a) is Unknown else b
-    if type(number) is not Unknown:
-        return _SIGNS[sign](a, b)
-    known, line = number.sheet.known, (sign, a, b)
-    result = known.get(line)
-    if result is None:
-        result = known[line] = Unknown()
-        result.sheet = number.sheet
-        result.value = _SIGNS[sign](getattr(a, "value", a), getattr(b, "value", b))
-    return result
+    what = _SIGNS[sign]
+
+    def chosen(a: Number, b: Number) -> Number:
+        number = a if type(a) is Unknown else b
+        if type(number) is not Unknown:
+            return what(a, b)
+        known, line = number.sheet.known, (sign, a, b)
+        result = known.get(line)
+        if result is None:
+            result = known[line] = Unknown()
+            result.sheet = number.sheet
+            result.value = what(getattr(a, "value", a), getattr(b, "value", b))
+        return result
+
+    return chosen
 
 
-def least(a: Number, b: Number) -> Number:
-    """The smaller one."""
-    return _chosen("min", a, b)
-
-
-def greatest(a: Number, b: Number) -> Number:
-    """The larger one."""
-    return _chosen("max", a, b)
+least, greatest = _choice("min"), _choice("max")
