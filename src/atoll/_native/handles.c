@@ -1,5 +1,6 @@
 /* Arrays as objects, most of which live for one operation. */
 #include "handles.h"
+#include "forms.h"
 
 Py_ssize_t limit = 0, least = PY_SSIZE_T_MAX;
 PyTypeObject *front_type, *array_type, *flat_type;
@@ -38,6 +39,7 @@ int is_kept(PyArrayObject *array) {
 int spreads(PyObject *x, PyObject *y) {
     if (!PyArray_CheckExact(x) || !PyArray_CheckExact(y)) return 0;
     PyArrayObject *a = (PyArrayObject *)x, *b = (PyArrayObject *)y;
+    if (PyArray_NDIM(a) == PyArray_NDIM(b) && are_same(PyArray_DIMS(a), PyArray_DIMS(b), PyArray_NDIM(a))) return 0;
     double most = (double)PyArray_SIZE(a) * PyArray_SIZE(b), size = 1;
     if (most < limit || PyArray_SIZE(a) >= limit || PyArray_SIZE(b) >= limit) return 0;
     for (int k = 1; k <= PyArray_NDIM(a) || k <= PyArray_NDIM(b); k++) {
