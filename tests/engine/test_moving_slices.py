@@ -9,6 +9,8 @@ import pytest
 import atoll
 from atoll import policy
 from atoll.front import native
+from atoll.lazy.evaluate import _programs
+from atoll.plan import motion
 
 PACKAGE = os.path.dirname(atoll.__file__)
 
@@ -110,3 +112,42 @@ def test_numbers_and_arrays_in_the_same_places():
                 x[1:] = np.where(x[1:] > 30, x[:-1], x[1:] + 0.5)
                 x[1:] = np.where(x[1:] > 30, 1.0, 2.0)
             assert numpy.array_equal(numpy.asarray(a), b)
+
+
+@pytest.mark.skipif(native is None, reason="the native front was not built")
+@pytest.mark.compiled
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_program_that_is_being_bound_is_not_bound_to_others(fails, monkeypatch):
+    """A handler of signals may evaluate other slices in the middle, or raise."""
+    inner, expected = start(), start()
+    b = atoll.array(inner)
+    left = []
+
+    def largest(np, a, k):
+        a[k + 1 :, k + 1 :] -= a[k + 1 :, k, None] * a[None, k, k + 1 :] * 1e-3
+        return int(np.abs(a[k:, k]).argmax())
+
+    def interrupted(step, node):
+        if left and left.pop() == "now":
+            if fails:
+                raise InterruptedError
+            left.append("no more")
+            assert largest(atoll, b, 33) == largest(numpy, inner, 33)
+        call(step, node)
+
+    call = motion._call
+    monkeypatch.setattr(motion, "_call", interrupted)
+    _programs.forget()
+    a, raised = atoll.array(start()), 0
+    for k in range(60):
+        left[:] = ["now"] if k in (40, 50) else []
+        right = largest(numpy, expected, k)
+        try:
+            assert largest(atoll, a, k) == right
+        except InterruptedError:
+            raised += 1
+            assert int(atoll.abs(a[k:, k]).argmax()) == right
+    assert raised == 2 * fails
+    numpy.testing.assert_array_equal(numpy.asarray(a), expected)
+    numpy.testing.assert_array_equal(numpy.asarray(b), inner)
+    _programs.forget()

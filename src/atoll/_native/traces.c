@@ -179,8 +179,8 @@ static int geometries_of(Trace *trace, PyObject **nodes, PyObject **to, int most
     return n;
 }
 
-/* Bind a program to the geometries of a trace: 1, or 0 where it serves others; -1 with an error. */
-static int bind(Trace *trace, Fit *fit, PyObject **nodes) {
+/* Write what follows from the geometries of a trace into the steps of a program: 1, or 0 where it serves others; -1 with an error. */
+static int write_numbers(Trace *trace, Fit *fit, PyObject **nodes) {
     PyObject *geometries[MOST_GEOMETRIES];
     const number_t *word;
     int count = fit->motion.told == NULL ? 0 : geometries_of(trace, nodes, geometries, MOST_GEOMETRIES);
@@ -204,6 +204,17 @@ static int bind(Trace *trace, Fit *fit, PyObject **nodes) {
     return 1;
 }
 
+/* Bind a program to the geometries of a trace, if it is still among those of the trace. Handlers of signals may look for others meanwhile. */
+static int bind(Trace *trace, Fit *fit, PyObject **nodes) {
+    int at = 0;
+    while (at < trace->fits && trace->fit[at] != fit) at++;
+    if (at == trace->fits) return 0;
+    replace(fit->program, PROGRAM_RUNNING, Py_NewRef(Py_True));
+    int done = write_numbers(trace, fit, nodes);
+    replace(fit->program, PROGRAM_RUNNING, Py_NewRef(Py_False));
+    return done;
+}
+
 /* Whether a program is for these numbers; one that passes values by is for all. */
 static int is_bound(Trace *trace, Fit *fit, PyObject **nodes) {
     int k = fit->program == Py_None ? trace->nodes : 0;
@@ -213,19 +224,20 @@ static int is_bound(Trace *trace, Fit *fit, PyObject **nodes) {
 
 /* The program where a test of what is alive holds. */
 static Fit *fit_where(Trace *trace, PyObject **nodes, PyObject *settings, const char *alive) {
-    int others[FITS], found = 0, done = 0, at = 0;
+    Fit *others[FITS], *fit = NULL;
+    int found = 0, done = 0, at = 0;
     for (int k = 0; k < trace->fits && !done; k++) {
-        Fit *fit = trace->fit[k];
+        fit = trace->fit[k];
         if (!is_alike(fit->settings, settings) || (fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False)) continue;
         int n = trace->roots;
         while (n < trace->nodes && fit->alive[n] == (alive == NULL ? is_alive(nodes[n], trace->uses[n]) : alive[n])) n++;
         if (n < trace->nodes) continue;
-        if ((done = is_bound(trace, fit, nodes))) at = k;
-        else others[found++] = k;
+        done = is_bound(trace, fit, nodes);
+        if (!done) others[found++] = fit;
     }
-    for (int k = 0; !done && k < found; k++) done = bind(trace, trace->fit[at = others[k]], nodes);
+    for (int k = 0; !done && k < found; k++) done = bind(trace, fit = others[k], nodes);
     if (done <= 0) return NULL;
-    Fit *fit = trace->fit[at];
+    while (trace->fit[at] != fit) at++;
     memmove(trace->fit + 1, trace->fit, at * sizeof fit);
     return trace->fit[0] = fit;
 }
