@@ -345,7 +345,7 @@ static int run_program(Run *run, PyObject *settings) {
     if ((run->registers = PyList_New(fit->registers)) == NULL) status = -1;
     for (int k = 0; !status && k < fit->registers; k++)
         PyList_SET_ITEM(run->registers, k, Py_NewRef(k < leaves ? NODE(run->nodes[run->trace->leaf[k]])->value : Py_None));
-    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_True));
+    set_running(program, Py_True);
     run->outer = running;
     running = run;
     Raised late = {NULL};
@@ -355,7 +355,7 @@ static int run_program(Run *run, PyObject *settings) {
     for (int k = 0; runs && log != NULL && k < run->trace->pending; k++) NODE(run->nodes[run->trace->order[k]])->passed = 1;
     if (runs) status = run_steps(run, &late);
     computing--;
-    replace(program, PROGRAM_RUNNING, Py_NewRef(Py_False));
+    set_running(program, Py_False);
     if (runs) count_run(run);
     if (!status) status = settle_all(run);
     running = run->outer;

@@ -209,9 +209,9 @@ static int bind(Trace *trace, Fit *fit, PyObject **nodes) {
     int at = 0;
     while (at < trace->fits && trace->fit[at] != fit) at++;
     if (at == trace->fits) return 0;
-    replace(fit->program, PROGRAM_RUNNING, Py_NewRef(Py_True));
+    set_running(fit->program, Py_True);
     int done = write_numbers(trace, fit, nodes);
-    replace(fit->program, PROGRAM_RUNNING, Py_NewRef(Py_False));
+    set_running(fit->program, Py_False);
     return done;
 }
 
@@ -228,7 +228,7 @@ static Fit *fit_where(Trace *trace, PyObject **nodes, PyObject *settings, const 
     int found = 0, done = 0, at = 0;
     for (int k = 0; k < trace->fits && !done; k++) {
         fit = trace->fit[k];
-        if (!is_alike(fit->settings, settings) || (fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False)) continue;
+        if (!is_alike(fit->settings, settings) || is_running(fit)) continue;
         int n = trace->roots;
         while (n < trace->nodes && fit->alive[n] == (alive == NULL ? is_alive(nodes[n], trace->uses[n]) : alive[n])) n++;
         if (n < trace->nodes) continue;
@@ -458,7 +458,7 @@ static PyObject *ask(PyObject *module, PyObject *args) {
 static int add_to(Trace *trace, Fit *fit) {
     if (trace->fits == FITS) {
         Fit *last = trace->fit[FITS - 1];
-        if (last->program != Py_None && field(last->program, PROGRAM_RUNNING) != Py_False) return -1;
+        if (is_running(last)) return -1;
         trace->fits--;
         end_fit(last);
     }

@@ -63,6 +63,10 @@ Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);
 /* The program for a trace with these geometries, and with this alive beside it, under these settings; NULL with or without an error. */
 Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 
+/* Whether a program runs, or is being bound; let it be known. */
+static inline int is_running(Fit *fit) { return fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False; }
+static inline void set_running(PyObject *program, PyObject *flag) { replace(program, PROGRAM_RUNNING, Py_NewRef(flag)); }
+
 /* An operand of a node, NULL where there are fewer; the number of its geometry. Borrowed. */
 static inline PyObject *operand_of(PyObject *node, int number) { return number < arity_of(node) ? argument_of(node, number) : NULL; }
 static inline PyObject *geometry_number(PyObject *node) { return field(NODE(node)->geometry, FORM_NUMBER); }
