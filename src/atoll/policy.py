@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 _PIECES = (
     "short", "chunk", "vector", "part_vector", "visit", "batch", "tile", "strip", "stretch", "bites", "swept_chunk", "swept_kernels",
-    "panel", "lookups", "receives", "slab_work", "memo", "plans", "file_buffer",
+    "panel", "lookups", "receives", "slab_work", "entries", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -170,7 +170,7 @@ class Limits:
     swept_kernels: int = 32
     """... so many at most (``sweeps``)."""
     pieces: int = 8
-    """How many short pieces, parts or repetitions go together before the whole is taken (``plan``)."""
+    """How many short pieces, parts or repetitions go together before the whole is taken (``plan``), and plans of one structure."""
     patience: int = 4
     """How often a line stands in pending work before that counts as a loop (``kernel``), and so many times ``pieces`` of what is computed
     next are asked for on ranks before it is computed by itself (``plan``)."""
@@ -196,16 +196,8 @@ class Limits:
     """A result is rebalanced if a rank has more than so many even shares: two ranks have two at most (by definition)."""
 
     # entries: what caches hold
-    memo: int = 4096
-    """Facts about dtypes, shapes and layouts, the call sites of which something was learnt, and lines that a profile counts apart."""
-    geometries: int = 1 << 16
-    """Geometries, of which a program that moves its slices makes many."""
-    plans: int = 1024
-    """Plans, the traces that are recognised, compiled kernels beside those that plans hold, views of one base, datatypes of MPI."""
-    variants: int = 8
-    """Plans of one structure."""
-    profiled_spans: int = 1 << 18
-    """Spans of the timeline of a profile; if there are more, the shortest go."""
+    entries: int = 4096
+    """Of each cache: facts about dtypes, shapes, layouts and geometries, plans, kernels, and lines that a profile counts apart."""
 
     def __post_init__(self) -> None:
         """Refuse a piece of nothing: loops would never come to an end."""

@@ -34,7 +34,7 @@ def turns(np, count, between=lambda: None):
 @pytest.mark.parametrize("size", [2, 3])
 def test_views_that_one_rank_alone_has_met(size, monkeypatch):
     """Each look at another view pushes those of the loop out of the tables, on the ranks that take it."""
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, geometries=3, memo=2, plans=1))
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, entries=2))
     wanted = turns(numpy, 8)
 
     def program() -> None:
@@ -58,8 +58,8 @@ class Thing:
 
 
 def test_of_equal_objects_one_is_alive(monkeypatch):
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, memo=2))
-    table: Interned[Thing] = Interned("memo")
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, entries=2))
+    table: Interned[Thing] = Interned()
 
     def living(key: object) -> Thing | None:
         known = table.known.get(key)
@@ -75,7 +75,7 @@ def test_of_equal_objects_one_is_alive(monkeypatch):
 
 
 def test_views_are_the_same_while_they_live(monkeypatch):
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, geometries=2))
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, entries=2))
     base = geometry.dense((9, 5), numpy.dtype(float))
     view = base.index((slice(1, 4), slice(None)))
     for k in range(20):

@@ -89,7 +89,7 @@ def test_counts_beyond_the_limit_of_mpi_3(rank, size, count, monkeypatch):
     from atoll.comm import mpi
 
     monkeypatch.setattr(mpi.datatypes, "large", 8000)
-    monkeypatch.setattr(mpi.datatypes, "_made", Recent("plans", "caches_full"))
+    monkeypatch.setattr(mpi.datatypes, "_made", Recent("caches_full"))
     mine = np.arange(count, dtype=float) + rank
     expected = np.arange(count, dtype=float) + (1 - rank)
     got = np.empty(count)
@@ -110,8 +110,8 @@ def test_counts_beyond_the_limit_of_mpi_3(rank, size, count, monkeypatch):
 def test_datatypes_are_remembered_and_given_back(rank, size, monkeypatch):
     from atoll.comm import mpi
 
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, plans=5))
-    monkeypatch.setattr(mpi.datatypes, "_made", Recent("plans", "caches_full"))
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, entries=5))
+    monkeypatch.setattr(mpi.datatypes, "_made", Recent("caches_full"))
     grid, target = np.random.default_rng(1).random((40, 400)), np.zeros((40, 400))
     for _ in range(3):
         for n in range(300, 310):
@@ -289,7 +289,7 @@ def test_arrays_travel_in_messages_beyond_the_limit(rank, size, monkeypatch):
     from atoll.comm import mpi
 
     monkeypatch.setattr(mpi.datatypes, "large", 3000)
-    monkeypatch.setattr(mpi.datatypes, "_made", Recent("plans", "caches_full"))
+    monkeypatch.setattr(mpi.datatypes, "_made", Recent("caches_full"))
     whole = np.arange(90 * 110.0).reshape(90, 110)
     rows = atoll.asarray(whole.copy()).redistribute(atoll.Layout(whole.shape, "bn", size=size))
     columns = rows.redistribute(atoll.Layout(whole.shape, "nb", size=size))

@@ -21,9 +21,7 @@ from atoll import policy
 from atoll.context.caches import Memo, Recent
 from atoll.lazy import evaluate, views
 
-LIMITS = {
-    "pending": 24, "plans": 5, "memo": 5, "geometries": 1,
-}  # fmt: skip
+LIMITS = {"pending": 24, "entries": 5}
 CHANCE = 0.15
 
 

@@ -72,7 +72,7 @@ def test_the_number_of_plans_does_not_depend_on_the_number_of_steps(program):
 
 def forgetting(number):
     """What a long process does to the tables: views and forms that live on were made when they were not yet full."""
-    with policy.limited(geometries=number, memo=number):
+    with policy.limited(entries=number):
         for k in range(2 * number):
             float((np.arange(500.0 + k)[k:] * 2).sum())
 

@@ -108,7 +108,7 @@ def test_timeline_is_chromes(tmp_path):
 def test_long_programs_keep_their_long_spans():
     u = numpy.ones(10)
     a = np.array(u)
-    with policy.limited(profiled_spans=32), np.profile() as profile:
+    with policy.limited(held=32 * profiler.EVENT.itemsize), np.profile() as profile:
         for _ in range(100):
             a + a
     (line,) = [line for line in profile.lines if line.text == "a + a"]
@@ -119,7 +119,7 @@ def test_long_programs_keep_their_long_spans():
 
 def test_more_lines_than_are_counted_apart():
     code = compile("\n".join(["a + a"] * 50), "many.py", "exec")
-    with policy.limited(memo=8), np.profile() as profile:
+    with policy.limited(entries=8), np.profile() as profile:
         exec(code, {"a": np.ones(10)})
     assert sum(line.calls for line in profile.lines) >= 50
     assert len(profile.lines) <= 8

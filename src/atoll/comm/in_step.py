@@ -184,7 +184,7 @@ def all_have_plans(
     if answer is None:
         number = 1 if planned else 2 + communicator.rank  # no two ranks without a plan agree
         answer = is_same_here(communicator, number, what)
-        if len(answers) >= policy.limits.memo:  # at the same step on all ranks
+        if len(answers) >= policy.limits.entries:  # at the same step on all ranks
             answers.clear()
         answers[structure] = answer
     if answer and not planned:

@@ -37,7 +37,7 @@ class Datatypes:
         self.mpi = mpi
         self.large = large
         self._byte = mpi.BYTE
-        self._made: Recent[tuple[Any, ...], Any] = Recent("plans", "caches_full", _free)
+        self._made: Recent[tuple[Any, ...], Any] = Recent("caches_full", _free)
 
     def message(self, array: Array) -> Message:
         """The elements of ``array`` in C order, as MPI's buffer specification."""

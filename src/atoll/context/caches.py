@@ -1,7 +1,7 @@
 """The two kinds of caches: :class:`Memo` forgets everything when it is full, :class:`Recent` its oldest entry; and :class:`Living` sets.
 
 A cache may forget anything at any time, on each rank at another time: what it holds must follow from its key alone. Looking up
-is :meth:`dict.get`. A limit of ``policy`` bounds each cache, and ``atoll.stats()`` counts what is forgotten.
+is :meth:`dict.get`. ``policy.limits.entries`` bounds each cache, and ``atoll.stats()`` counts what is forgotten.
 """
 
 from __future__ import annotations
@@ -23,21 +23,17 @@ Arguments = ParamSpec("Arguments")
 class Memo(dict[Key, Entry]):
     """Facts that cost microseconds to work out again."""
 
-    __slots__ = ("_limit",)
-
-    def __init__(self, limit: str = "memo") -> None:
-        super().__init__()
-        self._limit = limit
+    __slots__ = ()
 
     def __setitem__(self, key: Key, entry: Entry) -> None:
-        if len(self) >= getattr(policy.limits, self._limit):
+        if len(self) >= policy.limits.entries:
             self.clear()
             statistics.add("caches_full")
         super().__setitem__(key, entry)
 
     def only(self, key: Key, entry: Entry) -> Entry:
         """The entry of a key: this one, or the one that another thread has stored meanwhile."""
-        if len(self) >= getattr(policy.limits, self._limit) and key not in self:
+        if len(self) >= policy.limits.entries and key not in self:
             self.clear()
             statistics.add("caches_full")
         return super().setdefault(key, entry)
@@ -46,14 +42,12 @@ class Memo(dict[Key, Entry]):
 class Recent(OrderedDict[Key, Entry]):
     """What costs milliseconds to make: plans, kernels, types of messages. ``counted`` names the counter of what goes."""
 
-    def __init__(
-        self, limit: str, counted: str, ended: Callable[[Entry], object] | None = None
-    ) -> None:
+    def __init__(self, counted: str, ended: Callable[[Entry], object] | None = None) -> None:
         super().__init__()
-        self._limit, self._counted, self._ended = limit, counted, ended
+        self._counted, self._ended = counted, ended
 
     def __setitem__(self, key: Key, entry: Entry) -> None:
-        if key not in self and len(self) >= getattr(policy.limits, self._limit):
+        if key not in self and len(self) >= policy.limits.entries:
             _, old = self.popitem(last=False)
             statistics.add(self._counted)
             if self._ended is not None:
@@ -83,11 +77,9 @@ class Living(Generic[Key]):
         return iter([thing for thing in living if thing is not None])
 
 
-def keep(
-    forms: Any, key: tuple[Any, ...], form: object, convert: object = None, limit: str = "memo"
-) -> None:
+def keep(forms: Any, key: tuple[Any, ...], form: object, convert: object = None) -> None:
     """Let the native recorder know a form, or what else it finds by geometries; ``convert`` brings a number to the dtype of the loop."""
-    if len(forms) >= getattr(policy.limits, limit):
+    if len(forms) >= policy.limits.entries:
         forms.clear()
         statistics.add("caches_full")
     forms.keep(key, form, convert)

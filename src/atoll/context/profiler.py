@@ -133,7 +133,7 @@ class Recording:
     def __init__(self, path: str | None, rank: int = 0, size: int = 1) -> None:
         limits = policy.limits
         self.path = path
-        self.parts = Parts(limits.memo, limits.profiled_spans)
+        self.parts = Parts(limits.entries, limits.held // EVENT.itemsize)
         self.texts: list[dict[str, Any]] = []
         """What the numbers of lines and names stand for, in the order in which they came."""
         self._names: dict[str, int] = {}

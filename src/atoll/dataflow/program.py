@@ -45,9 +45,7 @@ class Bound:
     def __init__(self, roots: Sequence[Node], inputs: Sequence[Node]) -> None:
         self.roots = list(dict.fromkeys(roots))
         self.inputs = list(inputs)
-        self.programs: Memo[Any, tuple[EngineProgram, list[Any], list[int], list[Any]]] = Memo(
-            "plans"
-        )
+        self.programs: Memo[Any, tuple[EngineProgram, list[Any], list[int], list[Any]]] = Memo()
 
     def run(self, given: Sequence[Value]) -> list[Value]:
         """The value of each root."""

@@ -132,7 +132,7 @@ class Geometry:
         elif name == "box":
             self.box = box_of(self)
         elif name == "_memo":
-            self._memo = Memo("plans")
+            self._memo = Memo()
         else:
             raise AttributeError(name)
         return getattr(self, name)
@@ -447,8 +447,8 @@ def _without_metadata(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(said, align=dtype.isalignedstruct)  # type: ignore[call-overload, no-any-return]
 
 
-_bases: Memo[Any, Geometry] = Memo("geometries")
-Geometry._table = Interned("geometries")
+_bases: Memo[Any, Geometry] = Memo()
+Geometry._table = Interned()
 
 
 def strided(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> Geometry:

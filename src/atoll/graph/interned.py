@@ -27,10 +27,9 @@ Thing = TypeVar("Thing")
 class Interned(Generic[Thing]):
     """A table of objects by keys; it keeps a limited number of otherwise unreferenced objects."""
 
-    __slots__ = ("_limit", "_living", "_lock", "_newest", "known")
+    __slots__ = ("_living", "_lock", "_newest", "known")
 
-    def __init__(self, limit: str) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self.known: dict[Any, ref[Thing]] = {}
         """The living object of each key, which is asked for often."""
         self._living = 0
@@ -51,13 +50,13 @@ class Interned(Generic[Thing]):
                         key: entry for key, entry in self.known.items() if entry() is not None
                     }
                     self._living = len(self.known)
-                if len(self._newest) >= getattr(policy.limits, self._limit):
+                if len(self._newest) >= policy.limits.entries:
                     self._newest.clear()
                 self._newest.append(new)
             return known
 
 
-_identities: Interned[Identity] = Interned("geometries")
+_identities: Interned[Identity] = Interned()
 
 
 def identity_of(key: object) -> Identity:

@@ -44,7 +44,7 @@ from .interned import Identity, identity_of
 from .op import SOURCE, Op
 
 Scalar = Any
-_marks: Memo[Any, int] = Memo("geometries")
+_marks: Memo[Any, int] = Memo()
 """A number for what identifies a node without its operands: one number for equal keys, mostly."""
 new_mark = itertools.count(1).__next__
 """A mark that no other node has."""

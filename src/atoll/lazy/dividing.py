@@ -49,7 +49,7 @@ def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Setti
     before = losses.get(shape, 0.0)
     if not log.computes or settings.everywhere is not None or before < 0.0:
         return
-    if shape in losses or len(losses) < policy.limits.memo:
+    if shape in losses or len(losses) < policy.limits.entries:
         losses[shape] = max(before + loss, 0.0)
         price = policy.limits.pieces * policy.limits.step + nbytes / policy.limits.travelled_bytes
         if losses[shape] > price:

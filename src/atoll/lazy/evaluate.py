@@ -55,11 +55,11 @@ class _Programs(threading.local):
         if not turn.simulated and hasattr(self, "process"):
             self.__dict__.update(self.process)
             return
-        self.programs: Recent[Any, Program] = Recent("plans", "plans_dropped")
+        self.programs: Recent[Any, Program] = Recent("plans_dropped")
         """By structure and numbers."""
-        self.plans: Recent[Any, Plans] = Recent("plans", "plans_dropped")
+        self.plans: Recent[Any, Plans] = Recent("plans_dropped")
         """By structure."""
-        self.stored_lines: Recent[int, bool] = Recent("memo", "caches_full")
+        self.stored_lines: Recent[int, bool] = Recent("caches_full")
         """Lines whose values were computed twice, because nothing had stored them the first time. It forgets nothing by chance."""
         self.traces = Forms()
         """Those that the native evaluation recognises, a few for all roots that look alike."""

@@ -44,7 +44,7 @@ class Loop:
 
 Loops = tuple[Loop, ...]
 _loops: Memo[Any, Loops] = Memo()
-_results: Memo[Any, Geometry] = Memo("geometries")
+_results: Memo[Any, Geometry] = Memo()
 NATIVE = "".join([code for code in "?bhilqBHILQefdFD" if np.dtype(np.dtype(code).str).char == code])
 """The dtypes that kernels can hold: of two equal ones, such as ``long`` and ``longlong``, the usual one, since geometries are
 compared by equal dtypes; arrays of the other one are NumPy's."""

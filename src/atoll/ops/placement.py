@@ -23,7 +23,7 @@ from ..layout.bounds import longest_block
 from ..layout.symbolic_layout import extent
 
 _numbers = itertools.count()
-_places: Interned[Place] = Interned("memo")
+_places: Interned[Place] = Interned()
 
 
 class Place:
@@ -152,7 +152,7 @@ def _layout_of_reshape(layout: Layout, view: Geometry) -> Layout:
     return Layout.default(view.shape, size)
 
 
-_views: Memo[tuple[int, int], Place | None] = Memo("geometries")
+_views: Memo[tuple[int, int], Place | None] = Memo()
 
 
 def is_permutation(view: Geometry) -> bool:

@@ -76,7 +76,7 @@ class Plans:
         except NoPlanError:
             self._each_alone = True
             return None
-        self.known = [new, *self.known[: policy.limits.variants - 1]]
+        self.known = [new, *self.known[: policy.limits.pieces - 1]]
         return new.first
 
 

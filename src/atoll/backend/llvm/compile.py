@@ -62,7 +62,7 @@ class Compiler:
 
     def __init__(self, other: Machine | None = None) -> None:
         self._other = other
-        self._kernels: Recent[KernelSpec | str, Kernel] = Recent("plans", "kernels_dropped")
+        self._kernels: Recent[KernelSpec | str, Kernel] = Recent("kernels_dropped")
         self._lock = process_lock
         self._newest: _Shelf | None = None
         self._functions: _Shelf | None = None
