@@ -236,22 +236,13 @@ def across() -> dict[str, float]:
 
 
 def folds() -> dict[str, float]:
-    """Sums and extremes along short and middling rows, by what is folded together, and how much of each."""
+    """Extremes along middling rows, in several streams and in one."""
 
     def middling() -> Callable[[], Any]:
         x, _ = arrays(500, 1000)
         return lambda: numpy.asarray(x.max(1))
 
-    def columns() -> Callable[[], Any]:
-        x, _ = arrays(1000, 1000)
-        return lambda: numpy.asarray(x.sum(0))
-
-    return (
-        tried("visit", (4, 16, 64), middling)
-        | tried("strip", (1, 512, 2000), middling)
-        | tried("small_body", (0, 6), middling)
-        | tried("batch", (1, 2, 4, 8), columns)
-    )
+    return tried("small_body", (0, 6), middling)
 
 
 def searches() -> dict[str, float]:
@@ -277,13 +268,13 @@ def searches() -> dict[str, float]:
 
 
 def scans() -> dict[str, float]:
-    """A scan down the columns of a matrix, by the columns of a strip."""
+    """A scan down the columns of a matrix, by the bytes of a row in a strip."""
 
     def prepare() -> Callable[[], Any]:
         x, _ = arrays(500, 4096)
         return lambda: numpy.asarray(np.cumsum(x, 0))
 
-    return tried("strip", (64, 512, 4096), prepare)
+    return tried("stretch", (1 << 9, 1 << 12, 1 << 13, 1 << 15), prepare)
 
 
 def powers() -> dict[str, float]:
@@ -345,21 +336,6 @@ def blocks() -> dict[str, float]:
         backend._chosen = chosen
 
 
-def long_axes() -> dict[str, float]:
-    """The sum of a long matrix over its rows by all threads, by the least number of slabs."""
-
-    def prepare() -> Callable[[], Any]:
-        x, _ = arrays(100_000, 8)
-
-        def work() -> None:
-            with np.config(threads=None):
-                numpy.asarray(x.sum(0))
-
-        return work
-
-    return tried("fewest_slabs", (2, 4, 1000), prepare)
-
-
 def factors() -> dict[str, float]:
     """QR of a matrix on ranks, by the columns of a panel, and by what a column counts for: with much, LAPACK does it on every rank."""
     if np.world.size == 1:
@@ -416,7 +392,7 @@ def message() -> dict[str, float]:
 
 MEASUREMENTS = (
     plan, learning, throughput, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
-    folds, searches, scans, powers, masks, draft, blocks, long_axes, factors, ranks,
+    folds, searches, scans, powers, masks, draft, blocks, factors, ranks,
 )  # fmt: skip
 
 

@@ -28,6 +28,10 @@ DTYPES = (
 )  # fmt: skip
 """The dtypes that kernels handle; all others run as NumPy on the data."""
 
+STEPS, STREAMS, QUARTER = 16, 4, 1 << 13
+"""The order of additions: those to an accumulator before it is flushed, the stretches of a long row that are read in turns, and
+the elements of each, a multiple of every fold's block. No limits of the policy: sums would have other last digits."""
+
 
 class Operand(NamedTuple):
     """Memory that the kernel reads, writes, or both (``access`` ``'r'``, ``'w'``, ``'rw'``).

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from copy import copy
 
 from .. import policy
-from ..backend.spec import Reduction, arguments, behind, rounds, whole
+from ..backend.spec import STEPS, STREAMS, Reduction, arguments, behind, rounds, whole
 from ..graph.geometry import Geometry
 from ..layout.symbolic import Number
 from .body import Body
@@ -105,7 +105,7 @@ def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) ->
             outside *= extents[k]
             if outside >= policy.limits.pieces:
                 return -1
-        elif extents[k] >= policy.limits.fewest_slabs * policy.limits.slab_rows:
+        elif extents[k] >= STREAMS * STEPS:
             return k
     return -1
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..backend.spec import Instruction, KernelSpec, Operand, Reduction
+from ..backend.spec import QUARTER, STEPS, STREAMS, Instruction, KernelSpec, Operand, Reduction
 from ..layout.symbolic import Number, function
 from ..ops.folds import fold_named
 from ..ops.table import code_of
@@ -35,9 +35,8 @@ def slab_count(rows: int, results: int, work: int) -> int:
 
     If possible, they are equally long: the remainder is not split.
     """
-    limits = policy.limits
-    least = limits.slab_work
-    most = min(limits.slabs, rows // limits.slab_rows, least // max(results, 1), work // least)
+    least = 2 * STREAMS * QUARTER
+    most = min(STREAMS * STEPS, rows // STEPS, least // max(results, 1), work // least)
     for count in range(most, most // 2, -1):
         if rows % count == 0:
             return count
@@ -93,7 +92,7 @@ def cut_into_slabs(
     extents = [high - low for low, high in body.box]  # those of all loops, unrolled ones included
     many = max([prod([n for k, n in enumerate(extents) if k not in r.axes]) for r in cut])
     count = function(slab_count, loop.extent, many, prod(extents))
-    if count < policy.limits.fewest_slabs:
+    if count < STREAMS:
         return None
     height = loop.extent // count
     left = loop.extent - count * height

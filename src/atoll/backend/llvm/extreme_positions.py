@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ... import policy
+from ..spec import STEPS
 from .arithmetic import is_nan, maximum, may_equal, may_exceed, minimum
 from .body import Body, Row
 from .builder import Code, Value
@@ -110,7 +111,7 @@ class Seek:
         A strand holds the extreme so far, and where the piece begins in which it was found. If results are
         those of other rows as well, what matters of it is joined to them in the end.
         """
-        body, size = self.body, policy.limits.visit * self.width
+        body, size = self.body, STEPS * self.width
         single, wide = self.elements.code(), self.elements.code(self.width)
 
         def begin(way: str) -> None:

@@ -22,14 +22,13 @@ from copy import copy
 import numpy as np
 
 from ...ops.folds import fold_named
-from ..spec import Reduction, rounds
+from ..spec import STEPS, Reduction, rounds
 from .arithmetic import cast, combine_position
 from .builder import Code, Value
 from .function import Function, Head
 from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize
 from .ufuncs import emission
 
-STEPS = 16
 _DEPTH = 40
 _SPARE = 8
 

@@ -27,7 +27,7 @@ from collections.abc import Callable
 
 from ... import policy
 from ..flags import INVALID
-from ..spec import KernelSpec, Operand, conflicting_pairs, is_flat, is_full
+from ..spec import QUARTER, STREAMS, KernelSpec, Operand, conflicting_pairs, is_flat, is_full
 from .body import Body, Row
 from .entry import define_entry, define_overlap
 from .fold import Fold
@@ -36,7 +36,7 @@ from .kernel import Layout
 from .levels import Analysis
 from .machine import Machine
 from .memory import Access
-from .rows import QUARTER, STREAMS, Rows
+from .rows import Rows
 from .simplify import simplified
 from .types import SETTLED, itemsize
 from .ufuncs import flags_of
@@ -327,7 +327,7 @@ class Nest:
         """
         body, inner = self.body, self.inner
         extent = self.extents[inner]
-        short = body.op(f"icmp slt i64 {extent}, {policy.limits.strip}")
+        short = body.op(f"icmp slt i64 {extent}, {self.rows.visit()}")
         long = body.op(f"icmp sge i64 {extent}, {STREAMS * QUARTER}")
 
         def group(first: str) -> None:
@@ -412,7 +412,7 @@ class Nest:
         """
         body, inner = self.body, self.inner
         count = body.op(f"sub i64 {stop}, {start}")
-        batches = body.op(f"sdiv i64 {count}, {policy.limits.batch}")
+        batches = body.op(f"sdiv i64 {count}, {STREAMS}")
 
         def rows(first: str, number: int) -> None:
             batch = []
@@ -423,11 +423,11 @@ class Nest:
             self.rows.row(batch, self.extents[inner])
 
         def batch(number: str) -> None:
-            first = body.op(f"mul i64 {number}, {policy.limits.batch}")
-            rows(body.op(f"add i64 {start}, {first}"), policy.limits.batch)
+            first = body.op(f"mul i64 {number}, {STREAMS}")
+            rows(body.op(f"add i64 {start}, {first}"), STREAMS)
 
         body.loop("batch", "0", batches, batch)
-        done = body.op(f"mul i64 {batches}, {policy.limits.batch}")
+        done = body.op(f"mul i64 {batches}, {STREAMS}")
         body.loop("row", body.op(f"add i64 {start}, {done}"), stop, lambda index: rows(index, 1))
 
     # folds that one element decides

@@ -24,20 +24,14 @@ from copy import copy
 from dataclasses import replace
 from functools import reduce
 
-from ... import policy
+from ..spec import QUARTER, STEPS, STREAMS
 from .body import Body, Row
 from .builder import Code, Value
 from .extreme_positions import Seek, Strands
-from .fold import STEPS, Fold, with_nans
+from .fold import Fold, with_nans
 from .function import Head
 from .levels import Analysis
 from .memory import Place
-
-STREAMS = 4
-"""How many stretches of memory are read in turns."""
-
-QUARTER = 1 << 13
-"""Elements of a quarter of a row. A multiple of every fold's block."""
 
 
 class Rows:
@@ -161,12 +155,10 @@ class Rows:
         other.folds = other.elements.folds = folds
         return other
 
-    def _visit(self) -> int:
+    def visit(self) -> int:
         """How many elements are read from a stream before the next one has its turn."""
         blocked = self._blocked()
-        return policy.limits.visit * max(
-            self.width, min([fold.lanes for fold in blocked], default=0)
-        )
+        return STEPS * max(self.width, min([fold.lanes for fold in blocked], default=0))
 
     def abreast(
         self, row_of: Callable[[str], Row], ways: str, count: str, strands: Strands
@@ -182,7 +174,7 @@ class Rows:
         main = function.op(f"and i64 {count}, {-self.width}")
 
         def visit(start: str) -> None:
-            stop = function.smaller(function.op(f"add i64 {start}, {self._visit()}"), main)
+            stop = function.smaller(function.op(f"add i64 {start}, {self.visit()}"), main)
 
             def stream(way: str) -> None:
                 strand, row = begin(way)
@@ -200,7 +192,7 @@ class Rows:
             strand, row = begin(way)
             strand._rest([row], main, count)
 
-        function.loop("visit", "0", main, visit, self._visit())
+        function.loop("visit", "0", main, visit, self.visit())
         with function.when(function.op(f"icmp slt i64 {main}, {count}"), "rests"):
             function.loop("end", "0", ways, end)
 
@@ -213,7 +205,7 @@ class Rows:
         function, code = self.function, self.elements.code()
         blocked = {number: fold for number, fold in self.folds.items() if fold.blocked}
         blocks = all(
-            fold.lanes == self.width and fold.lanes * STEPS == self._visit()
+            fold.lanes == self.width and fold.lanes * STEPS == self.visit()
             for fold in blocked.values()
         )
         four = STREAMS * QUARTER
@@ -242,14 +234,14 @@ class Rows:
                     strand = self._folding(strands(way))
                     shift = function.op(f"mul i64 {way}, {QUARTER}")
                     start = function.op(f"add i64 {first}, {shift}")
-                    stop = function.op(f"add i64 {start}, {self._visit()}")
+                    stop = function.op(f"add i64 {start}, {self.visit()}")
                     strand._stretch([row], start, stop, self.width, blocks)
                     if not blocks:
                         strand._advance(row, start, stop)
 
                 function.loop("stream", "0", str(STREAMS), stream)
 
-            function.loop("visit", "0", str(QUARTER), visit, self._visit())
+            function.loop("visit", "0", str(QUARTER), visit, self.visit())
             for fold in blocked.values():
                 fold.join(code, STREAMS, QUARTER // (STEPS * fold.lanes))
 
@@ -268,9 +260,7 @@ class Rows:
         function = self.function
 
         def settling(start: str) -> str:
-            stop = function.smaller(
-                function.op(f"add i64 {start}, {policy.limits.visit * width}"), main
-            )
+            stop = function.smaller(function.op(f"add i64 {start}, {STEPS * width}"), main)
             self._stretch(rows, start, stop, width)
             return function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}")
 

@@ -22,7 +22,7 @@ from ...graph.geometry import dense
 from ...graph.node import Value as Memory
 from ..flags import INVALID, OVERFLOW, UNDERFLOW
 from ..memory import allocate_array
-from ..spec import Operand
+from ..spec import STREAMS, Operand
 from .arithmetic import cast
 from .builder import Code, Value
 from .compile import compile_text
@@ -62,29 +62,29 @@ def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[
         array.shape[axis],
         prod(array.shape[axis + 1 :]),
     )
-    strip, batch = policy.limits.strip, policy.limits.batch
+    strip = policy.limits.stretch // dtype.itemsize
     strips = -(-inner // strip)
-    chunks = outer * strips if inner > 1 else -(-outer // batch)
+    chunks = outer * strips if inner > 1 else -(-outer // STREAMS)
     source = array.__array_interface__["data"][0]
     block = np.array([0, source, result.address, outer, length, inner, strips], np.int64)
     codes = tuple([kind.kind + str(kind.itemsize) for kind in (array.dtype, dtype)])
     threads = config.threads if array.size >= policy.limits.parallel else 1
-    function = _function(ufunc, *codes, strip if inner > 1 else 0, batch)
+    function = _function(ufunc, *codes, strip if inner > 1 else 0)
     parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
     return result, int(block[0])
 
 
 @functools.cache
-def _function(ufunc: str, source: str, dtype: str, strip: int, batch: int) -> int:
+def _function(ufunc: str, source: str, dtype: str, strip: int) -> int:
     what = f"scan_{ufunc}_{source}_{dtype}_{'across' if strip else 'along'}"
-    return compile_text(what, Scan(ufunc, source, dtype, strip, batch).text())
+    return compile_text(what, Scan(ufunc, source, dtype, strip).text())
 
 
 class Scan:
-    """Writes one function: ``void NAME(block, first, last)`` on chunks of ``batch`` lines, or on strips across them."""
+    """Writes one function: ``void NAME(block, first, last)`` on chunks of ``STREAMS`` lines, or on strips across them."""
 
-    def __init__(self, ufunc: str, given: str, dtype: str, strip: int, batch: int) -> None:
-        self.strip, self.batch = strip, batch
+    def __init__(self, ufunc: str, given: str, dtype: str, strip: int) -> None:
+        self.strip = strip
         self.ufunc = ufunc
         self.given = given
         self.dtype = dtype
@@ -167,11 +167,11 @@ class Scan:
     def _lines(self, chunk: str) -> None:
         """A few lines together, or those that are left one by one."""
         body = self.body
-        first = body.op(f"mul i64 {chunk}, {self.batch}")
-        last = body.op(f"add i64 {first}, {self.batch}")
+        first = body.op(f"mul i64 {chunk}, {STREAMS}")
+        last = body.op(f"add i64 {first}, {STREAMS}")
         body.choose(
             body.op(f"icmp sle i64 {last}, {self.outer}"),
-            lambda: self._together(first, self.batch),
+            lambda: self._together(first, STREAMS),
             lambda: body.loop("line", first, self.outer, lambda line: self._together(line, 1)),
         )
 
