@@ -226,13 +226,13 @@ def tails() -> dict[str, float]:
 
 
 def across() -> dict[str, float]:
-    """A matrix and a transposed one, by the elements of a tile."""
+    """A matrix and a transposed one, by the elements of a tile, which is as wide as a vector."""
 
     def prepare() -> Callable[[], Any]:
         x, y = arrays(1000, 1000)
         return lambda: numpy.asarray(x + y.T)
 
-    return tried("tile", (8, 32, 64, 128, 1000), prepare)
+    return tried("vector", (8, 32, 64, 128, 1000), prepare)
 
 
 def folds() -> dict[str, float]:
@@ -242,7 +242,7 @@ def folds() -> dict[str, float]:
         x, _ = arrays(500, 1000)
         return lambda: numpy.asarray(x.max(1))
 
-    return tried("small_body", (0, 6), middling)
+    return tried("registers", (0, 24), middling)
 
 
 def searches() -> dict[str, float]:
@@ -275,17 +275,6 @@ def scans() -> dict[str, float]:
         return lambda: numpy.asarray(np.cumsum(x, 0))
 
     return tried("stretch", (1 << 9, 1 << 12, 1 << 13, 1 << 15), prepare)
-
-
-def powers() -> dict[str, float]:
-    """Integers to the power of 60, as products and otherwise."""
-
-    def prepare() -> Callable[[], Any]:
-        x = np.arange(1 << 15)
-        np.sync()
-        return lambda: numpy.asarray(x**60)
-
-    return tried("chain", (0, 64), prepare)
 
 
 def masks() -> dict[str, float]:
@@ -392,7 +381,7 @@ def message() -> dict[str, float]:
 
 MEASUREMENTS = (
     plan, learning, throughput, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
-    folds, searches, scans, powers, masks, draft, blocks, factors, ranks,
+    folds, searches, scans, masks, draft, blocks, factors, ranks,
 )  # fmt: skip
 
 

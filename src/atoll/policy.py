@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 _PIECES = (
-    "short", "chunk", "vector", "part_vector", "tile", "stretch", "bites", "swept_chunk", "swept_kernels",
+    "short", "chunk", "vector", "part_vector", "stretch", "bites", "swept_chunk", "swept_kernels",
     "panel", "lookups", "receives", "entries", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
@@ -41,7 +41,7 @@ class Limits:
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``: a step at the call
     takes 0.2 to 0.5 ms of each rank)."""
     short: int = 4096
-    """NumPy finishes a view of up to so many elements before a launch begins (``plan``)."""
+    """NumPy finishes a view of up to so many elements before a launch begins (``plan``), and short inner loops over fewer are not unrolled."""
     part: int = 8
     """... and a view of fewer than ``small`` that is at most one part in so many of its array (``plan``). Ranks keep results of up to one part in so
     many of ``config.everywhere`` whole, since their elements travel to all."""
@@ -53,14 +53,6 @@ class Limits:
     chunk: int = 1 << 15
     """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls. A call of NumPy's is shared by
     threads that get at least so many, and NumPy's loops take blocks of so many (``blocks``: 17 ms in blocks of 2**10, 1.2 from 2**14 on)."""
-    unrolled: int = 8
-    """An inner loop of up to so many elements is unrolled into its outer loop (``chunk``)."""
-    unrolled_rows: int = 1024
-    """... if that is done at least so many times (``chunk``)."""
-    unrolled_operands: int = 64
-    """... and its turns read and write at most so many arrays (``streams``)."""
-    repeated: int = 16
-    """Elements that are each written up to so many times in a row are written as vectors (``scattered``)."""
     parallel: int = 1 << 19
     """Elements times instructions from which a second thread gains (``parallel``)."""
     known_order: int = 1 << 20
@@ -68,13 +60,13 @@ class Limits:
 
     # elements, in generated code: what a processor does at a time
     vector: int = 64
-    """A vector has up to so many elements (``vectors``: alike from 4 to 64, as the processor has two loads at a time). Positions in shorter rows
-    are found by NumPy, extremes and sums of integers along longer ones (``searches``: a kernel takes 1.2 times as long in rows of 16)."""
+    """A vector has up to so many elements, and so many are computed at a time of rows that share cache lines with their neighbours, or in a
+    turn of a loop that is unrolled (``vectors``: alike from 4 to 64, as the processor has two loads at a time; ``across``: 2.5 ms with 8, 1.3 with
+    64). Positions in shorter rows are found by NumPy, extremes and sums of integers along longer ones (``searches``: a kernel takes 1.2 times
+    as long in rows of 16)."""
     part_vector: int = 8
-    """The same of elements that do not lie side by side, are each repeated, or end a row (``scattered``: 54 us with 1, 56 with 8, 61 with 32;
+    """The same of elements that do not lie side by side, are each repeated, or end a row; inner loops of no more are unrolled (``scattered``: 54 us with 1, 56 with 8, 61 with 32;
     repeated, 63 with 1, 58 from 4 on; ``tails``: 96 us with 2, 90 from 4 on)."""
-    tile: int = 64
-    """Rows that share cache lines with their neighbours are computed so many elements at a time (``across``: 2.5 ms with 8, 1.3 with 64)."""
     stretch: int = 1 << 13
     """A search along a row, or a scan down columns, takes so many bytes of a row at a time, which stay in the first-level cache
     (``searches``: 72 us, 81 with 2**16; ``scans``)."""
@@ -128,23 +120,15 @@ class Limits:
     kernel_operations: int = 2000
     """A kernel has up to so many operations, and a part of a dataflow graph so many nodes: compiling takes as many times longer (``kernel``)."""
     kernel_streams: int = 24
-    """A kernel reads up to so many arrays: the processor follows that many streams (``streams``)."""
-    kernel_statements: int = 12
-    """A kernel stores up to so many results (``streams``)."""
-    kernel_reads: int = 40
-    """An operand heavier than this is expanded once in a kernel, not at each of its reads (``kernel``)."""
+    """A kernel reads up to so many arrays: the processor follows that many streams (``streams``). It stores results in half as many, since
+    a store reads the line first; and expands an operand of more operations once, not at each of its reads (``kernel``)."""
     pending: int = 300
     """A loop is cut where so many operations are pending (``kernel``)."""
 
-    chain: int = 64
-    """Integer powers of up to so much are products, without a loop in each element (``powers``)."""
     registers: int = 24
-    """So many values of a loop stay in vector registers at a time (``kernel``), and up to so many operations under a mask are compiled
-    twice: with the mask, and for all elements (``masks``)."""
-    held_numbers: int = 8
-    """Up to so many numbers stay in registers for a whole loop; more are read anew in each turn (``kernel``)."""
-    small_body: int = 6
-    """A loop of up to so many operations that only folds reads several rows in turns (``folds``)."""
+    """So many values of a loop stay in vector registers at a time (``kernel``), and elements are written so often in a row as vectors
+    (``scattered``). A quarter of them is for numbers, or for each of four rows that are folded in turns (``folds``). Up to so many
+    operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
     draft_work: int = 1 << 28
     """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 30 ms, a third of what it takes until then)."""
 
@@ -193,8 +177,7 @@ class Limits:
     def code(self) -> tuple[int, ...]:
         """The limits that code is generated by: each of these has kernels of its own on disk."""
         return (
-            self.vector, self.part_vector, self.tile, self.stretch, self.chain,
-            self.small_body, self.held_numbers, self.registers,
+            self.vector, self.part_vector, self.stretch,             self.registers,
         )  # fmt: skip
 
 

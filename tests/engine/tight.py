@@ -11,8 +11,8 @@ import random
 from atoll import policy
 
 LEAST = {
-    "short": 6, "small": 16, "brought": 16, "chunk": 8, "unrolled": 2, "unrolled_rows": 2, "unrolled_operands": 4, "repeated": 2, "whole": 8, "parcel": 16,
-    "kernel_statements": 2, "kernel_operations": 5, "kernel_streams": 3, "kernel_reads": 2,
+    "short": 6, "small": 16, "brought": 16, "chunk": 8, "part_vector": 2, "registers": 2, "whole": 8, "parcel": 16,
+    "kernel_operations": 5, "kernel_streams": 4,
     "pending": 9, "pieces": 2, "patience": 1, "numbers": 3,
     "planned": 0.0, "learnt": 0.0, "swept": 0, "swept_chunk": 8, "swept_part": 1 << 20, "swept_kernels": 2, "bites": 1, "entries": 4,
 }  # fmt: skip

@@ -68,7 +68,7 @@ def bits(result):
 @pytest.mark.parametrize("name", EXPRESSIONS)
 @pytest.mark.parametrize(("dtype", "length"), [("f8", 3), ("f4", 7), ("i4", 2)])
 def test_the_bits_of_rows_that_are_not_unrolled(name, dtype, length):
-    assert FEW < policy.limits.unrolled_rows <= ROWS
+    assert 7 * FEW < policy.limits.short <= 2 * ROWS
     compute = EXPRESSIONS[name]
     arrays = operands(dtype, length)
     with np.config(small=0), numpy.errstate(all="ignore"):
@@ -119,7 +119,7 @@ def test_columns_whose_loops_are_not_unrolled(monkeypatch, dtype, rows, columns)
     results = []
     for unrolled in (8, 1):
         monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
-        with policy.limited(unrolled=unrolled), np.config(small=0):
+        with policy.limited(part_vector=unrolled), np.config(small=0):
             results.append(list(map(bits, folded_down(np, *map(np.array, arrays)))))
     assert results[0] == results[1]
 

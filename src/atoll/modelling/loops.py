@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .. import policy
-from ..backend.spec import is_full, rounds
+from ..backend.spec import STREAMS, is_full, rounds
 from ..context.call_sites import site_text
 from ..execute.allocation import Allocate, Release, Share
 from ..plan.launches import Launch
@@ -121,7 +121,7 @@ def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
     operations += sum([weight(each.dtype) for each in spec.reductions])
     # numbers that registers do not hold are loaded in each turn
     numbers = [weight(each.dtype) for each in spec.body if each.op == "scalar"]
-    operations += sum(numbers[policy.limits.held_numbers :])
+    operations += sum(numbers[policy.limits.registers // STREAMS :])
     functions: defaultdict[str, float] = defaultdict(float)
     depths: list[float] = []
     for each in spec.body:

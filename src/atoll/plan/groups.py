@@ -81,7 +81,7 @@ def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
         return reasons.OTHER_INDICES
     limits = policy.limits
     if (
-        len(group.statements) >= limits.kernel_statements
+        2 * len(group.statements) >= limits.kernel_streams
         or len(group.streams.union(statement.reads).difference(needs)) > limits.kernel_streams
         or len(group.inside | statement.inside) > limits.kernel_operations
     ):

@@ -390,7 +390,7 @@ def _run(loops: list[Loop], memories: list[Memory], body: Body) -> int:
 
     Then the loop is left out, and a vector of elements is written as several vectors.
     """
-    if len(loops) < 2 or body.reductions or loops[-1].extent > policy.limits.repeated:
+    if len(loops) < 2 or body.reductions or loops[-1].extent > policy.limits.registers:
         return 1
     inner, outer = loops[-1], loops[-2]
     if body.indexed.intersection(inner.axes):

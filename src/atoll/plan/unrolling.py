@@ -79,9 +79,9 @@ def stored_first(
 def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
     """Whether a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
     loop, limits = loops[place], policy.limits
-    if loop.axis < 0 or not 1 < loop.extent <= limits.unrolled:
+    if loop.axis < 0 or not 1 < loop.extent <= limits.part_vector:
         return False
-    if prod([other.extent for other in loops if other is not loop]) < limits.unrolled_rows:
+    if prod([each.extent for each in loops]) < limits.short:
         return False
     inner = loops[-1].axis
     if loop.axis != inner and not any(
@@ -94,7 +94,7 @@ def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> 
     work = len(_varying(body, loop, memories))
     return (
         int(loop.extent) * work <= limits.kernel_operations  # the kernel is made for it
-        and int(loop.extent) * copies <= limits.unrolled_operands
+        and int(loop.extent) * copies <= limits.vector
     )
 
 

@@ -28,9 +28,8 @@ def test_rows_of_any_length_end_where_they_should(dtype, tail):
             np.testing.assert_array_equal(np.asarray(apart), right)
 
 
-@pytest.mark.parametrize("held", [0, 3, 100])
-@pytest.mark.parametrize("registers", [1, 24, 1000])
-def test_numbers_and_registers_change_no_bit(held, registers):
+@pytest.mark.parametrize("registers", [0, 1, 12, 24, 1000])
+def test_numbers_and_registers_change_no_bit(registers):
     x = np.linspace(0.1, 2, 77)
 
     def f(np, x):
@@ -39,10 +38,7 @@ def test_numbers_and_registers_change_no_bit(held, registers):
             y = y * (k * 0.01) + x / (k + 1.5)
         return np.exp(-y) + y
 
-    with (
-        atoll.config(small=0, kernel_cache="off"),
-        policy.limited(held_numbers=held, registers=registers),
-    ):
+    with atoll.config(small=0, kernel_cache="off"), policy.limited(registers=registers):
         ours = np.asarray(f(atoll, atoll.array(x)))
     with atoll.config(small=0, kernel_cache="off"):
         np.testing.assert_array_equal(ours, np.asarray(f(atoll, atoll.array(x))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ... import policy
-from ..spec import Instruction, KernelSpec, Operand, whole
+from ..spec import STREAMS, Instruction, KernelSpec, Operand, whole
 from .builder import Code, Value
 from .fold import Fold
 from .function import Function
@@ -54,7 +54,9 @@ class Body:
         self._offsets = ""
         self._constants: dict[int, Value] = {}
         numbers = [n for n in analysis.members[NEST] if spec.body[n].op == "scalar"]
-        self._reloaded = frozenset(numbers if len(numbers) > policy.limits.held_numbers else ())
+        self._reloaded = frozenset(
+            numbers if STREAMS * len(numbers) > policy.limits.registers else ()
+        )
         """Numbers of the program that are too many for the registers: each is read from the block where it is used."""
 
     def code(self, width: int = 1) -> Code:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ... import policy
 from ..flags import DIVIDE, NEGATIVE_POWER, OVERFLOW
 from .arithmetic import cast
 from .builder import Code, Value, is_signed
@@ -136,7 +135,7 @@ def reciprocal(code: Code, value: Value) -> Value:
 def power(code: Code, base: Value, exponent: Value) -> Value:
     """``base ** exponent``, wrapped; negative exponents are reported, since NumPy refuses them."""
     dtype = base.dtype
-    if exponent.number is not None and 0 <= int(exponent.number.real) <= policy.limits.chain:
+    if exponent.number is not None and exponent.number.real >= 0:
         return _chain(code, base, int(exponent.number.real))
     if is_signed(dtype):
         code.flag(code.icmp("slt", exponent, code.const(dtype, 0)), NEGATIVE_POWER)

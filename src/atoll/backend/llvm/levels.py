@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from ... import policy
-from ..spec import KernelSpec, arguments, behind, is_full, mask_of, rounds, whole, written_operands
+from ..spec import (
+    STREAMS,
+    KernelSpec,
+    arguments,
+    behind,
+    is_full,
+    mask_of,
+    rounds,
+    whole,
+    written_operands,
+)
 from .fold import accumulators
 from .types import COMPONENT, KIND, itemsize
 from .ufuncs import can_flag
@@ -51,9 +61,8 @@ class Analysis:
         self.width = min(policy.limits.vector, register * self._registers(), *self._order())
         if not spec.reductions:
             self.width = min(self.width, self._useful())
-        self.folds_only = len(self.members[ELEMENT]) <= policy.limits.small_body and not any(
-            instruction.op == "store" for instruction in spec.body
-        )
+        several = STREAMS * len(self.members[ELEMENT]) <= policy.limits.registers
+        self.folds_only = several and not any(i.op == "store" for i in spec.body)
         self.tail = 1 if self._is_quick() else min(self.width, register, policy.limits.part_vector)
         self.guard = self._guard(levels)
         self.decides: list[int] = []

@@ -238,7 +238,7 @@ class Nest:
         if self.rows.ordered:
             across = body.op(f"and i1 {across}, {body.op(f'xor i1 {self.rows.ordered}, true')}")
         extent = self.extents[inner]
-        width = body.op(f"select i1 {across}, i64 {policy.limits.tile}, i64 {extent}")
+        width = body.op(f"select i1 {across}, i64 {policy.limits.vector}, i64 {extent}")
         width = body.op(f"call i64 @llvm.smax.i64(i64 {width}, i64 1)")
         self.module.declare("llvm.smax.i64", "i64", "i64, i64")
         whole_tiles = body.op(f"add i64 {extent}, {body.op(f'sub i64 {width}, 1')}")
