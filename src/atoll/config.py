@@ -237,7 +237,7 @@ class Config:
     @property
     def results(self) -> int:
         """Elements up to which every rank has all of a result that arrays on ranks have; no fewer than are small."""
-        return max(self.small, self.everywhere // policy.limits.part)
+        return max(self.small, self.everywhere // policy.limits.pieces)
 
     @property
     def threads(self) -> int:

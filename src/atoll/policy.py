@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 _PIECES = (
-    "short", "chunk", "vector", "part_vector", "stretch", "bites", "swept_chunk", "swept_kernels",
-    "panel", "lookups", "receives", "entries", "file_buffer",
+    "short", "chunk", "vector", "part_vector", "stretch", "swept_chunk", "swept_kernels",
+    "pieces", "panel", "receives", "entries", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -42,9 +42,6 @@ class Limits:
     takes 0.2 to 0.5 ms of each rank)."""
     short: int = 4096
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``), and short inner loops over fewer are not unrolled."""
-    part: int = 8
-    """... and a view of fewer than ``small`` that is at most one part in so many of its array (``plan``). Ranks keep results of up to one part in so
-    many of ``config.everywhere`` whole, since their elements travel to all."""
     brought: int = 1 << 18
     """Ranks compare up to so many integers that all of them have, and two bring together what they would ask for (``message``)."""
     whole: int = 1 << 22
@@ -85,7 +82,7 @@ class Limits:
     swept: int = 1 << 25
     """Kernels over more bytes than these go over their rows together (``sweeps``: 4.5 ms a step, 6.0 one by one)."""
     swept_chunk: int = 1 << 17
-    """... of which a chunk then has up to so many in each array (``sweeps``: 6.4 ms with 2**13, 4.5 with 2**17)."""
+    """Then a chunk then has up to so many in each array (``sweeps``: 6.4 ms with 2**13, 4.5 with 2**17)."""
     cached: int = 1 << 21
     """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
     cached_bytes: int = 100
@@ -133,12 +130,16 @@ class Limits:
     """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 30 ms, a third of what it takes until then)."""
 
     # calls: how often something happens before another way is taken
-    swept_part: int = 4
-    """Kernels go over their rows together where they come to the same bytes again for this part of all (``sweeps``)."""
     swept_kernels: int = 32
     """... so many at most (``sweeps``)."""
     pieces: int = 8
-    """How many short pieces, parts or repetitions go together before the whole is taken (``plan``), and plans of one structure."""
+    """How many short pieces, parts or repetitions go together before the whole is taken (``plan``), and plans of one structure.
+
+    A view of fewer than ``small`` elements that is at most one part in so many of its array is finished by NumPy, and ranks keep
+    results of up to one part in so many of ``config.everywhere`` whole, since their elements travel to all. Threads ask so many
+    times for more of a loop that is not cut into chunks (``parallel``). Kernels go over their rows together where they come to the same
+    bytes again for this part of all (``sweeps``). Extents that differ by half such a part count as alike, and a result is rebalanced if a
+    rank has more than two even shares less two such parts."""
     patience: int = 4
     """How often a line stands in pending work before that counts as a loop (``kernel``), and so many times ``pieces`` of what is computed
     next are asked for on ranks before it is computed by itself (``plan``)."""
@@ -146,22 +147,14 @@ class Limits:
     """Lists of up to so many numbers are compared one by one (``lists``), and written out in the log of ranks."""
     shelf: int = 32
     """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
-    bites: int = 8
-    """So many times the threads of a loop ask for more of it, where it is not cut into chunks (``parallel``), or kernels go over it together."""
     panel: int = 64
     """A factorisation on ranks takes up to so many columns at a time (``factors``: 0.52 s with 8, 0.27 from 32 on)."""
     few_ranks: int = 16
     """Elements of fewer ranks are found by asking for each rank, of more by sorting (``ranks``: asking for 4 takes a tenth of it, for 16 about as long)."""
     samples: int = 1024
     """So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
-    lookups: int = 4
-    """Into so many pieces a rank cuts what it looks up in other ranks' elements: each takes memory (``message``)."""
     receives: int = 128
     """So many messages are awaited at a time (``message``)."""
-    alike: float = 15 / 16
-    """An extent counts as long as the longest from this part of it on (by definition: blocks stay even)."""
-    lopsided: float = 1.75
-    """A result is rebalanced if a rank has more than so many even shares: two ranks have two at most (by definition)."""
 
     # entries: what caches hold
     entries: int = 4096

@@ -14,7 +14,7 @@ from atoll.lazy import evaluate
 from .test_plans_on_ranks import Loop
 from .test_shapes_of_programs import check
 
-SWEPT = {"swept": 0, "swept_chunk": 1, "swept_part": 1 << 30}
+SWEPT = {"swept": 0, "swept_chunk": 1, "pieces": 64}
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def drawn_launches(draw):
 def test_each_chunk_comes_after_all_earlier_ones_that_it_meets(seed):
     draw = random.Random(seed)
     launches = drawn_launches(draw)
-    with policy.limited(bites=draw.randint(1, 3)):
+    with policy.limited(pieces=draw.randint(1, 3)):
         order = sweeps.ordered(launches, draw.randint(1, 3))
     when = {}
     for time, (number, first, last) in enumerate(order):

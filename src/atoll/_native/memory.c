@@ -6,8 +6,7 @@
  */
 #include "memory.h"
 
-Py_ssize_t shortest = 0, most_filled = 0;
-enum { PART = 8 };                 /* a small part of an array is this part of it at most */
+Py_ssize_t shortest = 0, most_filled = 0, pieces = 1;
 
 /* ---- geometries of views, kept by their bases, dtypes, extents and strides */
 
@@ -58,7 +57,7 @@ PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyO
 inline int is_few(Front *front, Py_ssize_t size) {
     if (front->medium) return size < least;
     if (among_ranks() && size >= small_now()) return 0;
-    return size < limit && (size <= shortest || size <= whole_of(front) / PART);
+    return size < limit && (size <= shortest || size <= whole_of(front) / pieces);
 }
 
 inline PyObject *value_of(Front *front) {

@@ -170,7 +170,7 @@ def ordered(launches: Sequence[Swept], threads: int) -> Order:
         done[number] = until
 
     # what threads share they take in several bites
-    blocks = -(-max(chunks) // (1 if threads == 1 else threads * policy.limits.bites))
+    blocks = -(-max(chunks) // (1 if threads == 1 else threads * policy.limits.pieces))
     for block in range(1, blocks + 1):
         for number, count in enumerate(chunks):
             run(number, -(-count * block // blocks))
@@ -191,7 +191,7 @@ def _gain(kernels: Sequence[KernelStep], memory: dict[int, int]) -> bool:
             again += min(before, nbytes)
             total += nbytes
             known[root] = max(before, nbytes)
-    return sum(known.values()) > policy.limits.swept and again * policy.limits.swept_part > total
+    return sum(known.values()) > policy.limits.swept and again * policy.limits.pieces > total
 
 
 class Sweep:

@@ -92,7 +92,7 @@ class Geometry:
         self.short: bool = (
             self.size <= limits.short
             or whole < limits.small
-            or (self.size < limits.small and self.size <= whole // limits.part)
+            or (self.size < limits.small and self.size <= whole // limits.pieces)
         )
         """Whether NumPy may be quicker than a loop of ours: few elements, a small part, or a part of what would count as small."""
         self.is_base = base is None

@@ -76,10 +76,8 @@ def even_grid(shape: Grid, processes: int) -> Grid:
     Programs have grids of n points and of the n - 1 between them, in one direction or the other, and their loops read
     one beside the other. So extents that are nearly alike count as equal: all of them are cut along the same axes.
     """
-    longest = max(shape, default=0)
-    about = tuple(
-        [longest if extent >= policy.limits.alike * longest else extent for extent in shape]
-    )
+    longest, few = max(shape, default=0), 2 * policy.limits.pieces
+    about = tuple([longest if few * (longest - extent) <= longest else extent for extent in shape])
     chosen, least = best_grid(about, processes), best_grid(shape, processes)
     return least if prod(map(min, chosen, shape)) < prod(map(min, least, shape)) else chosen
 

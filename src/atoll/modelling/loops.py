@@ -101,7 +101,7 @@ class Loops:
                 else:
                     known.append(each)
         once = sum([each.nbytes for each in known])
-        return once > policy.limits.swept and again * policy.limits.swept_part > total
+        return once > policy.limits.swept and again * policy.limits.pieces > total
 
 
 def _within(first: Span, second: Span) -> bool:

@@ -100,14 +100,11 @@ class Place:
 
 
 def _is_lopsided(layout: Layout) -> bool:
-    largest = _largest_share(layout)
-    if layout.copies > 1 or largest * layout.processes <= policy.limits.lopsided * prod(
-        layout.shape
-    ):
+    """Whether a rank has nearly two even shares, as two ranks have at most."""
+    largest, most = _largest_share(layout), 2 - 2 / policy.limits.pieces
+    if layout.copies > 1 or largest * layout.processes <= most * prod(layout.shape):
         return False
-    return largest > policy.limits.lopsided * _largest_share(
-        Layout.default(layout.shape, layout.processes)
-    )
+    return largest > most * _largest_share(Layout.default(layout.shape, layout.processes))
 
 
 def _largest_share(layout: Layout) -> int:

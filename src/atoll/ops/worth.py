@@ -58,7 +58,7 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
             shapes[each.geometry.shape] = max(
                 shapes.get(each.geometry.shape, 0), _nbytes(each.geometry)
             )
-    few = 0 if collective else computed * policy.limits.part
+    few = 0 if collective else computed * policy.limits.pieces
     lost, gained = steps * policy.limits.step, gain(work, size)
     return tuple(
         [

@@ -310,7 +310,7 @@ class PortableTeam:
     def _run(
         self, kernel: Any, argument: int, count: int, participants: int, state: Any, step: Any
     ) -> None:
-        pieces = min(count, participants * policy.limits.bites)
+        pieces = min(count, participants * policy.limits.pieces)
         bites: deque[Any] = deque(
             [(count * k // pieces, count * (k + 1) // pieces) for k in range(pieces)]
         )
