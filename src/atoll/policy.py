@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 _PIECES = (
-    "short", "chunk", "vector", "part_vector", "stretch", "swept_chunk", "swept_kernels",
-    "pieces", "panel", "receives", "entries", "file_buffer",
+    "short", "chunk", "vector", "part_vector", "stretch", "swept_chunk",
+    "pieces", "numbers", "panel", "entries", "file_buffer",
 )  # fmt: skip
 """The limits by which work is cut into pieces."""
 
@@ -41,7 +41,8 @@ class Limits:
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``: a step at the call
     takes 0.2 to 0.5 ms of each rank)."""
     short: int = 4096
-    """NumPy finishes a view of up to so many elements before a launch begins (``plan``), and short inner loops over fewer are not unrolled."""
+    """NumPy finishes a view of up to so many elements before a launch begins (``plan``), and short inner loops over fewer are not unrolled.
+    So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
     brought: int = 1 << 18
     """Ranks compare up to so many integers that all of them have, and two bring together what they would ask for (``message``)."""
     whole: int = 1 << 22
@@ -130,8 +131,6 @@ class Limits:
     """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 30 ms, a third of what it takes until then)."""
 
     # calls: how often something happens before another way is taken
-    swept_kernels: int = 32
-    """... so many at most (``sweeps``)."""
     pieces: int = 8
     """How many short pieces, parts or repetitions go together before the whole is taken (``plan``), and plans of one structure.
 
@@ -144,17 +143,13 @@ class Limits:
     """How often a line stands in pending work before that counts as a loop (``kernel``), and so many times ``pieces`` of what is computed
     next are asked for on ranks before it is computed by itself (``plan``)."""
     numbers: int = 32
-    """Lists of up to so many numbers are compared one by one (``lists``), and written out in the log of ranks."""
-    shelf: int = 32
-    """So many kernels have their code in one piece of memory, which goes with the last of them (``draft``)."""
+    """Lists of up to so many numbers are compared one by one (``lists``), and written out in the log of ranks. So many kernels go over
+    their rows together (``sweeps``), and have their code in one piece of memory, which goes with the last of them (``draft``); so many
+    messages are awaited at a time (``message``)."""
     panel: int = 64
     """A factorisation on ranks takes up to so many columns at a time (``factors``: 0.52 s with 8, 0.27 from 32 on)."""
     few_ranks: int = 16
     """Elements of fewer ranks are found by asking for each rank, of more by sorting (``ranks``: asking for 4 takes a tenth of it, for 16 about as long)."""
-    samples: int = 1024
-    """So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
-    receives: int = 128
-    """So many messages are awaited at a time (``message``)."""
 
     # entries: what caches hold
     entries: int = 4096

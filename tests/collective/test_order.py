@@ -104,7 +104,7 @@ def blocks(rank, size):
 @pytest.mark.simulated(1, 5, 8, distributes=False)
 @pytest.mark.ranks(3, distributes=False)
 @pytest.mark.parametrize(
-    "limits", [{}, {"samples": 2, "pieces": 2}, {"few_ranks": 0}, {"few_ranks": 2}], ids=str
+    "limits", [{}, {"short": 2, "pieces": 2}, {"few_ranks": 0}, {"few_ranks": 2}], ids=str
 )
 def test_an_element_travels_once_to_even_blocks(limits, rank, size):
     communicator = atoll.world.communicator

@@ -14,7 +14,7 @@ LEAST = {
     "short": 6, "small": 16, "brought": 16, "chunk": 8, "part_vector": 2, "registers": 2, "whole": 8, "parcel": 16,
     "kernel_operations": 5, "kernel_streams": 4,
     "pending": 9, "pieces": 2, "patience": 1, "numbers": 3,
-    "planned": 0.0, "learnt": 0.0, "swept": 0, "swept_chunk": 8, "swept_kernels": 2, "entries": 4,
+    "planned": 0.0, "learnt": 0.0, "swept": 0, "swept_chunk": 8, "entries": 4,
 }  # fmt: skip
 
 

@@ -312,7 +312,7 @@ class _Run:
 
     def _post(self, unposted: Any) -> bool:
         """Post some receives; whether there may be others."""
-        for _ in range(policy.limits.receives):
+        for _ in range(policy.limits.numbers):
             message = next(unposted, None)
             if message is None:
                 return False

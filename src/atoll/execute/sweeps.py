@@ -87,7 +87,7 @@ class _Run:
                 for register in step.registers
                 if register not in taken_over
             ]
-        elif isinstance(step, KernelStep) and len(self.kernels) < policy.limits.swept_kernels:
+        elif isinstance(step, KernelStep) and len(self.kernels) < policy.limits.numbers:
             self.kernels.append(step)
         else:
             return False

@@ -61,7 +61,7 @@ def _cut(
     words = -(-itemsize // 8) + 1
     gap, brackets = length, 1
     while gap > 0:
-        samples = max(policy.limits.samples // brackets, policy.limits.pieces, 2)
+        samples = max(policy.limits.short // brackets, policy.limits.pieces, 2)
         samples = min(samples, gap)
         total = brackets * samples
         yield Together("allreduce", 8 * words * total + _MARK, ranks)

@@ -69,7 +69,7 @@ def test_kernels_come_from_disk(tmp_path):
 @pytest.mark.slow
 def test_memory_of_kernels(monkeypatch):
     """Beyond a number of kernels the oldest are forgotten, with their code, but for those that somebody has."""
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, entries=20, shelf=4))
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, entries=20, numbers=4))
     before = statistics.stats().kernels_dropped
     with config(kernel_cache="off"):
         compiler, specs = Compiler(), variants(60)

@@ -107,7 +107,7 @@ class Compiler:
         """Take the code of a kernel into the process, for as long as the kernel is referenced."""
         spec, name = kernel.spec, name_of(kernel.spec)
         code, effort = self._code(name, lambda symbol: build(spec, symbol, self.machine), effort)
-        if self._newest is None or self._newest.taken >= policy.limits.shelf:
+        if self._newest is None or self._newest.taken >= policy.limits.numbers:
             self._newest = _Shelf(self.machine)
         kernel.take(self._newest.add(_symbol(name, effort), code), self._newest)
         kernel.draft = effort < _BEST
