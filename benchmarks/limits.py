@@ -126,12 +126,12 @@ def chunk() -> dict[str, float]:
 
 
 def sweeps() -> dict[str, float]:
-    """Milliseconds of a step of two fields that drive each other, by the bytes of a chunk, and one kernel after the other."""
+    """Milliseconds of a step of two fields that drive each other, by the elements of a chunk, and one kernel after the other."""
     found = {}
     n = 200 if SMOKE else 2500
     for name, limits in (
-        ("one by one", {"swept": 1 << 60}),
-        *[(f"2**{bits}", {"swept": 0, "swept_chunk": 1 << bits}) for bits in (13, 15, 17, 19)],
+        ("one by one", {"cached": 1 << 60}),
+        *[(f"2**{bits}", {"cached": 0, "chunk": 1 << bits}) for bits in (11, 13, 15, 17)],
     ):
         with policy.limited(**limits), np.config(small=0, threads=1):
             # an array's own length, so that no limit meets another one's plans

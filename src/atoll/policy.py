@@ -18,9 +18,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 _PIECES = (
-    "short", "chunk", "vector", "part_vector", "stretch", "swept_chunk",
-    "pieces", "numbers", "panel", "entries", "file_buffer",
-)  # fmt: skip
+    "short",
+    "chunk",
+    "vector",
+    "part_vector",
+    "stretch",
+    "pieces",
+    "numbers",
+    "panel",
+    "entries",
+    "held",
+)
 """The limits by which work is cut into pieces."""
 
 
@@ -43,14 +51,14 @@ class Limits:
     short: int = 4096
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``), and short inner loops over fewer are not unrolled.
     So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
-    brought: int = 1 << 18
-    """Ranks compare up to so many integers that all of them have, and two bring together what they would ask for (``message``)."""
     whole: int = 1 << 22
     """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``), and NumPy looks at so many truth
     values in memory at once: it stops at the first (``truths``). Each rank has no larger matrix whole (by definition: its memory)."""
     chunk: int = 1 << 15
     """The elements that a thread takes at a time (``chunk``): more do not fit into its cache, fewer cost calls. A call of NumPy's is shared by
-    threads that get at least so many, and NumPy's loops take blocks of so many (``blocks``: 17 ms in blocks of 2**10, 1.2 from 2**14 on)."""
+    threads that get at least so many, and NumPy's loops take blocks of so many (``blocks``: 17 ms in blocks of 2**10, 1.2 from 2**14 on).
+    Where kernels go over their rows together, a chunk is half as many doubles of each array (``sweeps``). Ranks compare up to ``pieces`` times
+    so many integers that all of them have, and two bring together what they would ask for (``message``)."""
     parallel: int = 1 << 19
     """Elements times instructions from which a second thread gains (``parallel``)."""
     known_order: int = 1 << 20
@@ -70,33 +78,23 @@ class Limits:
     (``searches``: 72 us, 81 with 2**16; ``scans``)."""
 
     # bytes: what copying costs beside a message
-    file_buffer: int = 1 << 24
-    """A rank reads and writes files so many bytes at a time (by definition: what it may hold beyond its share)."""
-    packed: int = 1 << 14
-    """A piece of a message of up to so many bytes is packed together with others (``copy``)."""
-    parcel: int = 1 << 16
-    """Messages of up to so many bytes to one neighbour keep their memory from step to step, and a rank reads and writes its own elements
-    where so many bytes of them follow each other in a file (``copy``)."""
-    joined: int = 1 << 22
-    """Pieces of up to so many bytes are copied together to be one message (``copy``); whole arrays of more are brought together in memory
-    that the ranks of a node share (``message``: that takes four small ones)."""
-    swept: int = 1 << 25
-    """Kernels over more bytes than these go over their rows together (``sweeps``: 4.5 ms a step, 6.0 one by one)."""
-    swept_chunk: int = 1 << 17
-    """Then a chunk then has up to so many in each array (``sweeps``: 6.4 ms with 2**13, 4.5 with 2**17)."""
-    cached: int = 1 << 21
-    """NumPy's operands of up to so many bytes stay in the cache (``throughput``)."""
+    packed: int = 1 << 16
+    """A piece of a message of up to so many bytes is packed together with others, and messages to one neighbour keep their memory from step to
+    step (``copy``: 0.7 us at either end, a message 5). A rank reads and writes its own elements where so many bytes of them follow each
+    other in a file."""
+    cached: int = 1 << 22
+    """Arrays of up to so many bytes stay in the cache (``throughput``): pieces are copied together to be one message (``copy``), whole arrays of
+    more are brought together in memory that the ranks of a node share (``message``: that takes four small ones), and kernels over ``pieces``
+    times as many go over their rows together (``sweeps``: 4.5 ms a step, 6.0 one by one)."""
     cached_bytes: int = 100
     """The bytes that NumPy then goes through in a nanosecond (``throughput``)."""
     memory_bytes: int = 30
     """The same of larger ones (``throughput``)."""
 
-    counted: int = 1 << 29
-    """A model runs collective operations on shares of up to so many bytes, to count their messages (by definition: memory of this process)."""
-
     held: int = 1 << 26
-    """Pending work is evaluated where it keeps more bytes alive than these, beyond what the program refers to (``held``: a sum of new arrays
-    of 16 MB takes 84 ms with 2**20, 63 with 2**26, 83 with 2**30)."""
+    """The bytes that a rank may have beyond its share. Pending work is evaluated where it keeps more alive than these, beyond what the program
+    refers to (``held``: twelve new arrays of 16 MB are added up in 26 ms with 2**24, 28 with 2**26, 32 with 2**28), and so many are read from a file, or
+    looked up in other ranks' elements, at a time."""
 
     # nanoseconds: what is expected of calls before they are timed
     numpy_call: int = 500

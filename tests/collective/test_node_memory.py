@@ -28,7 +28,7 @@ def is_shared(array) -> bool:
 
 @pytest.fixture(autouse=True)
 def any_size():
-    with policy.limited(joined=1):
+    with policy.limited(cached=1):
         yield
 
 
@@ -118,7 +118,7 @@ def test_an_element_goes_to_each_node_once():
             return (traffic - before).bytes_between_nodes
 
     assert on_nodes(8, 4, gathered)[0] == [8 * 8 * 8] * 8  # each rank's block, to one rank
-    with policy.limited(joined=1 << 40):
+    with policy.limited(cached=1 << 40):
         assert on_nodes(8, 4, gathered)[0] == [4 * 8 * 8 * 8] * 8
 
 

@@ -99,7 +99,7 @@ def test_the_explanation_counts_messages(rank):
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(2, 3)
 def test_pieces_that_are_too_large_to_be_copied_together_travel_alone(rank, size, monkeypatch):
-    monkeypatch.setattr(policy, "limits", replace(policy.limits, joined=80, parcel=16))
+    monkeypatch.setattr(policy, "limits", replace(policy.limits, cached=80, packed=16))
     p, q = grid(atoll, 24, 7)
     found, messages = sent(lambda: (p[1:] - p[:-1], q[2:] - q[:-2]))
     assert messages == 2 * (rank < size - 1)

@@ -14,7 +14,7 @@ from atoll.lazy import evaluate
 from .test_plans_on_ranks import Loop
 from .test_shapes_of_programs import check
 
-SWEPT = {"swept": 0, "swept_chunk": 1, "pieces": 64}
+SWEPT = {"cached": 0, "chunk": 8, "pieces": 64}
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_a_sweep_takes_no_more_memory_than_its_kernels_one_by_one(always):
 
     together = peak_of(chain)
     assert always
-    with policy.limited(swept=1 << 60):
+    with policy.limited(cached=1 << 60):
         assert together <= peak_of(chain)
 
 

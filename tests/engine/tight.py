@@ -11,10 +11,10 @@ import random
 from atoll import policy
 
 LEAST = {
-    "short": 6, "small": 16, "brought": 16, "chunk": 8, "part_vector": 2, "registers": 2, "whole": 8, "parcel": 16,
+    "short": 6, "small": 16, "chunk": 8, "part_vector": 2, "registers": 2, "whole": 8, "packed": 16,
     "kernel_operations": 5, "kernel_streams": 4,
     "pending": 9, "pieces": 2, "patience": 1, "numbers": 3,
-    "planned": 0.0, "learnt": 0.0, "swept": 0, "swept_chunk": 8, "entries": 4,
+    "planned": 0.0, "learnt": 0.0, "cached": 16, "entries": 4,
 }  # fmt: skip
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
 
 import atoll as np
-from atoll import Block, Cyclic, Layout, Unstructured
+from atoll import Block, Cyclic, Layout, Unstructured, policy
 
 
 def layouts(shape: tuple[int, ...], size: int) -> dict[str, Layout]:
@@ -54,3 +56,14 @@ def on_ranks(array: Any, layout: Layout) -> Any:
     blank = np.zeros(array.shape, array.dtype, layout=layout)
     blank[...] = array
     return blank
+
+
+@contextmanager
+def limited(**changes: int) -> Iterator[None]:
+    """Other limits for all ranks at the same step: simulated ones share them."""
+    np.world.barrier()
+    with policy.limited(**changes):
+        np.world.barrier()
+        yield
+        np.world.barrier()
+    np.world.barrier()

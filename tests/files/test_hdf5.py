@@ -9,10 +9,9 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import policy
 from atoll.errors import FileFormatError
 
-from .layouts import DTYPES, layouts, on_ranks, values
+from .layouts import DTYPES, layouts, limited, on_ranks, values
 
 h5py = pytest.importorskip("h5py")
 SHAPE = (13, 10)
@@ -30,7 +29,7 @@ def test_datasets_in_every_layout(way, rank, size, tmp_path):
     arrays = {
         f"group/{name}": on_ranks(values(SHAPE) + k, kinds[name]) for k, name in enumerate(kinds)
     }
-    with policy.limited(file_buffer=256, parcel=60):
+    with limited(held=256, packed=60):
         np.save_hdf5(tmp_path / "a.h5", arrays, **WAYS[way])
         if rank == 0:
             with h5py.File(tmp_path / "theirs.h5", "w") as file:

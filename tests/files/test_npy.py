@@ -10,14 +10,13 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import policy
 from atoll.errors import FileFormatError, LayoutError
 from atoll.files.npy import header_bytes
 
-from .layouts import DTYPES, layouts, on_ranks, values
+from .layouts import DTYPES, layouts, limited, on_ranks, values
 
 SHAPE = (13, 10)
-WAYS = {"own parts": {"parcel": 1}, "in order": {"file_buffer": 64, "parcel": 1 << 30}}
+WAYS = {"own parts": {"packed": 1}, "in order": {"held": 64, "packed": 1 << 30}}
 
 
 @pytest.mark.ranks(2, 4)
@@ -27,7 +26,7 @@ def test_every_layout_is_written_as_one_file_and_read_into_every_other(way, size
     expected = values(SHAPE)
     path = tmp_path / "a.npy"
     kinds = layouts(SHAPE, size)
-    with policy.limited(**WAYS[way]):
+    with limited(**WAYS[way]):
         for number, (name, layout) in enumerate(kinds.items()):
             np.save(path, on_ranks(expected, layout))
             if number == 0:
@@ -62,7 +61,7 @@ def test_every_shape_and_order(size, tmp_path):
         a = np.array(values(shape))
         for number, view in enumerate((a, np.array(a.T).T, a[..., ::-1] if shape else a)):
             path = tmp_path / f"{shape} {number}.npy"  # ranks write what all have at their own pace
-            with policy.limited(file_buffer=64, parcel=100 * number):
+            with limited(held=64, packed=100 * number):
                 np.save(path, view)
                 stored, loaded = numpy.load(path), np.load(path)
             assert (stored == numpy.asarray(view)).all()

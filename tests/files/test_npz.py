@@ -11,11 +11,10 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import policy
 from atoll.errors import FileFormatError
 from atoll.files.checksums import Sum, joined, sum_of
 
-from .layouts import layouts, on_ranks, values
+from .layouts import layouts, limited, on_ranks, values
 
 SHAPE = (13, 10)
 
@@ -33,7 +32,7 @@ def test_archives_hold_arrays_in_any_layout(compressed, rank, size, tmp_path):
     )
     named["nothing"] = np.zeros((0, 3))
     named["number"] = np.array(3.5)
-    with policy.limited(file_buffer=128, parcel=40):
+    with limited(held=128, packed=40):
         write(tmp_path / "all", on_ranks(values(SHAPE), kinds["rows"]), **named)
         assert zipfile.ZipFile(tmp_path / "all.npz").testzip() is None
         theirs, ours = numpy.load(tmp_path / "all.npz"), np.load(tmp_path / "all.npz")

@@ -8,9 +8,8 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import policy
 
-from .layouts import DTYPES, layouts, on_ranks, values
+from .layouts import DTYPES, layouts, limited, on_ranks, values
 
 SHAPE = (13, 10)
 KINDS = ("rows", "columns", "cyclic rows", "uneven, some empty", "scattered")
@@ -34,7 +33,7 @@ def test_text_is_written_as_numpy_writes_it(rank, size, tmp_path):
             },
         ):
             numpy.savetxt(theirs, a, **options)
-            with policy.limited(file_buffer=200):
+            with limited(held=200):
                 np.savetxt(path, ours, **options)
             assert path.read_bytes() == theirs.read_bytes()
     numpy.savetxt(theirs, a[:, 0] + 1j)
@@ -73,7 +72,7 @@ def test_text_is_read_as_numpy_reads_it(rank, tmp_path):
         if rank == 0:
             path.write_bytes(text.encode())
         np.world.barrier()
-        with policy.limited(file_buffer=5, parcel=3):
+        with limited(held=5, packed=3):
             ours = np.loadtxt(path, **options)
         theirs = numpy.loadtxt(path, **options)
         if not isinstance(theirs, list):
@@ -94,7 +93,7 @@ def test_a_large_text_is_read_into_a_layout(rank, size, tmp_path):
     a = numpy.random.default_rng(1).random((400, 6))
     path = tmp_path / "a.txt"
     np.savetxt(path, on_ranks(a, np.Layout(a.shape, "nb", size=size)), header="six columns")
-    with policy.limited(file_buffer=1000):
+    with limited(held=1000):
         ours = np.loadtxt(path, layout="bb")
     assert ours.layout == np.Layout(a.shape, "bb", size=size)
     assert (numpy.asarray(ours) == a).all()

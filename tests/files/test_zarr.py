@@ -8,10 +8,9 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import policy
 from atoll.errors import FileFormatError
 
-from .layouts import layouts, on_ranks, values
+from .layouts import layouts, limited, on_ranks, values
 
 zarr = pytest.importorskip("zarr", minversion="3")
 SHAPE = (13, 10)
@@ -31,7 +30,7 @@ def test_arrays_in_every_layout(options, rank, size, tmp_path):
         name.replace(" ", "_"): on_ranks(values(SHAPE) + k, kinds[name])
         for k, name in enumerate(chosen)
     }
-    with policy.limited(file_buffer=400):
+    with limited(held=400):
         np.save_zarr(tmp_path / "group", arrays, **options)
         theirs = zarr.open_group(str(tmp_path / "group"), mode="r")
         for k, (name, other) in enumerate(zip(arrays, chosen[::-1], strict=True)):

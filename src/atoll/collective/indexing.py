@@ -163,7 +163,9 @@ def _asked(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
     turned, size = source.transposed(rows.order), source.layout.processes
     if not trailing_rows(turned.layout, len(parts)):
         return fetch(turned, _meshed(parts, rows.kept))
-    most = policy.limits.brought if size == 2 else config.small  # of which a rank has a large part
+    most = (
+        policy.limits.pieces * policy.limits.chunk if size == 2 else config.small
+    )  # of which a rank has a large part
     if turned.layout.size <= min(most, 4 * rows.layout.size):
         # sooner brought together than asked for element by element
         turned = redistributed(turned, Layout.replicated(turned.shape, size))

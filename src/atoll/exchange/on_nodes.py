@@ -25,7 +25,7 @@ def shared_memory(
 ) -> NodeMemory | None:
     """The memory of this node, for an array that is worth it; ``None`` where messages are the way. Collective."""
     nbytes = geometry.size * geometry.dtype.itemsize
-    if nbytes < policy.limits.joined or geometry.dtype.kind not in "biufcmMSUV":
+    if nbytes < policy.limits.cached or geometry.dtype.kind not in "biufcmMSUV":
         return None
     if layout.overlaps or layout.is_padded or not layout.is_dense:
         return None

@@ -265,9 +265,9 @@ def _messages(
     limits = policy.limits
     for peer, some in peers.items():
         nbytes = sum([piece.nbytes for piece in some])
-        if nbytes <= limits.joined:
+        if nbytes <= limits.cached:
             message = Message(peer, some[0].tag % MESSAGES, some, what)
-            (small if lasting and nbytes <= limits.parcel else large).append(message)
+            (small if lasting and nbytes <= limits.packed else large).append(message)
         else:
             large += [Message(peer, piece.tag % MESSAGES, (piece,), what) for piece in some]
     return large, small

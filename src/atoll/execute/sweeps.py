@@ -191,7 +191,8 @@ def _gain(kernels: Sequence[KernelStep], memory: dict[int, int]) -> bool:
             again += min(before, nbytes)
             total += nbytes
             known[root] = max(before, nbytes)
-    return sum(known.values()) > policy.limits.swept and again * policy.limits.pieces > total
+    pieces, cached = policy.limits.pieces, policy.limits.cached
+    return sum(known.values()) > pieces * cached and again * pieces > total
 
 
 class Sweep:

@@ -216,7 +216,7 @@ class Reader:
         packets = {
             way: next(self._travels)
             for way, total in totals.items()
-            if total <= policy.limits.joined
+            if total <= policy.limits.cached
         }
         return [
             replace(

@@ -40,7 +40,7 @@ def grid_of(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _most(section: Section, chunks: tuple[int, ...]) -> int:
-    return max(policy.limits.file_buffer // max(prod(chunks) * section.dtype.itemsize, 1), 1)
+    return max(policy.limits.held // max(prod(chunks) * section.dtype.itemsize, 1), 1)
 
 
 def outgoing_boxes(
@@ -147,7 +147,7 @@ def fill_by(
         return
     low = [part.lowest // c * c for part, c in zip(region, chunks, strict=True)]
     hull = tuple([part.highest + 1 - first for part, first in zip(region, low, strict=True)])
-    most = max(policy.limits.file_buffer // max(prod(chunks) * block.dtype.itemsize, 1), 1)
+    most = max(policy.limits.held // max(prod(chunks) * block.dtype.itemsize, 1), 1)
     for _, key in boxes(grid_of(hull, chunks), most):
         cut = _elements(key, chunks, hull)
         window = [

@@ -53,7 +53,7 @@ def _save_parts(
     columns = 1 if len(shape) < 2 else shape[1]
     if len(shape) not in (1, 2) or dtype.names is not None:
         return NotImplemented
-    if columns * dtype.itemsize > policy.limits.file_buffer:
+    if columns * dtype.itemsize > policy.limits.held:
         return NotImplemented
 
     def text(rows: Array, **ends: str) -> bytes:
@@ -234,7 +234,7 @@ def _next_line(descriptor: int, place: int, size: int) -> int:
         return 0
     place -= 1
     while place < size:
-        data = os.pread(descriptor, policy.limits.parcel, place)
+        data = os.pread(descriptor, policy.limits.packed, place)
         end = data.find(b"\n")
         if end >= 0 or not data:
             return place + end + 1
@@ -246,7 +246,7 @@ def _pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes
     """Whole lines, about a buffer at a time, and the byte at which they begin."""
     rest, place = b"", start
     while start < stop:
-        data = os.pread(descriptor, min(policy.limits.file_buffer, stop - start), start)
+        data = os.pread(descriptor, min(policy.limits.held, stop - start), start)
         if not data:
             break
         start += len(data)

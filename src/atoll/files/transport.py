@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 def _most(dtype: np.dtype[Any]) -> int:
     """How many elements fit into the buffer of a rank."""
-    return max(policy.limits.file_buffer // max(dtype.itemsize, 1), 1)
+    return max(policy.limits.held // max(dtype.itemsize, 1), 1)
 
 
 def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, Array]]:
@@ -45,7 +45,7 @@ def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, 
 def _outgoing(section: Section, ordered: bool) -> Iterator[tuple[int, Array]]:
     layout, dtype, rank = section.layout, section.dtype, section.rank
     most = _most(dtype)
-    if not ordered and shortest_run(layout) * dtype.itemsize >= policy.limits.parcel:
+    if not ordered and shortest_run(layout) * dtype.itemsize >= policy.limits.packed:
         copy = layout.copy_number(rank) if layout.coordinates(rank) is not None else 0
         for number, piece in enumerate(pieces(layout.region(rank), layout.shape, most)):
             if number % layout.copies == copy:
@@ -129,7 +129,7 @@ def fill(
     if not block.size or not dtype.itemsize:
         return
     progress.advance(0, block.nbytes)
-    if run_length(region, shape) * dtype.itemsize >= policy.limits.parcel or not shape:
+    if run_length(region, shape) * dtype.itemsize >= policy.limits.packed or not shape:
         for piece in pieces(region, shape, 1 << 62):
             read_at(
                 descriptor, block[(*piece.key, ...)], offset + piece.first * dtype.itemsize, path
@@ -187,4 +187,4 @@ def fill_from(
 
 def chunk_bytes() -> int:
     """How many bytes a rank reads at a time."""
-    return policy.limits.file_buffer
+    return policy.limits.held

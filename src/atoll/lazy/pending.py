@@ -182,7 +182,9 @@ def settle_turn(cell: Cell) -> None:
         others = [each for each in pending_cells() if each.sites and each.node.place is None]
         cells += [each for each in others if each is not cell]
     nbytes = sum([each.geometry.size * each.geometry.dtype.itemsize for each in cells])
-    if nbytes <= policy.limits.swept or not all(is_alone(each) for each in cells):
+    if nbytes <= policy.limits.pieces * policy.limits.cached or not all(
+        is_alone(each) for each in cells
+    ):
         cells = [cell]
     for each in cells:
         each.sites = None

@@ -126,7 +126,7 @@ def install(array_type: type, iterators: type) -> None:
     statistics._separate.set(statistics._separate.get())
     policy.watch(
         lambda limits: native.limits(
-            limits.pending, limits.kernel_operations, limits.patience, limits.swept / limits.pieces, limits.held, limits.planned, limits.learnt, limits.medium,
+            limits.pending, limits.kernel_operations, limits.patience, limits.cached, limits.held, limits.planned, limits.learnt, limits.medium,
             limits.short, limits.whole, 2 * limits.chunk, limits.parallel, limits.whole, limits.vector, BLOCK, limits.pieces,
         )
     )  # fmt: skip

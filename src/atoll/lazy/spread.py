@@ -101,7 +101,7 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
         if place is not None or is_deferred(fact):
             return words
         decides = lies.dtype.kind in "biu" and (
-            lies.size <= policy.limits.brought or fact._np is not None
+            lies.size <= policy.limits.pieces * policy.limits.chunk or fact._np is not None
         )
         compared = decides or config.debug or (alike and lies.size <= policy.limits.small)
         if not compared:

@@ -20,6 +20,7 @@ from ..collective.steps import CountLocally, FoldAcross, RunCollective
 from ..comm.counting import CountingCommunicator, Sent, Waited
 from ..comm.single import SingleCommunicator
 from ..comm.world import World
+from ..config import config
 from ..context.call_sites import site_text, user_site
 from ..errors import CommunicationError
 from ..execute.allocation import Allocate, Copy, Release, Share
@@ -168,7 +169,7 @@ class Counter:
         memory = mmap.mmap(-1, nbytes, flags=flags)
         value = Value(np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides))
         self._addresses.lend(memory, value.address, nbytes)
-        if geometry.dtype == np.bool_ and nbytes <= policy.limits.counted:
+        if geometry.dtype == np.bool_ and nbytes <= config.gather_bytes:
             np.frombuffer(memory, np.bool_)[: geometry.size : 2] = True
             if self.world.size == 1:
                 value.count = -(-geometry.size // 2)
@@ -301,10 +302,10 @@ class Counter:
             return
         shares = [_nbytes(notes[source].local) for source in step.sources]
         most = max([*shares, _nbytes(step.geometry)])
-        if most > policy.limits.counted:
+        if most > config.gather_bytes:
             raise CommunicationError(
                 f"model: {name} at {asked or 'a line'} has shares of {most} bytes on rank {self.world.rank} of "
-                f"{self.world.size}, but its messages can be counted on shares of up to {policy.limits.counted} only: model more "
+                f"{self.world.size}, but its messages can be counted on shares of up to {config.gather_bytes} only: model more "
                 "ranks, or smaller arrays"
             )
         for source in step.sources:

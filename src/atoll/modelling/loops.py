@@ -101,7 +101,8 @@ class Loops:
                 else:
                     known.append(each)
         once = sum([each.nbytes for each in known])
-        return once > policy.limits.swept and again * policy.limits.pieces > total
+        pieces, cached = policy.limits.pieces, policy.limits.cached
+        return once > pieces * cached and again * pieces > total
 
 
 def _within(first: Span, second: Span) -> bool:

@@ -137,7 +137,7 @@ class CompiledStep(KernelStep):
         chunk = self.block[self.kernel.layout.chunk]
         if not spec.reductions:
             widest = max([abs(steps[0]) for steps in strides], default=0)
-            chunk = min(chunk, max(1, policy.limits.swept_chunk // max(widest, 1)))
+            chunk = min(chunk, max(1, 4 * policy.limits.chunk // max(widest, 1)))
         unit = prod(extents[1:]) if is_flat(spec) else 1
         chunks = -(-extents[0] * unit // chunk)
         first = np.arange(chunks, dtype=np.int64) * chunk
