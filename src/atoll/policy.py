@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-_PIECES = (
+_PIECES = [
     "short",
     "chunk",
     "vector",
@@ -28,7 +28,7 @@ _PIECES = (
     "panel",
     "entries",
     "held",
-)
+]
 """The limits by which work is cut into pieces."""
 
 
@@ -39,17 +39,16 @@ class Limits:
     # elements: what the fixed cost of a plan, a thread or a message is worth
     small: int = 30_000
     """Arrays of fewer elements stay with NumPy by default (measured: ``plan``, the elements that NumPy adds meanwhile)."""
-    medium: int = 4_000
-    """Arrays of fewer than ``small`` elements, though at least so many, are recorded where NumPy and kernels make the same bits (``plan``)."""
     planned: float = 5e6
-    """... and NumPy's loops compute a new trace until they have taken so many nanoseconds, as long as its first program (``kernel``: 4.7 ms for 30 operations)."""
-    learnt: float = 1e5
-    """NumPy computes one operation, view or assignment on such arrays for so many nanoseconds before Python learns it (``learning``: that takes 15 to 20 us)."""
+    """NumPy's loops compute a new trace of such arrays until they have taken so many nanoseconds, as long as its first program (``kernel``: 4.7 ms for
+    30 operations); and an operation, view or assignment for ``pieces`` times its share of a trace as long as ``pending``, before Python
+    learns it (``learning``: that takes 15 to 20 us)."""
     everywhere: int = 32
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``: a step at the call
     takes 0.2 to 0.5 ms of each rank)."""
-    short: int = 4096
-    """NumPy finishes a view of up to so many elements before a launch begins (``plan``), and short inner loops over fewer are not unrolled.
+    short: int = 4_000
+    """NumPy finishes a view of up to so many elements before a launch begins (``plan``). Arrays of fewer than ``small`` elements, though at least
+    so many, are recorded where NumPy and kernels make the same bits, and short inner loops over fewer are not unrolled.
     So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
     whole: int = 1 << 22
     """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``), and NumPy looks at so many truth
@@ -71,8 +70,8 @@ class Limits:
     64). Positions in shorter rows are found by NumPy, extremes and sums of integers along longer ones (``searches``: a kernel takes 1.2 times
     as long in rows of 16)."""
     part_vector: int = 8
-    """The same of elements that do not lie side by side, are each repeated, or end a row; inner loops of no more are unrolled (``scattered``: 54 us with 1, 56 with 8, 61 with 32;
-    repeated, 63 with 1, 58 from 4 on; ``tails``: 96 us with 2, 90 from 4 on)."""
+    """The same of elements that do not lie side by side, are each repeated, or end a row; inner loops of no more are unrolled (``scattered``: 54 us with 1,
+    56 with 8, 61 with 32; repeated, 63 with 1, 58 from 4 on; ``tails``: 96 us with 2, 90 from 4 on)."""
     stretch: int = 1 << 13
     """A search along a row, or a scan down columns, takes so many bytes of a row at a time, which stay in the first-level cache
     (``searches``: 72 us, 81 with 2**16; ``scans``)."""
@@ -86,11 +85,6 @@ class Limits:
     """Arrays of up to so many bytes stay in the cache (``throughput``): pieces are copied together to be one message (``copy``), whole arrays of
     more are brought together in memory that the ranks of a node share (``message``: that takes four small ones), and kernels over ``pieces``
     times as many go over their rows together (``sweeps``: 4.5 ms a step, 6.0 one by one)."""
-    cached_bytes: int = 100
-    """The bytes that NumPy then goes through in a nanosecond (``throughput``)."""
-    memory_bytes: int = 30
-    """The same of larger ones (``throughput``)."""
-
     held: int = 1 << 26
     """The bytes that a rank may have beyond its share. Pending work is evaluated where it keeps more alive than these, beyond what the program
     refers to (``held``: twelve new arrays of 16 MB are added up in 26 ms with 2**24, 28 with 2**26, 32 with 2**28), and so many are read from a file, or
@@ -99,17 +93,12 @@ class Limits:
     # nanoseconds: what is expected of calls before they are timed
     numpy_call: int = 500
     """A call of NumPy (``throughput``)."""
-
-    factored_column: int = 70_000
-    """A column of a matrix that ranks factor together, beside its arithmetic (``factors``)."""
+    rate: int = 30
+    """The bytes from memory (``throughput``), or the operations of LAPACK (``factors``), that one rank is through with in a nanosecond."""
     step: int = 200_000
-    """A step of all ranks: a message with its plan, or an operation at the call (``message``)."""
-    heavy: int = 8
-    """A function that is no plain arithmetic, or a collective operation, takes so many times as long as its elements take to come
-    from memory (``throughput``)."""
-    factor_operations: int = 30
-    """The operations of LAPACK that one rank does in a nanosecond (``factors``)."""
-    travelled_bytes: int = 2
+    """A step of all ranks: a message with its plan, an operation at the call (``message``), or a column of a matrix that they
+    factor together, beside its arithmetic (``factors``)."""
+    travelled_bytes: int = 4
     """The bytes of a whole array that then come to a rank (``message``)."""
 
     # operations: what compiling costs, and what computing again would
@@ -120,7 +109,6 @@ class Limits:
     a store reads the line first; and expands an operand of more operations once, not at each of its reads (``kernel``)."""
     pending: int = 300
     """A loop is cut where so many operations are pending (``kernel``)."""
-
     registers: int = 24
     """So many values of a loop stay in vector registers at a time (``kernel``), and elements are written so often in a row as vectors
     (``scattered``). A quarter of them is for numbers, or for each of four rows that are folded in turns (``folds``). Up to so many
@@ -162,19 +150,17 @@ class Limits:
     @property
     def code(self) -> tuple[int, ...]:
         """The limits that code is generated by: each of these has kernels of its own on disk."""
-        return (
-            self.vector, self.part_vector, self.stretch,             self.registers,
-        )  # fmt: skip
+        return self.vector, self.part_vector, self.stretch, self.registers
 
 
 limits = _DEFAULTS = Limits()
 """The limits in force. Read them as ``policy.limits.name``, so that tests can replace all of them at once."""
 
 
-def numpy_time(nbytes: int) -> float:
-    """The nanoseconds that a call of NumPy takes which goes through so many bytes."""
-    rate = limits.cached_bytes if nbytes <= limits.cached else limits.memory_bytes
-    return limits.numpy_call + nbytes / rate
+def numpy_time(nbytes: int, heavy: bool = False) -> float:
+    """The nanoseconds that a call of NumPy takes which goes through so many bytes. It is heavy if it is no plain arithmetic, or a
+    collective operation: then its elements take as long as if they travelled."""
+    return limits.numpy_call + nbytes / (limits.travelled_bytes if heavy else limits.rate)
 
 
 def factored_alone(columns: int, operations: float, nbytes: int, size: int) -> bool:
@@ -182,9 +168,9 @@ def factored_alone(columns: int, operations: float, nbytes: int, size: int) -> b
 
     LAPACK takes so many ``operations``, and matrices of so many bytes come to each rank.
     """
-    arithmetic = operations / limits.factor_operations
+    arithmetic = operations / limits.rate
     alone = arithmetic + nbytes / limits.travelled_bytes
-    return alone < columns * limits.factored_column + arithmetic / size
+    return alone < columns * limits.step + arithmetic / size
 
 
 @contextmanager

@@ -7,5 +7,5 @@ from atoll import policy
 
 @pytest.fixture(autouse=True)
 def factored_together():
-    with policy.limited(factored_column=0):
+    with policy.limited(step=0):
         yield

@@ -151,7 +151,7 @@ def test_compositions_of_solutions(size):
 @pytest.mark.simulated(4)
 @pytest.mark.parametrize("maps", ["bn", "nb", "bb", "cn"])
 def test_small_matrices_are_factored_as_a_whole_with_the_digits_of_numpy(size, maps):
-    with policy.limited(factored_column=policy.Limits().factored_column):
+    with policy.limited(step=policy.Limits().step):
         for kind in "dfD":
             whole = normal((23, 23)).astype(kind)
             square = whole @ whole.conj().T + 23 * np.eye(23, dtype=kind)
@@ -174,7 +174,7 @@ def test_small_matrices_are_factored_as_a_whole_with_the_digits_of_numpy(size, m
 
 
 def test_what_is_factored_as_a_whole_follows_from_what_both_ways_cost():
-    with policy.limited(factored_column=policy.Limits().factored_column):
+    with policy.limited(step=policy.Limits().step):
         kind = np.dtype("d")
         assert is_better_whole((1000, 1000), 2 / 3, kind, 2)
         assert is_better_whole((1000, 1000), 2 / 3, kind, 10**4)

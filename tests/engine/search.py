@@ -50,7 +50,7 @@ def small_of(program):
 def recorded(program):
     """Run a program some times, with arrays of medium size recorded: by programs at once, from the third turn or so on, and never."""
     for planned in (0.0, 4_000.0, 1e12):
-        with policy.limited(medium=3, learnt=0.0, planned=planned):
+        with policy.limited(short=3, planned=planned, pending=max(300, int(planned))):
             checking.check(program, policy.limits.small)
 
 

@@ -102,7 +102,7 @@ WAYS = 0.0, 4_000.0, 1e12
 
 
 def recording(planned=0.0):
-    return policy.limited(medium=3, learnt=0.0, planned=planned)
+    return policy.limited(short=3, planned=planned, pending=max(300, int(planned)))
 
 
 def search(seeds):
@@ -197,7 +197,7 @@ def test_a_turn_that_writes_into_parts_is_what_numpy_makes(border, planned):
             change = ((u - old) ** 2).sum()
         return float(change)
 
-    with policy.limited(planned=planned, learnt=0.0):
+    with policy.limited(planned=planned, pending=max(300, int(planned))):
         change = relax(np, np.array(grid()), 300)
     assert change == relax(numpy, grid(), 300)
 

@@ -52,7 +52,7 @@ PROGRAMS = (eliminate, blocks, shrinking, emptying)
 def made_by(program, n, steps):
     """How many plans a program makes, its result compared with NumPy's."""
     before = np.stats()
-    with policy.limited(planned=0.0, learnt=0.0):
+    with policy.limited(planned=0.0):
         ours = numpy.asarray(program(np, n, steps))
     after = np.stats()
     expected = program(numpy, n, steps)

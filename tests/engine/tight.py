@@ -14,7 +14,7 @@ LEAST = {
     "short": 6, "small": 16, "chunk": 8, "part_vector": 2, "registers": 2, "whole": 8, "packed": 16,
     "kernel_operations": 5, "kernel_streams": 4,
     "pending": 9, "pieces": 2, "patience": 1, "numbers": 3,
-    "planned": 0.0, "learnt": 0.0, "cached": 16, "entries": 4,
+    "planned": 0.0, "cached": 16, "entries": 4,
 }  # fmt: skip
 
 

@@ -224,7 +224,7 @@ def test_what_values_decide_is_refused_with_its_place():
     def program():
         np.linalg.solve(np.ones((300, 300)), np.ones(300))._cell.settle()
 
-    together = policy.limited(factored_column=0.0)
+    together = policy.limited(step=0)
     with np.config(small=0, everywhere=0), together, pytest.raises(CommunicationError) as refused:
         counted(program, 1, 4)
     assert "on rank 1 of 4" in str(refused.value)

@@ -19,7 +19,7 @@ static void clear(PyObject *self) {
     if (front->weak != NULL) PyObject_ClearWeakRefs(self);
     PyObject *np = front->np;
     front->np = NULL;
-    if (np != NULL && PyArray_CheckExact(np) && PyArray_SIZE((PyArrayObject *)np) <= MOST_KEPT && has_own_memory((PyArrayObject *)np))
+    if (np != NULL && PyArray_CheckExact(np) && PyArray_SIZE((PyArrayObject *)np) <= shortest && has_own_memory((PyArrayObject *)np))
         keep_result((PyArrayObject *)np);
     else Py_XDECREF(np);
     Py_CLEAR(front->cell);

@@ -14,7 +14,6 @@ typedef struct {
 static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a rank takes by itself: lazy.views has the same number */
 
 /* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
-enum { ASKING = 256 };
 static Forms *asking = NULL;
 
 /* What the frame calls by these names, None if there is no such thing; a new reference; NULL for attributes of what is no module. */
@@ -43,7 +42,7 @@ static PyObject *names_asking(PyObject *code, int instruction) {
     if (known != NULL) return Py_NewRef(known);
     PyObject *names = PyObject_CallFunction(python.names_of_call, "Oi", code, instruction);
     if (names == NULL) return drop_error(), NULL;
-    if (keep_in(&asking, ASKING, key, 2, Py_NewRef(code), names) < 0) PyErr_Clear();
+    if (keep_in(&asking, key, 2, Py_NewRef(code), names) < 0) PyErr_Clear();
     return names;
 }
 

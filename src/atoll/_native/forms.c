@@ -75,10 +75,12 @@ static int put_entry(Forms *forms, Met entry) {
     return 0;
 }
 
-int keep_in(Forms **forms, Py_ssize_t most, const size_t *part, int count, PyObject *parts, PyObject *found) {
+Py_ssize_t entries = 1;
+
+int keep_in(Forms **forms, const size_t *part, int count, PyObject *parts, PyObject *found) {
     if (*forms == NULL) *forms = (Forms *)PyType_GenericNew(forms_type, empty, NULL);
     if (*forms == NULL || parts == NULL) return Py_XDECREF(parts), -1;
-    if ((*forms)->used >= most) drop((PyObject *)*forms);
+    if ((*forms)->used >= entries) drop((PyObject *)*forms);
     Met entry = {.count = count, .parts = parts, .form = Py_NewRef(found)};
     memcpy(entry.part, part, count * sizeof *part);
     return put_entry(*forms, entry);

@@ -29,13 +29,14 @@ int are_same(const void *words, const void *others, int count);
 /* The entry of a key, borrowed; NULL if the table has none. */
 Met *met_in(Forms *forms, const size_t *part, int count);
 
-/* A table that only C reads. It is NULL before its first entry, and forgets all entries when it has `most`. `found_in` returns the object
+/* A table that only C reads. It is NULL before its first entry, and forgets all entries when it has `entries`. `found_in` returns the object
  * of a key, borrowed. `keep_in` adds one, and steals `parts`, the objects whose addresses are in the key; -1 with an error. */
 static inline PyObject *found_in(Forms *forms, const size_t *part, int count) {
     Met *met = forms == NULL ? NULL : met_in(forms, part, count);
     return met == NULL ? NULL : met->form;
 }
-int keep_in(Forms **forms, Py_ssize_t most, const size_t *part, int count, PyObject *parts, PyObject *found);
+extern Py_ssize_t entries;
+int keep_in(Forms **forms, const size_t *part, int count, PyObject *parts, PyObject *found);
 
 extern PyType_Spec forms_spec;
 extern PyTypeObject *forms_type;

@@ -3,9 +3,8 @@
 #define ATOLL_FUNCTIONS_H
 #include "medium.h"
 
-/* Elements that NumPy folds at once; truth values; elements of a row for that; elements of a call that several threads share; random numbers of
- * NumPy's stream. */
-extern Py_ssize_t exact, truths, row, divided_from, block;
+/* Truth values that NumPy folds at once; elements of a call that several threads share; random numbers of NumPy's stream. */
+extern Py_ssize_t truths, divided_from, block;
 extern PyType_Spec function_spec;
 extern PyTypeObject *function_type;
 extern PyMethodDef function_methods[];

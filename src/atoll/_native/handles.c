@@ -2,7 +2,7 @@
 #include "handles.h"
 #include "forms.h"
 
-Py_ssize_t limit = 0, least = PY_SSIZE_T_MAX;
+Py_ssize_t limit = 0;
 PyTypeObject *front_type, *array_type, *flat_type;
 
 /* Arrays that have ended, for the next ones: most live for one operation. */

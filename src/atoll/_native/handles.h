@@ -22,7 +22,6 @@ typedef struct {
     int medium;                    /* whether it is recorded, but small where Python sees it: see medium.c */
 } Front;
 
-extern Py_ssize_t least;           /* the fewest elements of arrays of medium size: see medium.c */
 
 extern PyTypeObject *front_type;   /* what arrays of all classes are */
 extern PyTypeObject *array_type;   /* the class of arrays; subclasses of a program take the way through Python */

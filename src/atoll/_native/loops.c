@@ -7,8 +7,7 @@
 #include "loops.h"
 #include "forms.h"
 
-enum { DEEP = 4, SHORT = 64 };     /* axes that are looped over; NumPy is quicker from row to row where these are short */
-enum { MOST_PRODUCTS = 1 << 18 };  /* of numbers, in a product of matrices: NumPy lets other threads run meanwhile */
+enum { DEEP = 4 };                 /* axes that are looped over; NumPy is quicker from row to row where these are short */
 enum { FLAGS = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID };
 
 /* Whether a loop has raised a flag. None computes with long doubles, whose flags are elsewhere and take as long to read as a loop over ten elements. */
@@ -192,7 +191,7 @@ static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
     if (!(rows || PyArray_NDIM(first) == 1) || !(columns || PyArray_NDIM(second) == 1)) return NULL;
     if (!PyArray_ISBEHAVED_RO(first) || !PyArray_ISBEHAVED_RO(second)) return NULL;
     npy_intp m = rows ? PyArray_DIM(first, 0) : 1, n = PyArray_DIM(first, rows), p = columns ? PyArray_DIM(second, 1) : 1;
-    if (PyArray_DIM(second, 0) != n || m * p >= limit || m * p == 0 || n == 0 || n > MOST_PRODUCTS / (m * p)) return NULL;
+    if (PyArray_DIM(second, 0) != n || m * p >= limit || m * p == 0 || n == 0 || 2 * n > exact / (m * p)) return NULL;
     npy_intp shape[2] = {rows ? m : p, p}, dimensions[4] = {1, m, n, p}, size = PyArray_ITEMSIZE(first);
     npy_intp steps[9] = {0, 0, 0,
                          m == 1 ? 0 : PyArray_STRIDE(first, 0), n == 1 ? 0 : PyArray_STRIDE(first, rows),
@@ -225,7 +224,7 @@ void keep_result(PyArrayObject *array) {
 
 /* An array for a result, in C order; steals the dtype. */
 static PyObject *new_result(PyArray_Descr *dtype, int axes, const npy_intp *shape, npy_intp size) {
-    for (int k = 0; size <= MOST_KEPT && k < ENDED; k++) {
+    for (int k = 0; size <= shortest && k < ENDED; k++) {
         int place = (latest + ENDED - k) % ENDED;
         PyArrayObject *array = ended[place];
         if (array == NULL || PyArray_DESCR(array) != dtype || PyArray_NDIM(array) != axes || !are_same(PyArray_DIMS(array), shape, axes)) continue;
@@ -256,8 +255,8 @@ static PyObject *by_rows(const Loops *of, int kind, int n, PyObject *const *oper
     npy_intp count = PyArray_MultiplyList(memcpy(shape, nest.shape, sizeof shape), axes);
     PyArray_Descr *dtype = PyArray_DescrFromType(of->type[kind]);
     joined(&nest, n, PyDataType_ELSIZE(dtype));
-    npy_intp row = nest.shape[nest.axes - 1];
-    int fits = count < limit && (row >= SHORT || count / row <= SHORT);
+    npy_intp length = nest.shape[nest.axes - 1];
+    int fits = count < limit && (length >= row || count / length <= row);
     PyObject *result = fits ? new_result(dtype, axes, shape, count) : NULL;
     if (!fits) Py_DECREF(dtype);
     if (result == NULL) return NULL;
@@ -314,7 +313,7 @@ static int is_apart(PyArrayObject *array) {
 
 int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y) {
     int type = PyArray_TYPE(into), kind = kind_of(type);
-    if (kind < 0 || type == NPY_CDOUBLE || !of->is_settled || of->type[kind] != type || PyArray_SIZE(into) > MOST_KEPT) return 0;
+    if (kind < 0 || type == NPY_CDOUBLE || !of->is_settled || of->type[kind] != type || PyArray_SIZE(into) > shortest) return 0;
     if (!PyArray_ISWRITEABLE(into) || !is_apart(into)) return 0;
     PyArrayObject *result = (PyArrayObject *)by_loop(of, (PyObject *)into, y);
     if (result == NULL) return 0;

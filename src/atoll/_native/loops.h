@@ -12,6 +12,8 @@ typedef struct {
     int is_settled;                /* every bit follows from the operands, wherever they lie: python.settled_ufuncs, but for complex numbers */
 } Loops;
 extern Py_ssize_t limit;           /* results with fewer elements stay with NumPy, whatever the settings are */
+extern Py_ssize_t shortest;        /* elements up to which a view is short, and a result serves the next one */
+extern Py_ssize_t exact, row;      /* elements that NumPy folds at once; of a row for that */
 
 /* Note which loops a ufunc has. */
 void look_up(Loops *to, PyObject *ufunc);
@@ -23,9 +25,7 @@ int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y);
 /* Copy elements of a size along some axes; those of a number have no steps. */
 void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size);
 
-enum { MOST_KEPT = 4096 };           /* elements of results that serve the next ones */
-
-/* Let a result of a few elements, which nobody else has and whose elements lie in order, be the next one of its shape; steals the reference. */
+/* Let a short result, which nobody else has and whose elements lie in order, be the next one of its shape; steals the reference. */
 void keep_result(PyArrayObject *array);
 
 /* Whether a number was written as an element of this type, without any conversion but of whole numbers that floating point has. */

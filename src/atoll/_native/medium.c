@@ -1,6 +1,6 @@
 /* Arrays of medium size.
  *
- * An array with at least `least` elements, though fewer than those that are large, begins with NumPy. As soon as an operation on it comes again
+ * An array with at least `shortest` elements, though fewer than those that are large, begins with NumPy. As soon as an operation on it comes again
  * that kernels and NumPy compute with the same bits, it is recorded: the array gets a box and a geometry, as a large one, but Python sees it
  * as the small array that it would be otherwise. Other operations get the memory of what they read.
  *
@@ -105,7 +105,7 @@ int make_medium(PyObject *self) {
     PyArrayObject *array = (PyArrayObject *)np_of(self);
     if (array == NULL) return is_medium(self);
     Py_ssize_t size = PyArray_SIZE(array);
-    if (size < least || size >= limit || !PyArray_NDIM(array) || !has_own_memory(array)) return 0;
+    if (size < shortest || size >= limit || !PyArray_NDIM(array) || !has_own_memory(array)) return 0;
     size_t key[KEY];
     return ((Front *)self)->medium = is_located(key, memory_key(array, key), size) && box_memory(self);
 }
@@ -179,7 +179,7 @@ PyObject *record_medium(PyObject *ufunc, const Loops *of, PyObject *forms, PyObj
     if (!recording || shown || among_ranks() || !in_world_of_process()) return NULL;
     for (Py_ssize_t k = 0; k < count; k++)
         if ((types[k] = medium_type(args[k], &size)) == NOTHING) return NULL;
-    if (size < least || size >= limit || !is_alike(of, args, types, count, floats)) return NULL;
+    if (size < shortest || size >= limit || !is_alike(of, args, types, count, floats)) return NULL;
     is_recording_medium = 0;
     for (Py_ssize_t k = 0; k < count; k++) {
         if (Py_TYPE(args[k]) != array_type) continue;
@@ -213,8 +213,8 @@ PyObject *medium_view(PyObject *self, PyObject *key) {
     if (!is_medium(self)) {
         Selection where;
         PyArrayObject *array = (PyArrayObject *)np_of(self);
-        if (!is_recording_medium || array == NULL || PyArray_SIZE(array) < least || PyArray_SIZE(array) >= limit) return NULL;
-        if (!selected(array, key, &where) || where.picks || where.size < least || !make_medium(self)) return NULL;
+        if (!is_recording_medium || array == NULL || PyArray_SIZE(array) < shortest || PyArray_SIZE(array) >= limit) return NULL;
+        if (!selected(array, key, &where) || where.picks || where.size < shortest || !make_medium(self)) return NULL;
     }
     int is_used = is_recording_medium || Py_REFCNT(((Front *)self)->cell) > 1;
     if (!is_used && settle_array((Front *)self) < 0) return NULL;

@@ -11,7 +11,7 @@ static inline int may_be_medium(PyObject *value) {
     PyArrayObject *array = (PyArrayObject *)((Front *)value)->np;
     if ((PyObject *)array == Py_None || array == NULL) return ((Front *)value)->medium;
     Py_ssize_t size = PyArray_SIZE(array);
-    return size >= least && size < limit;
+    return size >= shortest && size < limit;
 }
 
 /* Let a small array that alone has its memory be one of medium size; whether it is. Results of operations on such arrays are, too. */

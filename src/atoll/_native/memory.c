@@ -10,14 +10,13 @@ Py_ssize_t shortest = 0, most_filled = 0, pieces = 1;
 
 /* ---- geometries of views, kept by their bases, dtypes, extents and strides */
 
-enum { MOST_VIEWS = 2048 };
 static Forms *views = NULL;
 
 PyObject *view_met(const size_t *key, int count) { return found_in(views, key, count); }
 
 void keep_view(const size_t *key, int count, PyObject *geometry) {
     PyObject *parts = PyTuple_Pack(2, (PyObject *)key[0], (PyObject *)key[1]);
-    if (keep_in(&views, MOST_VIEWS, key, count, parts, geometry) < 0) PyErr_Clear();
+    if (keep_in(&views, key, count, parts, geometry) < 0) PyErr_Clear();
 }
 
 int view_key(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides, size_t *key) {
@@ -55,7 +54,7 @@ PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyO
 }
 
 inline int is_few(Front *front, Py_ssize_t size) {
-    if (front->medium) return size < least;
+    if (front->medium) return size < shortest;
     if (among_ranks() && size >= small_now()) return 0;
     return size < limit && (size <= shortest || size <= whole_of(front) / pieces);
 }

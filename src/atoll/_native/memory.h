@@ -26,7 +26,6 @@ PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int 
 
 enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, or neither that nor an array of this process */
 
-extern Py_ssize_t shortest;        /* elements up to which a view is short */
 extern Py_ssize_t pieces;          /* a small part of an array is one of so many at most */
 extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
 

@@ -241,7 +241,7 @@ int is_large(PyObject *value) {
 int is_short(PyObject *geometry) {
     if (field(geometry, FORM_SHORT) != Py_True) return 0;
     Py_ssize_t size = size_of(geometry);
-    return !(is_recording_medium && size >= least) && size < small_now();
+    return !(is_recording_medium && size >= shortest) && size < small_now();
 }
 
 int is_read_at_once(PyObject *array) {

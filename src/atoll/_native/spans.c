@@ -51,7 +51,6 @@ static void enter_session(void) {
 
 /* ---- numbers */
 
-enum { KNOWN = 1 << 12 };
 static Forms *known = NULL;        /* the numbers of call sites and names */
 
 /* The number of a call site or a name in the profile; Python gives it once. */
@@ -59,7 +58,7 @@ static int number_for(PyObject *ask, PyObject *thing) {
     size_t key[2] = {(size_t)thing, (size_t)ask};
     Raised raised = taken_error();
     PyObject *number = Py_XNewRef(found_in(known, key, 2));
-    if (number == NULL && (number = PyObject_CallOneArg(ask, thing)) != NULL && keep_in(&known, KNOWN, key, 2, Py_NewRef(thing), number) < 0) PyErr_Clear();
+    if (number == NULL && (number = PyObject_CallOneArg(ask, thing)) != NULL && keep_in(&known, key, 2, Py_NewRef(thing), number) < 0) PyErr_Clear();
     int found = number == NULL ? 0 : (int)PyLong_AsLong(number);
     Py_XDECREF(number);
     drop_error();

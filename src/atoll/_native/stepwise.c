@@ -7,8 +7,7 @@
  */
 #include "stepwise.h"
 
-enum { SETS = 1 << 9, WAYS = 8, KNOWN = 64, DEEPEST = 400, ASKED = 8 };
-static const double call_time = 500, rate = 3; /* nanoseconds of a call, and elements in each */
+enum { SETS = 1 << 9, WAYS = 8, KNOWN = 64, DEEPEST = 400 };
 typedef struct {
     size_t key;
     double spent;
@@ -16,7 +15,7 @@ typedef struct {
 } Spender;
 static _Thread_local size_t planned_next = 0; /* the key of the trace that Python is about to plan */
 static Spender spenders[SETS][WAYS]; /* in a full set a new account replaces the poorest */
-double patience[2] = {0};
+double patience[2] = {0}, call_time = 0, rate = 1;
 
 void close_accounts(void) { memset(spenders, 0, sizeof spenders); }
 
@@ -28,7 +27,7 @@ int is_worth(size_t key, double elements, int work) {
     if (work == PLANNED && key == planned_next) return planned_next = 0, 1;  /* Python asks once more before it plans */
     if ((here->spent += call_time + elements / rate) < patience[work]) return 0;
     if (work == PLANNED) planned_next = key;
-    if (work == LEARNT || ++here->asked > ASKED) here->spent = 0;  /* full tables forget forms; and these programs were not recognised */
+    if (work == LEARNT || ++here->asked > pieces) here->spent = 0;  /* full tables forget forms; and these programs were not recognised */
     return 1;
 }
 
@@ -156,7 +155,7 @@ int step_through(PyObject *const *roots, int count, size_t key) {
     for (int k = 0; k < count; k++) {
         PyObject *op = NODE(roots[k])->op;
         Py_ssize_t size = size_of(NODE(roots[k])->geometry);
-        if (size < least || size >= limit || (op != python.call_op && op != python.update_op)) return 0;
+        if (size < shortest || size >= limit || (op != python.call_op && op != python.update_op)) return 0;
         operations += weight_of(roots[k]);
         elements += weight_of(roots[k]) * size;
     }

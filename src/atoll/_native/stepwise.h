@@ -7,6 +7,7 @@
 /* The work that an account pays for: planning and compiling a program, or learning an operation in Python. */
 enum { PLANNED, LEARNT };
 extern double patience[2];         /* the nanoseconds of NumPy's loops that pay for each kind */
+extern double call_time, rate;     /* the nanoseconds of a call, and the elements in each */
 
 /* Begin all accounts anew. */
 void close_accounts(void);

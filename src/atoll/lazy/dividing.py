@@ -60,7 +60,7 @@ def called(node: Node, steps: float = 1, nbytes: int = 0) -> None:
     """Note what all ranks do at the call with elements of an array on ranks, going through so many bytes."""
     if may_be_whole(node.geometry):
         log, settings = node.place.world.communicator.log, config.settings()
-        work = policy.limits.heavy * policy.numpy_time(nbytes) if nbytes else 0.0
+        work = policy.numpy_time(nbytes, heavy=True) if nbytes else 0.0
         loss = steps * policy.limits.step - gain(work, node.place.world.size)
         priced(log, node.geometry.shape, node.geometry.nbytes, loss, settings)
 

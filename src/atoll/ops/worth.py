@@ -111,8 +111,8 @@ def _work(node: Node) -> float:
     if op.name == "matmul":
         a: Geometry = node.params[2] or node.args[0].geometry
         products = 2 * node.geometry.size * a.shape[-1]
-        return max(plain, products / policy.limits.factor_operations)
+        return max(plain, products / policy.limits.rate)
     if op.name in MOVES:
         return policy.numpy_time(_nbytes(node.geometry))
     heavy = op.is_collective or (op.is_ufunc and getattr(np, node.name, None) in HEAVY)
-    return plain * policy.limits.heavy if heavy else plain
+    return policy.numpy_time(nbytes, heavy=True) if heavy else plain
