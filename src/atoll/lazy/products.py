@@ -12,6 +12,7 @@ only one operand has are summed first; a letter twice in one operand is its diag
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from math import prod
 from operator import index
 from typing import Any
@@ -26,6 +27,9 @@ from .elementwise import general
 from .sections import record
 from .spread import world_of
 from .views import Handle
+
+_read_subscripts: Any = import_module("numpy._core.einsumfunc")._parse_einsum_input
+"""The terms of operands and of the result, with a letter for each axis."""
 
 
 def _dtype(a: Any, b: Any) -> Any:
@@ -132,68 +136,21 @@ def _as_ours(value: Any) -> Any:
     return value if isinstance(value, Handle) else asarray(value)
 
 
-def _letters(operands: Sequence[Any]) -> tuple[str, Sequence[Any]] | None:
-    """The text and the arrays of a call that gives lists of axes instead."""
-    arrays, lists = operands[: len(operands) // 2 * 2 : 2], [*operands[1::2]]
-    if len(operands) % 2:
-        lists.append(operands[-1])
-    terms = []
-    for axes in lists:
-        known = isinstance(axes, (list, tuple)) and all(
-            item is Ellipsis or (type(item) is int and 0 <= item < 26) for item in axes
-        )
-        if not known:
-            return None
-        terms.append("".join("..." if item is Ellipsis else chr(ord("a") + item) for item in axes))
-    text = ",".join(terms[: len(arrays)])
-    return (text + "->" + terms[-1] if len(operands) % 2 else text), arrays
-
-
-def _spelt(terms: list[str], arrays: Sequence[Any], result: str) -> tuple[list[str], str]:
-    """Terms and result with letters for the axes that dots stand for, counted from the last one."""
-    free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBA" if all(c not in term for term in terms)]
-    most, spelt = 0, []
-    for term, array in zip(terms, arrays):
-        if "..." in term:
-            count = np.ndim(array) - len(term) + 3
-            most = max(most, count)
-            term = term.replace("...", "".join(free[:count][::-1]), 1)
-        spelt.append(term)
-    return spelt, result.replace("...", "".join(free[:most][::-1]), 1)
-
-
 def einsum(operands: Sequence[Any]) -> Any:
-    """``np.einsum``; ``NotImplemented`` where NumPy has to read what is asked for."""
+    """``np.einsum``; ``NotImplemented`` where NumPy has to compute it."""
     if not operands or world_of(operands) is None:
         return NotImplemented
-    if isinstance(operands[0], str):
-        text, arrays = operands[0].replace(" ", ""), operands[1:]
-    else:
-        parsed = _letters(operands)
-        if parsed is None:
-            return NotImplemented
-        text, arrays = parsed
-    left, arrow, result = text.partition("->")
+    spelt = isinstance(operands[0], str)
+    places = range(1, len(operands)) if spelt else range(0, len(operands) - 1, 2)
+    arrays = [operands[k] for k in places]
+    if not all(map(_is_native, arrays)):
+        return NotImplemented
+    samples = list(operands)
+    for k, array in zip(places, arrays):
+        samples[k] = np.zeros((1,) * array.ndim)
+    np.einsum(*samples)  # NumPy's words
+    left, result, _ = _read_subscripts(samples)
     terms = left.split(",")
-    if len(terms) != len(arrays):
-        return NotImplemented
-    if not arrow:
-        letters = left.replace(",", "").replace(".", "")
-        result = "..." * ("..." in left) + "".join(
-            sorted({c for c in letters if letters.count(c) == 1})
-        )
-    if "..." in left:
-        terms, result = _spelt(terms, arrays, result)
-    usable = (
-        all(_is_native(a) for a in arrays)
-        and all(term.isalpha() or not term for term in terms)
-        and all(len(term) == a.ndim for term, a in zip(terms, arrays))
-        and len(set(result)) == len(result)
-        and set(result) <= set("".join(terms))
-        and ("..." in text.partition("->")[2] or not arrow or "..." not in left)
-    )
-    if not usable:
-        return NotImplemented
     extents: dict[str, int] = {}
     for term, a in zip(terms, arrays):
         for letter, n in zip(term, a.shape):
