@@ -43,6 +43,7 @@ from ..graph.geometry import dense
 from ..graph.node import Node, Value
 from ..ops.fingerprint import outlined
 from . import dividing
+from .walk import Walk
 
 _site = attrgetter("site")
 
@@ -130,23 +131,9 @@ def values(roots: Sequence[Node], order: Sequence[Node], leaves: Sequence[Node])
 
 
 def in_order(roots: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """The pending nodes behind some, operands first, and the leaves."""
-    order: list[Node] = []
-    leaves: list[Node] = []
-    seen: set[int] = set()
-    stack = [(root, False) for root in reversed(roots)]
-    while stack:
-        node, complete = stack.pop()
-        if complete:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            if node.value is not None:
-                leaves.append(node)
-                continue
-            stack.append((node, True))
-            stack += [(arg, False) for arg in reversed(node.args) if type(arg) is Node]
-    return order, leaves
+    """The pending nodes behind some, operands first, and the values that they begin with."""
+    walk = Walk([root for root in roots if root.value is None])
+    return walk.order, [*walk.leaves, *[root for root in roots if root.value is not None]]
 
 
 def _computed(node: Node, arrays: dict[int, Any]) -> Any:
