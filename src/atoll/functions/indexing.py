@@ -6,10 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import selecting, shaping, taking
+from .. import backend
+from ..collective import Section
+from ..comm.world import World
+from ..lazy import fancy_indexing, selecting, shaping
+from ..lazy.creation import asarray
+from ..lazy.fancy_indexing import Selection, check_indices, operands, selected, write
 from ..lazy.reductions import NOTHING
-from ..lazy.spread import place_of
+from ..lazy.sections import record, small_or_there
+from ..lazy.spread import in_step, place_of, world_of
 from ..lazy.views import Handle
+from ..ops.elementwise import is_native
 from .blocks import arrays_of, by_blocks, call, into, world_among
 from .public import array_of, collective, declare, native
 
@@ -43,9 +50,29 @@ for _name in ("round", "around"):
 
 @collective(np.take, np.ndarray.take)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    if not (axis is None or isinstance(axis, int)):
+    a, world = array_of(a), world_of([a, indices])
+    if not (axis is None or isinstance(axis, int)) or mode not in ("raise", "wrap", "clip"):
         return NotImplemented
-    return into(out, taking.take(array_of(a), indices, axis, mode), "unsafe")
+    if world is None or not is_native(a.dtype):
+        return NotImplemented
+    in_step(world, "take", a, indices, axis, mode)
+    indices = fancy_indexing.index_array(indices)
+    if indices.dtype.kind not in "iu" or not a.size:
+        return NotImplemented
+    if not a.ndim:
+        a = shaping.reshape(a, (1,))  # NumPy lets an element have one axis here
+    if axis is not None:
+        axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    length = a.size if axis is None else a.shape[axis]
+    if mode != "raise":
+        indices = fancy_indexing.wrapped(indices, length, mode)
+    else:
+        check_indices([indices], [axis or 0], [length], world)
+    if axis is None:
+        taken = record("fancy indexing", (a, *operands([indices], indices.shape)), None)
+    else:
+        taken = selected(Selection(a, (axis,), [indices], indices.shape, axis), dense=True)
+    return into(out, taken, "unsafe")
 
 
 @collective(np.compress)
@@ -71,33 +98,84 @@ def extract(condition: Any, arr: Any) -> Any:
 
 @collective(np.nonzero, np.ndarray.nonzero, alone=True)
 def nonzero(a: Any) -> Any:
-    return taking.nonzero(a) if isinstance(a, Handle) else NotImplemented
+    positions = fancy_indexing.true_positions(a, "nonzero") if isinstance(a, Handle) else None
+    if positions is None:
+        return NotImplemented
+    where, world = positions
+    if a.ndim == 1:
+        return (small_or_there(where, world),)
+    rows = backend.current().indices_of(where.block, a.shape)
+    layout = where.layout.expanded((1,)).broadcast((where.layout.size, a.ndim))
+    table = small_or_there(Section(rows, layout, world.communicator), world)
+    return tuple([table[:, axis] for axis in range(a.ndim)])  # as NumPy's are
 
 
 @collective(np.flatnonzero, alone=True)
 def flatnonzero(a: Any) -> Any:
-    return taking.flatnonzero(a) if isinstance(a, Handle) else NotImplemented
+    return fancy_indexing.flatnonzero(a) if isinstance(a, Handle) else NotImplemented
 
 
 @collective(np.argwhere)
 def argwhere(a: Any) -> Any:
-    return taking.argwhere(array_of(a))
+    a = array_of(a)
+    positions = None if place_of(a) is None else fancy_indexing.true_positions(a, "argwhere")
+    if positions is None:
+        return NotImplemented
+    where, world = positions
+    columns = np.stack(np.unravel_index(where.block, a.shape)).astype(np.intp)
+    layout = where.layout.expanded((0,)).broadcast((a.ndim, where.layout.size))
+    rows = small_or_there(Section(columns, layout, world.communicator), world)
+    return shaping.transpose(rows, (1, 0))
 
 
 @collective(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    arr = array_of(arr)
-    if not isinstance(axis, int) or not -arr.ndim <= axis < arr.ndim:
+    arr, world = array_of(arr), world_of([arr, indices])
+    index = None
+    if world is not None and is_native(arr.dtype):
+        index = _along(arr, indices, axis, world)
+    if index is None:
         return NotImplemented
-    return taking.take_along_axis(arr, indices, axis % arr.ndim)
+    given = operands([index], index.shape)
+    return record("take along an axis", (arr, *given), axis % arr.ndim)
+
+
+def _along(handle: Any, indices: Any, axis: Any, world: World) -> Any:
+    """An index array for one axis, checked, in the shape of the result; ``None`` where NumPy has the words."""
+    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
+        return None
+    indices, axis = fancy_indexing.index_array(indices), axis % handle.ndim
+    if indices.dtype.kind not in "iu" or indices.ndim != handle.ndim:
+        return None
+    in_step(world, "elements along an axis", handle, indices, axis)
+    pairs = list(enumerate(zip(indices.shape, handle.shape, strict=True)))
+    if any(n != m and 1 not in (n, m) for k, (n, m) in pairs if k != axis):
+        return None
+    wide = tuple([n if k == axis else max(n, m) if 0 not in (n, m) else 0 for k, (n, m) in pairs])
+    check_indices([indices], [axis], [handle.shape[axis]], world)
+    if wide == indices.shape:
+        return indices
+    return (
+        shaping.broadcast_to(indices, wide)
+        if isinstance(indices, Handle)
+        else np.broadcast_to(indices, wide)
+    )
 
 
 @collective(np.put_along_axis, writes=(0, "arr"))
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
-    if place_of(arr) is None or not isinstance(axis, int) or not -arr.ndim <= axis < arr.ndim:
+    world, values = None if place_of(arr) is None else world_of([arr]), asarray(values)
+    index = None
+    if world is not None and fancy_indexing.is_writeable(arr, values):
+        index = _along(arr, indices, axis, world)
+    if world is None or index is None:
         return NotImplemented
-    done = taking.put_along_axis(arr, indices, values, axis % arr.ndim)
-    return None if done else NotImplemented
+    in_step(world, "put_along_axis", arr, values)
+    extents = zip(index.shape, arr.shape, strict=True)
+    mesh: list[Any] = [*np.ix_(*[np.arange(n if m != 1 else 1) for n, m in extents])]
+    mesh[axis % arr.ndim] = index
+    write(arr, values.astype(arr.dtype), index.shape, mesh, tuple(range(arr.ndim)))
+    return None
 
 
 @collective(np.put, np.ndarray.put, writes=(0, "a"))
@@ -107,14 +185,19 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
     # NumPy writes to a copy first where the memory is not in C order, or is that of the values
     shared = isinstance(v, Handle) and shaping.is_view_of(a, v) and v._geometry.c_contiguous
     at_once = shared or not a._geometry.c_contiguous
-    return None if taking.put_flat(a, ind, v, mode, at_once=at_once) else NotImplemented
+    return None if fancy_indexing.put_flat(a, ind, v, mode, at_once=at_once) else NotImplemented
 
 
 @collective(np.place, writes=(0, "arr"))
 def place(arr: Any, mask: Any, vals: Any) -> Any:
-    if place_of(arr) is None:
+    mask, vals = array_of(mask), array_of(vals)
+    if place_of(arr) is None or mask.shape != arr.shape or vals.ndim != 1:
         return NotImplemented
-    return None if taking.place(arr, array_of(mask), array_of(vals)) else NotImplemented
+    return (
+        None
+        if fancy_indexing.put_flat(arr, fancy_indexing.flat_under(mask), vals, "raise")
+        else NotImplemented
+    )
 
 
 @collective(np.ravel_multi_index)

@@ -270,9 +270,7 @@ def _scan(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         return NotImplemented
     if dtype is None:  # narrow integers become ``int``
         dtype = np.cumsum(np.empty(1, a.dtype)).dtype
-    from ..lazy import scans
-
-    return into(out, scans.accumulate(ufunc, a, axis, dtype, None), "unsafe")
+    return into(out, reductions.accumulate(ufunc, a, axis, dtype), "unsafe")
 
 
 def _without_nan_scanned(name: str, ufunc: np.ufunc, identity: int) -> None:

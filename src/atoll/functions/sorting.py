@@ -13,7 +13,10 @@ from ..collective import (
     accumulated,
     compressed,
     even_line,
+    first_behind,
+    in_order,
     ordered,
+    positions_under,
     reshaped,
     starts,
     store,
@@ -21,21 +24,42 @@ from ..collective import (
 from ..collective.section import empty
 from ..comm.world import World
 from ..layout import Layout
-from ..lazy import scans, shaping
+from ..lazy import shaping
 from ..lazy.creation import asarray
 from ..lazy.sections import line_of, record, small_or_there
-from ..lazy.spread import world_of
+from ..lazy.spread import in_step, world_of
+from ..ops.elementwise import is_native
 from .blocks import arrays_of, call
-from .public import collective
+from .public import collective, is_large
 
 Array = np.ndarray[Any, Any]
 
 
+def _by_value(kind: Any, order: Any, stable: Any) -> bool:
+    """Whether elements are to be sorted by their values, in a way that NumPy knows: it refuses others."""
+    if kind is not None or stable is not None:
+        np.sort(np.empty(0), kind=kind, stable=stable)
+    return order is None
+
+
+def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
+    """A sorted copy, which lies as the operand does, a line in even blocks; or the places of elements in ascending order."""
+    if axis is None and is_large(handle):
+        handle, axis = shaping.ravel(handle), 0
+    if world_of([handle]) is None or not is_native(handle.dtype) or not handle.size:
+        return NotImplemented
+    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
+        return NotImplemented
+    order = shaping.order_of(handle) if name == "sort" else None
+    return record(name, (handle,), axis % handle.ndim, *kind, order=order)
+
+
 @collective(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    if not scans.by_value(kind, order, stable):
+    if not _by_value(kind, order, stable):
         return NotImplemented
-    return scans.sort(a, axis, stable=bool(stable) or str(kind)[:1].lower() in ("m", "s"))
+    keeps = bool(stable) or str(kind)[:1].lower() in ("m", "s")
+    return _sorted("sort", a, axis, "stable" if keeps else None)
 
 
 @collective(np.ndarray.sort, writes=(0,))
@@ -50,7 +74,7 @@ def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
-    return scans.argsort(a, axis) if scans.by_value(kind, order, stable) else NotImplemented
+    return _sorted("argsort", a, axis) if _by_value(kind, order, stable) else NotImplemented
 
 
 @collective(np.searchsorted, np.ndarray.searchsorted)
@@ -131,7 +155,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = N
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
         return NotImplemented
-    return scans.sort(a, axis)
+    return _sorted("sort", a, axis, None)
 
 
 @collective(np.ndarray.partition, writes=(0,))
@@ -145,7 +169,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
         return NotImplemented
-    return scans.argsort(a, axis)
+    return _sorted("argsort", a, axis)
 
 
 @collective(np.sort_complex, order=shaping.order_of)
@@ -188,7 +212,7 @@ def unique(
     if axis is not None:
         return _unique_rows(ar, return_index, return_inverse, return_counts, axis)
     if not return_inverse:
-        return scans.unique(ar, index=bool(return_index), counts=bool(return_counts))
+        return _unique_line(ar, world, bool(return_index), bool(return_counts))
     distinct, first, numbers = with_inverse(ar, world)
     parts = [small_or_there(distinct, world)]
     if return_index:
@@ -198,6 +222,26 @@ def unique(
     if return_counts:
         parts.append(call("bincount", shaping.ravel(inverse), minlength=distinct.layout.size))
     return tuple(parts)
+
+
+def _unique_line(ar: Any, world: World, index: bool, counts: bool) -> Any:
+    """The different elements, ascending, in even blocks; with their first places and how many."""
+    line = shaping.ravel(ar)
+    in_step(world, "unique", line, index, counts)
+    if index:
+        values, places = ordered(line_of(line, world))
+    else:
+        values = places = in_order(line_of(line, world))
+    first = starts(values)
+    results = [small_or_there(compressed(values, first), world)]
+    if index:
+        results.append(small_or_there(compressed(places, first), world))
+    if counts:
+        begins = positions_under(first)
+        after = first_behind(begins, values.layout.size)
+        ends = np.append(begins.block[1:], after) if begins.block.size else begins.block
+        results.append(small_or_there(begins.with_block(ends - begins.block), world))
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _unique_rows(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any) -> Any:

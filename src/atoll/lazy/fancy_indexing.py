@@ -1,4 +1,4 @@
-"""Advanced indexing of distributed arrays: integer arrays and masks, read and assigned through.
+"""Elements at indices: integer arrays and masks, read and assigned through; flat indices; ``ufunc.at`` and ``ufunc.reduceat``.
 
 The basic part of a key (slices, new axes) is a view. The rest is brought to one form: index arrays for some axes of
 that view. Reading and assigning are recorded (:mod:`..collective.indexing`); an error is raised at the call: every rank checks
@@ -14,22 +14,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import policy
-from ..collective import compressed, positions_under
+from .. import backend, policy
+from ..collective import Section, compressed, positions_under
 from ..collective.indexing import check_range
+from ..collective.section import replicated
 from ..collective.steps import is_readable
-from ..comm.world import World
+from ..comm.world import World, current_world
 from ..config import config
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, choice_of, kept_order, shape_text, strided
 from ..graph.node import source
 from ..ops.elementwise import FAST_SCALARS, is_native
 from . import shaping
-from .creation import asarray
+from .creation import arange, asarray
+from .elementwise import general
 from .making import of_small, of_view
-from .sections import of_section, record, record_write, section_of
+from .sections import of_section, record, record_write, section_of, small_or_there
 from .spread import in_step, place_of, world_of
-from .views import Cell, Handle
+from .views import Cell, Handle, is_deferred
 
 Array = np.ndarray[Any, Any]
 
@@ -319,3 +321,164 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     in_step(place.world, "an assignment", region, value)
     record_write("write across ranks", of_view(cell, cell.geometry), (wide,), region)
     return True
+
+
+def true_positions(handle: Any, name: str) -> tuple[Section, World] | None:
+    """The flat positions of what is not zero, and the ranks that find them together; ``None`` where NumPy finds them. Collective."""
+    world = world_of([handle])
+    if world is not None:
+        in_step(world, name, handle)
+    elif handle._np is not None or is_deferred(handle):
+        return None
+    if not is_native(handle.dtype) or not handle.ndim:
+        return None
+    truth = handle if handle.dtype == np.bool_ else general(np.not_equal, handle, 0)
+    if world is not None:
+        return positions_under(section_of(truth, world), config.results), world
+    where = backend.current().true_positions(np.ascontiguousarray(truth._array()))
+    return replicated(where, current_world().communicator), current_world()
+
+
+def flatnonzero(handle: Any) -> Any:
+    """The flat indices of the elements that are not zero."""
+    positions = true_positions(handle, "flatnonzero")
+    return NotImplemented if positions is None else small_or_there(*positions)
+
+
+def wrapped(indices: Any, length: int, mode: str) -> Any:
+    """Indices that are in range by a rule other than an error."""
+    if mode == "wrap":
+        return general(np.remainder, indices, length)
+    return general(np.minimum, general(np.maximum, indices, 0), length - 1)
+
+
+def index_array(value: Any) -> Any:
+    """An index array as it was given: of NumPy's, there is a copy in what is recorded."""
+    return value if isinstance(value, Handle) else np.asarray(value)
+
+
+def is_writeable(handle: Any, values: Any) -> bool:
+    writeable = handle._cell.writeable and handle._geometry.writeable
+    native = is_native(handle.dtype) and is_native(values.dtype)
+    return writeable and native and has_elements(handle._geometry)
+
+
+def flat_under(mask: Any) -> Any:
+    """The flat indices at which a mask is true."""
+    where = flatnonzero(mask)
+    return asarray(np.flatnonzero(mask._array())) if where is NotImplemented else where
+
+
+def put_flat(handle: Any, indices: Any, values: Any, mode: str, *, at_once: bool = False) -> bool:
+    """``np.put``: written to flat indices, values over again where they are too few; whether it was done.
+
+    An index out of range is an error after those before it were written to; ``at_once``: before any is.
+    """
+    world = world_of([handle])
+    if world is None or mode not in ("raise", "wrap", "clip"):
+        return False
+    in_step(world, "put", handle, indices, values, mode)
+    indices, values = index_array(indices), asarray(values)
+    if indices.dtype.kind not in "iu" or not indices.size or not values.size or not handle.size:
+        return False
+    if not is_writeable(handle, values):
+        return False
+    if mode != "raise":
+        indices = wrapped(indices, handle.size, mode)
+    else:
+        try:
+            check_indices([indices], [0], [handle.size], world)
+        except IndexError:
+            flat = indices.reshape(-1)
+            fit = int(((flat < -handle.size) | (flat >= handle.size)).argmax())
+            if fit and not at_once:
+                put_flat(handle, flat[:fit], values, mode)
+            raise
+    indices = indices.reshape(-1)
+    values = values.astype(handle.dtype)  # whole, so that every rank hears NumPy's warnings
+    if values.size == 1:
+        values = shaping.reshape(values, ())
+    elif values.size >= indices.size:
+        values = shaping.ravel(values)[: indices.size]
+    else:
+        values = shaping.ravel(values)
+        values = values[asarray(np.arange(indices.size) % values.size)]
+    write(handle, values, indices.shape, [indices], None)
+    return True
+
+
+def put_in_line(handle: Any, key: Any, value: Any) -> bool:
+    """``handle.flat[key] = value``, values over again where they are too few; whether it was done.
+
+    ``key`` is a slice, an array or list of flat indices, a mask of the line, or the index of one element.
+    """
+    values = asarray(value)
+    if not is_native(values.dtype):
+        return False
+    if type(key) is tuple:
+        if values.size != 1:
+            raise ValueError("Error setting single item of array.")
+        handle[key] = shaping.reshape(values, ())
+        return True
+    if type(key) is slice:
+        limits = key.indices(handle.size)
+        places = arange(*limits, np.intp)
+        key = asarray(np.arange(*limits)) if places is None else places
+    elif isinstance(key, (list, np.ndarray, Handle)):
+        key = asarray(key)
+        if key.dtype == np.bool_ and key.shape == (handle.size,):
+            key = flat_under(key)
+    else:
+        return False
+    if not key.size:
+        return True
+    return put_flat(handle, key, values, "raise")
+
+
+def at(ufunc: np.ufunc, a: Any, indices: Any, *values: Any) -> Any:
+    """Join values with the elements at indices, each as often as its index is there."""
+    if place_of(a) is None or ufunc.nin != 2 or len(values) != 1:
+        return NotImplemented
+    if not (a._cell.writeable and a._geometry.writeable):
+        return NotImplemented
+    given = asarray(values[0])
+    if not is_native(given.dtype):
+        return NotImplemented
+    try:
+        kind = ufunc(np.empty(1, a.dtype), np.empty(1, given.dtype)).dtype
+    except TypeError as problem:
+        passed_on(problem)
+        return NotImplemented
+    fits = np.can_cast(given.dtype, a.dtype, "same_kind") and kind.kind == a.dtype.kind
+    if not fits:  # NumPy knows about mixed dtypes
+        return NotImplemented
+    return None if put(a, indices, given, ufunc) else NotImplemented
+
+
+def reduceat(
+    ufunc: np.ufunc, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None
+) -> Any:
+    """Fold the stretches between indices."""
+    world = world_of([array])
+    if world is None or not isinstance(array, Handle) or out not in (None, (None,)):
+        return NotImplemented
+    handle: Any = array
+    if not is_native(handle.dtype) or not isinstance(axis, int) or not handle.size:
+        return NotImplemented
+    places = np.asarray(indices)
+    axis = np.lib.array_utils.normalize_axis_index(axis, handle.ndim)
+    length = handle.shape[axis]
+    if places.dtype.kind not in "iu" or places.ndim != 1 or not places.size:
+        return NotImplemented
+    if (places < 0).any() or (places >= length).any():
+        return NotImplemented
+    kind = ufunc.reduceat(np.empty(1, handle.dtype), [0], dtype=dtype).dtype
+    if not is_native(kind):
+        return NotImplemented
+    in_step(world, f"{ufunc.__name__}.reduceat", handle, indices, axis)
+    first = (axis, *[k for k in range(handle.ndim) if k != axis])
+    order = (*range(1, axis + 1), 0, *range(axis + 1, handle.ndim))
+    starts = operands([places], places.shape)
+    moved = shaping.transpose(handle, first)
+    folded = record("reduceat", (moved, *starts), ufunc, kind, order=order)
+    return shaping.transpose(folded, order)

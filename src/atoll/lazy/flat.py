@@ -123,7 +123,7 @@ class flatiter:
 
     def _put_on_ranks(self, key: Any, value: Any) -> bool:
         """Write to elements that lie on ranks; whether it was done."""
-        from . import taking
+        from . import fancy_indexing
 
         if place_of(self.base) is None:
             return False
@@ -134,7 +134,7 @@ class flatiter:
         if isinstance(key, (int, np.integer)):
             key = self._index(key)
         given = value._handle() if isinstance(value, flatiter) else value
-        return bool(taking.put_in_line(self.base, key, given))
+        return bool(fancy_indexing.put_in_line(self.base, key, given))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._restart()

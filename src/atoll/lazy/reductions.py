@@ -1,4 +1,4 @@
-"""Reductions: recorded as folds, composed from folds, or left to NumPy.
+"""Reductions and scans: recorded as folds, composed from folds, or left to NumPy.
 
 A fold is recorded where its result is what NumPy's would be: native dtypes, an axis or several,
 a dtype that NumPy would choose or that was asked for. ``initial`` joins the result afterwards;
@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .. import backend
+from ..backend.flags import is_noticed
 from ..context.caches import keep, remembered
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
@@ -27,7 +29,7 @@ from ..ops import folds
 from ..ops.elementwise import is_native, read_of
 from ..ops.folds import FOLDS
 from ..ops.table import WHERE
-from . import shaping
+from . import recording, shaping
 from .calling import assigned_to, folded, into, overrides, register_method
 from .creation import asarray, recorded
 from .elementwise import general, operand_of, operate
@@ -36,11 +38,12 @@ from .evaluate import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
 from .float_errors import free
-from .making import in_base_class, of_node, plain, present
+from .making import from_numpy, in_base_class, of_node, plain, present
 from .recipes import is_read_now, tail
-from .recording import cast, record
+from .recording import cast
+from .sections import record
 from .spread import chosen_by, place_of, world_of
-from .views import Handle
+from .views import Handle, is_deferred
 
 NOTHING: Any = np._NoValue
 """NumPy's own mark of an argument that was not given."""
@@ -117,7 +120,7 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
             return None
     chosen_by(where, handle)
     node = handle._node()
-    return record(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
+    return recording.record(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
 
 
 met_folds = Forms()
@@ -345,9 +348,15 @@ def position(
     keepdims = bool(keepdims) if keepdims is not NOTHING else False
     world = world_of([handle])
     if world is not None and (axis is not None or not _in_blocks(handle)):
-        from . import scans
-
-        return finished(handle, scans.position(name, handle, axis, keepdims), out)
+        along = None if axis is None or geometry.ndim == 1 else axis % geometry.ndim
+        places = record("position", (handle,), along, name)
+        if keepdims:  # of a whole array the position is a number
+            shape = folds.reduced_shape(geometry.shape, axes, True)
+            number = along is None
+            places = (
+                from_numpy(np.full(shape, places)) if number else shaping.reshape(places, shape)
+            )
+        return finished(handle, places, out)
     node = entered(folds.position(name, handle._node(), axes, keepdims, user_site()))
     if is_read_now(handle._cell):
         evaluate((node,))
@@ -362,19 +371,83 @@ def _in_blocks(handle: Any) -> bool:
 def _accumulate(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
-    from . import scans
-
     if not isinstance(array, Handle):
         return NotImplemented
-    if ufunc not in FOLDS and not scans.is_ordered(ufunc, array):
+    if ufunc not in FOLDS and not _is_ordered(ufunc, array):
         return NotImplemented
     if axis is None and len(array._shape_of_view().shape) != 1:  # NumPy refuses it
         return NotImplemented
     target = out[0] if isinstance(out, tuple) else out
     if target is not None and not isinstance(target, Handle):
         return NotImplemented
-    result = scans.accumulate(ufunc, array, axis, dtype, None)
+    result = accumulate(ufunc, array, axis, dtype)
     return finished(array, result, target) if result is not NotImplemented else result
+
+
+def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
+    """``ufunc.accumulate``; ``NotImplemented`` where NumPy has to do it."""
+    world = world_of([handle])
+    if not is_native(handle.dtype) or not handle.size:
+        return NotImplemented
+    if world is None and (handle._np is not None or is_deferred(handle)):
+        return NotImplemented
+    if axis is None:
+        handle, axis = shaping.ravel(handle), 0
+    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
+        return NotImplemented
+    kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype if dtype is None else np.dtype(dtype)
+    if not is_native(kind):
+        return NotImplemented
+    if world is None:
+        return _accumulated_here(ufunc, handle, axis % handle.ndim, kind)
+    order = shaping.order_of(handle)
+    return record("accumulate", (handle,), axis % handle.ndim, ufunc, kind, order=order)
+
+
+def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[Any]) -> Any:
+    """A scan in this process, by loops; NumPy repeats it if there is something to warn of."""
+    name, kernels = ufunc.__name__, backend.current()
+    if not kernels.can_scan(name, kind, kind):
+        return NotImplemented
+    if kind == handle.dtype and kind.kind in "iu" and handle.ndim == 1:
+        return NotImplemented  # exact sums of one line NumPy does as quickly
+    array = (handle if kernels.can_scan(name, kind, handle.dtype) else handle.astype(kind))._array()
+    if not array.flags.c_contiguous:
+        return NotImplemented
+    result, flags = kernels.scanned(name, array, axis, kind)
+    return NotImplemented if is_noticed([(flags, None)]) else from_numpy(result.array)
+
+
+def _fold_in_order(
+    ufunc: np.ufunc, handle: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **others: Any
+) -> Any:  # fmt: skip
+    """``ufunc.reduce`` of an array on ranks, in the order of its elements; ``NotImplemented`` where NumPy has to do it."""
+    if others or not _is_ordered(ufunc, handle) or not handle.size:
+        return NotImplemented
+    if axis is None and handle.ndim == 1:
+        axis = 0
+    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
+        return NotImplemented
+    kind = np.asarray(ufunc.reduce(np.ones(1, handle.dtype), dtype=dtype)).dtype
+    if not is_native(kind):
+        return NotImplemented
+    result = record("fold in order", (handle,), axis % handle.ndim, ufunc, kind)
+    if handle.ndim == 1:
+        result = result[()]
+    if keepdims:
+        shape = tuple([1 if k == axis % handle.ndim else n for k, n in enumerate(handle.shape)])
+        result = shaping.reshape(asarray(result), shape)
+    return into(out, result)
+
+
+def _is_ordered(ufunc: np.ufunc, handle: Any) -> bool:
+    """Whether ranks can apply a ufunc element by element in order: an error of one rank's elements would be unknown to others,
+    as one of a user's function (``frompyfunc``) or of an integer power."""
+    if not isinstance(handle, Handle) or ufunc.nin != 2 or ufunc.nout != 1 or ufunc.signature:
+        return False
+    dtype = handle._shape_of_view().dtype
+    fails = ufunc.types == ["OO->O"] or (ufunc is np.power and dtype.kind in "iu")
+    return not fails and is_native(dtype) and world_of([handle]) is not None
 
 
 def _on_ranks(name: str) -> Callable[..., Any]:
@@ -383,9 +456,9 @@ def _on_ranks(name: str) -> Callable[..., Any]:
             return NotImplemented
         if name == "reduceat" and ufunc not in FOLDS:  # parts are joined in any order
             return NotImplemented
-        from . import taking
+        from . import fancy_indexing
 
-        return getattr(taking, name)(ufunc, array, *args, **options)
+        return getattr(fancy_indexing, name)(ufunc, array, *args, **options)
 
     return method
 
@@ -432,9 +505,7 @@ def reduced(
         options["initial"] = initial
     if where is not True:
         options["where"] = where
-    from . import scans
-
-    jointly = partial(scans.fold, ufunc)
+    jointly = partial(_fold_in_order, ufunc)
     return folded(array, by_numpy(ufunc.reduce, (array,), options, jointly=jointly), out)
 
 
