@@ -19,9 +19,8 @@ from ..context.threads import turn
 from ..errors import MixedArraysError
 from ..front import native
 from ..graph import held
-from ..graph.cut import live_at_cut
 from ..graph.geometry import strided
-from ..graph.node import Node, in_order, nbytes_of, source, weighed
+from ..graph.node import Node, in_order, nbytes_of, source
 from ..ops.fingerprint import look_alike
 from .cells import own_cells, pending_cells
 from .evaluate import evaluate, fingerprint_of, is_occupied
@@ -33,7 +32,12 @@ _MASK = (1 << 64) - 1
 
 
 def bounded(node: Node) -> Node:
-    """The node to go on with, behind which not too much is pending: see :mod:`atoll.graph.cut`.
+    """The node to go on with, behind which not too much is pending.
+
+    A loop whose values are not read is cut where the fewest bytes are live in the middle third of its trace (``_native/cuts.c``):
+    between two of its turns, so the next piece has the same plan; behind the cut lie enough operations for a program. The trace
+    alone decides, so ranks find the same values, whatever garbage each has yet to collect. Operations at different lines are no loop
+    but a formula, which may be as long as a kernel. Without the native front everything is computed at the bound.
 
     Each operation that an array is made of comes here, whichever way it was recorded: ranks remember different forms and recipes.
     """
@@ -41,9 +45,8 @@ def bounded(node: Node) -> Node:
         return node
     if native is not None:
         return native.bounded(node)  # type: ignore[no-any-return]
-    live, weight = live_at_cut(node)
-    evaluate(live)
-    return weighed(node, weight)
+    evaluate((node,))
+    return node
 
 
 class _Relief(threading.local):
