@@ -23,7 +23,6 @@ from .graph.node import Site
 from .lazy import (
     creation,
     deferred,
-    display,
     indexing,
     recorder,
     reductions,
@@ -204,9 +203,13 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return deferred.text_of(self) if is_deferred(self) else text_of(self, str)
 
     def _repr_html_(self) -> str:
+        from .lazy import display
+
         return display.html(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        from .lazy import display
+
         return display.bundle(self, include, exclude)
 
     def __format__(self, spec: str) -> str:

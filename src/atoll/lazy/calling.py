@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -39,17 +40,10 @@ def overrides(value: Any) -> bool:
 
 def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether an operand is of a subclass of ours that handles ufuncs itself."""
-    base = Handle.array_type
-    for value in (*values, options.get("out"), options.get("where")):
-        for operand in value if type(value) is tuple else (value,):
-            kind = type(operand)
-            if (
-                kind is not base
-                and isinstance(operand, Handle)
-                and kind.__array_ufunc__ is not base.__array_ufunc__
-            ):
-                return True
-    return False
+    out, own = options.get("out"), Handle.array_type.__array_ufunc__
+    operands = (*values, *(out if type(out) is tuple else (out,)), options.get("where"))
+    kinds: list[Any] = [type(value) for value in operands if isinstance(value, Handle)]
+    return any(kind.__array_ufunc__ is not own for kind in kinds)
 
 
 def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -143,17 +137,12 @@ def _without_memory(value: Any) -> Any:
 
 
 def _can_take(out: Any, ufunc: np.ufunc) -> bool:
-    if out is None:
-        return True
-    if isinstance(out, Handle) and out._np is not None:  # results of large operands may be small
+    if not isinstance(out, Handle):
+        return out is None
+    if out._np is not None:  # results of large operands may be small
         return ufunc.signature is not None
-    return (
-        isinstance(out, Handle)
-        and out._np is None
-        and out._cell.writeable
-        and out._geometry.writeable
-        and is_native(out._geometry.dtype)
-    )
+    writeable = out._cell.writeable and out._geometry.writeable
+    return writeable and is_native(out._geometry.dtype)
 
 
 def _fits(out: Any, result: Any) -> bool:
@@ -210,13 +199,8 @@ def in_class_of_call(
     """What users' classes make of the results of a call: that of each output that was given, else that of the operand with the
     highest priority."""
     base = Handle.array_type
-    parent: Any = None
-    for value in inputs if subok else ():
-        if type(value) is base or not isinstance(value, Handle):
-            continue
-        operand: Any = value
-        if parent is None or operand.__array_priority__ > parent.__array_priority__:
-            parent = operand
+    own: list[Any] = [v for v in inputs if isinstance(v, Handle) and type(v) is not base]
+    parent = max(own, key=attrgetter("__array_priority__"), default=None) if subok else None
     if parent is None and not any(map(_wraps, outs)):
         return result
     finished = []
@@ -296,14 +280,10 @@ def folded(array: Any, result: Any, out: Any = None) -> Any:
 
     What was written into ``out`` keeps its class; ``out=...`` asks for an array, never a scalar.
     """
-    kind = type(array)
-    if out is not None and out is not ...:
+    if (out is not None and out is not ...) or not isinstance(array, Handle) or not array.inherits:
         return result
-    if kind is Handle.array_type or not isinstance(array, Handle):
-        return result
-    if kind is type(result) or not array.inherits:
-        return result
-    return wrapped(array, result)
+    same = type(array) in (Handle.array_type, type(result))
+    return result if same else wrapped(array, result)
 
 
 def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> Any:

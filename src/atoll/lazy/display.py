@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from html import escape
 from typing import Any
 
 from ..comm.world import World, known_world
@@ -17,14 +18,6 @@ from ..graph.words import preformatted, size
 from ..layout import Layout
 from ..layout.picture import facts, svg
 from .views import Handle, is_deferred
-
-
-def escape(text: str) -> str:
-    """A text in HTML."""
-    from html import escape as escaped  # a large table that only notebooks need
-
-    return escaped(text)
-
 
 _LONGEST = 200
 """How many characters of a dtype or a layout are shown."""

@@ -38,13 +38,6 @@ class flatiter:
         """The elements as an array of one axis: a view where one is possible."""
         return shaping.reshape(self.base, (-1,))
 
-    def _assigned(self, key: Any, value: Any) -> None:
-        line = self._handle()
-        if shaping.is_view_of(line, self.base):
-            line[key] = value
-        else:
-            self._by_numpy(key, value)
-
     def _to_numpy(self, given: Given, write: bool) -> Any:
         return given.array(self.base, write=write).flat
 
@@ -138,25 +131,20 @@ class flatiter:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._restart()
-        if type(key) is slice and (np.isscalar(value) or getattr(value, "size", -1) == 1):
-            self._assigned(key, value)
-        elif type(key) is slice and isinstance(value, (Handle, flatiter)):
-            source = (
-                value._handle() if isinstance(value, flatiter) else shaping.reshape(value, (-1,))
-            )
-            n = len(range(*key.indices(len(self))))
-            if source.size == n:
-                self._assigned(key, source)
-            else:
-                self._by_numpy(key, value)
-        else:
-            self._by_numpy(key, value)
-
-    def _by_numpy(self, key: Any, value: Any) -> None:
+        if type(key) is slice:
+            line = self._handle()
+            given = value._handle() if isinstance(value, flatiter) else value
+            fits = np.isscalar(given) or getattr(given, "size", -1) == 1
+            if not fits and isinstance(given, Handle):
+                given = shaping.reshape(given, (-1,))
+                fits = given.size == len(range(*key.indices(len(self))))
+            if fits and shaping.is_view_of(line, self.base):
+                line[key] = given
+                return
         if self._put_on_ranks(key, value):
             return
-        given = Given()
-        where, what = given.give(key), given.give(value)
+        arguments = Given()
+        where, what = arguments.give(key), arguments.give(value)
         self.base._mutate(lambda array: array.flat.__setitem__(where, what))
 
     @property

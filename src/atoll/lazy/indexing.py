@@ -12,6 +12,7 @@ import numpy as np
 from .. import policy
 from ..comm import common_warnings
 from ..comm.in_step import bcast
+from ..config import config
 from ..context.call_sites import site_from, user_site
 from ..context.interrupts import passed_on
 from ..context.threads import turn
@@ -27,7 +28,6 @@ from .float_errors import free
 from .making import (
     answered,
     has_methods,
-    is_at_hand,
     is_familiar,
     of_small,
     of_view,
@@ -129,7 +129,7 @@ def get(handle: Handle, key: Any) -> Any:
     small = handle._np
     if small is not None:
         key = settled(key)
-        short = _short_key(key) if _holds_handles(key) else key
+        short = _short_key(key)
         return _picked(handle, key) if short is None else of_small(small[short])
     key = settled(key)
     items = basic_key(key)
@@ -176,18 +176,10 @@ def _short_key(key: Any) -> Any:
             item = present(item) if item._np is None else item._np
             if item is None:
                 return None
-        elif type(item) not in _PLAIN:
+        elif type(item) not in _PLAIN and not isinstance(item, (np.ndarray, np.generic)):
             return None
         given.append(item)
     return tuple(given) if type(key) is tuple else given[0]
-
-
-def _holds_handles(key: Any) -> bool:
-    if type(key) is tuple:
-        return any(_holds_handles(k) for k in key)
-    if isinstance(key, (np.ndarray, np.generic)):
-        return False
-    return isinstance(key, (Handle, list)) or hasattr(key, "_to_numpy") or hasattr(key, "__array__")
 
 
 def put(handle: Handle, key: Any, value: Any) -> None:
@@ -267,13 +259,11 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
     if cell.node.place is not None and not brought(cell.node):
         lies = isinstance(value, Handle) and value._np is None and value._cell.node.place
         is_next = cell.comes_round(user_site()) if cell.node.value is None else not lies
-        if is_next and is_at_hand(region.size):
+        if is_next and region.size < config.small:
             called(cell.node, 1 / policy.limits.pieces)
         return False
     array = type(value) is Handle.array_type
-    if not (array or type(value) in FAST_SCALARS):
-        return False
-    if not is_at_hand(region.size):
+    if not (array or type(value) in FAST_SCALARS) or region.size >= config.small:
         return False
     round_again = cell.node.value is None
     if round_again:
@@ -309,9 +299,9 @@ def _put_through(handle: Handle, key: Any, value: Any) -> bool:
     from . import fancy_indexing
 
     place = handle._cell.node.place
-    if place is not None and not place.layout.is_block:  # no loop runs over such shares
-        return bool(fancy_indexing.put(handle, key, value))
-    return put_masked(handle, key, value) or bool(fancy_indexing.put(handle, key, value))
+    blocks = place is None or place.layout.is_block  # no loop runs over other shares
+    masked = blocks and put_masked(handle, key, value)
+    return masked or bool(fancy_indexing.put(handle, key, value))
 
 
 def element(handle: Handle, geometry: Geometry) -> Any:

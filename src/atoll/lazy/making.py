@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from types import EllipsisType, NoneType
 from typing import Any
 
@@ -38,10 +39,7 @@ PASSED = frozenset(
 
 def is_small(shape: tuple[int, ...]) -> bool:
     """Whether an array of this shape is kept as a NumPy array."""
-    size = 1
-    for n in shape:
-        size *= n
-    return size < config.small
+    return prod(shape) < config.small
 
 
 def is_modest(shape: tuple[int, ...]) -> bool:
@@ -50,10 +48,7 @@ def is_modest(shape: tuple[int, ...]) -> bool:
     A message, with the plan that it needs, takes as long as some arithmetic on that many elements. So each rank has,
     and computes, all of it; also of one whose shape ranks have found to be no gain to divide.
     """
-    size = 1
-    for n in shape:
-        size *= n
-    return size < config.everywhere or is_undivided(shape, current_world())
+    return prod(shape) < config.everywhere or is_undivided(shape, current_world())
 
 
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
@@ -64,7 +59,7 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     What would count as small, had it not come from something large, is as good as a short view.
     """
     geometry = handle._geometry
-    if not geometry.short or not is_at_hand(geometry.size):
+    if not geometry.short or geometry.size >= config.small:
         return None
     cell = handle._cell
     node = cell.node
@@ -72,27 +67,14 @@ def present(handle: Handle) -> np.ndarray[Any, Any] | None:
         if node.weight < 0 or not geometry.ndim:
             return None
         waits = node.place is not None or current_world().size == 1
-        while node.place is not None and node.value is None and writes_few(node):
-            node = node.args[0]
+        while node.place and node.value is None and node.op.is_update and node.params[0].short:
+            node = node.args[0]  # a loop goes over elements or rows
         times = 1 if node.place is None or node.value is not None else policy.limits.patience
         del node  # or the old version would be referred to, and be copied
         if waits and (geometry.size > policy.limits.short or not cell.is_used_by_pieces(times)):
             return None
         cell.settle()
     return asked_for(cell, geometry)
-
-
-def writes_few(node: Node) -> bool:
-    """Whether a node is an assignment to a short view: a loop goes over elements or rows, then."""
-    return node.op.is_update and node.params[0].short
-
-
-def is_at_hand(size: int) -> bool:
-    """Whether NumPy may read or write so few elements of an array that lies here, as soon as its value is there.
-
-    Among ranks a value that all of them have may be there on some only, since these have read it: there it is computed first.
-    """
-    return size < config.small
 
 
 def layout_for(layout: Any, shape: tuple[int, ...], world: World) -> Layout:
@@ -236,25 +218,26 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
     return of_view(Cell(node), node.geometry)
 
 
+def become(handle: Any, other: Any) -> Any:
+    """Make ``handle`` show what ``other`` shows."""
+    handle._np = other._np
+    if other._np is None:
+        handle._cell, handle._geometry = other._cell, other._geometry
+    elif hasattr(handle, "_cell"):
+        del handle._cell  # which keeps memory
+    return handle
+
+
 def in_class(kind: type, result: Any, parent: Any) -> Any:
     """Another handle on the same values, of class ``kind``, told whom it comes from."""
-    handle: Any = object.__new__(kind)
-    small = handle._np = result._np
-    if small is None:
-        handle._cell = result._cell
-        handle._geometry = result._geometry
+    handle = become(object.__new__(kind), result)
     handle.__array_finalize__(parent)
     return handle
 
 
 def in_base_class(value: Any) -> Any:
     """The same values without the user's subclass."""
-    handle = object.__new__(Handle.array_type)
-    handle._np = value._np
-    if handle._np is None:
-        handle._cell = value._cell
-        handle._geometry = value._geometry
-    return handle
+    return become(object.__new__(Handle.array_type), value)
 
 
 def of_small(result: Any) -> Any:

@@ -236,9 +236,8 @@ def _count(handle: Any, axes: tuple[int, ...]) -> int:
     return prod([handle.shape[k] for k in axes])
 
 
-def _divided(total: Any, count: int, dtype: np.dtype[Any]) -> Any:
-    """``total / count`` as NumPy's mean divides: by a full-size integer, rounded back once."""
-    divisor = np.intp(count)
+def _divided(total: Any, divisor: Any, dtype: np.dtype[Any]) -> Any:
+    """``total / divisor`` as NumPy's mean divides: by a full-size integer, rounded back once."""
     if not isinstance(total, Handle):
         return tail(total, lambda number: _in_dtype(np.true_divide(number, divisor), dtype))
     return _in_dtype(general(np.true_divide, total, divisor), dtype)
@@ -273,7 +272,7 @@ def mean_of(
         return NotImplemented
     axes = axes_of(axis, len(handle.shape))
     assert axes is not None
-    return finished(handle, _divided(total, _count(handle, axes), result_dtype), out)
+    return finished(handle, _divided(total, np.intp(_count(handle, axes)), result_dtype), out)
 
 
 def variance(
@@ -315,10 +314,7 @@ def variance(
         return NotImplemented
     del squares
     divisor = np.intp(count) if isinstance(ddof, int) else np.float64(count)
-    if not isinstance(total, Handle):
-        total = tail(total, lambda number: _in_dtype(np.true_divide(number, divisor), inner))
-        return finished(handle, total, out)
-    return finished(handle, _in_dtype(general(np.true_divide, total, divisor), inner), out)
+    return finished(handle, _divided(total, divisor, inner), out)
 
 
 def deviation(
@@ -523,25 +519,18 @@ def product_sum(a: Any, b: Any) -> Any:
     return reduce(np.add, operate(np.multiply, a, b))
 
 
-def _in_class_of(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
-    """The result of a fold of an array of a user's class, unless it is an ``out`` that was given."""
-    return result if any(result is value for value in given) else folded(handle, result)
-
-
-def _position_in_class(handle: Any, result: Any, given: tuple[Any, ...]) -> Any:
-    """The same for positions, which stay numbers."""
-    return shaping.like(handle, result) if getattr(result, "ndim", 0) else result
-
-
 def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
     """A method of arrays: NumPy's on small ones, ``record`` on large ones, NumPy's on their data."""
     small_method = getattr(np.ndarray, name)
-    in_class = _position_in_class if name in ("argmin", "argmax") else _in_class_of
+    positions = name in ("argmin", "argmax")  # which stay numbers in a user's class
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         if type(self) is not Handle.array_type:
             bare = call(in_base_class(self), *args, **options)
-            return in_class(self, bare, (*args, *options.values()))
+            if positions:
+                return shaping.like(self, bare) if getattr(bare, "ndim", 0) else bare
+            given = any(bare is value for value in (*args, *options.values()))
+            return bare if given else folded(self, bare)
         result = NotImplemented
         few = self._np is not None or not (args or options or present(self) is None)
         if not (few or any(map(overrides, (*args, *options.values())))):

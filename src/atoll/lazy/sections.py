@@ -187,27 +187,24 @@ def block_of_view(block: Array, place: Place, view: Geometry) -> Array | None:
 
     ``None``, on all ranks, where elements of others belong to it: a view that mixes axes, such as a reshape.
     """
-    if is_permutation(view):
-        order = [0] * view.ndim
-        for k, (_, steps) in enumerate(view.axes or ()):
-            order[steps[0][0]] = k
-        return block.transpose(order)
     shown = view if view.dtype == view.base.dtype else view.elements
     choice = None if shown is None else choice_of(shown)
     if shown is None or choice is None:
         return None
+    key, taken = choice
+    order = sorted(range(len(taken)), key=taken.__getitem__)
+    if is_permutation(view):
+        return block.transpose(order)
     rank = place.world.rank
     if not view.size or place.layout.coordinates(rank) is None:
         return _nothing(place, view)
     layout = place.layout.unpadded()
     inner = block[place.layout.inside(rank)]
-    key, taken = choice
     part = layout.slicing(key).local(inner, rank)
     if part is None:
         return _nothing(place, view)
     if part.size and not np.may_share_memory(part, block):
         part.flags.writeable = False  # what is written there would be lost
-    order = sorted(range(len(taken)), key=taken.__getitem__)
     part = part.transpose(order)
     for axis in [k for k in range(shown.ndim) if k not in taken]:
         part = np.expand_dims(part, axis)

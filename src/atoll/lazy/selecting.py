@@ -24,6 +24,7 @@ from .elementwise import Operand, general, operand_of, register_together
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
+from .making import become
 from .pending import captured
 from .recording import cast, record
 from .spread import chosen_by, place_of
@@ -178,7 +179,7 @@ def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
     writeable, n = flags.writeable, min(prod(wanted), handle.size)
     cut = creation.zeros((prod(wanted),), handle.dtype, "C")
     cut[:n] = shaping.ravel(handle, order)[:n]
-    shaping.become(handle, shaping.copied(shaping.reshape(cut, wanted, order), order))
+    become(handle, shaping.copied(shaping.reshape(cut, wanted, order), order))
     handle.setflags(writeable)
 
 

@@ -34,11 +34,8 @@ Array = np.ndarray[Any, Any]
 def like(handle: Handle, result: Any) -> Any:
     """``result`` in the class of ``handle``, if that is a subclass of the user's."""
     kind = type(handle)
-    if kind is Handle.array_type or not isinstance(result, Handle):
-        return result
-    if not handle.inherits:
-        return result
-    return in_class(kind, result, handle)
+    keeps = kind is not Handle.array_type and isinstance(result, Handle) and handle.inherits
+    return in_class(kind, result, handle) if keeps else result
 
 
 def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
@@ -405,13 +402,3 @@ def _shown(array: Array) -> Any:
             first = cell.first()
             return of_view(cell, cell.geometry) if first is None else first
     return of_small(array)
-
-
-def become(handle: Handle, other: Handle) -> None:
-    """Make ``handle`` show what ``other`` shows."""
-    handle._np = other._np
-    if other._np is None:
-        handle._cell = other._cell
-        handle._geometry = other._geometry
-    elif hasattr(handle, "_cell"):
-        del handle._cell  # which keeps memory

@@ -16,7 +16,7 @@ import numpy as np
 from ..ops.ufuncs import BINARY, COMPARISONS, UNARY
 from . import protocols, shaping
 from .calling import in_class_of_call
-from .making import in_base_class
+from .making import in_base_class, in_class
 from .reductions import NOTHING
 from .showing import memory
 from .views import Handle
@@ -99,25 +99,16 @@ def viewed(handle: Any, dtype: Any, kind: Any) -> Any:
         dtype, kind = NOTHING, dtype
     if kind is not None and not (isinstance(kind, type) and issubclass(kind, (Handle, np.ndarray))):
         raise ValueError("Type must be a sub-type of ndarray type")
-    base = Handle.array_type
     result = handle
     if handle._np is None:
         handle._cell.viewed_from(handle)
     if dtype is not NOTHING and dtype is not None:
         result = shaping.of_dtype(handle, dtype)
-    if kind is not None and issubclass(kind, np.ndarray):
-        return (
-            memory(handle).view(kind) if kind is not np.ndarray else in_kind(result, base, handle)
-        )
-    return in_kind(result, type(handle) if kind is None else kind, handle)
-
-
-def in_kind(result: Any, kind: type, parent: Any) -> Any:
-    """A new handle of class ``kind`` on the values of ``result``."""
-    if kind is not Handle.array_type:
-        return shaping.in_class(kind, result, parent)
-    handle = object.__new__(kind)
-    shaping.become(handle, result)
-    if handle._np is not None:
-        handle._np = handle._np.view()
-    return handle
+    kind = type(handle) if kind is None else kind
+    if kind not in (Handle.array_type, np.ndarray):
+        numpys = issubclass(kind, np.ndarray)
+        return memory(handle).view(kind) if numpys else in_class(kind, result, handle)
+    bare = in_base_class(result)
+    if bare._np is not None:
+        bare._np = bare._np.view()
+    return bare

@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, ValuesView
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -354,15 +354,6 @@ class _Export:
         self.__array_interface__ = dict(array.__array_interface__)
 
 
-@contextmanager
-def _pinned(cell: Cell) -> Iterator[None]:
-    pins = cell.pin()
-    try:
-        yield
-    finally:
-        cell.unpin(pins)
-
-
 def broadcast() -> np.ndarray[Any, Any]:
     """An array that NumPy warns of when it is asked whether it may be written to, or is."""
     return np.broadcast_arrays(np.empty(1), np.empty(2))[0]
@@ -472,11 +463,16 @@ class Handle(Front):
             self._written(array)
         return result
 
-    def _held(self) -> AbstractContextManager[Any]:
+    @contextmanager
+    def _held(self) -> Iterator[None]:
         """Keep the memory where it is while NumPy writes into it: other threads write into the same, then."""
-        if self._np is not None or self._cell.node.place is not None:
-            return nullcontext()
-        return _pinned(self._cell)
+        cell = None if self._np is not None or self._cell.node.place is not None else self._cell
+        pins = 0 if cell is None else cell.pin()
+        try:
+            yield
+        finally:
+            if cell is not None:
+                cell.unpin(pins)
 
 
 def register_array_type(kind: type[Handle]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from .. import policy
 from ..comm.world import World
 from ..context.caches import Memo, remembered
-from ..graph.geometry import Geometry, dense
+from ..graph.geometry import Geometry, choice_of, dense
 from ..graph.interned import Identity, Interned, identity_of
 from ..graph.node import Node
 from ..layout import Layout
@@ -170,32 +170,22 @@ class _NoRuleError(Exception):
 
 
 def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
-    axes = view.axes
-    if axes is None:
+    if view.axes is None:
         shown = None if view.dtype == view.base.dtype else view.elements
         if shown is None:
             raise _NoRuleError
         whole = _layout_of_view(layout.unpadded(), shown)
         return whole.expanded(view.within or ()).broadcast(view.shape)
-    if is_permutation(view):
-        order = [0] * view.ndim
-        for k, (_, steps) in enumerate(axes):
-            order[steps[0][0]] = k
-        return layout.transposed(order)
-    layout = layout.unpadded()
-    parts: list[range | int] = []
-    taken: list[int] = []
-    for first, steps in axes:
-        if not steps:
-            parts.append(first)
-            continue
-        if len(steps) > 1 or steps[0][0] in taken:
-            raise _NoRuleError
-        axis, step = steps[0]
-        parts.append(range(first, first + step * view.shape[axis], step))
-        taken.append(axis)
-    cut = layout.cut(parts)
+    choice = choice_of(view)
+    if choice is None:
+        raise _NoRuleError
+    key, taken = choice
     order = sorted(range(len(taken)), key=taken.__getitem__)
+    if is_permutation(view):
+        return layout.transposed(order)
+    extents = zip(key, view.base.shape, strict=True)
+    parts = [range(n)[part] if type(part) is slice else part for part, n in extents]
+    cut = layout.unpadded().cut(parts)
     if order != list(range(len(order))):
         cut = cut.transposed(order)
     missing = [k for k in range(view.ndim) if k not in taken]

@@ -55,9 +55,8 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
         for each in on_ranks:
             if not may_be_whole(each.geometry):
                 return ()
-            shapes[each.geometry.shape] = max(
-                shapes.get(each.geometry.shape, 0), _nbytes(each.geometry)
-            )
+            shape = each.geometry.shape
+            shapes[shape] = max(shapes.get(shape, 0), each.geometry.nbytes)
     few = 0 if collective else computed * policy.limits.pieces
     lost, gained = steps * policy.limits.step, gain(work, size)
     return tuple(
@@ -70,16 +69,12 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
 
 def may_be_whole(geometry: Geometry) -> bool:
     """Whether each rank may have all of an array for good: no more than what a function may bring there."""
-    return bool(geometry.size * geometry.dtype.itemsize <= config.gather_bytes)
+    return bool(geometry.nbytes <= config.gather_bytes)
 
 
 def gain(nanoseconds: float, size: int) -> float:
     """What each of so many ranks gains where they share work that takes one of them so long."""
     return nanoseconds * (1 - 1 / size)
-
-
-def _nbytes(geometry: Geometry) -> int:
-    return geometry.size * geometry.dtype.itemsize
 
 
 def _passed(node: Node) -> list[Geometry]:
@@ -103,7 +98,7 @@ def _work(node: Node) -> float:
     op = node.op
     if op.is_view:
         return 0.0
-    sizes = [_nbytes(each) for each in _passed(node)]
+    sizes = [each.nbytes for each in _passed(node)]
     if op.is_update or op.writes:
         return policy.numpy_time(sum(sizes))
     nbytes = max(sizes)
@@ -113,6 +108,6 @@ def _work(node: Node) -> float:
         products = 2 * node.geometry.size * a.shape[-1]
         return max(plain, products / policy.limits.rate)
     if op.name in MOVES:
-        return policy.numpy_time(_nbytes(node.geometry))
+        return policy.numpy_time(node.geometry.nbytes)
     heavy = op.is_collective or (op.is_ufunc and getattr(np, node.name, None) in HEAVY)
     return policy.numpy_time(nbytes, heavy=True) if heavy else plain
