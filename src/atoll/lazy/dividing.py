@@ -1,4 +1,4 @@
-"""Arrays that ranks stop dividing, since what the program does with them is all short.
+"""Arrays that ranks stop dividing, since what the program does with them is all short; and arrays that they divide evenly again.
 
 A mask, rows at indices, or a few elements take a message and its plan each, on every rank: as long as NumPy goes
 through a million elements. Whether a program computes long formulas of an array of that size, or picks from it
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..collective import Section, redistributed
 from ..comm.world import World, current_world
 from ..config import Settings, config
 from ..context import log
@@ -26,7 +27,9 @@ from ..context.divergence import StepLog
 from ..exchange.gathering import gather
 from ..graph.geometry import Geometry
 from ..graph.node import Node, source, view_of
+from ..layout import Layout
 from ..ops.elementwise import is_native
+from ..ops.placement import Place, crosses
 from ..ops.worth import Shape, gain, may_be_whole
 from .cells import cells_of
 
@@ -77,9 +80,7 @@ def brought(node: Node) -> Node | None:
         return None
     whole = source(gather(node, for_writing=True), geometry)
     log.ranks.info("brought an array of shape %s to all ranks for good", geometry.shape)
-    for cell in cells_of(node):
-        cell.node = whole
-    return whole
+    return _for_all_arrays(node, whole)
 
 
 def asked_for(cell: Any, view: Geometry) -> np.ndarray[Any, Any] | None:
@@ -93,18 +94,76 @@ def asked_for(cell: Any, view: Geometry) -> np.ndarray[Any, Any] | None:
 
 def with_whole(node: Node) -> tuple[Any, ...]:
     """The operands of a node that is being recorded, those brought to all ranks that they no longer divide. Collective."""
-    if not node.op.elementwise:
+    bases = dict.fromkeys([base for _, base in _placed(node)])
+    wholes = {base: whole for base in bases if (whole := brought(base)) is not None}
+    return _with_others(node, wholes)
+
+
+def evened(node: Node) -> tuple[Any, ...]:
+    """The operands of a node that is being recorded: laid out evenly, if all of them are uneven results in memory.
+    Collective.
+
+    A slice keeps its owners, so what is computed from ``a[:1000]`` lies on the few ranks that have these rows, and whatever is
+    made of it does, too. That costs nothing as long as it is computed together with what it is for. But such a result in
+    memory that is computed with again is kept for longer: then it is brought to even blocks, once. That is not done beside operands
+    that lie as the slice does, in a program that has laid an array out unevenly itself, nor once the program has the memory
+    of one.
+    """
+    results = []
+    for arg, base in _placed(node):
+        uneven = base.value is not None and base.place.lopsided and base.geometry.dense
+        through = arg is base or not crosses(arg.params[0])
+        if not (uneven and through and base.geometry.size >= max(config.small, 1)):
+            return node.args
+        results.append(base)
+    if not results:
         return node.args
-    args = list(node.args)
-    wholes: dict[Node, Node | None] = {}
-    for k, arg in enumerate(args):
-        if type(arg) is not Node or arg.place is None:
-            continue
-        seen = arg.value is None and arg.op.is_view
-        base = arg.args[0] if seen else arg
-        if base not in wholes:
-            wholes[base] = brought(base)
-        whole = wholes[base]
-        if whole is not None:
-            args[k] = arg.again((whole,)) if seen else whole
-    return tuple(args) if any(wholes.values()) else node.args
+    log = results[0].place.log
+    if log.as_laid_out or not log.computes:
+        return node.args
+    if any(result.value.pinned for result in results):
+        log.as_laid_out = True
+        return node.args
+    return _with_others(node, {result: _moved(result) for result in dict.fromkeys(results)})
+
+
+def _placed(node: Node) -> list[tuple[Node, Any]]:
+    """The operands of an elementwise node that lie on ranks, each with the array that it is a view of, or itself."""
+    placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
+    if not node.op.elementwise:
+        return []
+    return [(a, a.args[0] if a.value is None and a.op.is_view else a) for a in placed]
+
+
+def _with_others(node: Node, instead: dict[Node, Node]) -> tuple[Any, ...]:
+    """The operands of a node with others in the place of some, or of what these are views of."""
+    others = {
+        a: instead[a] if a is b else a.again((instead[b],))
+        for a, b in _placed(node)
+        if b in instead
+    }
+    return (
+        tuple([others.get(a, a) if type(a) is Node else a for a in node.args])
+        if others
+        else node.args
+    )
+
+
+def _moved(result: Node) -> Node:
+    """The same value in even blocks; all arrays that have it have that one from now on."""
+    home, shape = result.place, result.geometry.shape
+    layout = Layout.default(shape, home.world.size)
+    assert result.value is not None
+    section = Section(result.value.array, home.layout, home.world.communicator)
+    log.ranks.info("rebalanced an array of shape %s, which lay on the ranks unevenly", shape)
+    block = redistributed(section, layout).block
+    place = Place.of(layout, home.world)
+    moved = source(block, result.geometry, place=place, born=result.born)
+    return _for_all_arrays(result, moved)
+
+
+def _for_all_arrays(node: Node, moved: Node) -> Node:
+    """Another node for a value, which all arrays that have the value have from now on."""
+    for cell in cells_of(node):
+        cell.node = moved
+    return moved
