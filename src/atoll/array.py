@@ -34,7 +34,7 @@ from .lazy import (
 from .lazy.calling import call
 from .lazy.distributed import Distributed
 from .lazy.elementwise import general
-from .lazy.fallback import by_numpy, is_foreign
+from .lazy.fallback import by_numpy
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
 from .lazy.making import from_numpy, has_methods, of_array
@@ -409,13 +409,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return selecting.clip(self, min, max, out, options)
 
     def dot(self, b: Any, out: Any = None) -> Any:
-        if is_foreign(b) or is_foreign(out):
-            return by_numpy(np.ndarray.dot, (self, b, out), {})
-        return (
-            shaping.like(self, selecting.dot(self, b, out))
-            if out is None
-            else selecting.dot(self, b, out)
-        )
+        return registry.names["dot"](self, b, out)
 
     def __imatmul__(self, other: Any) -> Any:
         if has_methods(type(other)):

@@ -11,11 +11,16 @@ from ..array import ndarray
 from ..lazy import creation, reductions, selecting, shaping
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
+from ..lazy.recipes import tail
+from ..lazy.recording import cast
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
+from ..ops.elementwise import is_native
 from .blocks import into
 from .public import array_of, collective, declare, is_large, names, native
+
+_COUNT = np.dtype(np.intp)
 
 
 def _by_method(name: str, method: str = "") -> Callable[..., Any]:
@@ -62,13 +67,27 @@ _spread("std")
 @native
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> Any:
     a = array_of(a)
-    return reductions.span(a, axis, out, keepdims) if is_large(a) else NotImplemented
+    full = axis is None and (keepdims is NOTHING or not keepdims)  # then still in one pass
+    largest = reductions.reduce(np.maximum, a, axis, None, None, full or keepdims)
+    if largest is NotImplemented:
+        return NotImplemented
+    smallest = reductions.reduce(np.minimum, a, axis, None, None, full or keepdims)
+    result = general(np.subtract, largest, smallest)
+    result = result[(0,) * result.ndim] if full else result
+    return reductions.finished(a, result, out, "same_kind")
 
 
 @native
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     a = array_of(a)
-    return reductions.count_nonzero(a, axis, keepdims) if is_large(a) else NotImplemented
+    if not is_large(a) or not is_native(a.dtype):
+        return NotImplemented
+    truth = creation.recorded(cast(cast(a._node(), np.dtype(np.bool_)), _COUNT))
+    count = reductions.reduce(np.add, truth, axis, _COUNT, None, keepdims)
+    whole = axis is None and not keepdims and count is not NotImplemented
+    return (
+        tail(count, type(np.count_nonzero(np.empty(0)))) if whole else count
+    )  # before 2.4, an int
 
 
 # where NaNs do not count
@@ -121,7 +140,7 @@ _nan_extreme("nanmax", np.fmax)
 
 def _nan_count(a: Any, axis: Any, keepdims: Any) -> Any:
     present = array_of(general(np.logical_not, general(np.isnan, a)))
-    return reductions.reduce(np.add, present, axis, np.dtype(np.intp), None, keepdims)
+    return reductions.reduce(np.add, present, axis, _COUNT, None, keepdims)
 
 
 @native

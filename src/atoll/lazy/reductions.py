@@ -31,8 +31,8 @@ from ..ops.folds import FOLDS
 from ..ops.table import WHERE
 from . import recording, shaping
 from .calling import assigned_to, folded, into, overrides, register_method
-from .creation import asarray, recorded
-from .elementwise import general, operand_of, operate
+from .creation import asarray
+from .elementwise import general, operand_of
 from .entering import entered
 from .evaluate import evaluate
 from .fallback import by_numpy
@@ -53,8 +53,6 @@ _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)
 _COUNT = np.dtype(np.intp)
 _BOOL = np.dtype(np.bool_)
-_TOTAL = type(np.count_nonzero(np.empty(0)))
-"""What ``count_nonzero`` of a whole array returns: an ``int`` before NumPy 2.4."""
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
@@ -464,27 +462,6 @@ register_method("at", _on_ranks("at"))
 register_method("reduceat", _on_ranks("reduceat"))
 
 
-def span(handle: Any, axis: Any, out: Any, keepdims: Any) -> Any:
-    """The largest minus the smallest element."""
-    full = axis is None and (keepdims is NOTHING or not keepdims)  # then still in one pass
-    largest = reduce(np.maximum, handle, axis, None, None, full or keepdims)
-    if largest is NotImplemented:
-        return NotImplemented
-    smallest = reduce(np.minimum, handle, axis, None, None, full or keepdims)
-    result = general(np.subtract, largest, smallest)
-    return finished(handle, result[(0,) * result.ndim] if full else result, out, "same_kind")
-
-
-def count_nonzero(handle: Any, axis: Any, keepdims: Any) -> Any:
-    """How many elements are not zero."""
-    if handle._np is not None or not is_native(handle._geometry.dtype):
-        return NotImplemented
-    total = axis is None and not keepdims
-    node = cast(cast(handle._node(), _BOOL), _COUNT)
-    count = reduce(np.add, recorded(node), axis, _COUNT, None, keepdims)
-    return tail(count, _TOTAL) if total and count is not NotImplemented else count
-
-
 def reduced(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
     initial: Any = NOTHING, where: Any = True,
@@ -503,20 +480,6 @@ def reduced(
         options["where"] = where
     jointly = partial(_fold_in_order, ufunc)
     return folded(array, by_numpy(ufunc.reduce, (array,), options, jointly=jointly), out)
-
-
-def product_sum(a: Any, b: Any) -> Any:
-    """``dot`` of two arrays of one axis, as the fold of a product."""
-    if not (isinstance(a, Handle) and isinstance(b, Handle)) or not free():
-        return NotImplemented
-    if a._np is not None or b._np is not None:
-        return NotImplemented
-    first, second = a._geometry, b._geometry
-    if first.ndim != 1 or first.shape != second.shape or first.size == 0:
-        return NotImplemented
-    if first.dtype != second.dtype or first.dtype.char not in "fdFD":
-        return NotImplemented
-    return reduce(np.add, operate(np.multiply, a, b))
 
 
 def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:

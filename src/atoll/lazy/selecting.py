@@ -1,4 +1,4 @@
-"""Elementwise functions that are not ufuncs: selections, limits, rounding, products."""
+"""Elementwise functions that are not ufuncs: selections, limits, rounding."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..front import Forms
 from ..graph.node import Node
 from ..ops.elementwise import FAST_SCALARS, is_native, result_geometry
 from ..ops.table import WHERE
-from . import creation, reductions, shaping
+from . import creation, shaping
 from .calling import call, into
-from .elementwise import Operand, general, operand_of, register_together
+from .elementwise import Operand, general, operand_of
 from .evaluate import evaluate
 from .fallback import by_numpy
 from .float_errors import free
@@ -140,22 +140,6 @@ def rounded(handle: Any, decimals: Any, out: Any) -> Any:
     return into(out, shaping.in_order(scaled, shaping.turned_order(handle)))
 
 
-def dot(a: Any, b: Any, out: Any) -> Any:
-    """The matrix product of any two arrays."""
-    if out is None:
-        result = reductions.product_sum(a, b)
-        if result is NotImplemented:
-            from . import products
-
-            result = products.dot(a, b)
-        return result if result is not NotImplemented else by_numpy(np.dot, (a, b), {})
-    return by_numpy(np.dot, (a, b), {"out": out}, jointly=_dot_into)
-
-
-def _dot_into(a: Any, b: Any, out: Any) -> Any:
-    return into(out, dot(a, b, None), "no")
-
-
 def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
     """``a.resize(shape)``: cut off or filled up with zeros, in the order in which the elements lie in memory."""
     if type(refcheck) is not bool:
@@ -208,12 +192,3 @@ def _check_owner(handle: Any, refcheck: bool) -> None:
     if any(known is not own_ref for known in weakref.getweakrefs(handle)):
         seen = weakref.ref(own)  # noqa: F841
         own.resize(3)
-
-
-def _matmul(a: Any, b: Any, **options: Any) -> Any:
-    from . import products
-
-    return NotImplemented if options else products.matmul(a, b)
-
-
-register_together(np.matmul, _matmul)
