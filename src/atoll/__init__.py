@@ -34,7 +34,7 @@ from .layout import Unstructured as Unstructured
 from .layout import set_default_size, set_ranks_per_node
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
-from .lazy.syncing import sync as sync
+from .lazy.pending import sync as sync
 
 set_default_size(lambda: world.size)
 set_ranks_per_node(ranks_per_node)

@@ -8,7 +8,7 @@ import pytest
 
 import atoll as np
 from atoll.comm.simulated import run
-from atoll.lazy import syncing
+from atoll.lazy import pending
 
 
 @pytest.fixture(autouse=True)
@@ -226,7 +226,7 @@ def test_garbage_may_go_while_ranks_agree(rank):
     np.sync()
     Holder(np.cumsum(x * 2) + x[::-1])
     kept = np.cumsum(x * 3) + x[1]
-    before = syncing.agree
+    before = pending.agree
 
     def agree(*args):
         found = before(*args)
@@ -235,6 +235,6 @@ def test_garbage_may_go_while_ranks_agree(rank):
         return found
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(syncing, "agree", agree)
+        patched.setattr(pending, "agree", agree)
         np.sync()
     assert float(kept[5]) == 46.0

@@ -22,7 +22,7 @@ import atoll
 from .. import system
 from ..comm.world import current_world
 from ..config import config
-from ..lazy.syncing import sync
+from ..lazy.pending import sync
 from ..modelling.machines import Link, Machine
 
 SIZES = (1 << 19, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import current_world
-from ..lazy.syncing import sync
+from ..lazy.pending import sync
 from .public import publish
 
 

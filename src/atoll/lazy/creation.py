@@ -104,17 +104,22 @@ def recorded(node: Node) -> Any:
 
 
 def filled(
-    shape: Any, scalar: Any, dtype: Any, order: Any = "C", layout: Layout | None = None
+    shape: Any,
+    scalar: Any,
+    dtype: Any,
+    order: Any = "C",
+    layout: Layout | None = None,
+    make: Any = None,
 ) -> Any:
-    """One number everywhere; no memory is touched before the program reads it."""
+    """One number everywhere; no memory is touched before the program reads it. ``make`` is NumPy's function for it."""
 
-    def make(shape: Any, dtype: Any, order: Any) -> Array:
+    def full(shape: Any, dtype: Any, order: Any) -> Array:
         array = np.empty(shape, dtype, order)
         np.copyto(array, scalar, casting="unsafe")
         return array
 
     shape, dtype = shape_of(shape), dtype_of(dtype)
-    array = _by_numpy(make, shape, dtype, order, layout)
+    array = _by_numpy(make or full, shape, dtype, order, layout)
     if array is not None:
         return array
     geometry = _base(shape, dtype, order)
@@ -126,9 +131,7 @@ def filled(
 
 def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> Any:
     """Zeros of any dtype."""
-    shape, dtype = shape_of(shape), dtype_of(dtype)
-    array = _by_numpy(np.zeros, shape, dtype, order, layout)
-    return filled(shape, 0, dtype, order, layout) if array is None else array
+    return filled(shape, 0, dtype, order, layout, np.zeros)
 
 
 def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:

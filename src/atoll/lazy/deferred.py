@@ -151,13 +151,7 @@ class Call:
         return owned + [held[k] for k in self.writes]
 
     def __reduce__(self) -> Any:
-        return _call, (self.function, self.args, self.options, self.writes, self.results)
-
-
-def _call(function: Any, args: Any, options: Any, writes: Any, results: Any) -> Call:
-    call = Call(function, args, options, writes, None)
-    call.results = results
-    return call
+        return Call, (self.function, self.args, self.options, self.writes, None, self.results)
 
 
 def deferred_call(

@@ -53,7 +53,7 @@ def basic_key(key: Any) -> tuple[Any, ...] | None:
         kind = type(item)
         if kind in BASIC:
             integers.append(item)
-        elif isinstance(item, np.integer):
+        elif isinstance(item, np.integer) or _counts_as_integer(item):
             integers.append(item.__index__())
         else:
             return None
@@ -65,14 +65,6 @@ def _counts_as_integer(item: Any) -> bool:
     if not isinstance(item, (np.ndarray, Handle.array_type)):
         return False
     return bool(item.ndim == 0 and item.dtype.kind in "iu")
-
-
-def _key_with_integers(key: Any) -> Any:
-    """The same key with an integer for each array of integers without axes; ``None`` if it has none of them."""
-    items = key if type(key) is tuple else (key,)
-    if not any(_counts_as_integer(item) for item in items):
-        return None
-    return tuple([item.__index__() if _counts_as_integer(item) else item for item in items])
 
 
 def settled(key: Any) -> Any:
@@ -136,14 +128,12 @@ def get(handle: Handle, key: Any) -> Any:
     if items is None:
         geometry = handle._geometry.field(key)
         if geometry is None:
-            integers = _key_with_integers(key)
-            if integers is not None and basic_key(integers) is not None:
-                elements = get(handle, integers)
-                is_array = isinstance(elements, Handle)
-                return elements.copy("K") if is_array else elements
-            elements = compressed(handle, key)
+            elements: Any = compressed(handle, key)
             return _picked(handle, key) if elements is None else elements
     else:
+        if any(map(_counts_as_integer, key if type(key) is tuple else (key,))):  # NumPy copies
+            elements = get(handle, items)
+            return elements if isinstance(elements, np.generic) else elements.copy("K")
         geometry = handle._geometry.index(items)
         if geometry.ndim == 0 and Ellipsis not in items:
             return element(handle, geometry)
@@ -197,8 +187,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
     if not handle._may_be_written():
         raise ValueError("assignment destination is read-only")
     key = settled(key)
-    integers = None if type(key) in BASIC else _key_with_integers(key)
-    items = basic_key(key if integers is None else integers)
+    items = basic_key(key)
     region = handle._geometry.field(key) if items is None else handle._geometry.index(items)
     if _asks(value):
         if type(value) not in (list, tuple) and (region is None or region.ndim):

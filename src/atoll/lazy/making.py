@@ -168,17 +168,8 @@ _WORDS = frozenset({int, float, complex, bool, str, bytes, NoneType, EllipsisTyp
 
 def is_numpys(values: list[Any]) -> bool:
     """Whether NumPy takes the values of a list as they are."""
-    return all(map(_is_numpys, set(map(type, values))))
-
-
-@remembered
-def _is_numpys(kind: type) -> bool:
-    if issubclass(kind, (np.ndarray, np.generic)):
-        return True
-    return kind not in (list, tuple) and not any(hasattr(kind, name) for name in _ASKED)
-
-
-_ASKED = ("_to_numpy", "__array__", "__array_ufunc__", "__array_function__")
+    kinds = set(map(type, values))
+    return not any(k in (list, tuple) or has_methods(k) or issubclass(k, Handle) for k in kinds)
 
 
 def plain(value: Any) -> Any:

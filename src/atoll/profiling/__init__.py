@@ -18,7 +18,7 @@ from ..comm.world import current_world
 from ..context import profiler
 from ..context.interrupts import tolerated
 from ..context.profiler import Recording
-from ..lazy.syncing import sync
+from ..lazy.pending import sync
 from .profiles import Line, Profile, Rank
 from .record import Record, folder_of, marked, part_of, record_of, records_in
 
