@@ -17,7 +17,7 @@ from ..comm.in_step import agree
 from ..comm.world import world_of
 from ..context.call_sites import site_text
 from ..graph.geometry import shape_text
-from ..graph.node import Node
+from ..graph.node import in_order
 from ..graph.picture import Drawing
 from ..graph.words import label
 from .messages import received, sent
@@ -85,25 +85,15 @@ def _operations(partition: DistributedGraphPartition, names: Sequence[str]) -> t
     """What is computed, operands first; outputs by their names."""
     named = {id(partition.name_to_output[name]._node()): name for name in names}
     operations: list[str] = []
-    seen: set[int] = set()
-    for name in names:
-        stack: list[tuple[Node, bool]] = [(partition.name_to_output[name]._node(), False)]
-        while stack:
-            node, ready = stack.pop()
-            if ready:
-                words = node.name if node.op.is_deferred else label(node)
-                title = f"{named[id(node)]} = {words}" if id(node) in named else words
-                place = site_text(node.site)
-                operations.append(
-                    f"{title}  {shape_text(node.geometry.shape)} {node.geometry.dtype}"
-                    + (f"  {place}" if place else "")
-                )
-                continue
-            if id(node) in seen or node.weight >= 0 or origin_of(node) is not None:
-                continue
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((a, False) for a in reversed(node.args) if type(a) is Node)
+    roots = [partition.name_to_output[name]._node() for name in names]
+    for node in in_order(roots, lambda node: node.weight < 0 and origin_of(node) is None):
+        words = node.name if node.op.is_deferred else label(node)
+        title = f"{named[id(node)]} = {words}" if id(node) in named else words
+        place = site_text(node.site)
+        operations.append(
+            f"{title}  {shape_text(node.geometry.shape)} {node.geometry.dtype}"
+            + (f"  {place}" if place else "")
+        )
     return tuple(operations)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry, strided
-from ..graph.node import Node, source
+from ..graph.node import Node, in_order, source
 from ..graph.op import SOURCE
 from ..lazy.deferred import Call, Hole
 from ..ops.elementwise import Loop, loops_of
@@ -77,23 +77,10 @@ class Rows:
     def add(self, root: Node) -> int:
         """The number of a node, after those of its operands (no recursion)."""
         number = self.number
-        stack = [(root, 0)]
-        while stack:
-            node, place = stack.pop()
-            if id(node) in number:
-                continue
-            args = node.args
-            while place < len(args):
-                arg = args[place]
-                place += 1
-                if type(arg) is Node and id(arg) not in number:
-                    stack.append((node, place))
-                    stack.append((arg, 0))
-                    break
-            else:
-                number[id(node)] = len(self.rows)
-                self.kept.append(node)
-                self.rows.append(self._row(node))
+        for node in in_order([root], lambda node: id(node) not in number):
+            number[id(node)] = len(self.rows)
+            self.kept.append(node)
+            self.rows.append(self._row(node))
         return number[id(root)]
 
     def _row(self, node: Node) -> Row:

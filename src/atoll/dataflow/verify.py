@@ -32,7 +32,7 @@ from ..errors import (
     PartitionInducedCycleError,
     RankFailedError,
 )
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from ..ops.fingerprint import of_text
 from . import potentials
 from .messages import Message, ends_of, received, sent, tag_bytes
@@ -266,17 +266,8 @@ def _true_units(partition: DistributedGraphPartition, rank: int) -> list[Unit]:
 
 
 def _leaves(root: Node) -> list[Any]:
-    origins, seen, stack = [], {id(root)}, [root]
-    while stack:
-        node = stack.pop()
-        origin = origin_of(node)
-        if isinstance(origin, (Input, Receive)):
-            origins.append(origin)
-        for arg in node.args:
-            if type(arg) is Node and id(arg) not in seen:
-                seen.add(id(arg))
-                stack.append(arg)
-    return origins
+    origins = map(origin_of, in_order([root], lambda node: True))
+    return [origin for origin in origins if isinstance(origin, (Input, Receive))]
 
 
 def _stuck(by_rank: list[list[Unit]]) -> dict[Key, list[Key]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..comm.world import World, known_world
 from ..config import config
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from ..graph.words import preformatted, size
 from ..layout import Layout
 from ..layout.picture import facts, svg
@@ -87,18 +87,9 @@ def _state(handle: Handle, node: Node) -> str:
 
 def _pending(root: Node) -> tuple[int, int]:
     """How many operations are recorded behind a value, and how many elements they go through."""
-    known = {root}
-    stack = [root]
-    elements = 0
-    while stack:
-        node = stack.pop()
-        args = [arg for arg in node.args if type(arg) is Node]
-        elements += max([each.geometry.size for each in (node, *args)])
-        for arg in args:
-            if arg.value is None and arg not in known:
-                known.add(arg)
-                stack.append(arg)
-    return len(known), elements
+    nodes = in_order([root], lambda node: node.value is None)
+    through = [[node, *[arg for arg in node.args if type(arg) is Node]] for node in nodes]
+    return len(nodes), sum([max([each.geometry.size for each in row]) for row in through])
 
 
 def _shortened(text: str) -> str:

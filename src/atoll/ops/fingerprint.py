@@ -24,7 +24,7 @@ import numpy as np
 from .. import policy
 from ..context.caches import remembered
 from ..graph.geometry import Geometry
-from ..graph.node import Node
+from ..graph.node import Node, in_order
 from ..layout import Layout
 from .placement import Place
 
@@ -205,25 +205,13 @@ def look_alike(roots: Sequence[Node]) -> bool:
     One number for each node says how it is computed from values of the same form, so every node is visited once.
     """
     numbers: dict[int, int] = {}
-    stack = list(roots)
-    while stack:
-        node = stack[-1]
-        if id(node) not in numbers:
-            given = [arg for arg in node.args if type(arg) is Node]
-            if node.value is not None or node.place is None:
-                given, of_data = [], True
-            else:
-                of_data = False
-            behind = [arg for arg in given if id(arg) not in numbers]
-            if behind:
-                stack += behind
-                continue
-            views = [of_view(part) for part in node.params if type(part) is Geometry]
-            operands = [numbers[id(arg)] if type(arg) is Node else 0 for arg in node.args if given]
-            how = () if of_data else (node.op, node.name, *views, *operands)
-            geometry = node.geometry
-            numbers[id(node)] = hash((geometry.dtype, geometry.shape, node.place is None, how))
-        stack.pop()
+    for node in in_order(roots, lambda node: True):
+        views = [of_view(part) for part in node.params if type(part) is Geometry]
+        operands = [numbers[id(arg)] if type(arg) is Node else 0 for arg in node.args]
+        of_data = node.value is not None or node.place is None
+        how = () if of_data else (node.op, node.name, *views, *operands)
+        geometry = node.geometry
+        numbers[id(node)] = hash((geometry.dtype, geometry.shape, node.place is None, how))
     return len({numbers[id(root)] for root in roots}) < len(roots)
 
 
