@@ -43,7 +43,7 @@ from .lazy.reductions import NOTHING
 from .lazy.registry import registry
 from .lazy.showing import text_of
 from .lazy.spread import place_of
-from .lazy.views import Handle, is_deferred, register_array_type
+from .lazy.views import Handle, is_deferred
 
 
 class ndarray(Operators, Distributed, metaclass=ABCMeta):
@@ -416,13 +416,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
             return by_numpy(np.ndarray.__imatmul__, (self, other), {}, writes=(0,))
         if self.ndim < 1 or getattr(other, "ndim", 2) < 2:
             np.empty(1).__imatmul__(np.empty(1))  # NumPy's words
-        result = general(np.matmul, self, other)
-        if result is NotImplemented:
-            return result
-        if result.shape != self.shape or not np.can_cast(result.dtype, self.dtype, "same_kind"):
-            return in_place(np.matmul, self, other)
-        self[...] = result
-        return self
+        return in_place(np.matmul, self, other)
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in object.__dir__(self) if name not in _NOT_PUBLIC)
@@ -515,7 +509,7 @@ def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | 
 
 
 ndarray.__hash__ = None  # type: ignore[assignment]
-register_array_type(ndarray)
+Handle.array_type = ndarray
 _add_methods()
 recorder.install(ndarray, flatiter)
 _KINDS = {

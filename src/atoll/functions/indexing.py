@@ -10,6 +10,7 @@ from .. import backend
 from ..collective import Section
 from ..comm.world import World
 from ..lazy import fancy_indexing, selecting, shaping
+from ..lazy.calling import register_method
 from ..lazy.creation import asarray
 from ..lazy.fancy_indexing import Selection, check_indices, operands, selected, write
 from ..lazy.reductions import NOTHING
@@ -224,3 +225,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
         return parts
     rows = shaping.in_order(call("stack", parts, -1), None)
     return tuple([rows[..., axis] for axis in range(len(parts))])
+
+
+register_method("at", fancy_indexing.at)
+register_method("reduceat", fancy_indexing.reduceat)

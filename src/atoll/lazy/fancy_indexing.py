@@ -25,6 +25,7 @@ from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, choice_of, kept_order, shape_text, strided
 from ..graph.node import source
 from ..ops.elementwise import FAST_SCALARS, is_native
+from ..ops.folds import FOLDS
 from . import shaping
 from .creation import arange, asarray
 from .elementwise import general
@@ -437,7 +438,7 @@ def put_in_line(handle: Any, key: Any, value: Any) -> bool:
 
 def at(ufunc: np.ufunc, a: Any, indices: Any, *values: Any) -> Any:
     """Join values with the elements at indices, each as often as its index is there."""
-    if place_of(a) is None or ufunc.nin != 2 or len(values) != 1:
+    if world_of([a]) is None or ufunc.nin != 2 or len(values) != 1:
         return NotImplemented
     if not (a._cell.writeable and a._geometry.writeable):
         return NotImplemented
@@ -461,6 +462,8 @@ def reduceat(
     """Fold the stretches between indices."""
     world = world_of([array])
     if world is None or not isinstance(array, Handle) or out not in (None, (None,)):
+        return NotImplemented
+    if ufunc not in FOLDS:  # parts are joined in any order
         return NotImplemented
     handle: Any = array
     if not is_native(handle.dtype) or not isinstance(axis, int) or not handle.size:

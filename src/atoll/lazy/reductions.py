@@ -444,22 +444,7 @@ def _is_ordered(ufunc: np.ufunc, handle: Any) -> bool:
     return not fails and is_native(dtype) and world_of([handle]) is not None
 
 
-def _on_ranks(name: str) -> Callable[..., Any]:
-    def method(ufunc: np.ufunc, array: Any, *args: Any, **options: Any) -> Any:
-        if place_of(array) is None or not free():
-            return NotImplemented
-        if name == "reduceat" and ufunc not in FOLDS:  # parts are joined in any order
-            return NotImplemented
-        from . import fancy_indexing
-
-        return getattr(fancy_indexing, name)(ufunc, array, *args, **options)
-
-    return method
-
-
 register_method("accumulate", _accumulate)
-register_method("at", _on_ranks("at"))
-register_method("reduceat", _on_ranks("reduceat"))
 
 
 def reduced(

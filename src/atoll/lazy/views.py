@@ -239,10 +239,7 @@ class Cell(Box):
         """
         with turn.lock:
             if (self.pins and self.held()) or region.overlapping:
-                if self.node.place is None:
-                    self._write_now(region, value, mask, site, updated)
-                else:
-                    self._write_share_now(region, value, mask, site, updated)
+                self._write_now(region, value, mask, site, updated)
                 return
             node = self.node
             if node.place is not None and not region.short:
@@ -278,31 +275,27 @@ class Cell(Box):
     def _write_now(
         self, region: Geometry, value: Any, mask: Node | None, site: Site | None, updated: Any
     ) -> None:
+        """The same at the call. Where something lies on ranks all record it, and each keeps what falls into its own memory."""
         needed = [n for n in (value, mask) if type(n) is Node]
-        if self.is_held_alone() and any(n.place is not None for n in needed):
-            # the other ranks record this, and all compute it together at the latest in their next step
-            written = updated(self.node, region, value, mask, site)
-            evaluate((written,))
-            assert written.value is not None
-            np.copyto(self.own().array, written.value.array)
+        place = self.node.place
+        if place is None and not (self.is_held_alone() and any(n.place for n in needed)):
+            evaluate(needed)
+            array = whole_of(value) if type(value) is Node else value
+            where: Any = True if mask is None else whole_of(mask)
+            target = view_of(self.own().array, region)
+            np.copyto(target, array, casting="unsafe", where=where)
             return
-        evaluate(needed)
-        array = whole_of(value) if type(value) is Node else value
-        where: Any = True if mask is None else whole_of(mask)
-        target = view_of(self.own().array, region)
-        np.copyto(target, array, casting="unsafe", where=where)
-
-    def _write_share_now(
-        self, region: Geometry, value: Any, mask: Node | None, site: Site | None, updated: Any
-    ) -> None:
-        """The same where the array lies on ranks: each keeps what falls into its own memory."""
-        self.settle()
+        # of what this rank alone has shown, the others compute it at the latest in their next step together
+        if place is not None:
+            self.settle()
         old = self.node
         written = updated(old, region, value, mask, site)
         evaluate((written,))
-        assert old.value is not None
         assert written.value is not None
-        place = written.place
+        if place is None:
+            np.copyto(self.own().array, written.value.array)
+            return
+        assert old.value is not None
         inside = place.layout.inside(place.world.rank)
         np.copyto(old.value.array[inside], written.value.array[inside])
         old.renew(written.born)
@@ -368,7 +361,7 @@ class Handle(Front):
     array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
     call_later: ClassVar[Callable[..., Any]]
-    """A call of NumPy's on values that are not there yet: see ``lazy.deferred``."""
+    """A call of NumPy's on values that are not there yet: ``lazy.deferred`` has it."""
     _np: np.ndarray[Any, Any] | None
     _cell: Cell
     _geometry: Geometry
@@ -473,16 +466,6 @@ class Handle(Front):
         finally:
             if cell is not None:
                 cell.unpin(pins)
-
-
-def register_array_type(kind: type[Handle]) -> None:
-    """Let results be of this class."""
-    Handle.array_type = kind
-
-
-def register_deferred_calls(call: Callable[..., Any]) -> None:
-    """Let ``call`` record what NumPy will compute once the values are there."""
-    Handle.call_later = staticmethod(call)
 
 
 def is_deferred(value: Any) -> bool:
