@@ -6,7 +6,7 @@ view. Otherwise each index of the base is written in terms of the view's, ``i, j
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -116,16 +116,12 @@ def _by_slices(view: Geometry, axes: AxisReads) -> str:
         text = key_text([words for words, _ in chosen])
         if sliced.ndim == len(turned) and list(turned) != sorted(turned):
             back = tuple([turned.index(k) for k in range(len(turned))])
-            sliced = sliced.derived(("transpose", back), _transpose(back))
+            sliced = sliced.derived(("transpose", back), partial(np.transpose, axes=back))
             reverse = back == tuple(range(len(back)))[::-1]
             text += ".T" if reverse else f".transpose{shape_text(back)}"
         if _same(sliced, view):
             return text
     return ""
-
-
-def _transpose(order: tuple[int, ...]) -> Callable[[np.ndarray[Any, Any]], Any]:
-    return lambda shadow: shadow.transpose(order)
 
 
 def _same(first: Geometry, second: Geometry) -> bool:

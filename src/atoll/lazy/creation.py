@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil, isfinite
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from .. import backend
 from ..context.call_sites import user_site
-from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, source
 from ..layout import Layout
@@ -41,22 +39,7 @@ Array = np.ndarray[Any, Any]
 
 def shape_of(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple; NumPy's errors where it is none."""
-    extents: tuple[int, ...]
-    try:
-        extents = (index(shape),)
-    except TypeError as problem:
-        passed_on(problem)
-        try:
-            extents = tuple([index(n) for n in shape])
-        except TypeError as problem:
-            passed_on(problem)
-            extents = np.empty(shape).shape
-    if isinstance(shape, bool) or (
-        isinstance(shape, (tuple, list)) and any(isinstance(n, bool) for n in shape)
-    ):
-        np.empty(shape)  # NumPy's words
-    if any(n < 0 for n in extents):
-        raise ValueError("negative dimensions are not allowed")
+    extents: tuple[int, ...] = np.empty(shape, "V0").shape  # without memory
     return extents
 
 

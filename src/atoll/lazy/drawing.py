@@ -179,9 +179,7 @@ def _source(
         _leave(bit_generator, position, total)
         return (lambda start, stop: sample(position.at_word(start), stop - start)), False
     if bits == 32:
-        last = position.at_half(total)
-        ended = last.bit_generator.state
-        bit_generator.state = ended
+        bit_generator.state = position.at_half(total).bit_generator.state
         return (lambda start, stop: sample(position.at_half(start), stop - start)), False
     _leave(bit_generator, position, LEAP)
 
@@ -196,11 +194,8 @@ def _leave(bit_generator: Any, position: _Position, words: int) -> None:
     """Move a generator on by so many words; a half that was left stays left."""
     bit_generator.advance(words)
     state = bit_generator.state
-    state["has_uint32"], state["uinteger"] = (
-        position.state["has_uint32"],
-        position.state["uinteger"],
-    )
-    bit_generator.state = state
+    half = {name: position.state[name] for name in ("has_uint32", "uinteger")}
+    bit_generator.state = state | half
 
 
 def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:

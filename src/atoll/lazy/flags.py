@@ -47,25 +47,11 @@ class Flags:
             return bool(handle._np.flags.owndata)
         return shaping.base_of(handle) is None and not handle._cell.held()
 
-    @property
-    def behaved(self) -> bool:
-        """Aligned and writeable."""
-        return bool(self._numpy().aligned and self.writeable)
-
-    @property
-    def carray(self) -> bool:
-        """Behaved and C-contiguous."""
-        return bool(self.behaved and self._numpy().c_contiguous)
-
-    @property
-    def farray(self) -> bool:
-        """Behaved and Fortran-contiguous, not C-contiguous."""
-        return bool(self.behaved and self._numpy().f_contiguous and not self._numpy().c_contiguous)
-
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._numpy(), name)
+        flag = getattr(self._numpy(), name)  # of a shadow: the memory may be read-only
+        return flag and self.writeable if name in ("behaved", "carray", "farray") else flag
 
     def __setattr__(self, name: str, value: Any) -> None:
         handle = self._handle

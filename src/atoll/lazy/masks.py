@@ -35,11 +35,7 @@ _COUNT = np.dtype(np.int64)
 def _mask_of(handle: Handle, key: Any) -> Node | None:
     """The node of a mask for all of the array, if kernels can use it."""
     geometry = handle._geometry
-    if (
-        not isinstance(key, (Handle, np.ndarray))
-        or not is_native(geometry.dtype)
-        or geometry.ndim == 0
-    ):
+    if not (isinstance(key, (Handle, np.ndarray)) and is_native(geometry.dtype) and geometry.ndim):
         return None
     array: Any = key
     if array.dtype != np.bool_ or array.shape != geometry.shape:
@@ -52,15 +48,10 @@ def _mask_of(handle: Handle, key: Any) -> Node | None:
 
 def compressed(handle: Handle, key: Any) -> Any:
     """``handle[mask]`` as a node of its own, or ``None`` where NumPy has to pick the elements."""
-    if (
-        handle._cell.held()
-        or not isinstance(key, Handle)
-        or key._np is not None
-        or key._cell.held()
-    ):
+    if not isinstance(key, Handle) or key._np is not None or not key._geometry.is_base:
         return None
-    mask = _mask_of(handle, key)
-    if mask is None or not key._geometry.is_base:
+    mask = None if handle._cell.held() or key._cell.held() else _mask_of(handle, key)
+    if mask is None:
         return None
     home = place_of(handle)
     if home is not mask.place or (home is not None and not (home.is_boxes and home.held_once)):
@@ -106,18 +97,14 @@ def put_masked(handle: Handle, key: Any, value: Any) -> bool:
     if mask is None:
         return False
     geometry = handle._geometry
-    if isinstance(value, (Handle, np.ndarray)):
-        if not isinstance(value, Handle) or value._np is not None or not value._geometry.is_base:
-            return False
-        if value._geometry.ndim == 0:
-            return assign(handle._cell, geometry, value, mask)
-        with turn.lock:
-            whole = _whole(value._cell.node, mask, {})
-        if whole is None or whole.geometry.shape != geometry.shape:
-            return False
-        cell = type(handle._cell)(whole)
-        return assign(handle._cell, geometry, of_view(cell, whole.geometry), mask)
-    if not isinstance(value, (int, float, complex, np.generic)):
+    if isinstance(value, Handle) and value._np is None and value._geometry.is_base:
+        if value._geometry.ndim:
+            with turn.lock:
+                whole = _whole(value._cell.node, mask, {})
+            if whole is None or whole.geometry.shape != geometry.shape:
+                return False
+            value = of_view(type(handle._cell)(whole), whole.geometry)
+    elif not isinstance(value, (int, float, complex, np.generic)):
         return False
     return assign(handle._cell, geometry, value, mask)
 

@@ -87,10 +87,8 @@ class Operators(Handle):
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements as bytes."""
         array, view = self._array(), self._shape_of_view()
-        if str(order).upper() in (
-            "A",
-            "K",
-        ):  # what is brought together lies otherwise than the view that was asked for
+        # what is brought together lies otherwise than the view that was asked for
+        if str(order).upper() in ("A", "K"):
             order = "F" if view.f_contiguous and not view.c_contiguous else "C"
         return array.tobytes(order)
 

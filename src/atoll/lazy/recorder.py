@@ -81,16 +81,6 @@ _UFUNCS = {"square": np.square, "__matmul__": np.matmul} | {
 }
 
 
-def _allocate(geometry: Geometry, wanted: object) -> Value:
-    """Memory by the backend, which is loaded with the first large array."""
-    return backend.current().allocate(geometry, wanted)
-
-
-def _selected(data: Any, mask: Any) -> Any:
-    """The elements under a mask."""
-    return backend.current().selected(data, mask)
-
-
 def install(array_type: type, iterators: type) -> None:
     """Register all that the native front uses of Python, where it was built: it records from now on."""
     if native is None:
@@ -120,7 +110,8 @@ def install(array_type: type, iterators: type) -> None:
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, evaluate=evaluate, learn=learn, site_from=site_from,
-        allocate=_allocate, selected=_selected, flags_reported=flags_reported, begun=begun, asked=asked, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
+        allocate=lambda geometry, wanted: backend.current().allocate(geometry, wanted),
+        selected=lambda data, mask: backend.current().selected(data, mask), flags_reported=flags_reported, begun=begun, asked=asked, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())

@@ -196,23 +196,16 @@ def block_of_view(block: Array, place: Place, view: Geometry) -> Array | None:
     if is_permutation(view):
         return block.transpose(order)
     rank = place.world.rank
-    if not view.size or place.layout.coordinates(rank) is None:
-        return _nothing(place, view)
-    layout = place.layout.unpadded()
-    inner = block[place.layout.inside(rank)]
-    part = layout.slicing(key).local(inner, rank)
-    if part is None:
-        return _nothing(place, view)
+    part = None
+    if view.size and place.layout.coordinates(rank) is not None:
+        inner = block[place.layout.inside(rank)]
+        part = place.layout.unpadded().slicing(key).local(inner, rank)
+    if part is None:  # this rank has no element of the view
+        home = placed_view(place, view)
+        return np.empty(view.shape if home is None else home.layout.local_shape(rank), view.dtype)
     if part.size and not np.may_share_memory(part, block):
         part.flags.writeable = False  # what is written there would be lost
     part = part.transpose(order)
     for axis in [k for k in range(shown.ndim) if k not in taken]:
         part = np.expand_dims(part, axis)
     return part if shown is view else view.part_of(part)
-
-
-def _nothing(place: Place, view: Geometry) -> Array:
-    """The block of a rank that has no element of a view."""
-    home = placed_view(place, view)
-    shape = view.shape if home is None else home.layout.local_shape(place.world.rank)
-    return np.empty(shape, view.dtype)

@@ -88,30 +88,25 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
     kind = type(fact)
     if fact is None or kind is int or kind is bool or kind is str:
         return repr(fact)
-    if isinstance(fact, Handle):
-        place = place_of(fact)
+    if isinstance(fact, Handle | np.ndarray):
+        ours: Any = fact
+        array, place = ours if isinstance(fact, np.ndarray) else ours._np, place_of(fact)
+        lies: Any = ours._shape_of_view() if isinstance(fact, Handle) else fact
         if place is not None:
             exact.append(of_layout(place.layout))
-            if fact._cell.node.value is not None:  # else it is computed next, and compared then
-                exact.append(fact._cell.node.born)
-            if not fact._geometry.is_base:
-                exact.append(of_view(fact._geometry))
-        lies = fact._shape_of_view()
+            if ours._cell.node.value is not None:  # else it is computed next, and compared then
+                exact.append(ours._cell.node.born)
+            if not ours._geometry.is_base:
+                exact.append(of_view(ours._geometry))
         words = f"{dtype_words(lies.dtype)} {lies.shape}"
         if place is not None or is_deferred(fact):
             return words
         decides = lies.dtype.kind in "biu" and (
-            lies.size <= policy.limits.pieces * policy.limits.chunk or fact._np is not None
+            array is not None or lies.size <= policy.limits.pieces * policy.limits.chunk
         )
-        compared = decides or config.debug or (alike and lies.size <= policy.limits.small)
-        if not compared:
+        if not (decides or config.debug or (alike and lies.size <= policy.limits.small)):
             return words
-        small = fact._np
-        return words + _digest(view_of(fact._cell.settle().array, lies) if small is None else small)
-    if isinstance(fact, np.ndarray):
-        words = f"{dtype_words(fact.dtype)} {fact.shape}"
-        compared = config.debug or (alike and fact.size <= policy.limits.small)
-        return words + _digest(fact) if compared or fact.dtype.kind in "biu" else words
+        return words + _digest(view_of(ours._cell.settle().array, lies) if array is None else array)
     if type(fact) is Geometry:
         exact.append(of_view(fact))
         return f"{fact.shape} {view_text(fact)}"

@@ -57,12 +57,9 @@ class Place:
         """What places have in common that differ in the bounds of their blocks alone; if shares are no boxes,
         their outline."""
         if self._form is None:
-            if self.is_boxes:
-                layout = self.layout
-                seats = None if layout.is_row_major else layout.seats
-                self._form = identity_of(("blocks", self.outline, seats))
-            else:
-                self._form = self.outline
+            seats = None if self.layout.is_row_major else self.layout.seats
+            blocks = ("blocks", self.outline, seats)
+            self._form = identity_of(blocks) if self.is_boxes else self.outline
         return self._form
 
     @property
