@@ -27,7 +27,7 @@ from atoll.interchange.distarray import check_distarray as check_distarray, to_d
 from atoll.interchange.partitioned import check_partitioned as check_partitioned, to_partitioned as to_partitioned
 from atoll.interchange.ray import RayPartitions as RayPartitions
 from atoll.layout import Block as Block, Cyclic as Cyclic, Layout as Layout, Undistributed as Undistributed, Unstructured as Unstructured
-from atoll.lazy.syncing import sync as sync
+from atoll.lazy.pending import sync as sync
 from atoll.modelling import model as model
 from atoll.profiling import profile as profile
 _ArrayT_co = TypeVar('_ArrayT_co', bound=np.ndarray[Any, Any], covariant=True)
