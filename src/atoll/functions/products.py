@@ -86,9 +86,9 @@ def _dot_into(a: Any, b: Any, out: Any) -> Any:
 
 def _dot(a: Any, b: Any) -> Any:
     """The fold of a product, of lines in this process; on ranks over the last axis of ``a`` and the last but one of ``b``."""
-    if is_large(a) and is_large(b) and free() and a.ndim == b.ndim == 1:
-        alike = a.shape == b.shape and a.dtype == b.dtype
-        if alike and a.size and a.dtype.char in "fdFD":
+    if is_large(a) and is_large(b) and free():
+        shape, dtype = a.shape, a.dtype
+        if len(shape) == 1 and shape[0] and shape == b.shape and dtype == b.dtype and dtype.char in "fdFD":  # fmt: skip
             return reductions.reduce(np.add, operate(np.multiply, a, b))
     if world_of((a, b)) is None or _dtype(a, b) is None or not a.ndim or not b.ndim:
         return NotImplemented

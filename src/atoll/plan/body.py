@@ -356,7 +356,7 @@ class Body:
         key = id(node), outer
         known = self._values.get(key)
         if known is None:
-            if node.weight > policy.limits.kernel_streams:
+            if node.weight > 2 * policy.limits.kernel_streams:
                 self._from_below(node, outer)
             register = self.registers.in_memory.get(id(node))
             if register is None:
