@@ -308,13 +308,6 @@ def pending_behind(root: Node) -> list[Node]:
     return list(nodes)
 
 
-def weighed(node: Node, weight: float) -> Node:
-    """The same pending operation, made again with the weight that it has now."""
-    again = node.again(node.args)
-    again.weight = weight
-    return again
-
-
 def guard() -> None:
     """Refuse assignments to nodes from now on, but by this module: for tests and debugging, since nodes take longer then."""
     Node.__setattr__ = _guarded  # type: ignore[assignment, method-assign]
