@@ -1,4 +1,4 @@
-/* The bound on recorded work: the rule of graph.cut. */
+/* The bound on recorded work. */
 #include "cuts.h"
 #include "placed.h"
 #include "selection.h"
@@ -77,7 +77,7 @@ static long cut_of(Moment *moments, long count) {
     return cut;
 }
 
-/* The values to store where the work behind `root` is cut, as graph.cut has them, and its weight from then on; a new reference. */
+/* The values to store where the work behind `root` is cut and its weight from then on; a new reference. */
 static PyObject *live_at_cut(PyObject *root, double *weight) {
     Moment *moments;
     long count = pending_behind(root, &moments), cut = -1;
