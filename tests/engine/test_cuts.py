@@ -7,8 +7,11 @@ import pytest
 
 import atoll
 from atoll import policy
+from atoll.comm.simulated import run
 from atoll.graph.node import pending_behind
 from atoll.lazy.selecting import met_choices
+
+from . import checking, mixing, wider
 
 
 def same(ours, theirs):
@@ -224,3 +227,10 @@ def test_what_a_rank_remembers_of_a_line_does_not_decide_where_it_is_cut(rank):
                 met_choices.clear()
             x, y = atoll.where(few, x, float(k)), np.where(start % 3 == 0, y, float(k))
         same((x,), (y,))
+
+
+def test_ranks_of_one_process_wait_for_no_lock_of_each_other():
+    """Where one meets the bound in C and another one in Python, both hold a lock as they compute together."""
+    program = wider.draw(27, 14, exports=False, ranks=True, kind=mixing.Mixing)
+    with policy.limited(pending=9):
+        run(3, checking.check, program, 0, seed=27)
