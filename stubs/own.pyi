@@ -33,7 +33,7 @@ from atoll.layout import (
     Undistributed as Undistributed,
     Unstructured as Unstructured,
 )
-from atoll.lazy.syncing import sync as sync
+from atoll.lazy.pending import sync as sync
 from atoll.modelling import model as model
 from atoll.profiling import profile as profile
 

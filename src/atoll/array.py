@@ -43,7 +43,7 @@ from .lazy.reductions import NOTHING
 from .lazy.registry import registry
 from .lazy.showing import text_of
 from .lazy.spread import place_of
-from .lazy.views import Handle, is_deferred
+from .lazy.views import Handle, is_deferred, register_array_type
 
 
 class ndarray(Operators, Distributed, metaclass=ABCMeta):
@@ -509,7 +509,7 @@ def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | 
 
 
 ndarray.__hash__ = None  # type: ignore[assignment]
-Handle.array_type = ndarray
+register_array_type(ndarray)
 _add_methods()
 recorder.install(ndarray, flatiter)
 _KINDS = {

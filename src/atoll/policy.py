@@ -49,7 +49,7 @@ class Limits:
     short: int = 4_000
     """NumPy finishes a view of up to so many elements before a launch begins (``plan``). Arrays of fewer than ``small`` elements, though at least
     so many, are recorded where NumPy and kernels make the same bits, and short inner loops over fewer are not unrolled.
-    So many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
+    A quarter of so many elements at a time are compared with the elements of all ranks, to cut a sorted line (``message``)."""
     whole: int = 1 << 22
     """A new array of up to so many elements is filled as soon as a few of them are read or written (``plan``), and NumPy looks at so many truth
     values in memory at once: it stops at the first (``truths``). Each rank has no larger matrix whole (by definition: its memory)."""

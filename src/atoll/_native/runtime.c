@@ -80,19 +80,15 @@ static void let_go(Lock *self) {
     PyThread_release_lock(self->gate);
 }
 
-/* The lock of this thread, borrowed: a simulated rank, which waits for others while it holds it, has one of its own. NULL with an error. */
-static Lock *lock_here(void) {
-    PyObject *own = in_world_of_process() ? Py_NewRef(python.lock) : PyObject_GetAttr(python.turn, interned.lock);
-    Py_XDECREF(own);
-    return (Lock *)own;
-}
+static _Thread_local Lock *own = NULL;  /* of this thread, borrowed: a simulated rank, which waits for others while it holds it, has its own */
 
 int lock(void) {
-    Lock *here = lock_here();
-    return here == NULL || take(here, 1) < 0 ? -1 : 0;
+    PyObject *here = in_world_of_process() ? Py_NewRef(python.lock) : PyObject_GetAttr(python.turn, interned.lock);
+    Py_XDECREF(here);
+    return here == NULL || take(own = (Lock *)here, 1) < 0 ? -1 : 0;
 }
 
-void unlock(void) { let_go(lock_here()); }
+void unlock(void) { let_go(own); }
 
 static PyObject *new_lock(PyTypeObject *type, PyObject *args, PyObject *options) {
     Lock *self = (Lock *)type->tp_alloc(type, 0);

@@ -184,7 +184,8 @@ def interpolated(
     last = np.array([0, line.size - 1])
     (low, high), values = fetch(at, (last,)), fetch(of, (last,))
     finder = Finder(at)
-    rounds = 1 + 8 * x.layout.size // (x.layout.processes * policy.limits.held)
+    limits, share = policy.limits, 8 * x.layout.size // x.layout.processes
+    rounds = min(limits.pieces, 1 + share // limits.packed)
     bounds = np.linspace(0, sought.size, rounds + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):
         into[start:stop] = _between(finder, of, sought[start:stop])

@@ -63,7 +63,7 @@ def _round(
     communicator: Communicator,
 ) -> list[_Bracket]:
     """Look at samples of all brackets. Enter the cuts that are exact, and return narrower brackets for the others."""
-    most = max(policy.limits.short // len(brackets), policy.limits.pieces, 2)
+    most = max(policy.limits.short // (4 * len(brackets)), policy.limits.pieces, 2)
     sizes = [min(b.high.everywhere - b.low.everywhere, most) for b in brackets]
     samples, keys = _samples(values, start, brackets, sizes, communicator)
     edges = _edges(_places(values, start, samples, keys), communicator)

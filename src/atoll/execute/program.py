@@ -206,6 +206,10 @@ class ByNumpy:
         np.copyto(value.array, result, casting="unsafe")
         state.registers[self.register] = value
 
+    def become(self, function: Callable[..., Any], geometry: Geometry) -> None:
+        """Compute another node like this from now on."""
+        self.function, self.geometry = function, geometry
+
     def told(self) -> tuple[Any, ...]:
         """The step for the native evaluation, with the number of the node that it computes."""
         return Told.PYTHON, self, (self.number,) if self.number >= 0 else ()

@@ -193,7 +193,8 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     numbers = accumulated(first, 0, np.add, np.dtype(np.int64)).block - 1
     whence = origin.block
     inverse = empty(even_line(line.layout.size, world.size), np.dtype(np.intp), world.communicator)
-    rounds = 1 + 8 * line.layout.size // (world.size * policy.limits.held)
+    limits, share = policy.limits, 8 * line.layout.size // world.size
+    rounds = min(limits.pieces, 1 + share // limits.packed)
     bounds = np.linspace(0, numbers.size, rounds + 1).astype(np.int64).tolist()
     for start, stop in pairwise(bounds):
         store(inverse, (whence[start:stop],), numbers[start:stop])

@@ -34,7 +34,7 @@ from .elementwise import assign
 from .fallback import by_numpy
 from .making import of_node, of_view
 from .pending import captured_operand
-from .views import Cell, Handle
+from .views import Cell, Handle, register_deferred_calls
 
 Array = np.ndarray[Any, Any]
 
@@ -248,4 +248,4 @@ def _zeros(form: Geometry) -> Array:
     return np.zeros(form.shape, form.dtype)
 
 
-Handle.call_later = staticmethod(deferred_call)
+register_deferred_calls(deferred_call)

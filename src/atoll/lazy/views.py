@@ -489,3 +489,13 @@ def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
 def any_deferred(*values: Any) -> bool:
     """Whether some deferred array is among the values, containers searched through."""
     return any(map(is_deferred, arrays_among(values)))
+
+
+def register_array_type(kind: type[Handle]) -> None:
+    """Let results be of this class."""
+    Handle.array_type = kind
+
+
+def register_deferred_calls(call: Callable[..., Any]) -> None:
+    """Let ``call`` record what NumPy will compute once the values are there."""
+    Handle.call_later = staticmethod(call)

@@ -58,7 +58,7 @@ def movable(
 
 def _call(step: ByNumpy, node: Node) -> None:
     """Let NumPy compute another node in a step."""
-    step.function, step.geometry = function_of(node), node.geometry
+    step.become(function_of(node), node.geometry)
 
 
 class _Words:
