@@ -41,7 +41,7 @@ class Limits:
     """Arrays of fewer elements stay with NumPy by default (measured: ``plan``, the elements that NumPy adds meanwhile)."""
     planned: float = 5e6
     """NumPy's loops compute a new trace of such arrays until they have taken so many nanoseconds, as long as its first program (``kernel``: 4.7 ms for
-    30 operations); and an operation, view or assignment for ``pieces`` times its share of a trace as long as ``pending``, before Python
+    30 operations); and an operation, view or assignment for a fiftieth of that before Python
     learns it (``learning``: that takes 15 to 20 us)."""
     everywhere: int = 32
     """Every rank computes arrays of up to so many times ``small`` elements by itself by default (``message``: a step at the call

@@ -118,7 +118,7 @@ def install(array_type: type, iterators: type) -> None:
     policy.watch(
         lambda limits: native.limits(
             limits.pending, limits.kernel_operations, limits.patience, limits.cached, limits.held, limits.planned,
-            limits.pieces * limits.planned / limits.pending, limits.numpy_call, limits.rate / 8, limits.short, limits.whole, 2 * limits.chunk, limits.parallel, limits.whole, limits.vector, BLOCK, limits.pieces, limits.entries,
+            limits.planned / 50, limits.numpy_call, limits.rate / 8, limits.short, limits.whole, 2 * limits.chunk, limits.parallel, limits.whole, limits.vector, BLOCK, limits.pieces, limits.entries,
         )
     )  # fmt: skip
     atexit.register(native.record, False)
