@@ -151,3 +151,14 @@ def test_a_program_that_is_being_bound_is_not_bound_to_others(fails, monkeypatch
     numpy.testing.assert_array_equal(numpy.asarray(a), expected)
     numpy.testing.assert_array_equal(numpy.asarray(b), inner)
     _programs.forget()
+
+
+@pytest.mark.skipif(native is None, reason="the native front was not built")
+def test_many_short_views_of_pending_work_compute_it():
+    a, b = atoll.array(numpy.ones((60_000, 4))), atoll.array(numpy.ones((60_000, 4)))
+    a += 1
+    for i in range(40):
+        total = a[i, :3] + b[i, :3]
+    assert calls_of(lambda np, a: [a[i, :3] + b[i, :3] for i in range(40, 90)], a) == 0
+    assert total.tolist() == [3.0] * 3
+    assert "evaluated" in str(atoll.explain(a))

@@ -9,7 +9,7 @@ typedef long long number_t;
 typedef struct {
     PyObject *told;            /* what keeps the words; NULL where a program serves one trace alone */
     const number_t *guard, *words;
-    PyObject *things, *again;  /* `again` gives a step of NumPy's another node */
+    PyObject *things, *again;  /* `again(step, node)` lets a step call NumPy for another node */
 } Motion;
 
 /* Take the words; -1 with an error. Give them back. */

@@ -26,7 +26,7 @@ PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int 
 
 enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, or neither that nor an array of this process */
 
-extern Py_ssize_t pieces;          /* a small part of an array is one of so many at most */
+extern Py_ssize_t pieces;          /* an array has small parts of at most its size divided by this */
 extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
 
 /* NumPy's array of a selection in the memory at `data`, which `owner` keeps; a new reference. */

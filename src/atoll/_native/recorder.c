@@ -63,7 +63,7 @@ static PyObject *converted(PyObject *convert, PyObject *number) {
 typedef struct {
     PyObject *small[3];
     size_t part[3];
-    int large, views, few, divided, held;
+    int large, views, few, divided, held, counted;
 } Given;
 
 /* Look at an operand; whether C can record it. */
@@ -71,7 +71,10 @@ static int look_at(Given *given, int k, PyObject *value) {
     Front *front = (Front *)value;
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
-        if ((geometry = read_of(front->geometry)) == NULL) return drop_error(), 0;
+        /* Python sees each short view of a pending array once: it counts them, and computes the array when there are many */
+        int is_pending_part = state_of(BOX(front->cell)->node) == PENDING && is_short(front->geometry);
+        given->counted |= is_pending_part;
+        if ((geometry = is_pending_part ? front->geometry : read_of(front->geometry)) == NULL) return drop_error(), 0;
         given->views++;
         given->large = given->large || !is_read_at_once(value);
         given->divided += on_ranks(front);
@@ -104,9 +107,19 @@ static void fill_operands(PyObject **to, PyObject *const *args, const Given *giv
     }
 }
 
+/* The entry of an operation on two short views that are broadcast to a large array; NULL if there is none. */
+static Met *spread_in(Forms *known, PyObject *const *args) {
+    size_t part[2];
+    for (int k = 0; k < 2; k++)
+        if ((part[k] = (size_t)read_of(((Front *)args[k])->geometry)) == 0) return drop_error(), NULL;
+    Met *met = met_in(known, part, 2);
+    return met != NULL && size_of(PyTuple_GET_ITEM(met->form, 1)) >= small_now() ? met : NULL;
+}
+
 /* An operation that was met before. */
 static PyObject *met_call(Forms *known, PyObject *const *args, const Given *given, int count) {
     Met *met = met_in(known, given->part, count);
+    if (met == NULL && given->counted && given->views == 2 && count == 2) met = spread_in(known, args);
     if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
     /* NumPy computes with few elements, unless these are broadcast to many: see lazy.elementwise.spreads */

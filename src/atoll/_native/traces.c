@@ -222,7 +222,7 @@ static int is_bound(Trace *trace, Fit *fit, PyObject **nodes) {
     return k == trace->nodes;
 }
 
-/* The program where a test of what is alive holds. */
+/* The program for a trace with these nodes alive, `alive` if it is given; NULL with or without an error. */
 static Fit *fit_where(Trace *trace, PyObject **nodes, PyObject *settings, const char *alive) {
     Fit *others[FITS], *fit = NULL;
     int found = 0, done = 0, at = 0;
@@ -454,7 +454,7 @@ static PyObject *ask(PyObject *module, PyObject *args) {
     return alive == NULL || PyErr_Occurred() ? NULL : PyBool_FromLong(fit != NULL);
 }
 
-/* Let a trace have one program more, in place of the one that served longest ago; -1 where that runs. */
+/* Add a program to a trace; a full one drops the program that served longest ago, -1 if that runs. */
 static int add_to(Trace *trace, Fit *fit) {
     if (trace->fits == FITS) {
         Fit *last = trace->fit[FITS - 1];

@@ -1,7 +1,7 @@
 """The two kinds of caches: :class:`Memo` forgets everything when it is full, :class:`Recent` its oldest entry; and :class:`Living` sets.
 
 A cache may forget anything at any time, on each rank at another time: what it holds must follow from its key alone. Looking up
-is :meth:`dict.get`. ``policy.limits.entries`` bounds each cache, and ``atoll.stats()`` counts what is forgotten.
+is :meth:`dict.get`. ``policy.limits.entries`` bounds each cache, and ``atoll.stats()`` counts forgotten entries.
 """
 
 from __future__ import annotations

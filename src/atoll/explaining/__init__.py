@@ -64,14 +64,15 @@ def explain(x: Any) -> Explanation:
     program: Program | tuple[Any, ...] | None = node.value.program
     if program is None:
         return _without_program(what, "data")
-    if isinstance(program, tuple):  # with the geometries that the native evaluation bound it to
-        plan, sample = program[0].plan, Sample([*program[1:]], [])
-        return Reader(plan.described(sample, Planned), None).explanation(what, "evaluated", "")
     return Reader(_readable(program), None).explanation(what, "evaluated", "")
 
 
-def _readable(program: Program) -> Program:
-    """The program with its description: one that was bound to slices is planned again for it."""
+def _readable(program: Program | tuple[Any, ...]) -> Program:
+    """The program with its description: one that was bound to slices is planned again for it. In a tuple it stands before the geometries
+    that the native evaluation bound it to."""
+    if isinstance(program, tuple):
+        described: Program = program[0].plan.described(Sample([*program[1:]], []), Planned)
+        return described
     return program if program.described is None else program.described(Planned)
 
 

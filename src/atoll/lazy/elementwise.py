@@ -350,15 +350,24 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     loop: Loop = node.params[0]
     convert = None
     key: list[Any] = []
+    exact: list[Any] = []
+    short = False
     for operand, dtype in zip(operands, loop.inputs, strict=True):
         if operand.geometry is not None:
-            key.append(read_of(operand.geometry))
+            geometry = operand.geometry
+            key.append(geometry if geometry.is_base else read_of(geometry))
+            exact.append(geometry)
+            short |= geometry.short
         elif operand.kind is float or operand.kind is int or type(operand.node) in FAST_SCALARS:
             key.append(type(operand.node))
+            exact.append(key[-1])
             convert = dtype.type
         else:
             return
-    keep(known, tuple(key), node.form(), convert)
+    form = node.form()
+    keep(known, tuple(key), form, convert)
+    if short and exact != key:
+        keep(known, tuple(exact), form, convert)  # of views that are pending
 
 
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:

@@ -325,7 +325,7 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
 
 
 def true_positions(handle: Any, name: str) -> tuple[Section, World] | None:
-    """The flat positions of what is not zero, and the ranks that find them together; ``None`` where NumPy finds them. Collective."""
+    """The flat positions of elements other than zero, and the ranks that find them together; ``None`` where NumPy finds them. Collective."""
     world = world_of([handle])
     if world is not None:
         in_step(world, name, handle)
