@@ -107,13 +107,13 @@ static inline PyObject *written_now(PyObject *a, PyObject *b, int slot, int plai
     int done = may_be_medium(a) || may_be_medium(b) ? medium_in_place(a, b, slot, plain_slot) : 0;
     if (done) return done > 0 ? Py_NewRef(a) : NULL;
     int held = is_open(a);
-    PyObject *x = held ? in_memory(a) : at_hand(a), *y = NULL;
+    PyObject *y = held ? computed(b) : operand(b);  /* first: as it is computed, other threads may change `a` */
+    PyObject *x = y == NULL ? NULL : held ? in_memory(a) : at_hand(a);
     int shown = x != NULL && np_of(a) == NULL;
-    if (x != NULL && (!shown || may_write((Front *)a))) y = held ? computed(b) : operand(b);
-    if (y == NULL && PyErr_Occurred()) return Py_XDECREF(x), NULL;
-    if (y == NULL) {
-        Py_XDECREF(x);
-        return ended(in_place_in_python(a, b, slot));
+    if (shown && !may_write((Front *)a)) Py_CLEAR(x);
+    if (x == NULL) {
+        Py_XDECREF(y);
+        return PyErr_Occurred() ? NULL : ended(in_place_in_python(a, b, slot));
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = by_loop_into(&loops[plain_slot], (PyArrayObject *)x, y) ? Py_NewRef(x) : PyErr_Occurred() ? NULL : call(x, y);
