@@ -145,6 +145,22 @@ def test_a_fork_while_other_threads_evaluate() -> None:
     subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=50)
 
 
+def test_every_thread_gets_its_turn() -> None:
+    turns = [0, 0, 0]
+
+    def work(place: int) -> None:
+        while min(turns) < 20:
+            turns[place] += 1
+            ((np.arange(30000.0) + 1) * 2).sum().item()
+
+    threads = [threading.Thread(target=work, args=(place,), daemon=True) for place in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert min(turns) >= 20
+
+
 @pytest.mark.ranks(2)
 def test_one_thread_of_a_rank_communicates(rank: int, size: int) -> None:
     array = np.arange(100.0) * 2

@@ -1,4 +1,5 @@
 /* Settings, the lock and worlds, as Python has them. */
+#include <time.h>
 #include "runtime.h"
 
 int recording = 0, shown = 0;
@@ -43,41 +44,66 @@ PyObject *filters(void) {
     return NULL;
 }
 
+/* ---- the clock, in nanoseconds */
+
+int64_t now(void) {
+#ifdef __APPLE__
+    return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
+#else
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+#endif
+}
+
 /* ---- the lock of the process, or of a simulated rank
  *
  * It is re-entrant. Threads change it while they hold the interpreter's lock, so it is free for the asking; one that has to wait for
  * another one does so at a gate, which opens when that lets go. (Python's own parse arguments and read the clock.)
  */
 
+enum { CLAIMED_AFTER = 5000 };     /* microseconds, as long as the interpreter's lock is kept */
+typedef struct { PyThread_type_lock lock; int waiting, is_open; } Gate;  /* closed but for one thread that is let through; threads at it */
 typedef struct {
     PyObject_HEAD
-    PyThread_type_lock gate;       /* closed but for one thread that is let through */
-    unsigned long owner;
-    int depth, waiting, is_open;   /* nested acquisitions of the owner; threads at the gate */
+    unsigned long owner, claimer;  /* `claimer`: the next owner, which waits at the second gate; 0 for none */
+    int depth;                     /* nested acquisitions of the owner */
+    Gate gates[2];
 } Lock;
 
-/* Take a lock: 1, or 0 where another thread has it and this one does not wait; -1 with the error of a signal handler. */
+/* Take a lock: 1, or 0 where another thread has it and this one does not wait; -1 with the error of a signal handler. A thread that has waited for
+ * long claims it, since two others that take it by turns would leave it waiting for ever; one that finds it free but claimed for as long takes the
+ * claim over, which may be of a thread that a fork left behind. */
 static int take(Lock *self, int waits) {
     unsigned long me = PyThread_get_thread_ident();
-    while (self->depth && self->owner != me) {
+    int64_t began = 0;
+    while (self->depth ? self->owner != me : self->claimer && self->claimer != me) {
+        Gate *gate = &self->gates[self->claimer == me];
         PyLockStatus passed;
         if (!waits) return 0;
-        self->waiting++;
+        if (!began) began = now();
+        gate->waiting++;
         Py_BEGIN_ALLOW_THREADS
-        passed = PyThread_acquire_lock_timed(self->gate, -1, 1);
+        passed = PyThread_acquire_lock_timed(gate->lock, CLAIMED_AFTER, 1);
         Py_END_ALLOW_THREADS
-        self->waiting--;
-        if (passed == PY_LOCK_ACQUIRED) self->is_open = 0;
-        else if (Py_MakePendingCalls() < 0) return -1;
+        gate->waiting--;
+        if (passed == PY_LOCK_ACQUIRED) gate->is_open = 0;
+        if (passed == PY_LOCK_INTR && Py_MakePendingCalls() < 0) {
+            if (self->claimer == me) self->claimer = 0;
+            return -1;
+        }
+        if (self->claimer ? passed == PY_LOCK_FAILURE && !self->depth : now() - began > CLAIMED_AFTER * 1000) self->claimer = me;
     }
+    if (self->claimer == me) self->claimer = 0;
     self->owner = me;
     return ++self->depth > 0;
 }
 
 static void let_go(Lock *self) {
-    if (--self->depth || !self->waiting || self->is_open) return;
-    self->is_open = 1;
-    PyThread_release_lock(self->gate);
+    Gate *gate = &self->gates[self->claimer && self->gates[1].waiting];
+    if (--self->depth || !gate->waiting || gate->is_open) return;
+    gate->is_open = 1;
+    PyThread_release_lock(gate->lock);
 }
 
 static _Thread_local Lock *own = NULL;  /* of this thread, borrowed: a simulated rank, which waits for others while it holds it, has its own */
@@ -93,15 +119,20 @@ void unlock(void) { let_go(own); }
 static PyObject *new_lock(PyTypeObject *type, PyObject *args, PyObject *options) {
     Lock *self = (Lock *)type->tp_alloc(type, 0);
     if (self == NULL) return NULL;
-    if ((self->gate = PyThread_allocate_lock()) == NULL) return Py_DECREF(self), PyErr_NoMemory();
-    PyThread_acquire_lock(self->gate, NOWAIT_LOCK);
+    for (int i = 0; i < 2; i++) {
+        PyThread_type_lock gate = self->gates[i].lock = PyThread_allocate_lock();
+        if (gate == NULL) return Py_DECREF(self), PyErr_NoMemory();
+        PyThread_acquire_lock(gate, NOWAIT_LOCK);
+    }
     return (PyObject *)self;
 }
 
 static void end_of_lock(PyObject *self) {
-    PyThread_type_lock gate = ((Lock *)self)->gate;
-    if (gate != NULL && !((Lock *)self)->is_open) PyThread_release_lock(gate);
-    if (gate != NULL) PyThread_free_lock(gate);
+    for (int i = 0; i < 2; i++) {
+        Gate *gate = &((Lock *)self)->gates[i];
+        if (gate->lock != NULL && !gate->is_open) PyThread_release_lock(gate->lock);
+        if (gate->lock != NULL) PyThread_free_lock(gate->lock);
+    }
     free_object(self);
 }
 

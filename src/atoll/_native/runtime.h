@@ -20,6 +20,7 @@ int is_calm(void);
 PyObject *filters(void);
 
 /* The lock of the process: see context.threads. */
+int64_t now(void);
 int lock(void);
 void unlock(void);
 extern PyType_Spec lock_spec;

@@ -4,7 +4,6 @@
  * itself becomes an event of the timeline if it is long enough. Totals and events are in memory that Python has mapped,
  * perhaps from a file: what is written there survives the end of the process, whatever that is.
  */
-#include <time.h>
 #include "spans.h"
 #include "call_sites.h"
 
@@ -30,16 +29,6 @@ static _Thread_local struct {
     int depth, calls, line, thread, session;
 } here;
 static int threads = 0;
-
-static int64_t now(void) {
-#ifdef __APPLE__
-    return (int64_t)clock_gettime_nsec_np(CLOCK_UPTIME_RAW);
-#else
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000LL + time.tv_nsec;
-#endif
-}
 
 /* What this thread has open belongs to this profile. */
 static void enter_session(void) {

@@ -11,6 +11,7 @@ context) its own set, as for simulated ranks. Counting never communicates: every
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -85,11 +86,15 @@ class Counters:
     __slots__ = ("_lock", "_runs", "_values")
 
     def __init__(self) -> None:
+        self.unlock()
+        self._values = {field.name: 0 for field in fields(Statistics)}
+        self._runs = np.zeros(len(RUNS), np.int64)
+
+    def unlock(self) -> None:
+        """A lock that nobody holds: a forked child begins with it, whose parent's other threads may have held the old one."""
         # Reentrant, because a buffer destroyed by a garbage collection counts itself, and
         # that collection may start while this thread is counting.
         self._lock = RLock()
-        self._values = {field.name: 0 for field in fields(Statistics)}
-        self._runs = np.zeros(len(RUNS), np.int64)
 
     def add(self, name: str, amount: int = 1) -> None:
         with self._lock:
@@ -125,6 +130,8 @@ class Counters:
 
 
 _process = Counters()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_process.unlock)
 _separate: ContextVar[Counters] = ContextVar("atoll_statistics", default=_process)
 
 

@@ -8,6 +8,7 @@ and holds the newest objects, so that a loop does not make them anew in each ite
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any, Generic, TypeVar
 from weakref import ref
@@ -27,7 +28,7 @@ Thing = TypeVar("Thing")
 class Interned(Generic[Thing]):
     """A table of objects by keys; it keeps a limited number of otherwise unreferenced objects."""
 
-    __slots__ = ("_living", "_lock", "_newest", "known")
+    __slots__ = ("_living", "_newest", "known")
 
     def __init__(self) -> None:
         self.known: dict[Any, ref[Thing]] = {}
@@ -35,11 +36,10 @@ class Interned(Generic[Thing]):
         self._living = 0
         """How many there were when the dead were last dropped: references without callbacks, which would be Python's."""
         self._newest: list[Thing] = []
-        self._lock = threading.RLock()
 
     def only(self, key: object, new: Thing) -> Thing:
         """The object to use for a key: ``new``, or what another thread has put there meanwhile."""
-        with self._lock:
+        with _changing:
             entry = self.known.get(key)
             known = None if entry is None else entry()
             if known is None:
@@ -56,6 +56,17 @@ class Interned(Generic[Thing]):
             return known
 
 
+_changing = threading.RLock()  # of all tables
+
+
+def _unlock() -> None:
+    """In a forked child, whose parent's other threads may have held the lock."""
+    global _changing
+    _changing = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock)
 _identities: Interned[Identity] = Interned()
 
 
