@@ -23,7 +23,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -74,11 +74,15 @@ class Traffic:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(more, name))
 
+    def numbers(self) -> tuple[int, ...]:
+        """All of them, in order."""
+        return tuple([getattr(self, name) for name in self.__slots__])
+
     def copy(self) -> Traffic:
-        return Traffic(*(getattr(self, f.name) for f in fields(self)))
+        return Traffic(*self.numbers())
 
     def __sub__(self, earlier: Traffic) -> Traffic:
-        return Traffic(*(getattr(self, f.name) - getattr(earlier, f.name) for f in fields(self)))
+        return Traffic(*[a - b for a, b in zip(self.numbers(), earlier.numbers(), strict=True)])
 
 
 class Request(ABC):

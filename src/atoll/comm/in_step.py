@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import astuple
 from math import prod
 from typing import Any, NoReturn
 
@@ -135,7 +134,7 @@ class Gathering:
         if handle is None:
             return None
         memory = rows.row[:8].view(np.uint64), self._marks, tuple(self.given), tuple(self.found)
-        counted = astuple(Traffic(collectives=1, collective_bytes=rows.row.nbytes))
+        counted = Traffic(collectives=1, collective_bytes=rows.row.nbytes).numbers()
         return (
             join, self.hear, self.wait, what, SPINS, rows, handle.Start, handle.Test, *memory, self._communicator.traffic, counted,
         )  # fmt: skip

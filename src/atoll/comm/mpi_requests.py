@@ -7,7 +7,6 @@ imports mpi4py; here it is the ``library`` of the communicator.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -165,7 +164,7 @@ class PersistentMessages:
         """For the native evaluation: what starts or tests all, with which argument, what is counted, and how much."""
         call = self._start_all if starts else self._test_all
         traffic = self._sent if starts else self._received
-        return call, self._handles, self._communicator.traffic, astuple(traffic)
+        return call, self._handles, self._communicator.traffic, traffic.numbers()
 
     def start(self) -> None:
         """Begin all; to be called when all are done."""
