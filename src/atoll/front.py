@@ -71,9 +71,10 @@ class Kind(IntFlag):
     DATA = 65536
     INTEGERS = 131072
     ALONE = 262144
+    ROLLS = 524288
 
 
-PLACE = 19
+PLACE = 20
 """The bit from which on a kind has a place among arguments."""
 
 

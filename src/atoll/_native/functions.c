@@ -2,7 +2,7 @@
 #include "functions.h"
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
-       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072, ALONE = 262144 };
+       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072, ALONE = 262144, ROLLS = 524288 };
 
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
@@ -14,8 +14,8 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
  * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
- * the generator itself. */
-enum { MOST = 16, SIZE_AT = 19 };  /* arguments of a call that is looked at */
+ * the generator itself. NumPy's function that ROLLS takes several times as long as its work, which is done here. */
+enum { MOST = 16, SIZE_AT = 20 };  /* arguments of a call that is looked at */
 Py_ssize_t exact = 0, truths = 0, row = 0, divided_from = 0, block = 0;
 
 typedef struct Function {
@@ -336,6 +336,29 @@ static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize
     return NULL;
 }
 
+/* An array rolled along one axis; NULL without an error where NumPy has to do it. */
+static PyObject *rolled(PyObject *const *given, Py_ssize_t count, PyObject *keywords) {
+    PyArrayObject *from = (PyArrayObject *)given[0];
+    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    int has_axis = count + named == 3 && (!named || !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis"));
+    if (!has_axis && (named || count != 2 || PyArray_NDIM(from) != 1)) return NULL;
+    if (count < 2 || !PyLong_CheckExact(given[1]) || (has_axis && !PyLong_CheckExact(given[2])) || PyDataType_REFCHK(PyArray_DESCR(from)) || !PyArray_ISALIGNED(from)) return NULL;
+    Py_ssize_t by = PyLong_AsSsize_t(given[1]), along = has_axis ? PyLong_AsSsize_t(given[2]) : 0;
+    if (along < 0) along += PyArray_NDIM(from);
+    if (PyErr_Occurred()) return PyErr_Clear(), NULL;
+    if (along < 0 || along >= PyArray_NDIM(from) || !PyArray_SIZE(from)) return NULL;
+    PyArrayObject *to = (PyArrayObject *)PyArray_NewLikeArray(from, NPY_KEEPORDER, NULL, 0);
+    if (to == NULL) return NULL;
+    npy_intp shape[NPY_MAXDIMS], *there = PyArray_STRIDES(to), *here = PyArray_STRIDES(from), n = PyArray_DIM(from, along), size = PyArray_ITEMSIZE(from);
+    memcpy(shape, PyArray_DIMS(from), PyArray_NDIM(from) * sizeof *shape);
+    by = (by % n + n) % n;
+    shape[along] = n - by;
+    copy_axes(PyArray_BYTES(to) + by * there[along], PyArray_BYTES(from), PyArray_NDIM(from), shape, there, here, size);
+    shape[along] = by;
+    if (by) copy_axes(PyArray_BYTES(to), PyArray_BYTES(from) + (n - by) * here[along], PyArray_NDIM(from), shape, there, here, size);
+    return (PyObject *)to;
+}
+
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {
     Function *function = (Function *)self;
     Py_ssize_t count = PyVectorcall_NARGS(nargsf), n = count + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
@@ -419,6 +442,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
         if (function->fold != NULL && n == 1 && count == 1 && PyArray_CheckExact(given[0]) &&
             PyArray_DESCR((PyArrayObject *)given[0])->type_num < NPY_OBJECT)
             result = call_two(function->fold, given[0], Py_None);  /* all that the function does for numbers */
+        if (function->kind & ROLLS && PyArray_CheckExact(given[0])) result = rolled(given, count, keywords);
         if (result == NULL && !PyErr_Occurred()) {
             result = PyObject_Vectorcall(callee, given, count | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
         }

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..array import ndarray
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..context.warn import come_first
@@ -25,14 +24,14 @@ from ..lazy.calling import check_shape
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy, has_class, is_foreign
 from ..lazy.float_errors import free
-from ..lazy.making import default_place, distributed, from_numpy, plain, present
+from ..lazy.making import default_place, distributed, plain
 from ..lazy.recording import cast, update
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native, join_of
 from ..ops.table import FILL
 from .blocks import arrays_of, into, world_among
-from .public import array_of, collective, declare, is_large, names, native, publish
+from .public import array_of, collective, is_large, names, native, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
 
@@ -229,28 +228,11 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate((arr, values), axis)
 
 
-def _few_rolled(a: Any, shift: int, along: int) -> Any:
-    """An array of few elements at hand, rolled along one axis; else ``None``. NumPy's function takes several times as long."""
-    small = present(a) if a._np is None else a._np
-    if small is None or not -small.ndim <= along < small.ndim:
-        return None
-    n = small.shape[along]
-    by = shift % n if n else 0
-    before = (slice(None),) * (along % small.ndim)
-    result = np.empty_like(small)
-    result[(*before, slice(None, by))] = small[(*before, slice(n - by, None))]
-    result[(*before, slice(by, None))] = small[(*before, slice(None, n - by))]
-    return from_numpy(result)
-
-
+@native
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = array_of(a)
     if axis is None and a.ndim == 1:
         axis = 0
-    if type(shift) is type(axis) is int and type(a) is ndarray:
-        result = _few_rolled(a, shift, axis)
-        if result is not None:
-            return result
     if not is_large(a):
         return shaping.like(a, by_numpy(np.roll, (a, shift, axis), {}))
     if axis is None:
@@ -277,9 +259,6 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         if result is a
         else shaping.in_order(result, shaping.copied_order_of(a))
     )
-
-
-declare(roll, np.roll, "roll", short=False)
 
 
 @native

@@ -50,7 +50,7 @@ _ANSWERED = (Handle, np.ndarray, list, tuple, flatiter)
 _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
 KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
     "eye": Kind.SQUARE, "identity": Kind.SQUARE, "tri": Kind.SQUARE, "arange": Kind.RANGE, "linspace": Kind.SPACED,
-    "outer": Kind.OUTER,
+    "outer": Kind.OUTER, "roll": Kind.ROLLS,
 } | dict.fromkeys(("dot", "inner", "vdot"), Kind.LARGE | Kind.LINES) | dict.fromkeys((
     "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
     "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
