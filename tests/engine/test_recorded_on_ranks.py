@@ -16,7 +16,7 @@ PACKAGE = str(Path(np.__file__).parent)
 
 RECORDED = (
     "w = a + b", "w = a * 2.0", "w = 1 - a", "w = -a", "w = a > b", "w = a[1:] * b[:-1]", "w = a.T + b.T", "w = np.sqrt(a)", "w = a**2",
-    "w = np.where(a > b, a, b)", "w = a.ravel() + 1", "w = np.abs(a)", "d += 1.0", "d *= b",
+    "w = np.where(a > b, a, b)", "w = a.ravel() + 1", "w = np.abs(a)", "d += 1.0", "d *= b", "w = a[:, 3:4] + a[5:6]",
     "c = a.copy(); c[1:-1, 1:-1] = a[1:-1, 1:-1] * b[1:-1, 1:-1]; c[:] = b; c[2:] = 3.0",
     "c = b.copy(); c[1:-1] = a[2:]; c[:, -1] = c[:, -2]; c[0, :] = c[1, :]; c[-1] = 0; c[:, 0] = a[:, 3]",
 )  # fmt: skip

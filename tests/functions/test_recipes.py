@@ -41,7 +41,6 @@ CALLS = {
     "mean": [lambda x, y: x.mean(), lambda x, y: np.mean(y, axis=0), lambda x, y: x.mean(axis=(0, 1), keepdims=True)],
     "nan_to_num": [lambda x, y: np.nan_to_num(x)],
     "ones_like": [lambda x, y: np.ones_like(x)],
-    "outer": [lambda x, y: np.outer(x[0], y[1])],
     "pad": [lambda x, y: np.pad(x, 1), lambda x, y: np.pad(x, ((0, 1), (2, 0)), "edge"), lambda x, y: np.pad(x, 2, mode="wrap")],
     "ptp": [lambda x, y: np.ptp(x.astype(float)), lambda x, y: np.ptp(y.astype(float), axis=0)],
     "round": [lambda x, y: np.round(x, 1), lambda x, y: x.round(1)],

@@ -35,9 +35,14 @@ static PyObject *line_of(PyArray_Descr *dtype, Py_ssize_t count) {
     return geometry;
 }
 
+/* Whether these are a mask and its array, and C may record what is done with them. */
+static int are_masked(PyObject *array, PyObject *mask) {
+    if (!recording || shown || Py_TYPE(mask) != array_type || Py_TYPE(array) != array_type || among_ranks() || !in_world_of_process()) return 0;
+    return is_own(array) && is_own(mask) && is_mask_for((Front *)mask, (Front *)array);
+}
+
 PyObject *record_masked(PyObject *array, PyObject *mask) {
-    if (!recording || shown || Py_TYPE(mask) != array_type || Py_TYPE(array) != array_type || among_ranks() || !in_world_of_process()) return NULL;
-    if (!is_own(array) || !is_own(mask) || !is_mask_for((Front *)mask, (Front *)array)) return NULL;
+    if (!are_masked(array, mask)) return NULL;
     PyArray_Descr *dtype = dtype_of((Front *)array);
     PyObject *box = ((Front *)mask)->cell;
     if (!is_native((PyObject *)dtype) || settle_box(box) < 0) return NULL;
@@ -52,4 +57,10 @@ PyObject *record_masked(PyObject *array, PyObject *mask) {
     Py_XDECREF(geometry);
     Py_XDECREF(form);
     return array_of(node);
+}
+
+int store_masked(PyObject *array, PyObject *mask, PyObject *number) {
+    Front *front = (Front *)array;
+    if (!are_masked(array, mask) || !may_show(front) || field(front->geometry, FORM_OVERLAPPING) == Py_True) return 0;
+    return record_number(front->cell, front->geometry, number, BOX(((Front *)mask)->cell)->node);
 }

@@ -20,15 +20,18 @@ static PyObject *shape_of(PyObject *node) { return field(NODE(node)->geometry, F
 
 static int are_equal(PyObject *shape, PyObject *other) { return shape == other || PyObject_RichCompareBool(shape, other, Py_EQ) > 0; }
 
-/* Where an operation on elements lies: as its first operand of full shape, if that is not padded; borrowed, NULL where Python has to say. */
+/* Where an operation on elements lies: as its first operand of full shape, if that is not padded, else as the largest one was broadcast before; borrowed,
+ * NULL where Python has to say. */
 static PyObject *as_operand(PyObject *node, PyObject *shape) {
+    PyObject *largest = NULL;
     for (int k = 0; k < arity_of(node); k++) {
         PyObject *arg = argument_of(node, k);
-        if (!is_node(arg) || !(state_of(arg) & DIVIDED) || !are_equal(shape_of(arg), shape)) continue;
+        if (!is_node(arg) || !(state_of(arg) & DIVIDED)) continue;
         PyObject *place = home_of(arg);
-        return field(place, PLACE_PADDED) == Py_False ? place : NULL;
+        if (are_equal(shape_of(arg), shape)) return field(place, PLACE_PADDED) == Py_False ? place : NULL;
+        if (largest == NULL || size_of(NODE(arg)->geometry) > size_of(NODE(largest)->geometry)) largest = arg;
     }
-    return NULL;
+    return PyDict_GetItemWithError(field(home_of(largest), PLACE_READ), field(NODE(node)->geometry, FORM_NUMBER));
 }
 
 static int is_number(PyObject *node) { return !PyTuple_GET_SIZE(shape_of(node)); }

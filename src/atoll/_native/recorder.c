@@ -123,7 +123,7 @@ static PyObject *met_call(Forms *known, PyObject *const *args, const Given *give
     if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
     /* NumPy computes with few elements, unless these are broadcast to many: see lazy.elementwise.spreads */
-    if (!given->large && (given->divided || size_of(PyTuple_GET_ITEM(form, 1)) < small_now())) return NULL;
+    if (!given->large && size_of(PyTuple_GET_ITEM(form, 1)) < small_now()) return NULL;
     /* ranks compare a mask that all of them have before it selects elements */
     if (given->divided && (given->few || (PyTuple_GET_ITEM(form, 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) return NULL;
     Py_INCREF(form);
@@ -141,7 +141,7 @@ static PyObject *node_of_call(PyObject *known, PyObject *const *args, Py_ssize_t
     int k = 0;
     while (k < count && look_at(&given, k, args[k])) k++;
     *held = given.held;
-    if (k == count && (given.large || given.views == 2) && !(given.held && among_ranks()) && (!given.few || copy_small(&given, args, (int)count)))
+    if (k == count && (given.large || (count == 2 && given.views + given.few == 2)) && !(given.held && among_ranks()) && (!given.few || copy_small(&given, args, (int)count)))
         node = met_call((Forms *)known, args, &given, (int)count);
     for (k = 0; given.few && k < 3; k++) Py_XDECREF(given.small[k]);
     return node;
@@ -217,10 +217,26 @@ static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t c
     return node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), NODE(node)->geometry, Py_None, node);
 }
 
+static int is_vector(PyObject *value) {
+    if (Py_TYPE(value) != array_type) return 0;
+    return is_large(value) ? axes_in((Front *)value) == 1 : small_operand(value) != NULL && PyArray_NDIM(small_operand(value)) == 1;
+}
+
+/* The products of the elements of two vectors; `known` is the forms of products. */
+static PyObject *outer_of(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    if (count != 2 || keywords != NULL || !is_vector(args[0]) || !is_vector(args[1])) return NULL;
+    PyObject *key = Py_BuildValue("NO", PySlice_New(NULL, NULL, NULL), Py_None), *column = key == NULL ? NULL : PyObject_GetItem(args[0], key);
+    PyObject *factors[2] = {column, args[1]}, *made = column == NULL ? NULL : record_call(known, factors, 2);
+    Py_XDECREF(key);
+    Py_XDECREF(column);
+    return made;
+}
+
 PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject *python, PyObject *const *args,
                           Py_ssize_t count, PyObject *keywords) {
     if (way == ELEMENTWISE) return keywords == NULL ? record_call(known, args, count) : NULL;
     if (!recording) return NULL;
+    if (way == PRODUCTS) return outer_of(known, args, count, keywords);
     if (way == RECIPE) return by_recipe(function, python, args, count, keywords);
     if (!count || !is_large(args[0])) return NULL;
     if (way == FOLD) {
@@ -266,38 +282,39 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
 }
 
 /* The form of an assignment through a view; `kept`: other boxes on ranks may have the old value. A new reference. */
-static PyObject *update_form(PyObject *region, int is_array, int kept) {
+static PyObject *update_form(PyObject *region, int is_array, int kept, int is_masked) {
     PyObject *through = through_of(region);
     if (through == NULL) return NULL;
-    if (!kept) return Py_NewRef(field(through, is_array ? THROUGH_UPDATE : THROUGH_UPDATE_NUMBER));
-    PyObject *forms = field(through, THROUGH_KEPT);
-    if (forms != Py_None) return Py_NewRef(PyTuple_GET_ITEM(forms, is_array));
-    return PyObject_CallFunctionObjArgs(python.kept_update, region, is_array ? Py_True : Py_False, NULL);
+    if (!kept && !is_masked) return Py_NewRef(field(through, is_array ? THROUGH_UPDATE : THROUGH_UPDATE_NUMBER));
+    PyObject *forms = field(through, THROUGH_RARE);
+    if (forms != Py_None) return Py_NewRef(PyTuple_GET_ITEM(forms, 2 * is_masked + is_array));
+    return PyObject_CallFunction(python.rare_update, "Oii", region, is_array, is_masked);
 }
 
 /* What Cell.write does: 1, or 0 where Python has to do it. The lock is held. `region` is NULL where `value` replaces all of the
- * array. */
-static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *site, PyObject *place) {
+ * array, and `mask` where it is written everywhere. */
+static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *mask, PyObject *site, PyObject *place) {
     if (!is_free(box)) return 0;
     PyObject *node = BOX(box)->node;
     if (region != NULL && NODE(node)->geometry != field(region, FORM_BASE)) return 0;
     int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
+    if (divided && mask != NULL) return 0;
     if (divided) {
         int few = field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True;
         if (few && state_of(node) & READY) return 0;
         if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;
         if (!few) BOX(box)->pieces = 0;
     }
-    int noted = note_site(box, region, place);
+    int noted = note_site(box, mask == NULL ? region : NULL, place);
     if (noted <= 0) return noted;
     if (region == NULL) {
         node = Py_NewRef(value);
     } else {
-        PyObject *form = update_form(region, is_node(value), kept), *operands[] = {BOX(box)->node, value};
+        PyObject *form = update_form(region, is_node(value), kept, mask != NULL), *operands[] = {BOX(box)->node, value, mask};
+        int arity = mask == NULL ? 2 : 3;
         if (form == NULL) return -1;
-        Py_INCREF(operands[0]);
-        Py_INCREF(value);
-        node = new_node(form, operands, 2, Py_NewRef(site));
+        for (int k = 0; k < arity; k++) Py_INCREF(operands[k]);
+        node = new_node(form, operands, arity, Py_NewRef(site));
         Py_DECREF(form);
         if (node == NULL) return -1;
     }
@@ -309,16 +326,16 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
 }
 
 /* Cell.write, at the line that is at work: 1, or 0 where NumPy may write the few elements; -1 with an error. */
-static int write_into(PyObject *box, PyObject *region, PyObject *value) {
+static int write_into(PyObject *box, PyObject *region, PyObject *value, PyObject *mask) {
     PyObject *site = site_here(), *place = site == NULL ? NULL : number_of(site);
     int done = PyErr_Occurred() ? -1 : 0;
     if (place != NULL && (done = lock()) == 0) {
-        done = write_locked(box, region, value, site, place);
+        done = write_locked(box, region, value, mask, site, place);
         unlock();
     }
-    if (!done && !(region != NULL && is_short(region))) {
+    if (!done && !(mask == NULL && region != NULL && is_short(region))) {
         PyObject *all = region == NULL ? NODE(value)->geometry : region;
-        PyObject *args[6] = {box, all, value, Py_None, site, Py_False};
+        PyObject *args[6] = {box, all, value, mask == NULL ? Py_None : mask, site, Py_False};
         done = status_of(PyObject_Vectorcall(python.write, args, 5, region == NULL ? python.unshared : NULL)) < 0 ? -1 : 1;
     }
     Py_XDECREF(site);
@@ -353,18 +370,18 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
     if (same <= 0) return same;
     PyObject *node = node_of(value);
     if (node == NULL) return PyErr_Occurred() ? -1 : 0;
-    int done = write_into(box, region, node);
+    int done = write_into(box, region, node, NULL);
     Py_DECREF(node);
     return done > 0 && held && settle_box(box) < 0 ? -1 : done;
 }
 
-static int write_number(PyObject *box, PyObject *region, PyObject *value) {
+int record_number(PyObject *box, PyObject *region, PyObject *value, PyObject *mask) {
     PyObject *node = BOX(box)->node;
-    if (state_of(node) & READY && field(region, FORM_SHORT) == Py_True) return 0;
+    if (mask == NULL && state_of(node) & READY && field(region, FORM_SHORT) == Py_True) return 0;
     if (!is_free(box) || !is_calm()) return 0;
     PyObject *number = number_for(region, value);
     if (number == NULL) return PyErr_Occurred() ? -1 : 0;
-    int done = write_into(box, region, number);
+    int done = write_into(box, region, number, mask);
     Py_DECREF(number);
     return done;
 }
@@ -378,7 +395,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     if (state & DIVIDED && ((there && field(region, FORM_SHORT) == Py_True) || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True)) {
         done = 0;                  /* Python asks what every rank has, and how a view crosses axes */
     } else if (may_show((Front *)array) && is_region(region) && !(there && is_short(region))) {
-        if (!is_large(value)) done = write_number(box, region, value);
+        if (!is_large(value)) done = record_number(box, region, value, NULL);
         else if (((Front *)value)->cell == box && ((Front *)value)->geometry == region) done = 1;  /* how Python ends `a[key] += x` */
         else done = write_array(box, region, value);
     }
@@ -399,7 +416,7 @@ int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssiz
         } else if (((Front *)result)->geometry == region && is_free(box)) {
             PyObject *node = Py_NewRef(BOX(((Front *)result)->cell)->node);
             Py_CLEAR(result);
-            done = write_into(box, NULL, node);
+            done = write_into(box, NULL, node, NULL);
             Py_DECREF(node);
         }
     }

@@ -31,7 +31,7 @@ static inline void free_object(PyObject *object) {
 enum {
     FORM_NUMBER, FORM_IS_BASE, FORM_BASE, FORM_SHAPE, FORM_STRIDES, FORM_DTYPE, FORM_SIZE, FORM_SHORT,
     FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS, FORM_OFFSET,
-    THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_KEPT,
+    THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_RARE,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CALM_THREAD, CONFIG_DEFAULT, SETTINGS_SMALL,
     SETTINGS_FUSION, SETTINGS_BYTES, SETTINGS_THREADS, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_RUNS,
     PLACE_BOXES, PLACE_NUMBER, PLACE_WORLD, PLACE_LOG, PLACE_PADDED, PLACE_LOPSIDED, PLACE_HELD_ONCE, PLACE_FOLDS_WHOLE, PLACE_READ,
@@ -43,7 +43,7 @@ extern Py_ssize_t offsets[FIELDS];
 #define PYTHON(X)                                                                                \
     X(array_type) X(flat_type) X(node_type) X(box_type) X(value_type) X(state_type) \
     X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(fill) X(source) \
-    X(call_op) X(read_op) X(update_op) X(compress_op) X(kept_update) X(broadcasting_ops) X(lay) X(entered) \
+    X(call_op) X(read_op) X(update_op) X(compress_op) X(rare_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
     X(origins) X(numbered) X(traces) X(tried_traces) X(stored_lines) X(left) X(turn) X(powers) X(recipes) \
     X(shorten) X(outside) X(lock) X(catch_up) X(relieve) \

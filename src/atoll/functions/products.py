@@ -303,9 +303,8 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
         result = at_hand(np.outer, (a, b, out), {})
         if result is not GENERAL:
             return result
-    a, b = asarray(a).ravel(), asarray(b).ravel()
-    column = shaping.reshape(a, (-1, 1))
-    return ufunc_call(np.multiply, (column, b), {} if out is None else {"out": out})
+    a, b = [each if each.ndim == 1 else each.ravel() for each in (asarray(a), asarray(b))]
+    return ufunc_call(np.multiply, (a[:, None], b), {} if out is None else {"out": out})
 
 
 def _trace(

@@ -36,7 +36,7 @@ from ..front import native
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Value, _lay, _marks
 from ..graph.op import SOURCE
-from ..ops.elementwise import FAST_SCALARS, Through, kept_update
+from ..ops.elementwise import FAST_SCALARS, Through, rare_update
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from ..ops.ufuncs import COMPARISONS, UNARY, UPDATING
@@ -63,7 +63,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
         Geometry,
         "number is_base base shape strides dtype size short overlapping writeable through dense c_contiguous offset",
     ),
-    (Through, "read update update_number kept"),
+    (Through, "read update update_number rare"),
     (type(calm), "state filters first rules thread"),
     (Config, "_default"),
     (Settings, "small fusion cache_bytes threads"),
@@ -97,7 +97,7 @@ def install(array_type: type, iterators: type) -> None:
         # operators and functions
         operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=_UFUNCS,
         settled_ufuncs=SETTLED_UFUNCS, fill=FILL, source=SOURCE,
-        call_op=CALL, read_op=READ, update_op=UPDATE, compress_op=COMPRESS, broadcasting_ops=frozenset({CALL, CAST, WHERE}), lay=_lay, entered=entered, kept_update=kept_update,
+        call_op=CALL, read_op=READ, update_op=UPDATE, compress_op=COMPRESS, broadcasting_ops=frozenset({CALL, CAST, WHERE}), lay=_lay, entered=entered, rare_update=rare_update,
         powers={number: known_of(ufunc) for number, ufunc in POWERS.items()},
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
@@ -132,12 +132,13 @@ class Way(IntEnum):
     COPY = 2
     FOLD = 3
     DOT = 4
-    RECIPE = 5
+    PRODUCTS = 5
+    RECIPE = 6
 
 
 COMPOSED = frozenset({
     "all", "amax", "amin", "any", "arange", "argmax", "argmin", "around", "astype", "clip", "column_stack", "concatenate", "count_nonzero", "cross", "diff", "dstack",
-    "ediff1d", "flip", "full", "full_like", "gradient", "hstack", "linspace", "mean", "nan_to_num", "ones", "ones_like", "outer", "pad", "ptp", "roll", "round",
+    "ediff1d", "flip", "full", "full_like", "gradient", "hstack", "linspace", "mean", "nan_to_num", "ones", "ones_like", "pad", "ptp", "roll", "round",
     "stack", "std", "tile", "trapezoid", "tril", "triu", "var", "vstack", "zeros", "zeros_like",
 })  # fmt: skip
 """Functions and methods that are recorded by recipes: what they record follows from geometries and plain arguments."""
@@ -162,5 +163,7 @@ def enter(functions: Mapping[str, Any]) -> None:
             function._known = met_choices
         elif name in COMPOSED:
             function._way = Way.RECIPE
+        elif name == "outer":
+            function._way, function._known = Way.PRODUCTS, known_of(np.multiply)
         elif name == "dot":
             function._way, function._known = Way.DOT, (met_folds, np.add, known_of(np.multiply))

@@ -13,7 +13,7 @@ import numpy as np
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, node_of
 from ..graph.op import Op
-from ..ops.elementwise import Through, kept_update, result_geometry
+from ..ops.elementwise import Through, rare_update, result_geometry
 from ..ops.table import CAST, UPDATE
 from .entering import entered
 
@@ -55,15 +55,14 @@ def update(
 ) -> Node:
     """The base after ``value`` was written through the view ``region``; ``kept``: other arrays may have the old one."""
     base = old.geometry
-    if mask is not None:
-        params = (region, True) if kept else (region,)
-        return record(UPDATE, (old, value, mask), base, params, "", site)
-    if kept:
-        form = kept_update(region, type(value) is Node)
+    if mask is not None and kept:
+        return record(UPDATE, (old, value, mask), base, (region, True), "", site)
+    if kept or mask is not None:
+        form = rare_update(region, type(value) is Node, mask is not None)
     else:
         known: Through = region.through or Through(region)
         form = known.update if type(value) is Node else known.update_number
     if base is not region.base:
         op, _, params, name, code, _ = form
         form = op, base, params, name, code, None
-    return node_of(form, (old, value), site, entered)
+    return node_of(form, (old, value) if mask is None else (old, value, mask), site, entered)

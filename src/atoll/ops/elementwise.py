@@ -115,7 +115,7 @@ def parts_of(node: Node) -> int:
 class Through:
     """What nodes that read a view, and those that write through it, have in common; made when the view's is first asked for."""
 
-    __slots__ = ("kept", "read", "update", "update_number")
+    __slots__ = ("rare", "read", "update", "update_number")
 
     def __init__(self, view: Geometry) -> None:
         params, base = (view,), view.base
@@ -125,8 +125,8 @@ class Through:
         code = identity_of((UPDATE, base.form, "", view.form))
         self.update: Form = UPDATE, base, params, "", code, new_mark()
         self.update_number: Form = UPDATE, base, params, "", code, new_mark()
-        self.kept: tuple[Form, Form] | None = None
-        """The forms of assignments where other cells on ranks may have the old value: of a number, and of an array."""
+        self.rare: tuple[Form, ...] | None = None
+        """The forms of rarer assignments, each of a number and of an array: where other cells on ranks may have the old value, and under a mask."""
         view.through = self
 
 
@@ -143,12 +143,16 @@ def read_of(geometry: Geometry) -> Geometry:
     return passage.read[1]
 
 
-def kept_update(view: Geometry, is_array: bool) -> Form:
-    """The form of an assignment through a view of what other cells on ranks may have."""
+def rare_update(view: Geometry, is_array: bool, is_masked: bool) -> Form:
+    """The form of an assignment under a mask, or through a view of what other cells on ranks may have."""
     passage: Through = view.through or Through(view)
-    if passage.kept is None:
-        base, params = view.base, (view, True)
-        code = identity_of((UPDATE, base.form, "", view.form, True))
-        number: Form = UPDATE, base, params, "", code, new_mark()
-        passage.kept = number, (*number[:-1], new_mark())
-    return passage.kept[is_array]
+    if passage.rare is None:
+        base = view.base
+        kept = identity_of((UPDATE, base.form, "", view.form, True))
+        masked = identity_of((UPDATE, base.form, "", view.form, "masked"))
+        passage.rare = tuple([
+            (UPDATE, base, params, "", code, new_mark())
+            for code, params in ((kept, (view, True)), (masked, (view,)))
+            for _ in ("number", "array")
+        ])  # fmt: skip
+    return passage.rare[2 * is_masked + is_array]

@@ -44,7 +44,7 @@ class Place:
         self.held_once = layout.copies == 1 and not any(axis.overlaps for axis in layout.axes)
         """Whether no two ranks hold the same element."""
         self.read: Memo[int, Place | None] = Memo()
-        """Where views that were read lie, by their numbers."""
+        """Where views that were read lie, and results to which arrays were broadcast, by the numbers of their geometries."""
         self.is_boxes = layout.is_block and not self.padded
         """Whether there are but blocks, without padding."""
         self.lopsided = self.is_boxes and _is_lopsided(layout)
@@ -236,10 +236,11 @@ def place_of_read(home: Place, view: Geometry) -> Place | None:
 
 
 def place_of_broadcast(node: Node) -> Place | None:
-    """As the largest operand lies, broadcast."""
+    """As the largest operand lies, broadcast; from now on its place knows it."""
     placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
     largest: Place = max(placed, key=lambda arg: arg.geometry.size).place
-    return _broadcast(largest, node.geometry.shape)
+    place = largest.read[node.geometry.number] = _broadcast(largest, node.geometry.shape)
+    return place
 
 
 @remembered
