@@ -56,7 +56,8 @@ PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyO
 inline int is_few(Front *front, Py_ssize_t size) {
     if (front->medium) return size < shortest;
     if (among_ranks() && size >= small_now()) return 0;
-    return size < limit && (size <= shortest || size <= whole_of(front) / pieces);
+    Py_ssize_t whole = whole_of(front);
+    return size < limit && (size <= shortest || whole < limit || size <= whole / pieces);
 }
 
 inline PyObject *value_of(Front *front) {
