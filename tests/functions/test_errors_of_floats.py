@@ -254,3 +254,49 @@ def test_an_assignment_is_recorded_when_it_is_the_first_under_other_rules():
         assert atoll.explain(x).state == "pending"
         assert atoll.explain(before).state == "evaluated"
         assert x[7, 3:7].tolist() == [0, 0, 3, 3]
+
+
+OPERATIONS = (
+    "r = a / z", "r = 1 / z", "r = np.exp(big)", "r = np.exp(-big)", "r = tiny * tiny", "r = np.log(a)", "r = big * big", "big *= 10", "a /= z",
+    "f *= f", "r = i // j", "i //= j", "r = i % j", "r = m @ m", "r = c * c", "r = abs(c)", "r = np.sqrt(a)", "r = a**0.5",
+    "r = a[:40, None] / z[:40]", "r = np.multiply(big, big, big)", "z[1:] /= z[1:]", "r = np.maximum(a, 1 / z)",
+)  # fmt: skip
+
+
+def effects(np, operation, rules, n):
+    """What a program sees of an operation: the values, errors, warnings and calls."""
+    line, calls = numpy.linspace(-3, 3, n), []
+    names = {
+        "a": line,
+        "z": 0 * line,
+        "big": 0 * line + 1e308,
+        "tiny": 0 * line + 1e-308,
+        "f": (0 * line + 3e38).astype("f4"),
+    }
+    names |= {
+        "i": numpy.arange(n),
+        "j": numpy.zeros(n, int),
+        "m": numpy.full((3, 3), 1e200),
+        "c": 0 * line + 1e308 * (1 + 1j),
+    }
+    names = {"np": np} | {name: np.array(value) for name, value in names.items()}
+    seen = []
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("error" if rules == "error" else "always")
+        given = {"all": "warn"} if rules == "error" else {"all": rules}
+        with np.errstate(**given, call=lambda *told: calls.append(told)):
+            try:
+                exec(compile(operation, "<operation>", "exec"), names)
+            except Exception as error:
+                seen.append((type(error), str(error)))
+    del names["np"], names["__builtins__"]
+    values = [(name, numpy.asarray(value).tobytes()) for name, value in names.items()]
+    return seen, [(str(each.message), each.lineno) for each in shown], calls, values
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_few_elements_have_the_effects_that_they_have_in_numpy(operation):
+    for rules in ("warn", "ignore", "raise", "call", "error"):
+        for n in (3, 50, 5000):
+            with config(small=30_000):
+                assert effects(atoll, operation, rules, n) == effects(numpy, operation, rules, n)

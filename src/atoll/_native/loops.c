@@ -1,7 +1,7 @@
 /* The loops of ufuncs: an operation on a few numbers takes NumPy longer to begin than to do.
  *
- * Where operands are alike, the inner loop that NumPy has for their type is called at once, and gives the same bits. Where it raises a
- * floating-point flag, NumPy does all of it again, and warns.
+ * Where operands are alike, the inner loop that NumPy has for their type is called at once, and gives the same bits. NumPy warns of the
+ * floating-point flags that it raises.
  */
 #include <fenv.h>
 #include "loops.h"
@@ -33,6 +33,7 @@ void look_up(Loops *to, PyObject *object) {
     to->is_product = ufunc->core_enabled && strcmp(ufunc->name, "matmul") == 0;
     if (ufunc->core_enabled && !to->is_product) return;
     to->operands = ufunc->nin;
+    to->name = ufunc->name;
     PyObject *name = PyUnicode_FromString(ufunc->name);
     to->is_settled = name != NULL && PySet_Contains(python.settled_ufuncs, name) > 0;
     Py_XDECREF(name);
@@ -174,9 +175,12 @@ static void along(const Loops *of, int kind, const Nest *nest, int axis, char *c
     }
 }
 
-/* What a loop has made, but NULL where it raised a flag: NumPy does all of it again, and warns. Steals the result. */
-static inline PyObject *without_flags(PyObject *result) {
-    if (!PyErr_Occurred() && !is_flagged()) return PyArray_Return((PyArrayObject *)result);
+/* Let NumPy warn of the flags that a loop has raised; -1 with an error. */
+static inline int warned(const Loops *of) { return is_flagged() ? PyUFunc_GiveFloatingpointErrors(of->name, PyUFunc_getfperr()) : 0; }
+
+/* A new array that a loop has filled; NULL where it failed: NumPy does it again, with its words. Steals the array. */
+static inline PyObject *filled(PyObject *result) {
+    if (!PyErr_Occurred()) return result;
     PyErr_Clear();
     Py_DECREF(result);
     return NULL;
@@ -202,7 +206,7 @@ static PyObject *product(const Loops *of, PyObject *x, PyObject *y) {
     char *data[3] = {PyArray_BYTES(first), PyArray_BYTES(second), PyArray_BYTES((PyArrayObject *)result)};
     if (is_flagged()) feclearexcept(FLAGS);
     of->call[kind](data, dimensions, steps, of->data[kind]);
-    return without_flags(result);
+    return filled(result);
 }
 
 /* Results that have ended, for the next ones: most live for one operation. */
@@ -266,7 +270,7 @@ static PyObject *by_rows(const Loops *of, int kind, int n, PyObject *const *oper
     return result;
 }
 
-PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
+static inline PyObject *looped(const Loops *of, PyObject *x, PyObject *y) {
     if (of->is_product) return product(of, x, y);
     PyObject *operands[2] = {x, y}, *result;
     PyArrayObject *first = (PyArrayObject *)(PyArray_CheckExact(x) ? x : y);
@@ -297,7 +301,14 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
     } else if ((result = by_rows(of, kind, n, operands, data)) == NULL) {
         return NULL;
     }
-    return without_flags(result);
+    return filled(result);
+}
+
+PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
+    PyObject *result = looped(of, x, y);
+    if (result == NULL) return NULL;
+    if (warned(of) < 0) return Py_DECREF(result), NULL;
+    return PyArray_Return((PyArrayObject *)result);
 }
 
 /* Whether no two elements of an array share memory. */
@@ -315,10 +326,10 @@ int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y) {
     int type = PyArray_TYPE(into), kind = kind_of(type);
     if (kind < 0 || type == NPY_CDOUBLE || !of->is_settled || of->type[kind] != type || PyArray_SIZE(into) > shortest) return 0;
     if (!PyArray_ISWRITEABLE(into) || !is_apart(into)) return 0;
-    PyArrayObject *result = (PyArrayObject *)by_loop(of, (PyObject *)into, y);
+    PyArrayObject *result = (PyArrayObject *)looped(of, (PyObject *)into, y);
     if (result == NULL) return 0;
     int fits = PyArray_SAMESHAPE(result, into);
     if (fits) copy_axes(PyArray_BYTES(into), PyArray_BYTES(result), PyArray_NDIM(into), PyArray_DIMS(into), PyArray_STRIDES(into), PyArray_STRIDES(result), PyArray_ITEMSIZE(into));
     keep_result(result);
-    return fits;
+    return fits && warned(of) == 0;
 }

@@ -8,6 +8,7 @@ typedef struct {
     PyUFuncGenericFunction call[KINDS];
     void *data[KINDS];
     int type[KINDS], operands;     /* of the result; how many there are */
+    const char *name;              /* of the ufunc, in warnings */
     int is_product;                /* of matrices */
     int is_settled;                /* every bit follows from the operands, wherever they lie: python.settled_ufuncs, but for complex numbers */
 } Loops;
@@ -18,7 +19,8 @@ extern Py_ssize_t exact, row;      /* elements that NumPy folds at once; of a ro
 /* Note which loops a ufunc has. */
 void look_up(Loops *to, PyObject *ufunc);
 
-/* What the loop makes of operands, as a new array; NULL without an error where NumPy is called. Whether the first has taken the result. */
+/* What the loop makes of operands, as a new array; NULL without an error where NumPy is called. Whether the first has taken the result, which it has
+ * with an error, too, where flags raise one. */
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y);
 int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y);
 

@@ -4,6 +4,7 @@
 #define ATOLL_TABLE_H
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL atoll_numpy
 #define PY_UFUNC_UNIQUE_SYMBOL atoll_ufuncs
 #include <Python.h>
