@@ -289,8 +289,7 @@ def _unlock() -> None:
     _changing = threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
+os.register_at_fork(after_in_child=_unlock)
 
 
 def entered(small: int) -> None:

@@ -379,14 +379,13 @@ def new_array(
 
 
 atexit.register(pool._close)
-if hasattr(os, "register_at_fork"):
-    for _lock in (
-        pool._lock,
-        process_lock,
-    ):  # the last one is taken first, as by evaluations; no signal interrupts methods of C
-        os.register_at_fork(
-            before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-        )
+for _lock in (
+    pool._lock,
+    process_lock,
+):  # the last one is taken first, as by evaluations; no signal interrupts methods of C
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 def _keep_what_ends() -> None:

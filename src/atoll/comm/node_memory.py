@@ -67,8 +67,7 @@ def _keep_for_the_child() -> None:
             piece.keep()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_keep_for_the_child)
+os.register_at_fork(before=_keep_for_the_child)
 
 
 class NodeMemory:

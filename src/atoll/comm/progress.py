@@ -151,5 +151,4 @@ def _begin_anew() -> None:
     screen._shown = False
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_begin_anew)

@@ -357,5 +357,4 @@ def _leave_to_parent() -> None:
         spans.profile()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_to_parent)
+os.register_at_fork(after_in_child=_leave_to_parent)

@@ -130,8 +130,7 @@ class Counters:
 
 
 _process = Counters()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_process.unlock)
+os.register_at_fork(after_in_child=_process.unlock)
 _separate: ContextVar[Counters] = ContextVar("atoll_statistics", default=_process)
 
 

@@ -92,6 +92,5 @@ class _Communicating(threading.local):
 communicating = _Communicating()
 
 
-if hasattr(os, "register_at_fork"):
-    hold, let_go = process_lock.acquire, process_lock.release
-    os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)
+hold, let_go = process_lock.acquire, process_lock.release
+os.register_at_fork(before=hold, after_in_parent=let_go, after_in_child=let_go)

@@ -55,7 +55,6 @@ registry = Registry()
 loading = RLock()
 """Held while functions are entered at their first use: another thread that asks for one meanwhile waits."""
 
-if hasattr(os, "register_at_fork"):  # a child is not to begin with half of them
-    os.register_at_fork(
-        before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
-    )
+os.register_at_fork(
+    before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
+)

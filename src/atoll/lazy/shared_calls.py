@@ -230,5 +230,4 @@ def _pool() -> ThreadPoolExecutor:
     return pool
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)
+os.register_at_fork(after_in_child=_pools.clear)

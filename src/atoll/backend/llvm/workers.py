@@ -409,5 +409,4 @@ def _after_fork_in_child() -> None:
         _team.forget()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+os.register_at_fork(after_in_child=_after_fork_in_child)
