@@ -274,3 +274,18 @@ if __name__ == "__main__":
     begin, end = map(int, sys.argv[1].split(":"))
     for number, text in search(range(begin, end)):
         print("=" * 20, number, text, sep="\n", flush=True)
+
+
+def test_sums_of_rows_are_assigned_to_under_a_mask():
+    """They have as many elements as arrays of medium size, but were made by a program."""
+    rng = numpy.random.default_rng(0)
+    data, other = rng.random((20_000, 8)), rng.random((20_000, 8))
+    rows, others = np.array(data), np.array(other)
+    for turn in range(12):
+        sums, mask = rows.sum(axis=1), others.sum(axis=1) > 4
+        assert mask[0] in (True, False)
+        assert sums[0] > 0
+        sums[mask] = turn
+        expected = data.sum(axis=1)
+        expected[other.sum(axis=1) > 4] = turn
+        numpy.testing.assert_allclose(numpy.asarray(sums * 2), expected * 2, rtol=1e-12)

@@ -304,6 +304,12 @@ static inline PyObject *looped(const Loops *of, PyObject *x, PyObject *y) {
     return filled(result);
 }
 
+PyObject *unflagged(const Loops *of, PyObject *x, PyObject *y) {
+    PyObject *result = looped(of, x, y);
+    if (result == NULL || !is_flagged()) return result;
+    return Py_DECREF(result), NULL;
+}
+
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
     PyObject *result = looped(of, x, y);
     if (result == NULL) return NULL;

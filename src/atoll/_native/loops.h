@@ -24,6 +24,9 @@ void look_up(Loops *to, PyObject *ufunc);
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y);
 int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y);
 
+/* The same array, but NULL where a flag was raised, of which nobody was told. */
+PyObject *unflagged(const Loops *of, PyObject *x, PyObject *y);
+
 /* Copy elements of a size along some axes; those of a number have no steps. */
 void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size);
 

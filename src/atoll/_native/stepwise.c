@@ -81,7 +81,7 @@ static PyObject *called(PyObject *node, int depth) {
     int count = arity_of(node);
     PyObject *first = count == 1 || count == 2 ? operand_at(node, 0, depth) : NULL, *second = first == NULL || count == 1 ? NULL : operand_at(node, 1, depth);
     const Loops *of = first != NULL && (second != NULL || count == 1) ? loops_of(node) : NULL;  /* the operands may have taken its place in the table */
-    PyObject *made = of != NULL && of->operands == count ? by_loop(of, first, second) : NULL;
+    PyObject *made = of != NULL && of->operands == count ? unflagged(of, first, second) : NULL;
     Py_XDECREF(first);
     Py_XDECREF(second);
     if (made != NULL && !(PyArray_CheckExact(made) && lies_as((PyArrayObject *)made, NODE(node)->geometry))) Py_CLEAR(made);
@@ -99,7 +99,7 @@ static PyObject *viewed(PyObject *node, int depth) {
 }
 
 static PyObject *assigned_to(PyObject *node, int depth) {
-    if (PyTuple_GET_SIZE(NODE(node)->params) != 1) return NULL;
+    if (PyTuple_GET_SIZE(NODE(node)->params) != 1 || arity_of(node) != 2) return NULL;  /* not under a mask */
     PyObject *view = PyTuple_GET_ITEM(NODE(node)->params, 0), *given = operand_at(node, 1, depth), *array = given == NULL ? NULL : operand_at(node, 0, depth);
     Selection where;
     int fits = array != NULL && lies(view, &where) && lies_as((PyArrayObject *)array, NODE(node)->geometry), pooled = 0;
