@@ -168,6 +168,23 @@ def steady_broadcasts():
         assert entered(turn, 5) == []
 
 
+def steady_operations():
+    """Nor do operations that were met on another shape, but to make geometries."""
+    lengths, line = iter(range(40_000, 50_000, 7)), np.ones(50_000)
+
+    def turn():
+        x = line[: next(lengths)] * 2
+        y = x[1:] * x[:-1] - 1.5
+        chosen = (y > 0) & (y < 3)
+        return float((y * y / (y + 1)).sum()), bool(chosen[5])
+
+    with np.config(small=1000):
+        for _ in range(30):
+            assert turn()[0] > 0
+        names = entered(turn, 5)
+    assert not {"apply", "reduce", "node_of"} & set(names)
+
+
 def steady_threads():
     """Loops that threads share are run without a step of Python's."""
     u, v = start(400), start(400)
@@ -226,7 +243,7 @@ def small_steps():
 @pytest.mark.parametrize(
     "work",
     [
-        steady_steps, steady_turns, steady_fields, steady_results, steady_masks, steady_broadcasts, steady_threads,
+        steady_steps, steady_turns, steady_fields, steady_results, steady_masks, steady_broadcasts, steady_operations, steady_threads,
         judged_evaluations, small_steps,
     ],
 )  # fmt: skip

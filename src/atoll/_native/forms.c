@@ -77,13 +77,18 @@ static int put_entry(Forms *forms, Met entry) {
 
 Py_ssize_t entries = 1;
 
+Met *keep_form(Forms *forms, const size_t *part, int count, PyObject *parts, PyObject *form, PyObject *convert) {
+    Met entry = {.count = count, .parts = parts, .form = form, .convert = Py_XNewRef(convert)};
+    memcpy(entry.part, part, count * sizeof *part);
+    if (parts == NULL || form == NULL) return end_entry(&entry), NULL;
+    if (forms->used >= entries) drop((PyObject *)forms);
+    return put_entry(forms, entry) < 0 ? NULL : met_in(forms, part, count);
+}
+
 int keep_in(Forms **forms, const size_t *part, int count, PyObject *parts, PyObject *found) {
     if (*forms == NULL) *forms = (Forms *)PyType_GenericNew(forms_type, empty, NULL);
-    if (*forms == NULL || parts == NULL) return Py_XDECREF(parts), -1;
-    if ((*forms)->used >= entries) drop((PyObject *)*forms);
-    Met entry = {.count = count, .parts = parts, .form = Py_NewRef(found)};
-    memcpy(entry.part, part, count * sizeof *part);
-    return put_entry(*forms, entry);
+    if (*forms == NULL) return Py_XDECREF(parts), -1;
+    return keep_form(*forms, part, count, parts, Py_NewRef(found), NULL) == NULL ? -1 : 0;
 }
 
 /* keep(key, form, convert): the form of the nodes for operands with this key, a tuple. */

@@ -29,6 +29,9 @@ int are_same(const void *words, const void *others, int count);
 /* The entry of a key, borrowed; NULL if the table has none. */
 Met *met_in(Forms *forms, const size_t *part, int count);
 
+/* Add the form of a key, and steal it and the objects whose addresses are in the key; the entry, NULL with an error. */
+Met *keep_form(Forms *forms, const size_t *part, int count, PyObject *parts, PyObject *form, PyObject *convert);
+
 /* A table that only C reads. It is NULL before its first entry, and forgets all entries when it has `entries`. `found_in` returns the object
  * of a key, borrowed. `keep_in` adds one, and steals `parts`, the objects whose addresses are in the key; -1 with an error. */
 static inline PyObject *found_in(Forms *forms, const size_t *part, int count) {

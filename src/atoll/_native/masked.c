@@ -15,7 +15,7 @@ static int is_own(PyObject *array) {
 
 static int is_mask_for(Front *mask, Front *front) {
     Selection where, elements;
-    if (dtype_of(mask)->type_num != NPY_BOOL || field(mask->geometry, FORM_IS_BASE) != Py_True) return 0;
+    if (dtype_of(mask)->type_num != NPY_BOOL || !is_set(mask->geometry, FORM_IS_BASE)) return 0;
     return view_of(mask, &where) && view_of(front, &elements) && where.axes == elements.axes && are_same(where.shape, elements.shape, where.axes);
 }
 
@@ -23,16 +23,6 @@ static int is_mask_for(Front *mask, Front *front) {
 static Py_ssize_t true_elements(PyObject *value) {
     if (VALUE(value)->count < 0) VALUE(value)->count = PyArray_CountNonzero(memory_in(value));
     return VALUE(value)->count;
-}
-
-/* The geometry of `count` elements side by side; a new reference. */
-static PyObject *line_of(PyArray_Descr *dtype, Py_ssize_t count) {
-    size_t key[KEY] = {(size_t)dtype, (size_t)python.memory_geometry, (size_t)count, (size_t)PyDataType_ELSIZE(dtype)};
-    PyObject *geometry = view_met(key, 4);
-    if (geometry != NULL) return Py_NewRef(geometry);
-    geometry = PyObject_CallFunction(python.line_geometry, "nO", count, dtype);
-    if (geometry != NULL) keep_view(key, 4, geometry);
-    return geometry;
 }
 
 /* Whether these are a mask and its array, and C may record what is done with them. */
@@ -47,7 +37,10 @@ PyObject *record_masked(PyObject *array, PyObject *mask) {
     PyObject *box = ((Front *)mask)->cell;
     if (!is_native((PyObject *)dtype) || settle_box(box) < 0) return NULL;
     PyObject *chosen = Py_NewRef(BOX(box)->node), *geometry = NULL, *form = NULL, *node = NULL;
-    if (state_of(chosen) == READY) geometry = line_of(dtype, true_elements(NODE(chosen)->value));
+    if (state_of(chosen) == READY) {
+        Py_ssize_t elements = true_elements(NODE(chosen)->value);
+        geometry = dense_geometry(1, &elements, dtype);
+    }
     if (geometry != NULL) form = Py_BuildValue("OO()sOO", python.compress_op, geometry, "", Py_None, Py_None);
     if (form != NULL) {
         PyObject *operands[2] = {node_of(array), Py_NewRef(chosen)};
@@ -61,6 +54,6 @@ PyObject *record_masked(PyObject *array, PyObject *mask) {
 
 int store_masked(PyObject *array, PyObject *mask, PyObject *number) {
     Front *front = (Front *)array;
-    if (!are_masked(array, mask) || !may_show(front) || field(front->geometry, FORM_OVERLAPPING) == Py_True) return 0;
+    if (!are_masked(array, mask) || !may_show(front) || is_set(front->geometry, FORM_OVERLAPPING)) return 0;
     return record_number(front->cell, front->geometry, number, BOX(((Front *)mask)->cell)->node);
 }

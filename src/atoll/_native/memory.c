@@ -20,7 +20,7 @@ void keep_view(const size_t *key, int count, PyObject *geometry) {
 }
 
 int view_key(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides, size_t *key) {
-    int is_writeable = front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True;
+    int is_writeable = front->geometry == NULL || is_set(front->geometry, FORM_WRITEABLE);
     key[0] = (size_t)(is_writeable ? BOX(front->cell)->geometry : front->geometry);
     key[1] = (size_t)dtype;
     key[2] = (size_t)offset;
@@ -138,7 +138,7 @@ PyObject *in_memory(PyObject *self) {
     if (value == NULL) return NULL;
     if (front->value == value) return Py_NewRef(front->shown);
     PyArrayObject *memory = memory_in(value);
-    if (front->geometry != NULL && field(front->geometry, FORM_IS_BASE) == Py_True) return Py_NewRef((PyObject *)memory);
+    if (front->geometry != NULL && is_set(front->geometry, FORM_IS_BASE)) return Py_NewRef((PyObject *)memory);
     if (!view_of(front, &where)) return NULL;
     PyObject *shown = array_at(&where, dtype_of(front), PyArray_BYTES(memory), value, 0);
     if (shown == NULL) {
@@ -191,7 +191,7 @@ int type_of(PyObject *value, Py_ssize_t *size) {
 
 inline int may_show(Front *front) {
     return BOX(front->cell)->writeable &&
-           (front->geometry == NULL || field(front->geometry, FORM_WRITEABLE) == Py_True);
+           (front->geometry == NULL || is_set(front->geometry, FORM_WRITEABLE));
 }
 
 inline int may_write(Front *front) {
@@ -238,7 +238,7 @@ inline void end_writing(PyArrayObject *memory, int was) {
 
 int remember_first(PyObject *box, PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry;
-    if (BOX(box)->first != Py_None || geometry == NULL || field(geometry, FORM_IS_BASE) != Py_True) return 0;
+    if (BOX(box)->first != Py_None || geometry == NULL || !is_set(geometry, FORM_IS_BASE)) return 0;
     PyObject *first = PyWeakref_NewRef(array, NULL);
     if (first == NULL) return -1;
     Py_XSETREF(BOX(box)->first, first);
@@ -247,7 +247,7 @@ int remember_first(PyObject *box, PyObject *array) {
 
 PyObject *view_at(PyObject *self, const Selection *where, PyArray_Descr *dtype) {
     Front *parent = (Front *)self;
-    int by_value = where->axes <= BY_VALUE && (parent->geometry == NULL || field(parent->geometry, FORM_WRITEABLE) == Py_True);
+    int by_value = where->axes <= BY_VALUE && (parent->geometry == NULL || is_set(parent->geometry, FORM_WRITEABLE));
     PyObject *geometry = by_value ? NULL : geometry_for(parent, dtype, where->offset, where->axes, where->shape, where->strides), *view = NULL;
     if ((by_value || geometry != NULL) && remember_first(parent->cell, self) == 0) view = handle_of(Py_NewRef(Py_None));
     if (view == NULL) return Py_XDECREF(geometry), NULL;

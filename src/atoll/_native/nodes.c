@@ -239,7 +239,7 @@ int is_large(PyObject *value) {
 }
 
 int is_short(PyObject *geometry) {
-    if (field(geometry, FORM_SHORT) != Py_True) return 0;
+    if (!is_set(geometry, FORM_SHORT)) return 0;
     Py_ssize_t size = size_of(geometry);
     return !(is_recording_medium && size >= shortest) && size < small_now();
 }
@@ -251,7 +251,7 @@ int is_read_at_once(PyObject *array) {
 
 int is_counted(PyObject *array) {
     Front *front = (Front *)array;
-    return state_of(BOX(front->cell)->node) & DIVIDED && field(front->geometry, FORM_SHORT) == Py_True;
+    return state_of(BOX(front->cell)->node) & DIVIDED && is_set(front->geometry, FORM_SHORT);
 }
 
 PyObject *through_of(PyObject *view) {
@@ -262,7 +262,7 @@ PyObject *through_of(PyObject *view) {
 }
 
 PyObject *read_of(PyObject *geometry) {
-    if (field(geometry, FORM_IS_BASE) == Py_True) return geometry;
+    if (is_set(geometry, FORM_IS_BASE)) return geometry;
     PyObject *shape = field(geometry, FORM_SHAPE), *strides = field(geometry, FORM_STRIDES), *through = through_of(geometry);
     for (Py_ssize_t k = 0; through != NULL && k < PyTuple_GET_SIZE(strides); k++)
         if (!PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, k)) && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k)) > 1) return geometry;
@@ -271,7 +271,7 @@ PyObject *read_of(PyObject *geometry) {
 
 PyObject *node_of(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
-    if (field(geometry, FORM_IS_BASE) == Py_True) return Py_NewRef(BOX(box)->node);
+    if (is_set(geometry, FORM_IS_BASE)) return Py_NewRef(BOX(box)->node);
     PyObject *through = through_of(geometry), *base = through == NULL ? NULL : Py_NewRef(BOX(box)->node);
     return base == NULL ? NULL : new_node(field(through, THROUGH_READ), &base, 1, Py_NewRef(Py_None));
 }
@@ -292,6 +292,19 @@ int memory_key(PyArrayObject *array, size_t *key) {
         key[2 * k + 3] = (size_t)PyArray_STRIDE(array, k);
     }
     return 2 * n + 2;
+}
+
+PyObject *dense_geometry(int axes, const Py_ssize_t *shape, PyArray_Descr *dtype) {
+    size_t key[KEY] = {(size_t)dtype, (size_t)python.dense};
+    for (int k = 0; k < axes; k++) key[k + 2] = (size_t)shape[k];
+    PyObject *geometry = view_met(key, axes + 2), *extents;
+    if (geometry != NULL) return Py_NewRef(geometry);
+    if ((extents = PyTuple_New(axes)) == NULL) return NULL;
+    for (int k = 0; k < axes; k++) PyTuple_SET_ITEM(extents, k, PyLong_FromSsize_t(shape[k]));
+    geometry = PyErr_Occurred() ? NULL : PyObject_CallFunctionObjArgs(python.dense, extents, dtype, NULL);
+    Py_DECREF(extents);
+    if (geometry != NULL) keep_view(key, axes + 2, geometry);
+    return geometry;
 }
 
 /* The geometry of memory; a new reference. */

@@ -52,6 +52,10 @@ PyObject *read_of(PyObject *geometry);
  * kernels have a dtype. */
 int is_large(PyObject *value);
 int is_short(PyObject *geometry);
+
+/* The geometry of an array that fills its memory in C order; a new reference. */
+PyObject *dense_geometry(int axes, const Py_ssize_t *shape, PyArray_Descr *dtype);
+
 int is_read_at_once(PyObject *array);
 
 /* Whether an array is a short view of an array on ranks. Python counts the reads of such views, alike on all ranks. */

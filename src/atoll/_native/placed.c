@@ -28,7 +28,7 @@ static PyObject *as_operand(PyObject *node, PyObject *shape) {
         PyObject *arg = argument_of(node, k);
         if (!is_node(arg) || !(state_of(arg) & DIVIDED)) continue;
         PyObject *place = home_of(arg);
-        if (are_equal(shape_of(arg), shape)) return field(place, PLACE_PADDED) == Py_False ? place : NULL;
+        if (are_equal(shape_of(arg), shape)) return !is_set(place, PLACE_PADDED) ? place : NULL;
         if (largest == NULL || size_of(NODE(arg)->geometry) > size_of(NODE(largest)->geometry)) largest = arg;
     }
     return PyDict_GetItemWithError(field(home_of(largest), PLACE_READ), field(NODE(node)->geometry, FORM_NUMBER));
@@ -38,7 +38,7 @@ static int is_number(PyObject *node) { return !PyTuple_GET_SIZE(shape_of(node));
 
 /* Whether ranks fold their parts of all axes, of which each then has the result. */
 static int folds_all(PyObject *node, PyObject *home) {
-    if (!is_number(node) || field(home, PLACE_FOLDS_WHOLE) != Py_True) return 0;
+    if (!is_number(node) || !is_set(home, PLACE_FOLDS_WHOLE)) return 0;
     PyObject *folds = PyObject_GetAttr(NODE(node)->op, folds_name);
     Py_XDECREF(folds);
     return folds == Py_True;
@@ -77,7 +77,7 @@ static int is_laid(PyObject *node, PyObject *first) {
 static int is_quiet(PyObject *node, PyObject *first) {
     int whole = home_of(node) == Py_None;
     PyObject *place = whole ? home_of(first) : home_of(node), *undivided;
-    int uneven = field(place, PLACE_LOPSIDED) == Py_True && PySet_Contains(python.broadcasting_ops, NODE(node)->op);
+    int uneven = is_set(place, PLACE_LOPSIDED) && PySet_Contains(python.broadcasting_ops, NODE(node)->op);
     if (whole ? !is_number(node) || weight_of(node) > most_pending : uneven) return 0;
     for (int k = 0; k < arity_of(node); k++)
         if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) == PENDING) return 0;

@@ -71,8 +71,9 @@ static int look_at(Given *given, int k, PyObject *value) {
     Front *front = (Front *)value;
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
-        /* Python sees each short view of a pending array once: it counts them, and computes the array when there are many */
-        int is_pending_part = state_of(BOX(front->cell)->node) == PENDING && is_short(front->geometry);
+        /* Python sees each short view of a pending array once, and each short array: it counts them, and computes the array when there are many */
+        int is_part = !is_set(front->geometry, FORM_IS_BASE) || size_of(front->geometry) <= shortest;
+        int is_pending_part = state_of(BOX(front->cell)->node) == PENDING && is_part && is_short(front->geometry);
         given->counted |= is_pending_part;
         if ((geometry = is_pending_part ? front->geometry : read_of(front->geometry)) == NULL) return drop_error(), 0;
         given->views++;
@@ -107,6 +108,45 @@ static void fill_operands(PyObject **to, PyObject *const *args, const Given *giv
     }
 }
 
+/* The extents of an array that fills its memory in C order, with more than one element along each axis; how many, 0 where it is another one. */
+static int plain_extents(PyObject *geometry, Py_ssize_t *to) {
+    PyObject *shape = field(geometry, FORM_SHAPE);
+    int axes = (int)PyTuple_GET_SIZE(shape);
+    if (!is_set(geometry, FORM_DENSE) || !is_set(geometry, FORM_C_CONTIGUOUS) || !is_set(geometry, FORM_WRITEABLE)) return 0;
+    if (axes > BY_VALUE) return 0;
+    for (int k = 0; k < axes; k++)
+        if ((to[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k))) < 2) return 0;
+    return axes;
+}
+
+/* The entry of an operation on such arrays of one shape, of which an operation on another shape is known; NULL with or without an error. */
+static Met *met_in_other_shape(Forms *known, const size_t *parts, PyObject *const *args, int count) {
+    Py_ssize_t shape[BY_VALUE], extents[BY_VALUE];
+    size_t part[KEY] = {(size_t)python.call_op};
+    int axes = 0;
+    for (int k = 0; k < count; k++) {
+        part[k + 2] = parts[k];
+        if (Py_TYPE(args[k]) != array_type) continue;
+        int own = plain_extents((PyObject *)parts[k], axes ? extents : shape);
+        if (!own || (axes && (own != axes || memcmp(shape, extents, axes * sizeof *shape)))) return NULL;
+        part[k + 2] = (size_t)field((PyObject *)parts[k], FORM_DTYPE);
+        axes = own;
+    }
+    part[1] = (size_t)axes << 1 | 1;  /* as an integer of Python is found */
+    Met *like = met_in(known, part, count + 2);
+    if (like == NULL) return NULL;
+    PyObject *old = Py_NewRef(like->form), *convert = Py_XNewRef(like->convert), *dtype = field(PyTuple_GET_ITEM(old, 1), FORM_DTYPE);
+    PyObject *geometry = dense_geometry(axes, shape, (PyArray_Descr *)dtype), *mark = geometry == NULL ? NULL : PyObject_CallNoArgs(python.new_mark);
+    PyObject *form = mark == NULL ? NULL : PyTuple_Pack(6, PyTuple_GET_ITEM(old, 0), geometry, PyTuple_GET_ITEM(old, 2), PyTuple_GET_ITEM(old, 3),
+                                                        PyTuple_GET_ITEM(old, 4), mark);
+    Met *met = form == NULL ? NULL : keep_form(known, parts, count, tuple_of((PyObject **)parts, count), form, convert);
+    Py_XDECREF(geometry);
+    Py_XDECREF(mark);
+    Py_XDECREF(convert);
+    Py_DECREF(old);
+    return met;
+}
+
 /* The entry of an operation on two short views that are broadcast to a large array; NULL if there is none. */
 static Met *spread_in(Forms *known, PyObject *const *args) {
     size_t part[2];
@@ -120,6 +160,7 @@ static Met *spread_in(Forms *known, PyObject *const *args) {
 static PyObject *met_call(Forms *known, PyObject *const *args, const Given *given, int count) {
     Met *met = met_in(known, given->part, count);
     if (met == NULL && given->counted && given->views == 2 && count == 2) met = spread_in(known, args);
+    if (met == NULL && !(given->counted || given->few || given->divided)) met = met_in_other_shape(known, given->part, args, count);
     if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
     /* NumPy computes with few elements, unless these are broadcast to many: see lazy.elementwise.spreads */
@@ -168,7 +209,7 @@ PyObject *record_power(PyObject *known, PyObject *const *args) {
 /* A copy of a whole array has its value, until one of them is written to. */
 static PyObject *copied(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
-    if (field(geometry, FORM_DENSE) != Py_True || field(geometry, FORM_C_CONTIGUOUS) != Py_True || !is_free(box)) return NULL;
+    if (!is_set(geometry, FORM_DENSE) || !is_set(geometry, FORM_C_CONTIGUOUS) || !is_free(box)) return NULL;
     PyObject *copy = new_box(Py_NewRef(BOX(box)->node));
     if (copy == NULL) return NULL;
     BOX(box)->shared = BOX(copy)->shared = 1;
@@ -177,9 +218,15 @@ static PyObject *copied(PyObject *array) {
 
 /* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
 static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, PyObject *axis, PyObject *node) {
-    int foldable = !(state_of(node) & DIVIDED) || field(NODE(node)->place, PLACE_HELD_ONCE) == Py_True;
-    size_t key[3] = {(size_t)ufunc, (size_t)geometry, part_of_object(axis)};
+    int foldable = !(state_of(node) & DIVIDED) || is_set(NODE(node)->place, PLACE_HELD_ONCE);
+    size_t key[5] = {(size_t)ufunc, (size_t)geometry, part_of_object(axis)};
     Met *met = foldable ? met_in((Forms *)known, key, 3) : NULL;
+    Py_ssize_t extents[BY_VALUE];
+    if (met == NULL && foldable && axis == Py_None && (key[4] = (size_t)plain_extents(geometry, extents) << 1 | 1) > 1) {
+        key[1] = (size_t)python.call_op;  /* of all axes of any shape */
+        key[3] = (size_t)field(geometry, FORM_DTYPE);
+        met = met_in((Forms *)known, key, 5);
+    }
     if (met == NULL) return Py_DECREF(node), NULL;
     PyObject *form = Py_NewRef(met->form), *made = new_node(form, &node, 1, site_here());
     Py_DECREF(form);
@@ -198,7 +245,7 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array)) return NULL;
     int held = !is_free(((Front *)array)->cell);
     if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
-    if (on_ranks((Front *)array) && field(geometry, FORM_IS_BASE) != Py_True) return NULL;
+    if (on_ranks((Front *)array) && !is_set(geometry, FORM_IS_BASE)) return NULL;
     PyObject *node = (geometry = read_of(geometry)) == NULL ? NULL : node_of(array);
     PyObject *made = node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
     return held ? settled_result(made) : made;
@@ -300,7 +347,7 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
     int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
     if (divided && mask != NULL) return 0;
     if (divided) {
-        int few = field(region == NULL ? BOX(box)->geometry : region, FORM_SHORT) == Py_True;
+        int few = is_set(region == NULL ? BOX(box)->geometry : region, FORM_SHORT);
         if (few && state_of(node) & READY) return 0;
         if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;
         if (!few) BOX(box)->pieces = 0;
@@ -356,7 +403,7 @@ static PyObject *number_for(PyObject *region, PyObject *value) {
 
 /* Whether a loop of ours may write into a part of an array. */
 static int is_region(PyObject *region) {
-    return field(region, FORM_IS_BASE) != Py_True && field(region, FORM_OVERLAPPING) != Py_True && size_of(region) &&
+    return !is_set(region, FORM_IS_BASE) && !is_set(region, FORM_OVERLAPPING) && size_of(region) &&
            is_native(field(region, FORM_DTYPE));
 }
 
@@ -377,7 +424,7 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
 
 int record_number(PyObject *box, PyObject *region, PyObject *value, PyObject *mask) {
     PyObject *node = BOX(box)->node;
-    if (mask == NULL && state_of(node) & READY && field(region, FORM_SHORT) == Py_True) return 0;
+    if (mask == NULL && state_of(node) & READY && is_set(region, FORM_SHORT)) return 0;
     if (!is_free(box) || !is_calm()) return 0;
     PyObject *number = number_for(region, value);
     if (number == NULL) return PyErr_Occurred() ? -1 : 0;
@@ -392,7 +439,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
     int state = state_of(BOX(box)->node), there = state & READY;
-    if (state & DIVIDED && ((there && field(region, FORM_SHORT) == Py_True) || field(((Front *)array)->geometry, FORM_IS_BASE) != Py_True)) {
+    if (state & DIVIDED && ((there && is_set(region, FORM_SHORT)) || !is_set(((Front *)array)->geometry, FORM_IS_BASE))) {
         done = 0;                  /* Python asks what every rank has, and how a view crosses axes */
     } else if (may_show((Front *)array) && is_region(region) && !(there && is_short(region))) {
         if (!is_large(value)) done = record_number(box, region, value, NULL);
@@ -406,7 +453,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
 int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count) {
     if (!recording || !is_large(array) || !(on_ranks((Front *)array) || in_world_of_process()) || !may_show((Front *)array) || is_counted(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
-    int whole = field(region, FORM_IS_BASE) == Py_True, done = 0;
+    int whole = is_set(region, FORM_IS_BASE), done = 0;
     if (!whole && (!is_region(region) || is_short(region))) return 0;
     PyObject *result = record_call(known, args, count);
     if (result == NULL) return PyErr_Occurred() ? -1 : 0;

@@ -48,7 +48,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
     X(origins) X(numbered) X(traces) X(tried_traces) X(stored_lines) X(left) X(turn) X(powers) X(recipes) \
     X(shorten) X(outside) X(lock) X(catch_up) X(relieve) \
-    X(from_numpy) X(taken) X(located) X(memory_geometry) X(line_geometry) X(through) \
+    X(from_numpy) X(taken) X(located) X(memory_geometry) X(dense) X(new_mark) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
     X(apply) X(evaluated) X(evaluate) X(learn) X(site_from) X(allocate) X(selected) X(flags_reported) X(begun) X(asked) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \
     X(marked) X(marks)
@@ -70,6 +70,7 @@ extern PyObject *empty;
 static inline PyObject **slot(PyObject *object, int which) { return (PyObject **)((char *)object + offsets[which]); }
 
 static inline PyObject *field(PyObject *object, int which) { return *slot(object, which); }
+static inline int is_set(PyObject *object, int which) { return field(object, which) == Py_True; }
 
 /* Give a slot another value; steals the reference. */
 static inline void replace(PyObject *object, int which, PyObject *value) {

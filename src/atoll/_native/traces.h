@@ -64,7 +64,7 @@ Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);
 Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 
 /* Whether a program runs, or is being bound; let it be known. */
-static inline int is_running(Fit *fit) { return fit->program != Py_None && field(fit->program, PROGRAM_RUNNING) != Py_False; }
+static inline int is_running(Fit *fit) { return fit->program != Py_None && is_set(fit->program, PROGRAM_RUNNING); }
 static inline void set_running(PyObject *program, PyObject *flag) { replace(program, PROGRAM_RUNNING, Py_NewRef(flag)); }
 
 /* An operand of a node, NULL where there are fewer; the number of its geometry. Borrowed. */

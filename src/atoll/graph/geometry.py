@@ -156,6 +156,10 @@ class Geometry:
         """The bytes of the elements."""
         return self.size * self.dtype.itemsize
 
+    def is_plain(self, shape: tuple[int, ...]) -> bool:
+        """Whether it is an array of this shape that fills its memory in C order."""
+        return self.dense and self.c_contiguous and self.writeable and self.shape == shape
+
     @property
     def f_contiguous(self) -> bool:
         """Whether the elements lie one after the other, the first axis fastest."""

@@ -366,6 +366,11 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
             return
     form = node.form()
     keep(known, tuple(key), form, convert)
+    arrays = [each for each in key if type(each) is Geometry]
+    shape = node.geometry.shape
+    if min(shape, default=0) > 1 and all(each.is_plain(shape) for each in arrays):
+        alike = [each.dtype if type(each) is Geometry else each for each in key]
+        keep(known, (CALL, len(shape), *alike), form, convert)  # of any other shape, too
     if short and exact != key:
         keep(known, tuple(exact), form, convert)  # of views that are pending
 

@@ -268,11 +268,6 @@ def memory_geometry(array: np.ndarray[Any, Any]) -> Geometry:
     return strided(array.shape, array.dtype, array.strides)
 
 
-def line_geometry(count: int, dtype: np.dtype[Any]) -> Geometry:
-    """The geometry of elements side by side."""
-    return dense((count,), dtype)
-
-
 def of_view(cell: Cell, geometry: Geometry) -> Any:
     """A view of a cell."""
     handle = new(Handle.array_type)

@@ -33,8 +33,8 @@ from ..context.tracebacks import shorten
 from ..execute.parts import State
 from ..execute.program import Program, computed_words
 from ..front import native
-from ..graph.geometry import Geometry
-from ..graph.node import Node, Value, _lay, _marks
+from ..graph.geometry import Geometry, dense
+from ..graph.node import Node, Value, _lay, _marks, new_mark
 from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, rare_update
 from ..ops.placement import Place
@@ -47,7 +47,7 @@ from .entering import entered
 from .evaluate import evaluate, shared, store_line
 from .fallback import taken_of
 from .float_errors import _held, _variable, calm
-from .making import PASSED, from_numpy, line_geometry, memory_geometry, of_node
+from .making import PASSED, from_numpy, memory_geometry, of_node
 from .operators import POWERS
 from .pending import relieve
 from .recipes import learn, recipes
@@ -106,7 +106,7 @@ def install(array_type: type, iterators: type) -> None:
         # calls
         shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
         relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
-        memory_geometry=memory_geometry, line_geometry=line_geometry, through=Through,
+        memory_geometry=memory_geometry, dense=dense, new_mark=new_mark, through=Through,
         held=Cell.held, lend=Cell.lend, settle=Cell.settle, unpin=Cell.unpin, write=Cell.write, settle_asked=settle_asked,
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, evaluate=evaluate, learn=learn, site_from=site_from,

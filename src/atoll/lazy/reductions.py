@@ -28,7 +28,7 @@ from ..layout import Layout
 from ..ops import folds
 from ..ops.elementwise import is_native, read_of
 from ..ops.folds import FOLDS
-from ..ops.table import WHERE
+from ..ops.table import CALL, WHERE
 from . import recording, shaping
 from .calling import assigned_to, folded, into, overrides, register_method
 from .creation import asarray
@@ -194,7 +194,10 @@ def reduce(
     node = folds.fold(FOLDS[ufunc], operand, form, axes, keepdims, site)
     # The code of a node that lies on ranks may say where.
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
-        keep(met_folds, (ufunc, read_of(geometry), axis), node.form())
+        whole, known = read_of(geometry), node.form()
+        keep(met_folds, (ufunc, whole, axis), known)
+        if axis is None and min(whole.shape, default=0) > 1 and whole.is_plain(whole.shape):
+            keep(met_folds, (ufunc, CALL, axis, whole.dtype, whole.ndim), known)  # of any shape
     del operand
     node = entered(node)
     if is_read_now(handle._cell):
