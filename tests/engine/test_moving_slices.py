@@ -162,3 +162,30 @@ def test_many_short_views_of_pending_work_compute_it():
     assert calls_of(lambda np, a: [a[i, :3] + b[i, :3] for i in range(40, 90)], a) == 0
     assert total.tolist() == [3.0] * 3
     assert "evaluated" in str(atoll.explain(a))
+
+
+SELECTIONS = (
+    "b[ok][:, None].sum(1)", "(b[ok][:, None] * 2).sum(1)", "b[ok].reshape(-1, 1) * e", "(d[ok] * b[ok][:, None]).mean(axis=1)",
+    "(d[ok] * b[ok][:, None]).sum(1)", "(b[ok][:, None] - b[:3]).min(1)", "np.where(d[ok] > 0.5, b[ok][:, None], 0).sum(1)", "np.linalg.norm(d[ok] - b[ok][:, None], axis=1)",
+    "(d.T[:, ok] * b[ok]).sum(0)", "np.cumsum(b[ok])", "(b[ok] * b[ok][::-1])[1:]", "b[ok][:-1] - b[ok][1:]", "(d[:k] * b[:k, None]).sum(1)",
+    "(d[:k].T * 2).sum(0)", "np.outer(b[:k], e[0]).sum(1)", "(d[:k] > 0.5).sum(1)", "d[:k].argmax(1)", "np.zeros(k) + b[:k]", "np.var(b[:k])",
+    "np.stack([b[ok], b[ok] * 2]).sum(0)", "np.maximum(b[ok], 0.5)[::2].copy()",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("selection", SELECTIONS)
+@pytest.mark.parametrize("n", [900, 40_000, 70_000])
+def test_lengths_change_with_every_turn(selection, n):
+    """Memory that a program fills before it adds to it has the length of each turn, too."""
+
+    def turns(np):
+        rng = numpy.random.default_rng(1)
+        names = {"np": np, "b": np.array(rng.random(n)), "d": np.array(rng.random((n, 3))), "e": np.array(rng.random((1, 4)))}  # fmt: skip
+        for turn in range(9):
+            names["ok"] = np.array(rng.random(n) < (0.3, 0.25, 0.4, 0.1)[turn % 4])
+            names["k"] = n - 17 * (turn + 1)
+            yield numpy.array(eval(selection, names))
+
+    with atoll.config(small=100 if n == 900 else 30_000):
+        for found, expected in zip(turns(atoll), turns(numpy), strict=True):
+            numpy.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -76,22 +76,22 @@ class _Words:
         """Steps, and the geometries of their memory."""
         self.called: list[tuple[int, int]] = []
         """Steps of NumPy's, and their nodes."""
-        self.staying = {geometry for _, geometry in plan.waiting.positions}
-        """The geometries that stay."""
         numbers = {id(step): number for number, step in enumerate(program.steps)}
         places, geometry_of = plan.guard.places(), dict(plan.waiting.positions)
+        moved = set()
         for k, (kind, step, *_) in enumerate(known):
             number = numbers.get(id(step), -1)
             if kind == Told.KERNELS:
                 for n, launch in enumerate(step.steps):
                     self._launch(step, n, places[plan.waiting.launches[numbers[id(launch)]]])
-            elif kind in (Told.ALLOCATE, Told.COPY) and number in geometry_of:
+            elif kind in (Told.ALLOCATE, Told.COPY) and number >= 0 and number in geometry_of:
                 self.memories.append((k, geometry_of[number]))
-                self.staying.discard(geometry_of[number])
+                moved.add(number)
             elif type(step) is ByNumpy and step.number in plan.waiting.nodes:
                 self.called.append((k, step.number))
-                self.staying.discard(geometry_of.get(number, -1))
-        self.staying |= {geometry for step, geometry in plan.waiting.positions if step < 0}
+                moved.add(number)
+        self.staying = {geometry for step, geometry in plan.waiting.positions if step not in moved}
+        """The geometries that stay: those of memory that the program has from elsewhere."""
 
     def _launch(self, kernels: Any, n: int, places: Any) -> None:
         """Bind one of the kernels of a step."""
