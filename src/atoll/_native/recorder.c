@@ -66,16 +66,22 @@ typedef struct {
     int large, views, few, divided, held, counted;
 } Given;
 
+/* Whether an array is a short part of a pending one, or short itself: 1, or -1 where so many were read that Python computes all of it. */
+static int pending_part(Front *front) {
+    PyObject *box = front->cell, *geometry = front->geometry;
+    if (state_of(BOX(box)->node) != PENDING || !is_short(geometry) || (is_set(geometry, FORM_IS_BASE) && size_of(geometry) > shortest)) return 0;
+    return size_of(geometry) <= shortest && ++BOX(box)->pieces >= pieces ? -1 : 1;
+}
+
 /* Look at an operand; whether C can record it. */
 static int look_at(Given *given, int k, PyObject *value) {
     Front *front = (Front *)value;
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
-        /* Python sees each short view of a pending array once, and each short array: it counts them, and computes the array when there are many */
-        int is_part = !is_set(front->geometry, FORM_IS_BASE) || size_of(front->geometry) <= shortest;
-        int is_pending_part = state_of(BOX(front->cell)->node) == PENDING && is_part && is_short(front->geometry);
-        given->counted |= is_pending_part;
-        if ((geometry = is_pending_part ? front->geometry : read_of(front->geometry)) == NULL) return drop_error(), 0;
+        int part = pending_part(front);
+        given->counted |= part;
+        if (part < 0) return 0;
+        if ((geometry = part ? front->geometry : read_of(front->geometry)) == NULL) return drop_error(), 0;
         given->views++;
         given->large = given->large || !is_read_at_once(value);
         given->divided += on_ranks(front);
@@ -242,7 +248,7 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     if (count + named > 2 || !PyTuple_CheckExact(known)) return NULL;
     if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
     if (count + named == 2) axis = args[1];
-    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array)) return NULL;
+    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array) || pending_part((Front *)array) < 0) return NULL;
     int held = !is_free(((Front *)array)->cell);
     if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
     if (on_ranks((Front *)array) && !is_set(geometry, FORM_IS_BASE)) return NULL;
@@ -345,13 +351,9 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
     PyObject *node = BOX(box)->node;
     if (region != NULL && NODE(node)->geometry != field(region, FORM_BASE)) return 0;
     int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
-    if (divided && mask != NULL) return 0;
-    if (divided) {
-        int few = is_set(region == NULL ? BOX(box)->geometry : region, FORM_SHORT);
-        if (few && state_of(node) & READY) return 0;
-        if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;
-        if (!few) BOX(box)->pieces = 0;
-    }
+    int few = is_set(region == NULL ? BOX(box)->geometry : region, FORM_SHORT);
+    if (divided && (mask != NULL || (few && state_of(node) & READY) || (region == NULL && NODE(value)->place != NODE(node)->place))) return 0;
+    if (!few) BOX(box)->pieces = 0;
     int noted = note_site(box, mask == NULL ? region : NULL, place);
     if (noted <= 0) return noted;
     if (region == NULL) {

@@ -242,7 +242,7 @@ class Cell(Box):
                 self._write_now(region, value, mask, site, updated)
                 return
             node = self.node
-            if node.place is not None and not region.short:
+            if not region.short:
                 self.pieces = 0
             place = site_number(site)
             if node.value is not None:
