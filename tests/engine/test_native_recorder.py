@@ -185,6 +185,24 @@ def steady_operations():
     assert not {"apply", "reduce", "node_of"} & set(names)
 
 
+def steady_parts():
+    """Nor do short parts of pending arrays, beside parts of computed ones, nor what a small array takes of a large one."""
+    with np.config(small=30_000), policy.limited(draft_work=1):
+        v, a, few = start(200), start(200), np.ones((30, 30))
+
+        def turn():
+            nonlocal v
+            v -= a
+            v[180:] -= a[180:]
+            v[:20] *= a[20:40]
+            few.__iadd__(a[100:130, 20:50])
+            return float(v[3, 4])
+
+        for _ in range(300):
+            turn()
+        assert entered(turn, 5) == []
+
+
 def steady_threads():
     """Loops that threads share are run without a step of Python's."""
     u, v = start(400), start(400)
@@ -243,7 +261,7 @@ def small_steps():
 @pytest.mark.parametrize(
     "work",
     [
-        steady_steps, steady_turns, steady_fields, steady_results, steady_masks, steady_broadcasts, steady_operations, steady_threads,
+        steady_steps, steady_turns, steady_fields, steady_results, steady_masks, steady_broadcasts, steady_operations, steady_parts, steady_threads,
         judged_evaluations, small_steps,
     ],
 )  # fmt: skip

@@ -175,6 +175,7 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     PyObject *both[2] = {self, value};
     if (!set && array == NULL && !PyErr_Occurred() && all_shown(both, 1)) set = set_in_memory(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred() && all_shown(both, 2)) set = record_store(self, key, value);
+    if (!set && array == NULL && !PyErr_Occurred() && value_of((Front *)self) != NULL) set = set_in_memory(self, key, value);  /* by now */
     if (!set && array == NULL && !PyErr_Occurred()) set = store_masked(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred()) set = put_picked(self, key, value);
     if (set > 0) return 0;

@@ -22,12 +22,6 @@ static PyObject *alone_in_python(PyObject *a, int slot) {
     return recorded != NULL || PyErr_Occurred() ? recorded : PyObject_CallOneArg(general[slot], a);
 }
 
-static PyObject *in_place_in_python(PyObject *a, PyObject *b, int slot) {
-    PyObject *args[2] = {a, b};
-    int done = make_all_small(args, 2) < 0 ? -1 : record_in_place(known[slot], a, b);
-    return done > 0 ? Py_NewRef(a) : done < 0 ? NULL : call_two(general[slot], a, b);
-}
-
 /* What an operator makes of operands, whose references end here. A comparison has no function of its own. */
 static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
     PyObject *result = by_loop(&loops[slot], x, y);
@@ -106,14 +100,19 @@ SEEN(matrix_multiply, MATMUL, (PyObject * a, PyObject *b), (a, b))
 static inline PyObject *written_now(PyObject *a, PyObject *b, int slot, int plain_slot, binaryfunc call) {
     int done = may_be_medium(a) || may_be_medium(b) ? medium_in_place(a, b, slot, plain_slot) : 0;
     if (done) return done > 0 ? Py_NewRef(a) : NULL;
-    int held = is_open(a);
-    PyObject *y = held ? computed(b) : operand(b);  /* first: as it is computed, other threads may change `a` */
-    PyObject *x = y == NULL ? NULL : held ? in_memory(a) : at_hand(a);
-    int shown = x != NULL && np_of(a) == NULL;
-    if (shown && !may_write((Front *)a)) Py_CLEAR(x);
-    if (x == NULL) {
+    PyObject *x = NULL, *y, *both[2] = {a, b};
+    int held = is_open(a), shown = 0;
+    for (int asked = 0; x == NULL; asked = 1) {
+        y = held || (np_of(a) != NULL && !among_ranks()) ? computed(b) : operand(b);  /* first: as it is computed, other threads may change `a` */
+        x = y == NULL ? NULL : held ? in_memory(a) : at_hand(a);
+        shown = x != NULL && np_of(a) == NULL;
+        if (shown && !may_write((Front *)a)) Py_CLEAR(x);
+        if (x != NULL) break;
         Py_XDECREF(y);
-        return PyErr_Occurred() ? NULL : ended(in_place_in_python(a, b, slot));
+        if (PyErr_Occurred() || (!asked && make_all_small(both, 2) < 0)) return NULL;
+        int done = asked ? 0 : record_in_place(known[slot], a, b);
+        if (done) return ended(done > 0 ? Py_NewRef(a) : NULL);
+        if (asked || value_of((Front *)a) == NULL) return ended(call_two(general[slot], a, b));
     }
     int was = shown ? begin_writing((Front *)a, (PyArrayObject *)x) : 0;
     PyObject *result = by_loop_into(&loops[plain_slot], (PyArrayObject *)x, y) ? Py_NewRef(x) : PyErr_Occurred() ? NULL : call(x, y);

@@ -63,14 +63,12 @@ static PyObject *converted(PyObject *convert, PyObject *number) {
 typedef struct {
     PyObject *small[3];
     size_t part[3];
-    int large, views, few, divided, held, counted;
+    int large, views, few, divided, held;
 } Given;
 
-/* Whether an array is a short part of a pending one, or short itself: 1, or -1 where so many were read that Python computes all of it. */
-static int pending_part(Front *front) {
-    PyObject *box = front->cell, *geometry = front->geometry;
-    if (state_of(BOX(box)->node) != PENDING || !is_short(geometry) || (is_set(geometry, FORM_IS_BASE) && size_of(geometry) > shortest)) return 0;
-    return size_of(geometry) <= shortest && ++BOX(box)->pieces >= pieces ? -1 : 1;
+/* Whether so many short parts of a pending array were read that Python computes all of it. */
+static int is_used_by_pieces(Front *front) {
+    return state_of(BOX(front->cell)->node) == PENDING && is_short(front->geometry) && size_of(front->geometry) <= shortest && ++BOX(front->cell)->pieces >= pieces;
 }
 
 /* Look at an operand; whether C can record it. */
@@ -78,10 +76,8 @@ static int look_at(Given *given, int k, PyObject *value) {
     Front *front = (Front *)value;
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
-        int part = pending_part(front);
-        given->counted |= part;
-        if (part < 0) return 0;
-        if ((geometry = part ? front->geometry : read_of(front->geometry)) == NULL) return drop_error(), 0;
+        if (is_used_by_pieces(front)) return 0;
+        if ((geometry = read_of(front->geometry)) == NULL) return drop_error(), 0;
         given->views++;
         given->large = given->large || !is_read_at_once(value);
         given->divided += on_ranks(front);
@@ -153,20 +149,10 @@ static Met *met_in_other_shape(Forms *known, const size_t *parts, PyObject *cons
     return met;
 }
 
-/* The entry of an operation on two short views that are broadcast to a large array; NULL if there is none. */
-static Met *spread_in(Forms *known, PyObject *const *args) {
-    size_t part[2];
-    for (int k = 0; k < 2; k++)
-        if ((part[k] = (size_t)read_of(((Front *)args[k])->geometry)) == 0) return drop_error(), NULL;
-    Met *met = met_in(known, part, 2);
-    return met != NULL && size_of(PyTuple_GET_ITEM(met->form, 1)) >= small_now() ? met : NULL;
-}
-
 /* An operation that was met before. */
 static PyObject *met_call(Forms *known, PyObject *const *args, const Given *given, int count) {
     Met *met = met_in(known, given->part, count);
-    if (met == NULL && given->counted && given->views == 2 && count == 2) met = spread_in(known, args);
-    if (met == NULL && !(given->counted || given->few || given->divided)) met = met_in_other_shape(known, given->part, args, count);
+    if (met == NULL && !given->few && !given->divided) met = met_in_other_shape(known, given->part, args, count);
     if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
     /* NumPy computes with few elements, unless these are broadcast to many: see lazy.elementwise.spreads */
@@ -248,7 +234,7 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     if (count + named > 2 || !PyTuple_CheckExact(known)) return NULL;
     if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
     if (count + named == 2) axis = args[1];
-    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array) || pending_part((Front *)array) < 0) return NULL;
+    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array) || is_used_by_pieces((Front *)array)) return NULL;
     int held = !is_free(((Front *)array)->cell);
     if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
     if (on_ranks((Front *)array) && !is_set(geometry, FORM_IS_BASE)) return NULL;
@@ -315,11 +301,12 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
     if (!(state_of(node) & READY) && sites != Py_None) {
         known = PySet_Contains(sites, place);
         if (known <= 0) return known < 0 || PySet_Add(sites, place) < 0 ? -1 : 1;
-        if ((region != NULL && is_short(region)) || (!(state_of(node) & DIVIDED) && may_be_swept(BOX(box)->geometry))) return 0;
+        int few = region != NULL && is_short(region), divided = state_of(node) & DIVIDED;
+        if (divided ? few : may_be_swept(BOX(box)->geometry)) return 0;
         Py_INCREF(node);
         int done = replay(&node, 1);
         Py_DECREF(node);
-        if (done <= 0) return done;
+        if (done <= 0 || few) return done < 0 ? -1 : 0;  /* NumPy writes few elements into the memory that is there now */
     }
     if (sites != Py_None && PySet_GET_SIZE(sites) == 1) {
         int same = PySet_Contains(sites, place);
@@ -456,7 +443,7 @@ int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssiz
     if (!recording || !is_large(array) || !(on_ranks((Front *)array) || in_world_of_process()) || !may_show((Front *)array) || is_counted(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
     int whole = is_set(region, FORM_IS_BASE), done = 0;
-    if (!whole && (!is_region(region) || is_short(region))) return 0;
+    if (!whole && (!is_region(region) || (state_of(BOX(box)->node) & READY && is_short(region)))) return 0;
     PyObject *result = record_call(known, args, count);
     if (result == NULL) return PyErr_Occurred() ? -1 : 0;
     if (is_large(result) && field(((Front *)result)->geometry, FORM_DTYPE) == field(region, FORM_DTYPE)) {

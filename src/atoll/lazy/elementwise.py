@@ -350,17 +350,11 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     loop: Loop = node.params[0]
     convert = None
     key: list[Any] = []
-    exact: list[Any] = []
-    short = False
     for operand, dtype in zip(operands, loop.inputs, strict=True):
         if operand.geometry is not None:
-            geometry = operand.geometry
-            key.append(geometry if geometry.is_base else read_of(geometry))
-            exact.append(geometry)
-            short |= geometry.short
+            key.append(read_of(operand.geometry))
         elif operand.kind is float or operand.kind is int or type(operand.node) in FAST_SCALARS:
             key.append(type(operand.node))
-            exact.append(key[-1])
             convert = dtype.type
         else:
             return
@@ -371,8 +365,6 @@ def _remember(ufunc: np.ufunc, operands: Sequence[Operand], node: Node) -> None:
     if min(shape, default=0) > 1 and all(each.is_plain(shape) for each in arrays):
         alike = [each.dtype if type(each) is Geometry else each for each in key]
         keep(known, (CALL, len(shape), *alike), form, convert)  # of any other shape, too
-    if short and exact != key:
-        keep(known, tuple(exact), form, convert)  # of views that are pending
 
 
 def general(ufunc: np.ufunc, *inputs: Any) -> Any:
