@@ -154,8 +154,11 @@ def under(rules: Rules, evaluate: Callable[[], None]) -> None:
         if is_alone:
             warnings.filters = list(rules.filters)
             warn.filters_changed()
+            calm.state, calm.filters = state(), warnings.filters
+            calm.first = rules.filters[0] if rules.filters else None
         evaluate()
     finally:
+        calm.state = calm
         if is_alone:
             warnings.filters = filters
             warn.filters_changed()

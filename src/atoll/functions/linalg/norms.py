@@ -45,7 +45,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         return NotImplemented
     x = floats(x)
     if axis is None and (ord is None or (ord == "fro" and x.ndim == 2)):
-        return _lengths(x, 2, None, keepdims)
+        if keepdims or x.dtype.kind == "c" or place_of(x) is not None:
+            return _lengths(x, 2, None, keepdims)
+        line = x.ravel("K")
+        return call("sqrt", call("dot", line, line))
     try:
         axes = tuple(range(x.ndim)) if axis is None else axis
         axes = np.lib.array_utils.normalize_axis_tuple(axes, x.ndim)
