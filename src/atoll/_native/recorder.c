@@ -198,10 +198,21 @@ PyObject *record_power(PyObject *known, PyObject *const *args) {
     return kind && strchr(kinds, kind) != NULL ? record_call(other, args, 1) : record_call(known, args, 2);
 }
 
-/* A copy of a whole array has its value, until one of them is written to. */
+/* A copy of a whole array has its value, until one of them is written to; that of a part reads it, and NumPy copies memory that the program holds. */
 static PyObject *copied(PyObject *array) {
-    PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
-    if (!is_set(geometry, FORM_DENSE) || !is_set(geometry, FORM_C_CONTIGUOUS) || !is_free(box)) return NULL;
+    PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell, *own;
+    if (!is_free(box)) {
+        PyObject *memory = among_ranks() ? NULL : in_memory(array), *copy = memory == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)memory, NPY_CORDER);
+        Py_XDECREF(memory);
+        return wrapped(copy);
+    }
+    if (!is_set(geometry, FORM_IS_BASE)) {
+        if (is_read_at_once(array) || is_counted(array) || is_used_by_pieces((Front *)array) || (own = read_of(geometry)) == NULL) return NULL;
+        if (!is_set(own, FORM_DENSE) || !is_set(own, FORM_C_CONTIGUOUS)) return NULL;
+        PyObject *node = node_of(array);
+        return node == NULL ? NULL : handle_on(new_box(node), own);
+    }
+    if (!is_set(geometry, FORM_DENSE) || !is_set(geometry, FORM_C_CONTIGUOUS)) return NULL;
     PyObject *copy = new_box(Py_NewRef(BOX(box)->node));
     if (copy == NULL) return NULL;
     BOX(box)->shared = BOX(copy)->shared = 1;
