@@ -40,8 +40,14 @@ static double elements(PyObject *shape) {
     return size;
 }
 
+static PyObject *argument_named(const char *name, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
+    for (Py_ssize_t k = 0; keywords != NULL && k < PyTuple_GET_SIZE(keywords); k++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), name) == 0) return args[count + k];
+    return NULL;
+}
+
 /* The number of elements of the array that a function of this kind makes; infinite where it is not known. */
-static double made_by(int kind, PyObject *const *args, Py_ssize_t count, int keywords) {
+static double made_by(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     double size = 1, bounds[3] = {0, 0, 1};
     if (!(kind & (SHAPED | SQUARE | SPACED | RANGE | OUTER))) return 0;
     if (kind & OUTER) {
@@ -52,10 +58,11 @@ static double made_by(int kind, PyObject *const *args, Py_ssize_t count, int key
         }
         return size;
     }
-    if (kind & SPACED && count < 3 && !keywords) return 50;
-    if (!count || (keywords && !(kind & (SHAPED | RANGE)))) return Py_HUGE_VAL;  /* the number of columns, or of points, may be among them */
+    PyObject *given = kind & SPACED ? count > 2 ? args[2] : argument_named("num", args, count, keywords) : NULL;
+    if (kind & SPACED) return given == NULL ? 50 : elements(given);
+    if (!count || (kind & SQUARE && argument_named("M", args, count, keywords) != NULL)) return Py_HUGE_VAL;
     if (kind & SQUARE) return count < 2 || args[1] == Py_None ? elements(args[0]) * elements(args[0]) : Py_HUGE_VAL;
-    if (!(kind & RANGE)) return elements(args[kind & SPACED ? 2 : 0]);
+    if (!(kind & RANGE)) return elements(args[0]);
     for (Py_ssize_t k = 0; k < count; k++) {
         if (k == 3 || !(PyLong_CheckExact(args[k]) || PyFloat_CheckExact(args[k]))) return Py_HUGE_VAL;
         bounds[count == 1 ? 1 : k] = PyFloat_AsDouble(args[k]);
@@ -379,7 +386,8 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     int large = function->kind & LARGE && alone;
     Py_ssize_t owned = 0, drawn = 0;
     PyObject *callee = function->direct;
-    int is_numpys_work = function->kind & DATA || (large && function->way == ELEMENTWISE && function->known == NULL);
+    int is_product = function->way == DOT && count == 2 && is_large(args[0]) && is_large(args[1]) && axes_in((Front *)args[0]) == 1;
+    int is_numpys_work = function->kind & DATA || (large && (function->way == DOT ? !is_product : function->way == ELEMENTWISE && function->known == NULL));
     if (is_numpys_work && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
@@ -418,7 +426,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
                PyUnicode_CompareWithASCIIString(name, "layout");
     }
     if (fits && function->kind & SHARED) fits = !is_shared(given, n);
-    if (fits && function->kind & ~(ANY | LINES | INTEGERS) && !(made_by(function->kind, args, count, keywords != NULL) < limit)) fits = 0;
+    if (fits && function->kind & ~(ANY | LINES | INTEGERS) && !(made_by(function->kind, args, count, keywords) < limit)) fits = 0;
     if (fits && n == 2 && n == count && function->loops.operands == 2 && spreads(given[0], given[1])) fits = 0;
     PyObject *result;
     if ((drawn || function->kind & ALONE) && arrays & SHOWN) fits = 0;  /* what draws is not called twice */

@@ -48,9 +48,12 @@ _ANSWERED = (Handle, np.ndarray, list, tuple, flatiter)
 """What functions compute of by themselves; NumPy knows what to do with everything else."""
 
 _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
-KINDS = dict.fromkeys(("zeros", "ones", "empty", "full"), Kind.SHAPED) | {
-    "eye": Kind.SQUARE, "identity": Kind.SQUARE, "tri": Kind.SQUARE, "arange": Kind.RANGE, "linspace": Kind.SPACED,
-    "outer": Kind.OUTER, "roll": Kind.ROLLS,
+KINDS = dict.fromkeys((
+    "bartlett", "blackman", "empty", "fft.fftfreq", "fft.rfftfreq", "full", "hamming", "hanning", "indices", "ones", "zeros",
+), Kind.SHAPED) | dict.fromkeys(("eye", "identity", "tri", "tril_indices", "triu_indices"), Kind.SQUARE) | dict.fromkeys((
+    "geomspace", "linspace", "logspace",
+), Kind.SPACED) | {
+    "arange": Kind.RANGE, "outer": Kind.OUTER, "roll": Kind.ROLLS,
 } | dict.fromkeys(("dot", "inner", "vdot"), Kind.LARGE | Kind.LINES) | dict.fromkeys((
     "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
     "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes",

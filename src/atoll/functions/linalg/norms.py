@@ -34,7 +34,10 @@ def _lengths(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
 
 
 def _usable(x: Any, ord: Any) -> bool:
-    return is_large(x) and x.size and x.dtype.char in TAKEN and not isinstance(ord, str)
+    """Whether it is composed here: of more than a few elements, which NumPy takes at once."""
+    if not is_large(x) or (place_of(x) is None and x._geometry.short):
+        return False
+    return x.size and x.dtype.char in TAKEN and not isinstance(ord, str)
 
 
 @collective(np.linalg.norm, alone=True)
