@@ -200,23 +200,19 @@ PyObject *record_power(PyObject *known, PyObject *const *args) {
 
 /* A copy of a whole array has its value, until one of them is written to; that of a part reads it, and NumPy copies memory that the program holds. */
 static PyObject *copied(PyObject *array) {
-    PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell, *own;
+    PyObject *box = ((Front *)array)->cell, *own = read_of(((Front *)array)->geometry);
+    if (own == NULL || !is_set(own, FORM_DENSE) || !is_set(own, FORM_C_CONTIGUOUS)) return NULL;
     if (!is_free(box)) {
         PyObject *memory = among_ranks() ? NULL : in_memory(array), *copy = memory == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)memory, NPY_CORDER);
         Py_XDECREF(memory);
         return wrapped(copy);
     }
-    if (!is_set(geometry, FORM_IS_BASE)) {
-        if (is_read_at_once(array) || is_counted(array) || is_used_by_pieces((Front *)array) || (own = read_of(geometry)) == NULL) return NULL;
-        if (!is_set(own, FORM_DENSE) || !is_set(own, FORM_C_CONTIGUOUS)) return NULL;
-        PyObject *node = node_of(array);
-        return node == NULL ? NULL : handle_on(new_box(node), own);
-    }
-    if (!is_set(geometry, FORM_DENSE) || !is_set(geometry, FORM_C_CONTIGUOUS)) return NULL;
-    PyObject *copy = new_box(Py_NewRef(BOX(box)->node));
+    int whole = own == ((Front *)array)->geometry;
+    if (!whole && (is_read_at_once(array) || is_counted(array) || is_used_by_pieces((Front *)array))) return NULL;
+    PyObject *node = whole ? Py_NewRef(BOX(box)->node) : node_of(array), *copy = node == NULL ? NULL : new_box(node);
     if (copy == NULL) return NULL;
-    BOX(box)->shared = BOX(copy)->shared = 1;
-    return handle_on(copy, geometry);
+    if (whole) BOX(box)->shared = BOX(copy)->shared = 1;
+    return handle_on(copy, own);
 }
 
 /* The fold of a node that was met before with this geometry: `known` has forms by ufunc, geometry and axis. Steals the node. */
