@@ -113,8 +113,9 @@ class Limits:
     """So many values of a loop stay in vector registers at a time (``kernel``), and elements are written so often in a row as vectors
     (``scattered``). A quarter of them is for numbers, or for each of four rows that are folded in turns (``folds``). Up to so many
     operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
-    draft_work: int = 1 << 28
-    """Elements times operations after which a kernel that was compiled quickly is compiled well (``draft``: 30 ms, a third of what it takes until then)."""
+    draft_work: int = 1 << 23
+    """Elements times operations after which a kernel that was compiled quickly is compiled well, for each of its instructions (``draft``: 2 ms, a third
+    of what it takes until then)."""
 
     # calls: how often something happens before another way is taken
     pieces: int = 8

@@ -304,7 +304,9 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
         if result is not GENERAL:
             return result
     a, b = [each if each.ndim == 1 else each.ravel() for each in (asarray(a), asarray(b))]
-    return ufunc_call(np.multiply, (a[:, None], b), {} if out is None else {"out": out})
+    if out is not None:
+        return ufunc_call(np.multiply, (a[:, None], b[None]), {"out": out})
+    return ufunc_call(np.multiply, (a[:, None], b), {})
 
 
 def _trace(

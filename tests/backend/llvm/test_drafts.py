@@ -101,7 +101,7 @@ def drafts_in(turns):
 
 
 def test_a_loop_finishes_its_kernels(monkeypatch, by_python):
-    limit(monkeypatch, chunk=policy.limits.draft_work // 20)
+    limit(monkeypatch, chunk=policy.limits.draft_work // 2)
     drafts = drafts_in(30)
     assert drafts[0] > 0
     assert drafts[15] == drafts[-1] + 1, "the one that works at every step, once it has worked"
@@ -109,13 +109,13 @@ def test_a_loop_finishes_its_kernels(monkeypatch, by_python):
 
 @pytest.mark.skipif(front.native is None, reason="the native front was not built")
 def test_native_code_counts_the_work_of_drafts_now_and_then(monkeypatch):
-    limit(monkeypatch, chunk=policy.limits.draft_work // 100)
+    limit(monkeypatch, chunk=policy.limits.draft_work // 10)
     drafts = drafts_in(300)
     assert drafts[90] > drafts[-1]
 
 
 def test_slices_that_move_take_the_finished_kernel(monkeypatch):
-    limit(monkeypatch, chunk=policy.limits.draft_work // 10)
+    limit(monkeypatch, chunk=policy.limits.draft_work)
     a = numpy.random.default_rng(5).random((120, 120)) + 120 * numpy.eye(120)
     b = np.array(a)
     for k in range(119):

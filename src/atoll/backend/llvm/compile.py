@@ -84,10 +84,10 @@ class Compiler:
             with self._lock:
                 kernel = self._kernels.get(key)
                 if kernel is None:
-                    draft = work <= policy.limits.draft_work and self.machine.x86
+                    draft = work <= _work_of_drafts(spec) and self.machine.x86
                     kernel = self._make(spec, draft)
                     self._kernels[key] = kernel
-        if kernel.draft and work > policy.limits.draft_work:
+        if kernel.draft and work > _work_of_drafts(spec):
             self.finish(kernel)
         return kernel
 
@@ -153,11 +153,16 @@ def compile_kernel(spec: KernelSpec, work: float = inf) -> Kernel:
     return compiler.kernel(spec, work)
 
 
+def _work_of_drafts(spec: KernelSpec) -> int:
+    """Elements times operations for which a draft will do: a long kernel takes longer to compile well, and longer for each element."""
+    return policy.limits.draft_work * len(spec.body)
+
+
 def worked(kernel: Kernel, work: int, times: int = 1) -> bool:
     """Note that a draft has worked so many times, and finish it once that pays; whether it is finished."""
     if kernel.draft:
         kernel.done += times * max(work, policy.limits.chunk)
-        if kernel.done > policy.limits.draft_work:
+        if kernel.done > _work_of_drafts(kernel.spec):
             kernel.done = 0
             statistics.attempted(compiler.finish, kernel)  # else the draft goes on
     return not kernel.draft
