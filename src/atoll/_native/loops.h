@@ -24,7 +24,7 @@ void look_up(Loops *to, PyObject *ufunc);
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y);
 int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y);
 
-/* The same array, but NULL where a flag was raised, of which nobody was told. */
+/* The same array, but NULL where a flag was raised, which is not told. */
 PyObject *unflagged(const Loops *of, PyObject *x, PyObject *y);
 
 /* Copy elements of a size along some axes; those of a number have no steps. */

@@ -91,7 +91,7 @@ class Counters:
         self._runs = np.zeros(len(RUNS), np.int64)
 
     def unlock(self) -> None:
-        """A lock that nobody holds: a forked child begins with it, whose parent's other threads may have held the old one."""
+        """Begin with a free lock: in a forked child, whose parent's other threads may have held the old one."""
         # Reentrant, because a buffer destroyed by a garbage collection counts itself, and
         # that collection may start while this thread is counting.
         self._lock = RLock()
