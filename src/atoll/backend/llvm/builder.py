@@ -185,13 +185,24 @@ class Code:
             return self._compared(f"fcmp {relation} {kind} {a.name}, {b.name}", size)
         if self._widens and self.machine.isa == "d":
             return self._compare_avx(_PREDICATES[relation][signals], a, b)
-        mask, form = self.lanes("i1"), "fcmps" if signals else "fcmp"
-        name = f"llvm.experimental.constrained.{form}.{self.suffix(a.dtype)}"
+        mask, form, suffix = self.lanes("i1"), "fcmps" if signals else "fcmp", self.suffix(a.dtype)
+        x, y = a.name, b.name
+        alone = self.width == 1 and self.machine.isa == "e" and size >= 32
+        if alone:  # one comparison after the other would wait for bits of a register that their results share
+            lanes = 128 // size
+            vector, mask, suffix = f"<{lanes} x {kind}>", f"<{lanes} x i1>", f"v{lanes}{suffix}"
+            x, y = [
+                self.function.op(f"insertelement {vector} zeroinitializer, {kind} {name}, i64 0")
+                for name in (x, y)
+            ]
+            kind = vector
+        name = f"llvm.experimental.constrained.{form}.{suffix}"
         self.module.declare(name, mask, f"{kind}, {kind}, metadata, metadata")
-        text = (
-            f'{kind} {a.name}, {kind} {b.name}, metadata !"{relation}", metadata !"fpexcept.strict"'
-        )
-        return self._compared(f"call {mask} @{name}({text})", size)
+        text = f'{kind} {x}, {kind} {y}, metadata !"{relation}", metadata !"fpexcept.strict"'
+        call = f"call {mask} @{name}({text})"
+        if alone:
+            call = f"extractelement {mask} {self.function.op(call)}, i64 0"
+        return self._compared(call, size)
 
     def _compare_avx(self, predicate: int, a: Value, b: Value) -> Value:
         """A comparison by its number in the instruction, register by register."""
