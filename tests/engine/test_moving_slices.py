@@ -189,3 +189,16 @@ def test_lengths_change_with_every_turn(selection, n):
     with atoll.config(small=100 if n == 900 else 30_000):
         for found, expected in zip(turns(atoll), turns(numpy), strict=True):
             numpy.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.skipif(native is None, reason="the native front was not built")
+def test_numpy_multiplies_parts_of_rows_where_they_are():
+    a = atoll.array(numpy.random.default_rng(3).random((200, 200)))
+    assert a[0, 0] > 0
+    products = (
+        lambda np, a, lengths: [  # noqa: E731
+            float(np.dot(a[n, :n], a[n - 1, :n]) + np.vdot(a[n, :n], a[:n, n])) for n in lengths
+        ]
+    )
+    assert calls_of(lambda np, a: products(np, a, range(10, 100)), a) == 0
+    assert products(atoll, a, range(100, 190)) == products(numpy, numpy.asarray(a), range(100, 190))

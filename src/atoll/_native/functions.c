@@ -386,7 +386,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     int large = function->kind & LARGE && alone;
     Py_ssize_t owned = 0, drawn = 0;
     PyObject *callee = function->direct;
-    int is_product = function->way == DOT && count == 2 && is_large(args[0]) && is_large(args[1]) && axes_in((Front *)args[0]) == 1;
+    int is_product = function->way == DOT && count == 2 && has_view(args[0]) && has_view(args[1]) && axes_in((Front *)args[0]) == 1;
     int is_numpys_work = function->kind & DATA || (large && (function->way == DOT ? !is_product : function->way == ELEMENTWISE && function->known == NULL));
     if (is_numpys_work && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
     for (Py_ssize_t k = 0; fits && k < n; k++) {
