@@ -193,10 +193,10 @@ def test_lengths_change_with_every_turn(selection, n):
 
 @pytest.mark.skipif(native is None, reason="the native front was not built")
 def test_numpy_multiplies_parts_of_rows_where_they_are():
+    def products(np, a, lengths):
+        return [float(np.dot(a[n, :n], a[n - 1, :n]) + np.vdot(a[n, :n], a[:n, n])) for n in lengths]  # fmt: skip
+
     a = atoll.array(numpy.random.default_rng(3).random((200, 200)))
     assert a[0, 0] > 0
-    products = lambda np, a, lengths: [
-        float(np.dot(a[n, :n], a[n - 1, :n]) + np.vdot(a[n, :n], a[:n, n])) for n in lengths
-    ]
     assert calls_of(lambda np, a: products(np, a, range(10, 100)), a) == 0
     assert products(atoll, a, range(100, 190)) == products(numpy, numpy.asarray(a), range(100, 190))
