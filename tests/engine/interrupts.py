@@ -143,6 +143,8 @@ def watched(handler: Handler, ignored: list[str]) -> Iterator[None]:
     hook, former = sys.unraisablehook, signal.signal(SIGNAL, handler)
 
     def ignore(what: Any) -> None:
+        if getattr(what.object, "__module__", "").startswith("llvmlite"):
+            return  # an object of its own, interrupted before it was whole
         ignored.append(f"ignored in {what.object!r}: {what.exc_type.__name__}: {what.exc_value}")
 
     sys.unraisablehook = ignore
