@@ -53,6 +53,7 @@ def build() -> Path | None:
     units = map(str, sorted((ROOT / "src/atoll/_native").glob("*.c")))
     command += [
         "-O2",
+        "-Werror=implicit-function-declaration",
         "-DNDEBUG",
         "-fPIC",
         f'-DATOLL_SOURCES="{digest}"',

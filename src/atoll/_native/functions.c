@@ -40,6 +40,7 @@ static double elements(PyObject *shape) {
     return size;
 }
 
+/* The argument that a call names so, borrowed; NULL if it names none. */
 static PyObject *argument_named(const char *name, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     for (Py_ssize_t k = 0; keywords != NULL && k < PyTuple_GET_SIZE(keywords); k++)
         if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), name) == 0) return args[count + k];
@@ -341,29 +342,6 @@ static PyObject *medium_function(PyObject *self, PyObject *const *args, Py_ssize
     if (target >= 0 && is_medium(args[target]) && make_small(args[target]) < 0) return NULL;
     if (n && function->kind & VIEWS && is_medium(args[0])) make_small(args[0]);
     return NULL;
-}
-
-/* An array rolled along one axis; NULL without an error where NumPy has to do it. */
-static PyObject *rolled(PyObject *const *given, Py_ssize_t count, PyObject *keywords) {
-    PyArrayObject *from = (PyArrayObject *)given[0];
-    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
-    int has_axis = count + named == 3 && (!named || !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis"));
-    if (!has_axis && (named || count != 2 || PyArray_NDIM(from) != 1)) return NULL;
-    if (count < 2 || !PyLong_CheckExact(given[1]) || (has_axis && !PyLong_CheckExact(given[2])) || PyDataType_REFCHK(PyArray_DESCR(from)) || !PyArray_ISALIGNED(from)) return NULL;
-    Py_ssize_t by = PyLong_AsSsize_t(given[1]), along = has_axis ? PyLong_AsSsize_t(given[2]) : 0;
-    if (along < 0) along += PyArray_NDIM(from);
-    if (PyErr_Occurred()) return PyErr_Clear(), NULL;
-    if (along < 0 || along >= PyArray_NDIM(from) || !PyArray_SIZE(from)) return NULL;
-    PyArrayObject *to = (PyArrayObject *)PyArray_NewLikeArray(from, NPY_KEEPORDER, NULL, 0);
-    if (to == NULL) return NULL;
-    npy_intp shape[NPY_MAXDIMS], *there = PyArray_STRIDES(to), *here = PyArray_STRIDES(from), n = PyArray_DIM(from, along), size = PyArray_ITEMSIZE(from);
-    memcpy(shape, PyArray_DIMS(from), PyArray_NDIM(from) * sizeof *shape);
-    by = (by % n + n) % n;
-    shape[along] = n - by;
-    copy_axes(PyArray_BYTES(to) + by * there[along], PyArray_BYTES(from), PyArray_NDIM(from), shape, there, here, size);
-    shape[along] = by;
-    if (by) copy_axes(PyArray_BYTES(to), PyArray_BYTES(from) + (n - by) * here[along], PyArray_NDIM(from), shape, there, here, size);
-    return (PyObject *)to;
 }
 
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords) {

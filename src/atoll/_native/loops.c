@@ -115,6 +115,28 @@ void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_
     }
 }
 
+PyObject *rolled(PyObject *const *given, Py_ssize_t count, PyObject *keywords) {
+    PyArrayObject *from = (PyArrayObject *)given[0];
+    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    int has_axis = count + named == 3 && (!named || !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis"));
+    if (!has_axis && (named || count != 2 || PyArray_NDIM(from) != 1)) return NULL;
+    if (count < 2 || !PyLong_CheckExact(given[1]) || (has_axis && !PyLong_CheckExact(given[2])) || PyDataType_REFCHK(PyArray_DESCR(from)) || !PyArray_ISALIGNED(from)) return NULL;
+    Py_ssize_t by = PyLong_AsSsize_t(given[1]), along = has_axis ? PyLong_AsSsize_t(given[2]) : 0;
+    if (along < 0) along += PyArray_NDIM(from);
+    if (PyErr_Occurred()) return PyErr_Clear(), NULL;
+    if (along < 0 || along >= PyArray_NDIM(from) || !PyArray_SIZE(from)) return NULL;
+    PyArrayObject *to = (PyArrayObject *)PyArray_NewLikeArray(from, NPY_KEEPORDER, NULL, 0);
+    if (to == NULL) return NULL;
+    npy_intp shape[NPY_MAXDIMS], *there = PyArray_STRIDES(to), *here = PyArray_STRIDES(from), n = PyArray_DIM(from, along), size = PyArray_ITEMSIZE(from);
+    memcpy(shape, PyArray_DIMS(from), PyArray_NDIM(from) * sizeof *shape);
+    by = (by % n + n) % n;
+    shape[along] = n - by;
+    copy_axes(PyArray_BYTES(to) + by * there[along], PyArray_BYTES(from), PyArray_NDIM(from), shape, there, here, size);
+    shape[along] = by;
+    if (by) copy_axes(PyArray_BYTES(to), PyArray_BYTES(from) + (n - by) * here[along], PyArray_NDIM(from), shape, there, here, size);
+    return (PyObject *)to;
+}
+
 /* Axes that are looped over: the steps of the operands, and of the result behind them. */
 typedef struct {
     int axes;

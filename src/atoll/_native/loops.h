@@ -30,6 +30,9 @@ PyObject *unflagged(const Loops *of, PyObject *x, PyObject *y);
 /* Copy elements of a size along some axes; those of a number have no steps. */
 void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size);
 
+/* What np.roll makes of an array and these arguments; NULL without an error where NumPy has to do it. */
+PyObject *rolled(PyObject *const *given, Py_ssize_t count, PyObject *keywords);
+
 /* Let a short result, which nobody else has and whose elements lie in order, be the next one of its shape; steals the reference. */
 void keep_result(PyArrayObject *array);
 
