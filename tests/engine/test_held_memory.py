@@ -11,7 +11,7 @@ import atoll as np
 from atoll import policy
 from atoll.front import native
 
-from .test_native_recorder import entered
+from .test_steady_turns import entered
 
 N = 190
 LINES = (
