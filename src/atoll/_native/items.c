@@ -173,9 +173,10 @@ static int put_item(PyObject *self, PyObject *key, PyObject *value) {
     Py_XDECREF(given);
     int set = array != NULL && !PyErr_Occurred() ? put_picked(self, key, value) : 0;
     PyObject *both[2] = {self, value};
+    int waits = array == NULL && value_of((Front *)self) == NULL;
     if (!set && array == NULL && !PyErr_Occurred() && all_shown(both, 1)) set = set_in_memory(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred() && all_shown(both, 2)) set = record_store(self, key, value);
-    if (!set && array == NULL && !PyErr_Occurred() && value_of((Front *)self) != NULL) set = set_in_memory(self, key, value);  /* by now */
+    if (!set && waits && !PyErr_Occurred() && value_of((Front *)self) != NULL) set = set_in_memory(self, key, value);  /* it was computed meanwhile */
     if (!set && array == NULL && !PyErr_Occurred()) set = store_masked(self, key, value);
     if (!set && array == NULL && !PyErr_Occurred()) set = put_picked(self, key, value);
     if (set > 0) return 0;

@@ -63,20 +63,26 @@ static PyObject *converted(PyObject *convert, PyObject *number) {
 typedef struct {
     PyObject *small[3];
     size_t part[3];
-    int large, views, few, divided, held;
+    PyObject *whole;               /* the box of a pending array of which the first such operand is a short part */
+    int large, views, few, divided, held, is_short;
 } Given;
 
-/* Whether so many short parts of a pending array were read that Python computes all of it. */
-static int is_used_by_pieces(Front *front) {
-    return state_of(BOX(front->cell)->node) == PENDING && is_short(front->geometry) && size_of(front->geometry) <= shortest && ++BOX(front->cell)->pieces >= pieces;
+/* The box of the pending array of which an array is a short part; NULL for other arrays. Its `pieces` counts the reads of such parts, as
+ * lazy.making.present does; Python computes the array at the last one. */
+static PyObject *pending_whole(Front *front) {
+    int is_part = state_of(BOX(front->cell)->node) == PENDING && is_short(front->geometry) && size_of(front->geometry) <= shortest;
+    return is_part ? front->cell : NULL;
 }
+
+static int is_last_part(PyObject *whole) { return whole != NULL && BOX(whole)->pieces + 1 >= pieces; }
 
 /* Look at an operand; whether C can record it. */
 static int look_at(Given *given, int k, PyObject *value) {
     Front *front = (Front *)value;
     PyObject *geometry = (PyObject *)Py_TYPE(value);
     if (Py_TYPE(value) == array_type && front->np == Py_None && is_large(value)) {
-        if (is_used_by_pieces(front)) return 0;
+        if (given->whole == NULL) given->whole = pending_whole(front);
+        given->is_short &= is_short(front->geometry);
         if ((geometry = read_of(front->geometry)) == NULL) return drop_error(), 0;
         given->views++;
         given->large = given->large || !is_read_at_once(value);
@@ -159,9 +165,12 @@ static PyObject *met_call(Forms *known, PyObject *const *args, const Given *give
     if (!given->large && size_of(PyTuple_GET_ITEM(form, 1)) < small_now()) return NULL;
     /* ranks compare a mask that all of them have before it selects elements */
     if (given->divided && (given->few || (PyTuple_GET_ITEM(form, 0) != python.call_op && !(is_front(args[0]) && on_ranks((Front *)args[0]))))) return NULL;
+    PyObject *whole = given->is_short && size_of(PyTuple_GET_ITEM(form, 1)) < small_now() ? given->whole : NULL;
+    if (is_last_part(whole)) return NULL;
     Py_INCREF(form);
     fill_operands(operands, args, given, count, met->convert);
     PyObject *node = new_node(form, operands, count, site_here());
+    if (whole != NULL && node != NULL) BOX(whole)->pieces++;
     Py_DECREF(form);
     return node;
 }
@@ -169,7 +178,7 @@ static PyObject *met_call(Forms *known, PyObject *const *args, const Given *give
 /* The node of an operation that was met before, and whether the program holds memory that it reads; NULL with or without an error. */
 static PyObject *node_of_call(PyObject *known, PyObject *const *args, Py_ssize_t count, int *held) {
     if (!recording || known == NULL || Py_TYPE(known) != forms_type || count < 1 || count > 3) return NULL;
-    Given given = {0};
+    Given given = {.is_short = 1};
     PyObject *node = NULL;
     int k = 0;
     while (k < count && look_at(&given, k, args[k])) k++;
@@ -208,7 +217,9 @@ static PyObject *copied(PyObject *array) {
         return wrapped(copy);
     }
     int whole = own == ((Front *)array)->geometry;
-    if (!whole && (is_read_at_once(array) || is_counted(array) || is_used_by_pieces((Front *)array))) return NULL;
+    PyObject *counted = whole ? NULL : pending_whole((Front *)array);
+    if (!whole && (is_read_at_once(array) || is_counted(array) || is_last_part(counted))) return NULL;
+    if (counted != NULL) BOX(counted)->pieces++;
     PyObject *node = whole ? Py_NewRef(BOX(box)->node) : node_of(array), *copy = node == NULL ? NULL : new_box(node);
     if (copy == NULL) return NULL;
     if (whole) BOX(box)->shared = BOX(copy)->shared = 1;
@@ -241,12 +252,15 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     if (count + named > 2 || !PyTuple_CheckExact(known)) return NULL;
     if (named && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis")) return NULL;
     if (count + named == 2) axis = args[1];
-    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array) || is_used_by_pieces((Front *)array)) return NULL;
+    if ((axis != Py_None && !PyLong_CheckExact(axis)) || is_read_at_once(array)) return NULL;
+    PyObject *whole = pending_whole((Front *)array);
+    if (is_last_part(whole)) return NULL;
     int held = !is_free(((Front *)array)->cell);
     if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
     if (on_ranks((Front *)array) && !is_set(geometry, FORM_IS_BASE)) return NULL;
     PyObject *node = (geometry = read_of(geometry)) == NULL ? NULL : node_of(array);
     PyObject *made = node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
+    if (whole != NULL && made != NULL) BOX(whole)->pieces++;
     return held ? settled_result(made) : made;
 }
 
@@ -313,7 +327,7 @@ static int note_site(PyObject *box, PyObject *region, PyObject *place) {
         Py_INCREF(node);
         int done = replay(&node, 1);
         Py_DECREF(node);
-        if (done <= 0 || few) return done < 0 ? -1 : 0;  /* NumPy writes few elements into the memory that is there now */
+        if (done <= 0 || few) return done < 0 ? -1 : 0;  /* NumPy writes few elements into the computed array */
     }
     if (sites != Py_None && PySet_GET_SIZE(sites) == 1) {
         int same = PySet_Contains(sites, place);
