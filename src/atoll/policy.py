@@ -114,8 +114,8 @@ class Limits:
     (``scattered``). A quarter of them is for numbers, or for each of four rows that are folded in turns (``folds``). Up to so many
     operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
     draft_work: int = 1 << 23
-    """Elements times operations after which a kernel that was compiled quickly is compiled well, for each of its instructions (``draft``: 2 ms, a third
-    of what it takes until then)."""
+    """Elements times operations after which a kernel that was compiled quickly is compiled well, for each of its instructions (``draft``: 1 ms each, twice
+    the time that the draft of a formula has worked until then)."""
 
     # calls: how often something happens before another way is taken
     pieces: int = 8

@@ -120,7 +120,7 @@ int read_motion(Motion *motion, PyObject *told) {
 
 void drop_motion(Motion *motion) { Py_CLEAR(motion->told); }
 
-/* The words behind, if the geometries are equal in the pairs that were equal in the planned trace, in no others, and those that stay are unchanged; else NULL. */
+/* The word after the pairs; NULL unless the same pairs of geometries are equal as in the planned trace, and the geometries that stay are unchanged. */
 static const number_t *are_alike(const number_t *word, PyObject *const *geometries, int count) {
     PyObject *leaders[MOST_LEADERS];
     int found = 0;
@@ -152,7 +152,7 @@ static const number_t *given_numbers(const number_t *word, PyObject *const *geom
     return word;
 }
 
-/* The words behind, if fixed results are unchanged and the others lie on the same side of their bounds; else NULL. */
+/* The word after the bounds; NULL unless the fixed results are unchanged, and the others lie on the same side of their bounds. */
 static const number_t *are_allowed(const number_t *word, const number_t *numbers) {
     for (number_t left = *word++; left > 0; left--, word += 2)
         if (numbers[word[0]] != word[1]) return NULL;

@@ -25,7 +25,7 @@ static Py_ssize_t true_elements(PyObject *value) {
     return VALUE(value)->count;
 }
 
-/* Whether these are a mask and its array, and C may record what is done with them. */
+/* Whether C records operations on an array under a mask. */
 static int are_masked(PyObject *array, PyObject *mask) {
     if (!recording || shown || Py_TYPE(mask) != array_type || Py_TYPE(array) != array_type || among_ranks() || !in_world_of_process()) return 0;
     return is_own(array) && is_own(mask) && is_mask_for((Front *)mask, (Front *)array);

@@ -19,8 +19,10 @@ PyObject *counters_now(void);
 int is_calm(void);
 PyObject *filters(void);
 
-/* The lock of the process: see context.threads. */
+/* Nanoseconds of a clock that never goes back. */
 int64_t now(void);
+
+/* The lock of the process: see context.threads. */
 int lock(void);
 void unlock(void);
 extern PyType_Spec lock_spec;

@@ -87,7 +87,7 @@ class Operators(Handle):
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements as bytes."""
         array, view = self._array(), self._shape_of_view()
-        # what is brought together lies otherwise than the view that was asked for
+        # the gathered array may have other strides than the view
         if str(order).upper() in ("A", "K"):
             order = "F" if view.f_contiguous and not view.c_contiguous else "C"
         return array.tobytes(order)

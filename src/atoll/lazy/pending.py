@@ -335,12 +335,12 @@ def _agreed(world: World) -> list[list[Cell]]:
 
 
 def _shared(world: World) -> list[Cell]:
-    """What is pending and lies on the ranks of a world."""
+    """The cells of pending arrays on the ranks of a world."""
     return [cell for cell in pending_cells() if not is_alone(cell) and world_of(cell.node) == world]
 
 
 def relieve_ranks(world: World) -> None:
-    """Evaluate what is pending on the ranks of a world, if it keeps too many bytes alive on one of them. Collective."""
+    """Evaluate the pending arrays on the ranks of a world, if they keep too many bytes alive on one of them. Collective."""
     communicator = world.communicator
     with relieving() as free:
         if not free or communicator.kind == "dry run":

@@ -361,7 +361,7 @@ class Handle(Front):
     array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
     call_later: ClassVar[Callable[..., Any]]
-    """A call of NumPy's on values that are not there yet: ``lazy.deferred`` has it."""
+    """Records a call of NumPy's on operands without values (:mod:`.deferred`)."""
     _np: np.ndarray[Any, Any] | None
     _cell: Cell
     _geometry: Geometry

@@ -91,7 +91,7 @@ class _Words:
                 self.called.append((k, step.number))
                 moved.add(number)
         self.staying = {geometry for step, geometry in plan.waiting.positions if step not in moved}
-        """The geometries that stay: those of memory that the program has from elsewhere."""
+        """The geometries that steps have which are not bound to others."""
 
     def _launch(self, kernels: Any, n: int, places: Any) -> None:
         """Bind one of the kernels of a step."""
