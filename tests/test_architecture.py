@@ -372,7 +372,7 @@ NATIVE = PACKAGE / "_native"
 REFERENCE_COUNTS = 21
 """The places where C looks at a count of references: it may fall, and is lowered then."""
 
-FIELDS_BY_OFFSET = 73
+FIELDS_BY_OFFSET = 38
 """The places where C reads or writes a slot of an object of Python's by its offset: the same."""
 
 CALLS_BY_NAME = {"functions": 1, "replay": 4}

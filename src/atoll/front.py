@@ -112,6 +112,14 @@ if TYPE_CHECKING or native is None:
             "program",
         )
 
+    class GeometryBase:
+        """The members of a geometry that C reads."""
+
+        __slots__ = (
+            "base", "c_contiguous", "dense", "dtype", "is_base", "number", "offset", "overlapping", "shape", "short", "size", "strides",
+            "through", "writeable",
+        )  # fmt: skip
+
     class Function:
         """What a ufunc consists of: NumPy's function, and the one that is called where NumPy cannot compute it at once."""
 
@@ -135,7 +143,8 @@ if TYPE_CHECKING or native is None:
 
 else:
     Box, Front, Function = native.Box, native.Front, native.Function
-    NodeBase, ValueBase, Forms, Lock = native.Node, native.Value, native.Forms, native.Lock
+    NodeBase, ValueBase, GeometryBase = native.Node, native.Value, native.Geometry
+    Forms, Lock = native.Forms, native.Lock
 
 
 _Setting = TypeVar("_Setting")

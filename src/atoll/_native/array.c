@@ -36,7 +36,7 @@ static PyObject *waiting = NULL;
 static int has_views(Front *front) {
     if (front->np != NULL && front->np != Py_None)
         return Py_REFCNT(front->np) > 1 && PyArray_BASE((PyArrayObject *)front->np) == NULL;
-    return front->cell != NULL && front->geometry != NULL && is_set(front->geometry, FORM_IS_BASE) && Py_REFCNT(front->cell) > 1;
+    return front->cell != NULL && front->geometry != NULL && GEOMETRY(front->geometry)->is_base && Py_REFCNT(front->cell) > 1;
 }
 
 /* Let an array wait that is about to end; whether it does. Its reference count is zero, or one within a finaliser. */

@@ -52,7 +52,7 @@ static int by_birth(const void *a, const void *b) {
 
 static double nbytes_of(PyObject *node) {
     PyObject *geometry = NODE(node)->geometry;
-    return (double)size_of(geometry) * PyDataType_ELSIZE((PyArray_Descr *)field(geometry, FORM_DTYPE));
+    return (double)size_of(geometry) * PyDataType_ELSIZE(GEOMETRY(geometry)->dtype);
 }
 
 /* Sort operations by their births, and find the one after which they are cut. */
@@ -129,7 +129,7 @@ static PyObject *number_from(PyObject *node) {
 PyObject *array_of(PyObject *node) {
     if (node == NULL) return NULL;
     PyObject *geometry = NODE(node)->geometry, *made;
-    if (!PyTuple_GET_SIZE(field(geometry, FORM_SHAPE))) {
+    if (!PyTuple_GET_SIZE(GEOMETRY(geometry)->shape)) {
         int done = state_of(node) & READY ? 1 : learning ? 0 : replay(&node, 1);
         made = done < 0 ? NULL : done ? number_from(node) : PyObject_CallOneArg(python.evaluated, node);
         Py_DECREF(node);

@@ -136,7 +136,7 @@ static const number_t *are_alike(const number_t *word, PyObject *const *geometri
         leaders[found++] = geometries[k];
     }
     for (number_t left = *word++; left > 0; left--, word += 2)
-        if (PyLong_AsLongLong(field(geometries[word[0]], FORM_NUMBER)) != word[1]) return NULL;
+        if (PyLong_AsLongLong(GEOMETRY(geometries[word[0]])->number) != word[1]) return NULL;
     return word;
 }
 

@@ -15,7 +15,7 @@ static int is_own(PyObject *array) {
 
 static int is_mask_for(Front *mask, Front *front) {
     Selection where, elements;
-    if (dtype_of(mask)->type_num != NPY_BOOL || !is_set(mask->geometry, FORM_IS_BASE)) return 0;
+    if (dtype_of(mask)->type_num != NPY_BOOL || !GEOMETRY(mask->geometry)->is_base) return 0;
     return view_of(mask, &where) && view_of(front, &elements) && where.axes == elements.axes && are_same(where.shape, elements.shape, where.axes);
 }
 
@@ -54,6 +54,6 @@ PyObject *record_masked(PyObject *array, PyObject *mask) {
 
 int store_masked(PyObject *array, PyObject *mask, PyObject *number) {
     Front *front = (Front *)array;
-    if (!are_masked(array, mask) || !may_show(front) || is_set(front->geometry, FORM_OVERLAPPING)) return 0;
+    if (!are_masked(array, mask) || !may_show(front) || GEOMETRY(front->geometry)->overlapping) return 0;
     return record_number(front->cell, front->geometry, number, BOX(((Front *)mask)->cell)->node);
 }

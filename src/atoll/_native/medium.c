@@ -17,7 +17,7 @@ _Thread_local int revealed = 0;
 static PyObject *small_form(Front *front) {
     PyObject *box = front->cell, *node = BOX(box)->node, *value = NODE(node)->value, *memory, *form = NULL;
     PyArrayObject *array = memory_in(value);
-    int is_base = front->geometry != NULL && is_set(front->geometry, FORM_IS_BASE);
+    int is_base = front->geometry != NULL && GEOMETRY(front->geometry)->is_base;
     if (is_base && Py_REFCNT(box) == 1 && !BOX(box)->pins) {
         if (!is_sole(node, 0)) return PyArray_NewCopy(array, NPY_KEEPORDER);
         PyArray_ENABLEFLAGS(array, NPY_ARRAY_WRITEABLE);

@@ -20,7 +20,7 @@ void keep_view(const size_t *key, int count, PyObject *geometry) {
 }
 
 int view_key(Front *front, PyArray_Descr *dtype, npy_intp offset, int axes, const npy_intp *shape, const npy_intp *strides, size_t *key) {
-    int is_writeable = front->geometry == NULL || is_set(front->geometry, FORM_WRITEABLE);
+    int is_writeable = front->geometry == NULL || GEOMETRY(front->geometry)->writeable;
     key[0] = (size_t)(is_writeable ? BOX(front->cell)->geometry : front->geometry);
     key[1] = (size_t)dtype;
     key[2] = (size_t)offset;
@@ -74,10 +74,10 @@ static int integers(PyObject *tuple, npy_intp *to) {
 }
 
 int lies(PyObject *geometry, Selection *to) {
-    to->axes = integers(field(geometry, FORM_SHAPE), to->shape);
-    to->offset = PyLong_AsSsize_t(field(geometry, FORM_OFFSET));
+    to->axes = integers(GEOMETRY(geometry)->shape, to->shape);
+    to->offset = PyLong_AsSsize_t(GEOMETRY(geometry)->offset);
     to->size = size_of(geometry);
-    int is_known = integers(field(geometry, FORM_STRIDES), to->strides) == to->axes && !PyErr_Occurred();
+    int is_known = integers(GEOMETRY(geometry)->strides, to->strides) == to->axes && !PyErr_Occurred();
     if (!is_known) PyErr_Clear();
     return is_known;
 }
@@ -94,16 +94,16 @@ static void set_view(Front *front, const Selection *where, PyArray_Descr *dtype)
 }
 
 PyArray_Descr *dtype_of(Front *front) {
-    return front->view.dtype != NULL ? front->view.dtype : (PyArray_Descr *)field(front->geometry, FORM_DTYPE);
+    return front->view.dtype != NULL ? front->view.dtype : GEOMETRY(front->geometry)->dtype;
 }
 
 Py_ssize_t count_of(Front *front) { return front->view.dtype != NULL ? front->view.size : size_of(front->geometry); }
 
 Py_ssize_t length_of(Front *front) {
-    return front->view.dtype != NULL ? front->view.shape[0] : PyLong_AsSsize_t(PyTuple_GET_ITEM(field(front->geometry, FORM_SHAPE), 0));
+    return front->view.dtype != NULL ? front->view.shape[0] : PyLong_AsSsize_t(PyTuple_GET_ITEM(GEOMETRY(front->geometry)->shape, 0));
 }
 
-int axes_in(Front *front) { return front->view.dtype != NULL ? front->view.axes : (int)PyTuple_GET_SIZE(field(front->geometry, FORM_SHAPE)); }
+int axes_in(Front *front) { return front->view.dtype != NULL ? front->view.axes : (int)PyTuple_GET_SIZE(GEOMETRY(front->geometry)->shape); }
 
 /* The view of an array, in `room` where it has many axes; whether it has any. */
 int view_of(Front *front, Selection *room) {
@@ -117,7 +117,7 @@ int view_of(Front *front, Selection *room) {
         return 1;
     }
     if (front->geometry == NULL || !lies(front->geometry, room)) return 0;
-    if (room->axes <= BY_VALUE) set_view(front, room, (PyArray_Descr *)field(front->geometry, FORM_DTYPE));
+    if (room->axes <= BY_VALUE) set_view(front, room, GEOMETRY(front->geometry)->dtype);
     return 1;
 }
 
@@ -138,7 +138,7 @@ PyObject *in_memory(PyObject *self) {
     if (value == NULL) return NULL;
     if (front->value == value) return Py_NewRef(front->shown);
     PyArrayObject *memory = memory_in(value);
-    if (front->geometry != NULL && is_set(front->geometry, FORM_IS_BASE)) return Py_NewRef((PyObject *)memory);
+    if (front->geometry != NULL && GEOMETRY(front->geometry)->is_base) return Py_NewRef((PyObject *)memory);
     if (!view_of(front, &where)) return NULL;
     PyObject *shown = array_at(&where, dtype_of(front), PyArray_BYTES(memory), value, 0);
     if (shown == NULL) {
@@ -191,7 +191,7 @@ int type_of(PyObject *value, Py_ssize_t *size) {
 
 inline int may_show(Front *front) {
     return BOX(front->cell)->writeable &&
-           (front->geometry == NULL || is_set(front->geometry, FORM_WRITEABLE));
+           (front->geometry == NULL || GEOMETRY(front->geometry)->writeable);
 }
 
 inline int may_write(Front *front) {
@@ -238,7 +238,7 @@ inline void end_writing(PyArrayObject *memory, int was) {
 
 int remember_first(PyObject *box, PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry;
-    if (BOX(box)->first != Py_None || geometry == NULL || !is_set(geometry, FORM_IS_BASE)) return 0;
+    if (BOX(box)->first != Py_None || geometry == NULL || !GEOMETRY(geometry)->is_base) return 0;
     PyObject *first = PyWeakref_NewRef(array, NULL);
     if (first == NULL) return -1;
     Py_XSETREF(BOX(box)->first, first);
@@ -247,7 +247,7 @@ int remember_first(PyObject *box, PyObject *array) {
 
 PyObject *view_at(PyObject *self, const Selection *where, PyArray_Descr *dtype) {
     Front *parent = (Front *)self;
-    int by_value = where->axes <= BY_VALUE && (parent->geometry == NULL || is_set(parent->geometry, FORM_WRITEABLE));
+    int by_value = where->axes <= BY_VALUE && (parent->geometry == NULL || GEOMETRY(parent->geometry)->writeable);
     PyObject *geometry = by_value ? NULL : geometry_for(parent, dtype, where->offset, where->axes, where->shape, where->strides), *view = NULL;
     if ((by_value || geometry != NULL) && remember_first(parent->cell, self) == 0) view = handle_of(Py_NewRef(Py_None));
     if (view == NULL) return Py_XDECREF(geometry), NULL;

@@ -57,7 +57,7 @@ static int fill_module(PyObject *module) {
     struct {
         PyTypeObject **type;
         PyType_Spec *spec;
-    } types[] = {{&front_type, front_spec()}, {&function_type, &function_spec}, {&attribute_type, &attribute_spec}, {&node_base, &node_spec}, {&box_base, &box_spec}, {&value_base, &value_spec},
+    } types[] = {{&front_type, front_spec()}, {&function_type, &function_spec}, {&attribute_type, &attribute_spec}, {&node_base, &node_spec}, {&box_base, &box_spec}, {&value_base, &value_spec}, {&geometry_base, &geometry_spec},
                  {&forms_type, &forms_spec}, {&lock_type, &lock_spec}, {&iterator_type, &iterator_spec}, {&trace_type, &trace_spec},
                  {&notice_type, &notice_spec}};
     PyMethodDef *methods[] = {call_site_methods, cut_methods, function_methods, guard_methods, node_methods, replay_methods, runtime_methods, span_methods,

@@ -239,7 +239,7 @@ int is_large(PyObject *value) {
 }
 
 int is_short(PyObject *geometry) {
-    if (!is_set(geometry, FORM_SHORT)) return 0;
+    if (!GEOMETRY(geometry)->is_short) return 0;
     Py_ssize_t size = size_of(geometry);
     return !(is_recording_medium && size >= shortest) && size < small_now();
 }
@@ -251,19 +251,19 @@ int is_read_at_once(PyObject *array) {
 
 int is_counted(PyObject *array) {
     Front *front = (Front *)array;
-    return state_of(BOX(front->cell)->node) & DIVIDED && is_set(front->geometry, FORM_SHORT);
+    return state_of(BOX(front->cell)->node) & DIVIDED && GEOMETRY(front->geometry)->is_short;
 }
 
 PyObject *through_of(PyObject *view) {
-    if (field(view, FORM_THROUGH) != Py_None) return field(view, FORM_THROUGH);
+    if (GEOMETRY(view)->through != Py_None) return GEOMETRY(view)->through;
     PyObject *through = PyObject_CallOneArg(python.through, view);
     Py_XDECREF(through);
-    return through == NULL ? NULL : field(view, FORM_THROUGH);
+    return through == NULL ? NULL : GEOMETRY(view)->through;
 }
 
 PyObject *read_of(PyObject *geometry) {
-    if (is_set(geometry, FORM_IS_BASE)) return geometry;
-    PyObject *shape = field(geometry, FORM_SHAPE), *strides = field(geometry, FORM_STRIDES), *through = through_of(geometry);
+    if (GEOMETRY(geometry)->is_base) return geometry;
+    PyObject *shape = GEOMETRY(geometry)->shape, *strides = GEOMETRY(geometry)->strides, *through = through_of(geometry);
     for (Py_ssize_t k = 0; through != NULL && k < PyTuple_GET_SIZE(strides); k++)
         if (!PyLong_AsSsize_t(PyTuple_GET_ITEM(strides, k)) && PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k)) > 1) return geometry;
     return through == NULL ? NULL : PyTuple_GET_ITEM(field(through, THROUGH_READ), 1);
@@ -271,7 +271,7 @@ PyObject *read_of(PyObject *geometry) {
 
 PyObject *node_of(PyObject *array) {
     PyObject *geometry = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
-    if (is_set(geometry, FORM_IS_BASE)) return Py_NewRef(BOX(box)->node);
+    if (GEOMETRY(geometry)->is_base) return Py_NewRef(BOX(box)->node);
     PyObject *through = through_of(geometry), *base = through == NULL ? NULL : Py_NewRef(BOX(box)->node);
     return base == NULL ? NULL : new_node(field(through, THROUGH_READ), &base, 1, Py_NewRef(Py_None));
 }
@@ -332,7 +332,7 @@ static PyObject *source_of(PyArrayObject *array) {
         NODE(node)->site = Py_NewRef(Py_None);
         NODE(node)->value = Py_NewRef(value);
         NODE(node)->code = Py_NewRef(Py_None);
-        NODE(node)->mark = -1 - PyLong_AsLong(field(geometry, FORM_NUMBER));
+        NODE(node)->mark = -1 - PyLong_AsLong(GEOMETRY(geometry)->number);
         NODE(node)->place = Py_NewRef(Py_None);
         NODE(node)->weight = NODE(node)->born = NODE(node)->passed = 0;
     }

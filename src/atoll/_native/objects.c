@@ -1,4 +1,4 @@
-/* The classes that nodes, boxes and values of Python's derive from. As such objects end, their memory serves the next ones. */
+/* The classes that nodes, boxes, values and geometries of Python's derive from. As such objects end, their memory serves the next ones. */
 #include <stddef.h>
 #include "objects.h"
 
@@ -31,6 +31,8 @@ static void end_of(PyObject *object, Kind *kind) {
     DO(self->args) DO(self->operand[0]) DO(self->operand[1]) DO(self->operand[2])
 #define BOX_MEMBERS(DO) DO(self->node) DO(self->geometry) DO(self->sites) DO(self->first)
 #define VALUE_MEMBERS(DO) DO(self->array) DO(self->address) DO(self->program)
+#define GEOMETRY_MEMBERS(DO) \
+    DO(self->base) DO(self->shape) DO(self->strides) DO(self->number) DO(self->offset) DO(self->through) DO(self->dtype)
 #define VISIT(MEMBER) Py_VISIT(MEMBER);
 #define CLEAR(MEMBER) Py_CLEAR(MEMBER);
 #define COLLECTED(NAME, TYPE, MEMBERS, START)                                                          \
@@ -45,7 +47,8 @@ static void end_of(PyObject *object, Kind *kind) {
         START                                                                                    \
         MEMBERS(CLEAR)                                                                           \
         return 0;                                                                                \
-    }                                                                                            \
+    }
+#define REUSED(NAME)                                                                             \
     void end_##NAME(PyObject *object) {                                                          \
         clear_##NAME(object);                                                                    \
         end_of(object, &NAME##_spares);                                                          \
@@ -54,6 +57,10 @@ static void end_of(PyObject *object, Kind *kind) {
 COLLECTED(node, Node, NODE_MEMBERS, self->operands = 0;)
 COLLECTED(box, Box, BOX_MEMBERS, )
 COLLECTED(value, Value, VALUE_MEMBERS, )
+COLLECTED(geometry, Geometry, GEOMETRY_MEMBERS, )
+REUSED(node)
+REUSED(box)
+REUSED(value)
 
 /* ---- members that Python sees */
 
@@ -133,6 +140,14 @@ static PyMemberDef value_members[] = {
     {"counted", T_DOUBLE, offsetof(Value, counted), 0}, {"count", T_PYSSIZET, offsetof(Value, count), 0},
     {"pinned", T_BOOL, offsetof(Value, pinned), 0}, {"pooled", T_BOOL, offsetof(Value, pooled), 0}, {NULL}};
 
+static PyMemberDef geometry_members[] = {
+    OBJECT("base", Geometry, base), OBJECT("shape", Geometry, shape), OBJECT("strides", Geometry, strides), OBJECT("number", Geometry, number),
+    OBJECT("offset", Geometry, offset), OBJECT("through", Geometry, through), OBJECT("dtype", Geometry, dtype),
+    {"size", T_PYSSIZET, offsetof(Geometry, size), 0}, {"is_base", T_BOOL, offsetof(Geometry, is_base), 0},
+    {"short", T_BOOL, offsetof(Geometry, is_short), 0}, {"overlapping", T_BOOL, offsetof(Geometry, overlapping), 0},
+    {"writeable", T_BOOL, offsetof(Geometry, writeable), 0}, {"dense", T_BOOL, offsetof(Geometry, dense), 0},
+    {"c_contiguous", T_BOOL, offsetof(Geometry, c_contiguous), 0}, {NULL}};
+
 #define BASE_FLAGS (CLASS_FLAGS | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC)
 static PyType_Slot node_slots[] = {{Py_tp_doc, "The members of nodes."}, {Py_tp_traverse, traverse_node}, {Py_tp_clear, clear_node},
                                    {Py_tp_members, node_members}, {Py_tp_getset, node_getset}, {0}};
@@ -140,7 +155,10 @@ static PyType_Slot box_slots[] = {{Py_tp_doc, "The members of boxes."}, {Py_tp_t
                                   {Py_tp_members, box_members}, {0}};
 static PyType_Slot value_slots[] = {{Py_tp_doc, "The members of values."}, {Py_tp_traverse, traverse_value}, {Py_tp_clear, clear_value},
                                     {Py_tp_members, value_members}, {0}};
+static PyType_Slot geometry_slots[] = {{Py_tp_doc, "The members of geometries."}, {Py_tp_traverse, traverse_geometry}, {Py_tp_clear, clear_geometry},
+                                       {Py_tp_members, geometry_members}, {0}};
 PyType_Spec node_spec = {"atoll._front.Node", sizeof(Node), 0, BASE_FLAGS, node_slots};
 PyType_Spec box_spec = {"atoll._front.Box", sizeof(Box), 0, BASE_FLAGS, box_slots};
 PyType_Spec value_spec = {"atoll._front.Value", sizeof(Value), 0, BASE_FLAGS, value_slots};
-PyTypeObject *node_base, *box_base, *value_base;
+PyType_Spec geometry_spec = {"atoll._front.Geometry", sizeof(Geometry), 0, BASE_FLAGS, geometry_slots};
+PyTypeObject *node_base, *box_base, *value_base, *geometry_base;

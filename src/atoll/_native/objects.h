@@ -28,6 +28,15 @@ typedef struct Box {
     char shared, writeable;
 } Box;
 
+/* Where the elements of an array lie in its base: see graph.geometry. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *base, *shape, *strides, *number, *offset, *through;
+    PyArray_Descr *dtype;
+    Py_ssize_t size;
+    char is_base, is_short, overlapping, writeable, dense, c_contiguous;
+} Geometry;
+
 /* Data in memory: see graph.node. */
 typedef struct {
     PyObject_HEAD
@@ -39,7 +48,10 @@ typedef struct {
 
 #define NODE(OBJECT) ((Node *)(OBJECT))
 #define BOX(OBJECT) ((Box *)(OBJECT))
+#define GEOMETRY(OBJECT) ((Geometry *)(OBJECT))
 #define VALUE(OBJECT) ((Value *)(OBJECT))
+
+static inline Py_ssize_t size_of(PyObject *geometry) { return GEOMETRY(geometry)->size; }
 
 static inline int is_node(PyObject *value) { return (PyObject *)Py_TYPE(value) == python.node_type; }
 
@@ -75,7 +87,7 @@ void end_box(PyObject *box);
 void end_node(PyObject *node);
 void end_value(PyObject *value);
 
-extern PyType_Spec node_spec, box_spec, value_spec;
-extern PyTypeObject *node_base, *box_base, *value_base;
+extern PyType_Spec node_spec, box_spec, value_spec, geometry_spec;
+extern PyTypeObject *node_base, *box_base, *value_base, *geometry_base;
 
 #endif

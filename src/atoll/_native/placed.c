@@ -16,7 +16,7 @@ PyObject *first_placed(PyObject *node) {
 
 /* Where a node lies, and the shape that it has, borrowed. */
 static PyObject *home_of(PyObject *node) { return NODE(node)->place; }
-static PyObject *shape_of(PyObject *node) { return field(NODE(node)->geometry, FORM_SHAPE); }
+static PyObject *shape_of(PyObject *node) { return GEOMETRY(NODE(node)->geometry)->shape; }
 
 static int are_equal(PyObject *shape, PyObject *other) { return shape == other || PyObject_RichCompareBool(shape, other, Py_EQ) > 0; }
 
@@ -31,7 +31,7 @@ static PyObject *as_operand(PyObject *node, PyObject *shape) {
         if (are_equal(shape_of(arg), shape)) return !is_set(place, PLACE_PADDED) ? place : NULL;
         if (largest == NULL || size_of(NODE(arg)->geometry) > size_of(NODE(largest)->geometry)) largest = arg;
     }
-    return PyDict_GetItemWithError(field(home_of(largest), PLACE_READ), field(NODE(node)->geometry, FORM_NUMBER));
+    return PyDict_GetItemWithError(field(home_of(largest), PLACE_READ), GEOMETRY(NODE(node)->geometry)->number);
 }
 
 static int is_number(PyObject *node) { return !PyTuple_GET_SIZE(shape_of(node)); }
@@ -49,7 +49,7 @@ static PyObject *place_of(PyObject *node, PyObject *first) {
     PyObject *op = NODE(node)->op, *home = home_of(first);
     if (folds_all(node, home)) return Py_None;
     if (op == python.update_op) return first == argument_of(node, 0) ? home : NULL;
-    if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), field(PyTuple_GET_ITEM(NODE(node)->params, 0), FORM_NUMBER));
+    if (op == python.read_op) return PyDict_GetItemWithError(field(home, PLACE_READ), GEOMETRY(PyTuple_GET_ITEM(NODE(node)->params, 0))->number);
     PyObject *shape = shape_of(node);
     return PyTuple_GET_SIZE(shape) && PySet_Contains(python.broadcasting_ops, op) > 0 ? as_operand(node, shape) : NULL;
 }

@@ -31,7 +31,7 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
         if (!is_large(value)) return 0;
         PyObject *geometry = ((Front *)value)->geometry, *box = ((Front *)value)->cell, *node = BOX(box)->node;
         if (is_read_at_once(value) || is_counted(value) || to->arrays == INPUTS) return 0;
-        char kind = ((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind;
+        char kind = (GEOMETRY(geometry)->dtype)->kind;
         if (!kind || !strchr("biufc", kind) || weight_of(BOX(box)->node) < 0) return 0;
         to->is_complex |= kind == 'c';
         to->held |= !is_free(box);
@@ -40,7 +40,7 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
         if (first < to->arrays && !add(to, 'r', PyLong_FromLong(first))) return 0;
         if (state_of(node) & DIVIDED && !add(to, 'p', Py_NewRef(field(NODE(node)->place, PLACE_NUMBER)))) return 0;
         to->inputs[to->arrays++] = node;
-        return add(to, 'a', Py_NewRef(field(geometry, FORM_NUMBER)));
+        return add(to, 'a', Py_NewRef(GEOMETRY(geometry)->number));
     }
     if (value == Py_None) return add(to, 'n', Py_NewRef(value));
     if (type == &PyLong_Type) return add(to, 'i', Py_NewRef(value));

@@ -118,9 +118,9 @@ static void fill_operands(PyObject **to, PyObject *const *args, const Given *giv
 
 /* The extents of an array that fills its memory in C order, with more than one element along each axis; how many, 0 where it is another one. */
 static int plain_extents(PyObject *geometry, Py_ssize_t *to) {
-    PyObject *shape = field(geometry, FORM_SHAPE);
+    PyObject *shape = GEOMETRY(geometry)->shape;
     int axes = (int)PyTuple_GET_SIZE(shape);
-    if (!is_set(geometry, FORM_DENSE) || !is_set(geometry, FORM_C_CONTIGUOUS) || !is_set(geometry, FORM_WRITEABLE)) return 0;
+    if (!GEOMETRY(geometry)->dense || !GEOMETRY(geometry)->c_contiguous || !GEOMETRY(geometry)->writeable) return 0;
     if (axes > BY_VALUE) return 0;
     for (int k = 0; k < axes; k++)
         if ((to[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k))) < 2) return 0;
@@ -137,14 +137,14 @@ static Met *met_in_other_shape(Forms *known, const size_t *parts, PyObject *cons
         if (Py_TYPE(args[k]) != array_type) continue;
         int own = plain_extents((PyObject *)parts[k], axes ? extents : shape);
         if (!own || (axes && (own != axes || memcmp(shape, extents, axes * sizeof *shape)))) return NULL;
-        part[k + 2] = (size_t)field((PyObject *)parts[k], FORM_DTYPE);
+        part[k + 2] = (size_t)GEOMETRY(parts[k])->dtype;
         axes = own;
     }
     part[1] = (size_t)axes << 1 | 1;  /* as an integer of Python is found */
     Met *like = met_in(known, part, count + 2);
     if (like == NULL) return NULL;
-    PyObject *old = Py_NewRef(like->form), *convert = Py_XNewRef(like->convert), *dtype = field(PyTuple_GET_ITEM(old, 1), FORM_DTYPE);
-    PyObject *geometry = dense_geometry(axes, shape, (PyArray_Descr *)dtype), *mark = geometry == NULL ? NULL : PyObject_CallNoArgs(python.new_mark);
+    PyObject *old = Py_NewRef(like->form), *convert = Py_XNewRef(like->convert);
+    PyObject *geometry = dense_geometry(axes, shape, GEOMETRY(PyTuple_GET_ITEM(old, 1))->dtype), *mark = geometry == NULL ? NULL : PyObject_CallNoArgs(python.new_mark);
     PyObject *form = mark == NULL ? NULL : PyTuple_Pack(6, PyTuple_GET_ITEM(old, 0), geometry, PyTuple_GET_ITEM(old, 2), PyTuple_GET_ITEM(old, 3),
                                                         PyTuple_GET_ITEM(old, 4), mark);
     Met *met = form == NULL ? NULL : keep_form(known, parts, count, tuple_of((PyObject **)parts, count), form, convert);
@@ -210,7 +210,7 @@ PyObject *record_power(PyObject *known, PyObject *const *args) {
 /* A copy of a whole array has its value, until one of them is written to; that of a part reads it, and NumPy copies memory that the program holds. */
 static PyObject *copied(PyObject *array) {
     PyObject *box = ((Front *)array)->cell, *own = read_of(((Front *)array)->geometry);
-    if (own == NULL || !is_set(own, FORM_DENSE) || !is_set(own, FORM_C_CONTIGUOUS)) return NULL;
+    if (own == NULL || !GEOMETRY(own)->dense || !GEOMETRY(own)->c_contiguous) return NULL;
     if (!is_free(box)) {
         PyObject *memory = among_ranks() ? NULL : in_memory(array), *copy = memory == NULL ? NULL : PyArray_NewCopy((PyArrayObject *)memory, NPY_CORDER);
         Py_XDECREF(memory);
@@ -234,7 +234,7 @@ static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, Py
     Py_ssize_t extents[BY_VALUE];
     if (met == NULL && foldable && axis == Py_None && (key[4] = (size_t)plain_extents(geometry, extents) << 1 | 1) > 1) {
         key[1] = (size_t)python.call_op;  /* of all axes of any shape */
-        key[3] = (size_t)field(geometry, FORM_DTYPE);
+        key[3] = (size_t)GEOMETRY(geometry)->dtype;
         met = met_in((Forms *)known, key, 5);
     }
     if (met == NULL) return Py_DECREF(node), NULL;
@@ -242,7 +242,7 @@ static PyObject *folded(PyObject *known, PyObject *ufunc, PyObject *geometry, Py
     Py_DECREF(form);
     if (made == NULL) return NULL;
     geometry = NODE(made)->geometry;
-    return PyTuple_GET_SIZE(field(geometry, FORM_SHAPE)) ? handle_on(new_box(made), geometry) : array_of(made);
+    return PyTuple_GET_SIZE(GEOMETRY(geometry)->shape) ? handle_on(new_box(made), geometry) : array_of(made);
 }
 
 /* `array.sum(axis)`; `known` is the pair of the forms of folds and the ufunc. */
@@ -256,8 +256,8 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
     PyObject *whole = pending_whole((Front *)array);
     if (is_last_part(whole)) return NULL;
     int held = !is_free(((Front *)array)->cell);
-    if (((PyArray_Descr *)field(geometry, FORM_DTYPE))->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
-    if (on_ranks((Front *)array) && !is_set(geometry, FORM_IS_BASE)) return NULL;
+    if ((GEOMETRY(geometry)->dtype)->kind == 'b' || !is_calm() || (held && among_ranks())) return NULL;
+    if (on_ranks((Front *)array) && !GEOMETRY(geometry)->is_base) return NULL;
     PyObject *node = (geometry = read_of(geometry)) == NULL ? NULL : node_of(array);
     PyObject *made = node == NULL ? NULL : folded(PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), geometry, axis, node);
     if (whole != NULL && made != NULL) BOX(whole)->pieces++;
@@ -268,9 +268,9 @@ static PyObject *reduced(PyObject *known, PyObject *const *args, Py_ssize_t coun
 static PyObject *product_of(PyObject *known, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     if (count != 2 || keywords != NULL || !PyTuple_CheckExact(known) || !is_large(args[1])) return NULL;
     PyObject *first = ((Front *)args[0])->geometry, *second = ((Front *)args[1])->geometry;
-    PyArray_Descr *dtype = (PyArray_Descr *)field(first, FORM_DTYPE);
+    PyArray_Descr *dtype = GEOMETRY(first)->dtype;
     if (axes_in((Front *)args[0]) != 1 || axes_in((Front *)args[1]) != 1) return NULL;
-    if ((PyObject *)dtype != field(second, FORM_DTYPE) || !strchr("fdFD", dtype->type)) return NULL;
+    if (dtype != GEOMETRY(second)->dtype || !strchr("fdFD", dtype->type)) return NULL;
     if (size_of(first) != size_of(second) || !size_of(first)) return NULL;
     int held;                      /* a number is computed at once */
     PyObject *node = node_of_call(PyTuple_GET_ITEM(known, 2), args, 2, &held);
@@ -310,7 +310,7 @@ PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject
 
 /* Whether an array may be so large that others are computed with it, as lazy.pending decides. */
 static int may_be_swept(PyObject *geometry) {
-    double nbytes = size_of(geometry) * (double)PyDataType_ELSIZE((PyArray_Descr *)field(geometry, FORM_DTYPE));
+    double nbytes = size_of(geometry) * (double)PyDataType_ELSIZE(GEOMETRY(geometry)->dtype);
     return nbytes > swept;
 }
 
@@ -357,9 +357,9 @@ static PyObject *update_form(PyObject *region, int is_array, int kept, int is_ma
 static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *mask, PyObject *site, PyObject *place) {
     if (!is_free(box)) return 0;
     PyObject *node = BOX(box)->node;
-    if (region != NULL && NODE(node)->geometry != field(region, FORM_BASE)) return 0;
+    if (region != NULL && NODE(node)->geometry != GEOMETRY(region)->base) return 0;
     int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
-    int few = is_set(region == NULL ? BOX(box)->geometry : region, FORM_SHORT);
+    int few = GEOMETRY(region == NULL ? BOX(box)->geometry : region)->is_short;
     if (divided && (mask != NULL || (few && state_of(node) & READY) || (region == NULL && NODE(value)->place != NODE(node)->place))) return 0;
     if (!few) BOX(box)->pieces = 0;
     int noted = note_site(box, mask == NULL ? region : NULL, place);
@@ -402,7 +402,7 @@ static int write_into(PyObject *box, PyObject *region, PyObject *value, PyObject
 
 /* A number as it is written into a region: what lazy.elementwise.value_for gives for the commonest; else NULL. */
 static PyObject *number_for(PyObject *region, PyObject *value) {
-    PyArray_Descr *dtype = (PyArray_Descr *)field(region, FORM_DTYPE);
+    PyArray_Descr *dtype = GEOMETRY(region)->dtype;
     int fits = PyFloat_CheckExact(value) ? strchr("fc", dtype->kind) != NULL
                                          : PyLong_CheckExact(value) && strchr("iufc", dtype->kind) != NULL;
     if (!fits || !dtype->kind) return NULL;
@@ -413,16 +413,16 @@ static PyObject *number_for(PyObject *region, PyObject *value) {
 
 /* Whether a loop of ours may write into a part of an array. */
 static int is_region(PyObject *region) {
-    return !is_set(region, FORM_IS_BASE) && !is_set(region, FORM_OVERLAPPING) && size_of(region) &&
-           is_native(field(region, FORM_DTYPE));
+    return !GEOMETRY(region)->is_base && !GEOMETRY(region)->overlapping && size_of(region) &&
+           is_native((PyObject *)GEOMETRY(region)->dtype);
 }
 
 /* Write an array of the region's shape and dtype into it; as `write_into`. */
 static int write_array(PyObject *box, PyObject *region, PyObject *value) {
     PyObject *theirs = ((Front *)value)->geometry;
     int held = !is_free(((Front *)value)->cell);
-    if (field(theirs, FORM_DTYPE) != field(region, FORM_DTYPE) || !is_free(box) || (held && among_ranks())) return 0;
-    PyObject *mine = field(region, FORM_SHAPE), *shape = field(theirs, FORM_SHAPE);
+    if (GEOMETRY(theirs)->dtype != GEOMETRY(region)->dtype || !is_free(box) || (held && among_ranks())) return 0;
+    PyObject *mine = GEOMETRY(region)->shape, *shape = GEOMETRY(theirs)->shape;
     int same = mine == shape ? 1 : PyObject_RichCompareBool(mine, shape, Py_EQ);
     if (same <= 0) return same;
     PyObject *node = node_of(value);
@@ -434,7 +434,7 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
 
 int record_number(PyObject *box, PyObject *region, PyObject *value, PyObject *mask) {
     PyObject *node = BOX(box)->node;
-    if (mask == NULL && state_of(node) & READY && is_set(region, FORM_SHORT)) return 0;
+    if (mask == NULL && state_of(node) & READY && GEOMETRY(region)->is_short) return 0;
     if (!is_free(box) || !is_calm()) return 0;
     PyObject *number = number_for(region, value);
     if (number == NULL) return PyErr_Occurred() ? -1 : 0;
@@ -449,7 +449,7 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
     int done = 0;
     if (region == NULL) return PyErr_Occurred() ? -1 : 0;
     int state = state_of(BOX(box)->node), there = state & READY;
-    if (state & DIVIDED && ((there && is_set(region, FORM_SHORT)) || !is_set(((Front *)array)->geometry, FORM_IS_BASE))) {
+    if (state & DIVIDED && ((there && GEOMETRY(region)->is_short) || !GEOMETRY(((Front *)array)->geometry)->is_base)) {
         done = 0;                  /* Python asks what every rank has, and how a view crosses axes */
     } else if (may_show((Front *)array) && is_region(region) && !(there && is_short(region))) {
         if (!is_large(value)) done = record_number(box, region, value, NULL);
@@ -463,11 +463,11 @@ int record_store(PyObject *array, PyObject *key, PyObject *value) {
 int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count) {
     if (!recording || !is_large(array) || !(on_ranks((Front *)array) || in_world_of_process()) || !may_show((Front *)array) || is_counted(array)) return 0;
     PyObject *region = ((Front *)array)->geometry, *box = ((Front *)array)->cell;
-    int whole = is_set(region, FORM_IS_BASE), done = 0;
+    int whole = GEOMETRY(region)->is_base, done = 0;
     if (!whole && (!is_region(region) || (state_of(BOX(box)->node) & READY && is_short(region)))) return 0;
     PyObject *result = record_call(known, args, count);
     if (result == NULL) return PyErr_Occurred() ? -1 : 0;
-    if (is_large(result) && field(((Front *)result)->geometry, FORM_DTYPE) == field(region, FORM_DTYPE)) {
+    if (is_large(result) && GEOMETRY(((Front *)result)->geometry)->dtype == GEOMETRY(region)->dtype) {
         if (!whole) {
             done = write_array(box, region, result);
         } else if (((Front *)result)->geometry == region && is_free(box)) {

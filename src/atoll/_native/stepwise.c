@@ -58,7 +58,7 @@ static PyObject *operand_at(PyObject *node, int number, int depth) {
     return is_node(arg) ? stepped(arg, depth + 1) : Py_NewRef(arg);
 }
 
-static inline PyArray_Descr *dtype_in(PyObject *geometry) { return (PyArray_Descr *)field(geometry, FORM_DTYPE); }
+static inline PyArray_Descr *dtype_in(PyObject *geometry) { return GEOMETRY(geometry)->dtype; }
 
 /* Whether an array lies as a geometry says. */
 static int lies_as(PyArrayObject *array, PyObject *geometry) {

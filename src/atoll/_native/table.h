@@ -30,8 +30,6 @@ static inline void free_object(PyObject *object) {
 
 /* The slots, in the order in which lazy.recorder lists them. */
 enum {
-    FORM_NUMBER, FORM_IS_BASE, FORM_BASE, FORM_SHAPE, FORM_STRIDES, FORM_DTYPE, FORM_SIZE, FORM_SHORT,
-    FORM_OVERLAPPING, FORM_WRITEABLE, FORM_THROUGH, FORM_DENSE, FORM_C_CONTIGUOUS, FORM_OFFSET,
     THROUGH_READ, THROUGH_UPDATE, THROUGH_UPDATE_NUMBER, THROUGH_RARE,
     CALM_STATE, CALM_FILTERS, CALM_FIRST, CALM_RULES, CALM_THREAD, CONFIG_DEFAULT, SETTINGS_SMALL,
     SETTINGS_FUSION, SETTINGS_BYTES, SETTINGS_THREADS, PROGRAM_RUNNING, STATE_FLAGS, STATE_DONE, COUNTERS_RUNS,
@@ -78,8 +76,6 @@ static inline void replace(PyObject *object, int which, PyObject *value) {
     *place = value;
     Py_XDECREF(old);
 }
-
-static inline Py_ssize_t size_of(PyObject *geometry) { return PyLong_AsSsize_t(field(geometry, FORM_SIZE)); }
 
 /* 0 for the result of a call, which ends here, and -1 for an error. */
 static inline int status_of(PyObject *result) {

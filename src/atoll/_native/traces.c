@@ -153,7 +153,7 @@ static void set_memory(Step *step, PyObject *geometry) {
     Selection where;
     int fits = lies(geometry, &where) && where.axes <= MOST_AXES;
     Py_XSETREF(step->geometry, Py_NewRef(geometry));
-    step->dtype = (PyArray_Descr *)field(geometry, FORM_DTYPE);
+    step->dtype = GEOMETRY(geometry)->dtype;
     step->ndim = fits ? where.axes : MOST_AXES + 1;
     step->size = where.size;
     if (fits) memcpy(step->shape, where.shape, sizeof step->shape);
@@ -175,7 +175,7 @@ static int geometries_of(Trace *trace, PyObject **nodes, PyObject **to, int most
         }
     }
     if (2 * n - whole > most) return 0;
-    for (int k = whole, end = n; k < end; k++) to[n++] = field(to[k], FORM_BASE);
+    for (int k = whole, end = n; k < end; k++) to[n++] = GEOMETRY(to[k])->base;
     return n;
 }
 

@@ -69,7 +69,7 @@ static inline void set_running(PyObject *program, PyObject *flag) { replace(prog
 
 /* An operand of a node, NULL where there are fewer; the number of its geometry. Borrowed. */
 static inline PyObject *operand_of(PyObject *node, int number) { return number < arity_of(node) ? argument_of(node, number) : NULL; }
-static inline PyObject *geometry_number(PyObject *node) { return field(NODE(node)->geometry, FORM_NUMBER); }
+static inline PyObject *geometry_number(PyObject *node) { return GEOMETRY(NODE(node)->geometry)->number; }
 
 /* The first of so many numbers, larger than any that a node was seen by. */
 long long stamp(long count);

@@ -25,6 +25,7 @@ from .. import policy
 from ..context.caches import Memo
 from ..context.interrupts import passed_on
 from ..errors import OutOfMemoryError
+from ..front import GeometryBase
 from .axes import AxisReads, Box, axis_reads, box_of
 from .interned import Identity, Interned, identity_of
 
@@ -58,14 +59,21 @@ def _writing(array: np.ndarray[Any, Any]) -> bool | None:
     return None if flags.num & _WARNS else flags.writeable
 
 
-class Geometry:
+class Geometry(GeometryBase):
     """The shape, dtype and strides of an array, and its offset in its base's memory."""
 
-    __slots__ = (
-        "__weakref__", "_memo", "axes", "base", "box", "c_contiguous", "dense", "dtype", "form", "integers", "is_base", "ndim",
-        "number", "offset", "overlapping", "shape", "short", "size", "strides", "through", "warns", "writeable",
-    )  # fmt: skip
+    __slots__ = ("__weakref__", "_memo", "axes", "box", "form", "integers", "ndim", "warns")
     base: Geometry
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    offset: int
+    number: int
+    size: int
+    dense: bool
+    is_base: bool
+    c_contiguous: bool
+    writeable: bool
     axes: AxisReads | None
     box: Box | None
     _memo: Memo[Any, Geometry]

@@ -59,10 +59,6 @@ from .unplanned import begun
 from .views import Cell
 
 _SLOTS: tuple[tuple[type, str], ...] = (
-    (
-        Geometry,
-        "number is_base base shape strides dtype size short overlapping writeable through dense c_contiguous offset",
-    ),
     (Through, "read update update_number rare"),
     (type(calm), "state filters first rules thread"),
     (Config, "_default"),
