@@ -32,7 +32,7 @@ static void clear(PyObject *self) {
 enum { LOOKED_AT = 16 };
 static PyObject *waiting = NULL;
 
-/* Whether other arrays show the memory of one that owns it. */
+/* True if other arrays show the memory of one that owns it. */
 static int has_views(Front *front) {
     if (front->np != NULL && front->np != Py_None)
         return Py_REFCNT(front->np) > 1 && PyArray_BASE((PyArrayObject *)front->np) == NULL;

@@ -4,7 +4,7 @@
 #include "items.h"
 #include "operators.h"
 
-/* What all arrays are, and attributes that NumPy answers. */
+/* The base class of arrays, and attributes that NumPy answers. */
 PyType_Spec *front_spec(void);
 extern PyType_Spec attribute_spec;
 /* Let arrays end here; -1 with an error. */

@@ -29,7 +29,7 @@ static PyFrameObject *users_frame(PyFrameObject *frame) {
     return NULL;
 }
 
-/* Whether a call site in a package has this line of the user's program with it. */
+/* True if a call site in a package has this line of the user's program with it. */
 static int is_called_from(PyObject *site, PyObject *code, int instruction) {
     if (PyTuple_GET_SIZE(site) != 3) return 0;
     PyObject *line = PyTuple_GET_ITEM(site, 2);

@@ -37,7 +37,7 @@ static long pending_behind(PyObject *root, Moment **moments) {
     return count;
 }
 
-/* Whether these operations belong to a loop: there are more than a formula has, or the line of the root has recorded several of them. */
+/* True if these operations belong to a loop: there are more than a formula has, or the line of the root has recorded several of them. */
 static int is_loop(PyObject *root, Moment *moments, long count) {
     double recorded = state_of(root) & DIVIDED || count > longest_formula ? Py_HUGE_VAL : 0;
     for (long k = 0; k < count && recorded <= most_recorded; k++)

@@ -123,5 +123,5 @@ static void end_of_notice(PyObject *self) {
 static PyMemberDef notice_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Notice, call), READONLY}, {NULL}};
 static PyType_Slot notice_slots[] = {
     {Py_tp_new, new_notice}, {Py_tp_dealloc, end_of_notice}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_members, notice_members},
-    {Py_tp_doc, "Notice(append, work, often=1): append what ended, and have the work done after so many ends."}, {0}};
+    {Py_tp_doc, "Notice(append, work, often=1): append each ended object, and have the work done after `often` ends."}, {0}};
 PyType_Spec notice_spec = {"atoll._front.Notice", sizeof(Notice), 0, CLASS_FLAGS | Py_TPFLAGS_HAVE_VECTORCALL, notice_slots};

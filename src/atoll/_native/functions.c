@@ -10,7 +10,7 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * RECORDED is never NumPy's at once. What is EXACT has the same bits however it is computed: NumPy folds arrays in memory at once, as
  * far as one thread does that quickly; what is WHOLE only without an axis. A call that may be SHARED by threads is Python's where it
  * is worth it. A function that DRAWS is a method of generators of random numbers; a BOUNDED one takes
- * NumPy's stream for up to so many numbers (`block`), and its kind has the place of their number from the bit `SIZE_AT` on. What takes
+ * NumPy's stream for up to `block` numbers, and its kind has the place of their number from the bit `SIZE_AT` on. What takes
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
  * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
@@ -72,7 +72,7 @@ static double made_by(int kind, PyObject *const *args, Py_ssize_t count, PyObjec
     return (bounds[1] - bounds[0]) / bounds[2];
 }
 
-/* Whether an array may show memory of an argument, or of one in a list of them. */
+/* True if an array may show memory of an argument, or of one in a list of them. */
 static int shows(PyArrayObject *array, PyObject *argument) {
     if (PyArray_CheckExact(argument)) {
         PyArrayObject *other = (PyArrayObject *)argument;
@@ -94,7 +94,7 @@ typedef struct {
     int kind, arrays;
 } Call;
 
-/* Whether a result of short views may be taken: memory of its own, an argument, or a view that is known to be one. */
+/* True if a result of short views may be taken: memory of its own, an argument, or a view that is known to be one. */
 static int may_take(PyObject *result, const Call *call) {
     if (PyArray_CheckExact(result)) {
         PyArrayObject *array = (PyArrayObject *)result;
@@ -111,12 +111,12 @@ static int may_take(PyObject *result, const Call *call) {
     return 1;
 }
 
-/* Whether a result is a tuple, or one with names, which is made of its items. */
+/* True if a result is a tuple, or one with names, which is made of its items. */
 static int has_items(PyObject *result) {
     return PyTuple_CheckExact(result) || (PyTuple_Check(result) && PyObject_HasAttrString((PyObject *)Py_TYPE(result), "_fields"));
 }
 
-/* Whether a result consists of numbers and words; the items of a list are alike. */
+/* True if a result consists of numbers and words; the items of a list are alike. */
 static int has_no_array(PyObject *result) {
     int is_list = PyList_CheckExact(result);
     if (!is_list && !PyTuple_CheckExact(result)) return is_of(python.plain_types, result);
@@ -136,7 +136,7 @@ static PyObject *array_given(PyObject *array, PyObject *given, PyObject *argumen
     return NULL;
 }
 
-/* What a function has returned, as arrays; steals the reference. */
+/* The results of a function as arrays; steals the reference. */
 static PyObject *taken_from(PyObject *result, const Call *call) {
     PyTypeObject *type = Py_TYPE(result);
     Py_ssize_t n = call->n;
@@ -185,21 +185,21 @@ static Py_ssize_t target_of(Function *function, Py_ssize_t count, Py_ssize_t n, 
     return -1;
 }
 
-/* Whether a ufunc gets all operands and, behind them, what its only result is written into. */
+/* True if a ufunc gets all operands and, behind them, what its only result is written into. */
 static int is_into(Function *function, Py_ssize_t n, Py_ssize_t target) {
     if (target < 0 || Py_TYPE(function->original) != &PyUFunc_Type) return 0;
     PyUFuncObject *ufunc = (PyUFuncObject *)function->original;
     return ufunc->nout == 1 && target == ufunc->nin && n == target + 1;
 }
 
-/* Whether a tuple of what is written to has an array of NumPy's. */
+/* True if a tuple of what is written to has an array of NumPy's. */
 static int holds_numpys(PyObject *target) {
     Py_ssize_t k = PyTuple_CheckExact(target) ? PyTuple_GET_SIZE(target) : 0;
     while (k > 0 && !PyArray_Check(PyTuple_GET_ITEM(target, k - 1))) k--;
     return k > 0;
 }
 
-/* Whether several threads share a call with these arguments. */
+/* True if several threads share a call with these arguments. */
 static int is_shared(PyObject *const *given, Py_ssize_t n) {
     Py_ssize_t largest = 0;
     for (Py_ssize_t k = 0; k < n; k++)
@@ -219,7 +219,7 @@ static PyObject *to_fold(PyObject *value) {
     return array;
 }
 
-/* Whether a call with an axis, or none, goes along the rows of an array of so many axes. */
+/* True if a call with an axis, or none, goes along the rows of an array. */
 static int is_along_rows(PyObject *const *args, Py_ssize_t n, PyObject *keywords, int axes) {
     if (n == 1) return 1;
     if (n > 2 || (keywords != NULL && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "axis"))) return 0;
@@ -299,7 +299,7 @@ static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t targe
     return 0;
 }
 
-/* Whether a call may get to code of the program, which is not called twice: by a ufunc with loops over objects only, or by arrays of
+/* True if a call may get to code of the program, which is not called twice: by a ufunc with loops over objects only, or by arrays of
  * objects. */
 static int may_call_program(PyObject *callee, PyObject *const *given, Py_ssize_t n) {
     if (PyCFunction_Check(callee) && PyCFunction_GET_SELF(callee) != NULL) callee = PyCFunction_GET_SELF(callee);
@@ -478,7 +478,7 @@ static PyObject *bound(PyObject *self, PyObject *object, PyObject *type) {
     return PyMethod_New(self, object);
 }
 
-/* What NumPy calls where no argument has a protocol: of arrays of NumPy's, numbers and words none has. */
+/* The implementation that NumPy calls where no argument has a protocol: arrays of NumPy's, numbers and words have none. */
 static PyObject *direct_of(PyObject *original) {
     PyObject *direct = NULL;
     if (strstr(Py_TYPE(original)->tp_name, "_ArrayFunctionDispatcher") != NULL) direct = PyObject_GetAttrString(original, "_implementation");

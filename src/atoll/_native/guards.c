@@ -7,7 +7,7 @@
 enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, LEAST, GREATEST, EQUAL, LESS, LESS_EQUAL, CALL, END = -1 };
 enum { LIST = -1, TUPLE = -2, SLICE = -3, MOST_LEADERS = 64 };
 
-/* What a function makes of numbers and things, by a line from behind its code on; -1 with an error. */
+/* The result of a function of numbers and objects, by a line from behind its code on; -1 with an error. */
 static int call(const number_t *word, PyObject *things, number_t *numbers) {
     Py_ssize_t count = (Py_ssize_t)word[2], made = 0;
     PyObject *operands[count + 1], *value = NULL;

@@ -6,7 +6,7 @@
 
 enum { BY_VALUE = 5 };             /* axes of a view by value; one with more has a geometry */
 
-/* Where the elements of an array are in the memory of its base, in bytes. */
+/* The positions of an array's elements in the memory of its base, in bytes. */
 typedef struct {
     PyArray_Descr *dtype;          /* NULL where the geometry alone says it */
     int axes;
@@ -46,10 +46,10 @@ static inline int is_of(PyObject *classes, PyObject *value) {
     return found > 0;
 }
 
-/* Whether a value is a small array of NumPy's, which calls treat like an array of atoll's at hand. */
+/* True if a value is a small array of NumPy's, which calls treat like an array of atoll's at hand. */
 static inline int is_numpys(PyObject *value) { return PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) < limit; }
 
-/* Whether an array lies on ranks. */
+/* True if an array lies on ranks. */
 static inline int on_ranks(Front *front) {
     return front->np == Py_None && front->cell != NULL && state_of(BOX(front->cell)->node) & DIVIDED;
 }
@@ -61,10 +61,10 @@ int keep_spare(PyObject *handle);
 /* An array over a NumPy array that stays with NumPy; steals the reference. */
 PyObject *handle_of(PyObject *array);
 
-/* Whether kernels have a dtype that results are kept in. */
+/* True if kernels have a dtype that results are kept in. */
 int is_kept(PyArrayObject *array);
 
-/* Whether two small arrays that are broadcast have many elements, which kernels can compute. */
+/* True if two small arrays that are broadcast have many elements, which kernels can compute. */
 int spreads(PyObject *x, PyObject *y);
 
 #endif

@@ -28,7 +28,7 @@ static Py_ssize_t axes_of(PyObject *value) {
     return has_view(value) ? axes_in(front) : -1;
 }
 
-/* Whether NumPy takes the masks of an index: the array is at hand, or they are none for all of its elements. */
+/* True if NumPy takes the masks of an index: the array is at hand, or they are none for all of its elements. */
 static int takes_masks(PyObject *self, PyObject *key) {
     return np_of(self) != NULL || PyTuple_CheckExact(key) || axes_of(key) != axes_of(self);
 }
@@ -70,7 +70,7 @@ static PyObject *picking(PyObject *self, PyObject *key) {
     return only;
 }
 
-/* Whether NumPy may pick elements of an array that is not at hand: on ranks, where a value may be there on some only, few as lazy.indexing says. */
+/* True if NumPy may pick elements of an array that is not at hand: on ranks, where a value may be there on some only, few as lazy.indexing says. */
 static int may_pick(PyObject *self, PyObject *key) {
     Selection where;
     if (!among_ranks()) return 1;
@@ -92,7 +92,7 @@ static PyObject *picked(PyObject *self, PyObject *key) {
     return wrapped(result);
 }
 
-/* Whether a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
+/* True if a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
 static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
     int at = np_of(self) != NULL, was = 0, status = 0;
     if (Py_TYPE(self) != array_type || !(at ? !among_ranks() : may_show((Front *)self) && may_pick(self, key))) return 0;

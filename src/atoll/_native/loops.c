@@ -10,7 +10,7 @@
 enum { DEEP = 4 };                 /* axes that are looped over; NumPy is quicker from row to row where these are short */
 enum { FLAGS = FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW | FE_INVALID };
 
-/* Whether a loop has raised a flag. None computes with long doubles, whose flags are elsewhere and take as long to read as a loop over ten elements. */
+/* True if a loop has raised a flag. None computes with long doubles, whose flags are elsewhere and take as long to read as a loop over ten elements. */
 #ifdef __SSE2_MATH__
 #include <xmmintrin.h>
 static inline int is_flagged(void) { return _mm_getcsr() & FLAGS; }
@@ -261,7 +261,7 @@ static PyObject *new_result(PyArray_Descr *dtype, int axes, const npy_intp *shap
     return PyArray_NewFromDescr(&PyArray_Type, dtype, axes, shape, NULL, NULL, 0, NULL);
 }
 
-/* Whether all arrays among operands have the shape of the first one, and lie in C order. */
+/* True if all arrays among operands have the shape of the first one, and lie in C order. */
 static int are_rows(PyObject *const *operands, int n, PyArrayObject *first) {
     for (int k = 0; k < n; k++) {
         PyArrayObject *array = (PyArrayObject *)operands[k];
@@ -270,7 +270,7 @@ static int are_rows(PyObject *const *operands, int n, PyArrayObject *first) {
     return 1;
 }
 
-/* What the loop makes of operands row by row; NULL where NumPy is called. */
+/* The result of the loop row by row; NULL where NumPy is called. */
 static PyObject *by_rows(const Loops *of, int kind, int n, PyObject *const *operands, char **data) {
     Nest nest = {0};
     npy_intp shape[DEEP];
@@ -339,7 +339,7 @@ PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y) {
     return PyArray_Return((PyArrayObject *)result);
 }
 
-/* Whether no two elements of an array share memory. */
+/* True if no two elements of an array share memory. */
 static int is_apart(PyArrayObject *array) {
     npy_intp size = PyArray_ITEMSIZE(array);
     for (int axis = PyArray_NDIM(array); axis-- > 0;) {

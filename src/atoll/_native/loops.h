@@ -19,7 +19,7 @@ extern Py_ssize_t exact, row;      /* elements that NumPy folds at once; of a ro
 /* Note which loops a ufunc has. */
 void look_up(Loops *to, PyObject *ufunc);
 
-/* What the loop makes of operands, as a new array; NULL without an error where NumPy is called. Whether the first has taken the result, which it has
+/* The result of the loop as a new array; NULL without an error where NumPy is called. Whether the first has taken the result, which it has
  * with an error, too, where flags raise one. */
 PyObject *by_loop(const Loops *of, PyObject *x, PyObject *y);
 int by_loop_into(const Loops *of, PyArrayObject *into, PyObject *y);
@@ -30,13 +30,13 @@ PyObject *unflagged(const Loops *of, PyObject *x, PyObject *y);
 /* Copy elements of a size along some axes; those of a number have no steps. */
 void copy_axes(char *to, char *from, int axes, const npy_intp *shape, const npy_intp *to_steps, const npy_intp *from_steps, npy_intp size);
 
-/* What np.roll makes of an array and these arguments; NULL without an error where NumPy has to do it. */
+/* The result of np.roll for an array and these arguments; NULL without an error where NumPy has to do it. */
 PyObject *rolled(PyObject *const *given, Py_ssize_t count, PyObject *keywords);
 
 /* Let a short result, which nobody else has and whose elements lie in order, be the next one of its shape; steals the reference. */
 void keep_result(PyArrayObject *array);
 
-/* Whether a number was written as an element of this type, without any conversion but of whole numbers that floating point has. */
+/* True if a number was written as an element of this type, without any conversion but of whole numbers that floating point has. */
 int number_in(PyObject *number, int type, char *to);
 
 #endif

@@ -19,13 +19,13 @@ static int is_mask_for(Front *mask, Front *front) {
     return view_of(mask, &where) && view_of(front, &elements) && where.axes == elements.axes && are_same(where.shape, elements.shape, where.axes);
 }
 
-/* How many elements of a mask in memory are true, counted once. */
+/* The number of true elements of a mask in memory, counted once. */
 static Py_ssize_t true_elements(PyObject *value) {
     if (VALUE(value)->count < 0) VALUE(value)->count = PyArray_CountNonzero(memory_in(value));
     return VALUE(value)->count;
 }
 
-/* Whether C records operations on an array under a mask. */
+/* True if C records operations on an array under a mask. */
 static int are_masked(PyObject *array, PyObject *mask) {
     if (!recording || shown || Py_TYPE(mask) != array_type || Py_TYPE(array) != array_type || among_ranks() || !in_world_of_process()) return 0;
     return is_own(array) && is_own(mask) && is_mask_for((Front *)mask, (Front *)array);

@@ -12,7 +12,7 @@
 
 _Thread_local int revealed = 0;
 
-/* What Python sees of an array of medium size: its own memory where no view of it lives, else memory that the box shares; NULL with
+/* An array of medium size as Python sees it: its own memory where no view of it lives, else memory that the box shares; NULL with
  * an error. The array is computed. */
 static PyObject *small_form(Front *front) {
     PyObject *box = front->cell, *node = BOX(box)->node, *value = NODE(node)->value, *memory, *form = NULL;
@@ -93,7 +93,7 @@ PyObject *as_medium(PyObject *made) {
     return made;
 }
 
-/* Whether Python knows the geometry with this key, or NumPy has spent long enough on such arrays for Python to make it. */
+/* True if Python knows the geometry with this key, or NumPy has spent long enough on such arrays for Python to make it. */
 static int is_located(const size_t *key, int count, Py_ssize_t size) {
     size_t hash = 0;
     if (!count || view_met(key, count) != NULL) return 1;
@@ -128,7 +128,7 @@ static int common_type(int type, int other) {
     return NOTHING;
 }
 
-/* Whether kernels and NumPy make the same bits of such operands: of a common type, which for some operations is one of floating point. */
+/* True if kernels and NumPy make the same bits of such operands: of a common type, which for some operations is one of floating point. */
 static int is_alike(const Loops *of, PyObject *const *args, const int *types, Py_ssize_t count, int floats) {
     int type = NOTHING;
     if (!of->is_settled) return 0;
@@ -154,7 +154,7 @@ static int is_known_view(PyObject *value) {
     return is_located(key, view_key(front, dtype_of(front), view->offset, view->axes, view->shape, view->strides, key), view->size);
 }
 
-/* Whether NumPy has spent long enough on an operation for Python to learn it. */
+/* True if NumPy has spent long enough on an operation for Python to learn it. */
 static int is_worth_learning(PyObject *ufunc, PyObject *const *args, Py_ssize_t count, Py_ssize_t size) {
     size_t key = (size_t)ufunc;
     for (Py_ssize_t k = 0; k < count; k++) key = mixed(key, (size_t)(is_medium(args[k]) ? ((Front *)args[k])->geometry : (PyObject *)Py_TYPE(args[k])));

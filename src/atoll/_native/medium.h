@@ -5,7 +5,7 @@
 #include "recorder.h"
 #include "selection.h"
 
-/* Whether operations on a value may be recorded as those on arrays of medium size. */
+/* True if operations on a value may be recorded as those on arrays of medium size. */
 static inline int may_be_medium(PyObject *value) {
     if (Py_TYPE(value) != array_type) return 0;
     PyArrayObject *array = (PyArrayObject *)((Front *)value)->np;

@@ -32,7 +32,7 @@ extern Py_ssize_t most_filled;     /* elements up to which a new array is filled
 /* NumPy's array of a selection in the memory at `data`, which `owner` keeps; a new reference. */
 PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyObject *owner, int flags);
 
-/* Whether an index is one of integers, slices, short lists and few indices, for an array with these axes; else Python decides, as on
+/* True if an index is one of integers, slices, short lists and few indices, for an array with these axes; else Python decides, as on
  * errors. The same for a NumPy array, and for an array with a box, in the memory of its base. */
 int selected_along(int axes, const npy_intp *shape, const npy_intp *strides, PyObject *key, Selection *to);
 static inline int selected(PyArrayObject *array, PyObject *key, Selection *to) {
@@ -40,7 +40,7 @@ static inline int selected(PyArrayObject *array, PyObject *key, Selection *to) {
 }
 int selected_in(Front *front, PyObject *key, Selection *to);
 
-/* Where the elements of an array are, by its geometry; whether its integers are those of the machine. */
+/* The view that a geometry describes; returns true if its integers are those of the machine. */
 int lies(PyObject *geometry, Selection *to);
 
 /* The dtype of an array with a box, borrowed, how many elements and axes it has, and the length of the first one. */
@@ -52,7 +52,7 @@ int axes_in(Front *front);
 /* The number of elements of an array that views are taken of. */
 static inline Py_ssize_t whole_of(Front *front) { return size_of(BOX(front->cell)->geometry); }
 
-/* Whether NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
+/* True if NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
  * be there on some only, this is as where it is pending: see lazy.making.present. */
 int is_few(Front *front, Py_ssize_t size);
 
@@ -63,7 +63,7 @@ static inline PyArrayObject *memory_in(PyObject *value) {
     return (PyArrayObject *)(PyArray_CheckExact(value) ? value : VALUE(value)->array);
 }
 
-/* Whether a value is an array with a box, which is known by its view. */
+/* True if a value is an array with a box, which is known by its view. */
 static inline int has_view(PyObject *value) {
     Front *front = (Front *)value;
     return Py_TYPE(value) == array_type && front->np == Py_None && front->cell != NULL && (front->geometry != NULL || front->view.dtype != NULL);
@@ -76,7 +76,7 @@ PyObject *at_hand(PyObject *array);
 PyObject *small_array(PyObject *value);
 PyObject *operand(PyObject *value);
 
-/* What NumPy gets for an operand of a type, which is evaluated if it is pending; a new reference, NULL without an error for a value
+/* The object that NumPy gets for an operand of a type, which is evaluated if it is pending; a new reference, NULL without an error for a value
  * that comes later. */
 PyObject *memory_for(PyObject *value);
 
@@ -88,10 +88,10 @@ int type_of(PyObject *value, Py_ssize_t *size);
 int may_show(Front *front);
 int may_write(Front *front);
 
-/* Whether the memory of a box is its own. */
+/* True if the memory of a box is its own. */
 int is_free(PyObject *box);
 
-/* Whether the program holds the memory of an array: NumPy writes into it at the call, however large it is. */
+/* True if the program holds the memory of an array: NumPy writes into it at the call, however large it is. */
 int is_open(PyObject *array);
 
 /* An operand of any size for NumPy, which is computed now; a new reference, NULL with or without an error. */
@@ -121,7 +121,7 @@ PyObject *geometry_of(Front *front);
  * arrays in memory. */
 int evaluate_again(PyObject *node);
 
-/* Whether an array of this process has a value that can be computed now, but is not. */
+/* True if an array of this process has a value that can be computed now, but is not. */
 static inline int is_pending(PyObject *value) {
     Front *front = (Front *)value;
     if (Py_TYPE(value) != array_type || front->np != Py_None || front->cell == NULL) return 0;

@@ -10,7 +10,7 @@ static long long births = 0, recorded = 0;  /* numbers of nodes: of all, and of 
 
 _Thread_local int is_recording_medium = 0;
 
-/* Whether a node has pending operands, with which a long chain may end. */
+/* True if a node has pending operands, with which a long chain may end. */
 static int ends_others(PyObject *node) {
     for (int k = 0; k < arity_of(node); k++)
         if (is_node(argument_of(node, k)) && !(state_of(argument_of(node, k)) & READY)) return 1;
@@ -161,7 +161,7 @@ enum { WAITING = 8, MOST_WAITING = 1 << 20 };
 static PyObject *waiting[WAITING];
 static int waits = 0;
 
-/* Whether the memory of a value may serve another one: it comes from the pool, and nothing else refers to it. */
+/* True if the memory of a value may serve another one: it comes from the pool, and nothing else refers to it. */
 static int may_wait(PyObject *value) {
     PyObject *array = VALUE(value)->array;
     if (!recording || (worlds && !(ranks > 1 && in_world_of_process())) || !VALUE(value)->pooled || VALUE(value)->pinned) return 0;

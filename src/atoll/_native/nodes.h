@@ -28,10 +28,10 @@ PyObject *snapshot(PyArrayObject *array);
 /* The key of the geometry of memory among those of views: the number of its parts, 0 for too many axes. */
 int memory_key(PyArrayObject *array, size_t *key);
 
-/* Whether a node has one reference, and its memory no other owners than the node and as many holders. */
+/* True if a node has one reference, and its memory no other owners than the node and as many holders. */
 int is_sole(PyObject *node, int holders);
 
-/* Whether an array is all that knows its memory, in which the elements lie in order. Give the memory of an array that stays with NumPy to a box;
+/* True if an array is all that knows its memory, in which the elements lie in order. Give the memory of an array that stays with NumPy to a box;
  * whether that was possible. */
 int has_own_memory(PyArrayObject *array);
 int box_memory(PyObject *array);
@@ -48,7 +48,7 @@ PyObject *through_of(PyObject *view);
  * as the view's does, unless it repeats elements. NULL with an error. */
 PyObject *read_of(PyObject *geometry);
 
-/* Whether an array is large, NumPy may be asked for few elements, and for those of this array, which are there, and
+/* True if an array is large, NumPy may be asked for few elements, and for those of this array, which are there, and
  * kernels have a dtype. */
 int is_large(PyObject *value);
 int is_short(PyObject *geometry);
@@ -58,7 +58,7 @@ PyObject *dense_geometry(int axes, const Py_ssize_t *shape, PyArray_Descr *dtype
 
 int is_read_at_once(PyObject *array);
 
-/* Whether an array is a short view of an array on ranks. Python counts the reads of such views, alike on all ranks. */
+/* True if an array is a short view of an array on ranks. Python counts the reads of such views, alike on all ranks. */
 int is_counted(PyObject *array);
 
 int is_native(PyObject *dtype);

@@ -28,7 +28,7 @@ typedef struct Box {
     char shared, writeable;
 } Box;
 
-/* Where the elements of an array lie in its base: see graph.geometry. */
+/* Shape, strides and offset of an array in its base: see graph.geometry. */
 typedef struct {
     PyObject_HEAD
     PyObject *base, *shape, *strides, *number, *offset, *through;

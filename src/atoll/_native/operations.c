@@ -28,7 +28,7 @@ int list_operators(void) {
     return PyErr_Occurred() ? -1 : 0;
 }
 
-/* What a dict has for an operator, which it may lack; a new reference. */
+/* The entry of a dict for an operator, which it may lack; a new reference. */
 static PyObject *entry_for(PyObject *dict, int slot) { return Py_XNewRef(PyDict_GetItem(dict, name_of(slot))); }
 
 int install_operations(void) {

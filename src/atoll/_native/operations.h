@@ -1,4 +1,4 @@
-/* What is known of operators: their names, their ufuncs, and what Python does where C cannot. */
+/* Operators: their names, their ufuncs, and their functions in Python. */
 #ifndef ATOLL_OPERATIONS_H
 #define ATOLL_OPERATIONS_H
 #include "loops.h"
@@ -25,7 +25,7 @@ int install_operations(void);
 /* The result of a function of Python's; NotImplemented where it is NULL. */
 PyObject *call_two(PyObject *function, PyObject *a, PyObject *b);
 
-/* What the program calls, seen by a profile: the function of the same name with `_now` does it. */
+/* A call of the program as a profile sees it: the function of the same name with `_now` does the work. */
 #define SEEN(NAME, SLOT, PARAMETERS, ARGUMENTS)                                                  \
     static COLD PyObject *NAME##_seen PARAMETERS {                                               \
         int begun = begin_call();                                                                \

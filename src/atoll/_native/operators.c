@@ -22,7 +22,7 @@ static PyObject *alone_in_python(PyObject *a, int slot) {
     return recorded != NULL || PyErr_Occurred() ? recorded : PyObject_CallOneArg(general[slot], a);
 }
 
-/* What an operator makes of operands, whose references end here. A comparison has no function of its own. */
+/* The result of an operator; steals the references to the operands. A comparison has no function of its own. */
 static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
     PyObject *result = by_loop(&loops[slot], x, y);
     if (result == NULL && !PyErr_Occurred()) result = call == NULL ? PyObject_RichCompare(x, y, slot - LT) : call(x, y);
@@ -82,7 +82,7 @@ static PyObject *power(PyObject *a, PyObject *b, PyObject *modulo) {
 
 static PyObject *compare(PyObject *a, PyObject *b, int relation) { return binary(a, b, LT + relation, NULL); }
 
-/* Whether an array of any size may be in memory here, and is not explained or counted instead. */
+/* True if an array of any size may be in memory here, and is not explained or counted instead. */
 static inline int is_here(PyObject *value) { return !shown && is_front(value) && np_of(value) == NULL && !on_ranks((Front *)value); }
 
 /* Products of matrices are NumPy's, whatever their size. */
@@ -197,7 +197,7 @@ void numbers_ask(void) {
     integer_asks(PyLongArrType_Type.tp_as_number);
 }
 
-/* What NumPy's ufuncs ask for arrays among their operands. */
+/* The answer to NumPy's ufuncs with arrays among their operands. */
 static PyObject *array_ufunc_now(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *keywords) {
     PyObject *result = NULL, *given[2];
     Py_ssize_t inputs = count - 2;

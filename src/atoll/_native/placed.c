@@ -14,13 +14,13 @@ PyObject *first_placed(PyObject *node) {
     return NULL;
 }
 
-/* Where a node lies, and the shape that it has, borrowed. */
+/* The placement of a node, and its shape, borrowed. */
 static PyObject *home_of(PyObject *node) { return NODE(node)->place; }
 static PyObject *shape_of(PyObject *node) { return GEOMETRY(NODE(node)->geometry)->shape; }
 
 static int are_equal(PyObject *shape, PyObject *other) { return shape == other || PyObject_RichCompareBool(shape, other, Py_EQ) > 0; }
 
-/* Where an operation on elements lies: as its first operand of full shape, if that is not padded, else as the largest one was broadcast before; borrowed,
+/* The placement of an operation on elements: that of its first operand of full shape, if that is not padded, else as the largest one was broadcast before; borrowed,
  * NULL where Python has to say. */
 static PyObject *as_operand(PyObject *node, PyObject *shape) {
     PyObject *largest = NULL;
@@ -36,7 +36,7 @@ static PyObject *as_operand(PyObject *node, PyObject *shape) {
 
 static int is_number(PyObject *node) { return !PyTuple_GET_SIZE(shape_of(node)); }
 
-/* Whether ranks fold their parts of all axes, of which each then has the result. */
+/* True if ranks fold their parts of all axes, of which each then has the result. */
 static int folds_all(PyObject *node, PyObject *home) {
     if (!is_number(node) || !is_set(home, PLACE_FOLDS_WHOLE)) return 0;
     PyObject *folds = PyObject_GetAttr(NODE(node)->op, folds_name);
@@ -73,7 +73,7 @@ static int is_laid(PyObject *node, PyObject *first) {
     return 1;
 }
 
-/* Whether the ranks have nothing to do before a node is recorded; -1 with an error. A number is computed where it is read, which is at once. */
+/* True if the ranks have nothing to do before a node is recorded; -1 with an error. A number is computed where it is read, which is at once. */
 static int is_quiet(PyObject *node, PyObject *first) {
     int whole = home_of(node) == Py_None;
     PyObject *place = whole ? home_of(first) : home_of(node), *undivided;

@@ -24,7 +24,7 @@ static int add(Arguments *to, char kind, PyObject *part) {
     return 1;
 }
 
-/* Whether an argument is one that recipes tell apart. */
+/* True if an argument is one that recipes tell apart. */
 static int add_argument(Arguments *to, PyObject *value, int depth) {
     PyTypeObject *type = Py_TYPE(value);
     if (type == array_type) {
@@ -60,7 +60,7 @@ static int add_argument(Arguments *to, PyObject *value, int depth) {
     return add(to, ')', Py_NewRef(Py_None));
 }
 
-/* What a call is found by; a new reference; NULL where it has no recipe. */
+/* The key of a call; a new reference; NULL where it has no recipe. */
 static PyObject *key_of(Arguments *to, PyObject *function, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
     PyObject *key = NULL;
     int fits = 1;
@@ -106,7 +106,7 @@ static PyObject *recorded(PyObject *steps, const Arguments *given) {
     return last;
 }
 
-/* What a call returns that has a recipe. */
+/* The result of a call that has a recipe. */
 static PyObject *made_by(PyObject *recipe, const Arguments *given) {
     PyObject *geometry = PyTuple_GET_ITEM(recipe, 1), *tails = PyTuple_GET_ITEM(recipe, 2);
     PyObject *node = recorded(PyTuple_GET_ITEM(recipe, 0), given), *made = node == NULL ? NULL : array_of(node);

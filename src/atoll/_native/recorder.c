@@ -308,7 +308,7 @@ PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject
     return way == VIEW ? viewed(function, python, args, count) : count == 1 ? copied(args[0]) : NULL;
 }
 
-/* Whether an array may be so large that others are computed with it, as lazy.pending decides. */
+/* True if an array may be so large that others are computed with it, as lazy.pending decides. */
 static int may_be_swept(PyObject *geometry) {
     double nbytes = size_of(geometry) * (double)PyDataType_ELSIZE(GEOMETRY(geometry)->dtype);
     return nbytes > swept;
@@ -352,7 +352,7 @@ static PyObject *update_form(PyObject *region, int is_array, int kept, int is_ma
     return PyObject_CallFunction(python.rare_update, "Oii", region, is_array, is_masked);
 }
 
-/* What Cell.write does: 1, or 0 where Python has to do it. The lock is held. `region` is NULL where `value` replaces all of the
+/* Cell.write: 1, or 0 where Python has to do it. The lock is held. `region` is NULL where `value` replaces all of the
  * array, and `mask` where it is written everywhere. */
 static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObject *mask, PyObject *site, PyObject *place) {
     if (!is_free(box)) return 0;
@@ -411,7 +411,7 @@ static PyObject *number_for(PyObject *region, PyObject *value) {
     return number;
 }
 
-/* Whether a loop of ours may write into a part of an array. */
+/* True if a kernel may write into a part of an array. */
 static int is_region(PyObject *region) {
     return !GEOMETRY(region)->is_base && !GEOMETRY(region)->overlapping && size_of(region) &&
            is_native((PyObject *)GEOMETRY(region)->dtype);

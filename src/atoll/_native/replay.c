@@ -15,7 +15,7 @@
 enum { ALONE, WITHOUT_LOCK, SHARED };  /* how kernels run: quickly, without the interpreter lock, with other threads */
 enum { COUNTED = 64 };             /* runs after which drafts are told that they have worked */
 
-/* Whether nothing but evaluating is to be done: what evaluate.evaluate asks. */
+/* True if nothing but evaluating is to be done: what evaluate.evaluate asks. */
 static int is_plain(void) {
     if (shown || !is_calm()) return 0;
     PyObject *list = field(python.calm, CALM_FILTERS);
@@ -32,7 +32,7 @@ static int is_plain(void) {
 
 static _Thread_local Run *running = NULL;  /* the innermost one of this thread */
 
-/* Whether a run of this thread computes a node, or may have written over its value. */
+/* True if a run of this thread computes a node, or may have written over its value. */
 static int is_in_work(PyObject *node) {
     for (Run *run = running; run != NULL; run = run->outer)
         for (int k = 0; k < run->trace->nodes; k++)
@@ -106,7 +106,7 @@ static int allocate(Run *run, Step *step) {
     return 0;
 }
 
-/* Whether the settings let one thread compute alone. */
+/* True if the settings let one thread compute alone. */
 static int is_one_thread(void) {
     PyObject *settings = settings_now(), *threads = settings == NULL ? NULL : field(settings, SETTINGS_THREADS);
     int alone = threads != NULL && PyLong_CheckExact(threads) && PyLong_AsLong(threads) == 1;
@@ -224,7 +224,7 @@ static int seen_step(Run *run, Step *step) {
     return status;
 }
 
-/* How much of something the steps that Python has run have counted. */
+/* The amount of a statistic that the steps run by Python have counted. */
 static long counted_in(PyObject *state, PyObject *name) {
     PyObject *number = state == NULL ? NULL : PyObject_GetAttr(state, name);
     long amount = number == NULL ? 0 : PyLong_AsLong(number);
@@ -260,7 +260,7 @@ static void rescue(Run *run, PyObject *step) {
     raise_again(raised);
 }
 
-/* Whether kernels of a run have run, 2 if those of this step, which an interrupt has then left. */
+/* True if kernels of a run have run, 2 if those of this step, which an interrupt has then left. */
 static int has_run(Run *run, PyObject *step) {
     PyObject *done = run->state == NULL ? Py_None : field(run->state, STATE_DONE);
     if (run->done != step && done != step) return run->done != NULL || done != Py_None;
@@ -382,7 +382,7 @@ static int run_program(Run *run, PyObject *settings) {
     return status < 0 ? -1 : 1;
 }
 
-/* Whether the line of a node that loops compute for others stores its value by now; -1 where Python has to say. */
+/* True if the line of a node that loops compute for others stores its value by now; -1 where Python has to say. */
 static int is_stored(PyObject *node) {
     PyObject *site = NODE(node)->site, *number = site == Py_None ? NULL : number_of(site);
     if (number == NULL) return -1;
@@ -398,7 +398,7 @@ static int by_steps(PyObject *const *roots, int count) {
     return key_of_roots(roots, count, key) < 0 ? -1 : step_through(roots, count, mixed(mixed(key[0], key[1]), key[2]));
 }
 
-/* Whether a node that ranks have passed by is read by an operation that was recorded since then. */
+/* True if a node that ranks have passed by is read by an operation that was recorded since then. */
 static int is_read_again(Run *run, int place) {
     Trace *trace = run->trace;
     if (!NODE(run->nodes[place])->passed || place < trace->roots) return 0;
@@ -436,7 +436,7 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
     }
 }
 
-/* Whether this thread is a simulated rank: its traces are its own, and it waits for no lock of the process. */
+/* True if this thread is a simulated rank: its traces are its own, and it waits for no lock of the process. */
 static int is_simulated(void) {
     if (in_world_of_process()) return 0;
     PyObject *simulated = PyObject_GetAttr(python.turn, interned.simulated);

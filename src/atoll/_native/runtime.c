@@ -180,7 +180,7 @@ int among_ranks(void) {
 
 /* ---- what Python tells */
 
-/* So many more worlds of several ranks, and the number of ranks of the process where it is known. */
+/* Adds to the number of worlds of several ranks; notes the number of ranks of the process where it is known. */
 static PyObject *share(PyObject *module, PyObject *args) {
     int more, of_process = 0;
     if (!PyArg_ParseTuple(args, "i|i", &more, &of_process)) return NULL;
@@ -206,15 +206,15 @@ static PyObject *set_recording(PyObject *module, PyObject *wanted) {
     return before;
 }
 
-/* There are so many more calls that are explained. */
+/* Adds to the number of explained calls. */
 static PyObject *show(PyObject *module, PyObject *number) {
     shown += (int)PyLong_AsLong(number);
     Py_RETURN_NONE;
 }
 
 PyMethodDef runtime_methods[] = {
-    {"share", share, METH_VARARGS, "There are so many more worlds of several ranks."},
+    {"share", share, METH_VARARGS, "Adds to the number of worlds of several ranks."},
     {"vary", vary, METH_NOARGS, "A variable of contexts is given a value."},
-    {"explain", show, METH_O, "There are so many more calls that are explained instead of computed."},
+    {"explain", show, METH_O, "Adds to the number of calls that are explained instead of computed."},
     {"record", set_recording, METH_O, "Record without Python, or not; whether that was so before."},
     {NULL}};

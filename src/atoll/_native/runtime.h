@@ -1,4 +1,4 @@
-/* What C knows of the runtime in Python: its settings, its lock and its worlds. */
+/* The runtime in Python as C sees it: its settings, its lock and its worlds. */
 #ifndef ATOLL_RUNTIME_H
 #define ATOLL_RUNTIME_H
 #include "errors.h"
@@ -12,10 +12,10 @@ extern double most_pending, longest_formula, most_recorded, swept, most_held; /*
 PyObject *settings_now(void);
 Py_ssize_t small_now(void);
 
-/* What counts in atoll.stats() here; a new reference, NULL with an error. */
+/* The counters of atoll.stats() of this thread; a new reference, NULL with an error. */
 PyObject *counters_now(void);
 
-/* Whether floating-point errors are treated as they were at the last operation; the list of filters of warnings, borrowed. */
+/* True if floating-point errors are treated as they were at the last operation; the list of filters of warnings, borrowed. */
 int is_calm(void);
 PyObject *filters(void);
 
@@ -31,10 +31,10 @@ extern PyTypeObject *lock_type;
 extern int worlds;                 /* of more than one rank */
 extern int ranks;                  /* of the process */
 
-/* Whether the current world has several ranks; no error may be pending. */
+/* True if the current world has several ranks; no error may be pending. */
 int among_ranks(void);
 
-/* Whether the current world is that of the process, whose memories native code uses. */
+/* True if the current world is that of the process, whose memories native code uses. */
 int in_world_of_process(void);
 
 extern PyMethodDef runtime_methods[];

@@ -1,4 +1,4 @@
-/* What indices select: a view of the memory, an element of it, or elements that NumPy picks. */
+/* Selections of indices: a view of the memory, an element of it, or elements that NumPy picks. */
 #include "selection.h"
 
 enum { MOST_LISTED = 64, DEEPEST = 4 };  /* numbers of a list that are looked at, and lists in lists */
@@ -44,7 +44,7 @@ static int is_bound(PyObject *number) {
     return number == Py_None || PyLong_CheckExact(number) || PyArray_IsScalar(number, Integer);
 }
 
-/* Whether a bound is a number of Python's that the machine has, or none. */
+/* True if a bound is a number of Python's that the machine has, or none. */
 static inline int is_plain_bound(PyObject *number, Py_ssize_t none, Py_ssize_t *bound) {
     if (number == Py_None) return *bound = none, 1;
     if (!PyLong_CheckExact(number)) return 0;
@@ -63,7 +63,7 @@ int is_unpacked(PyObject *item, Py_ssize_t *start, Py_ssize_t *stop, Py_ssize_t 
     return 0;
 }
 
-/* How many elements a slice has of so many, and which is the first. */
+/* The number of elements of a slice, and the first one. */
 static inline Py_ssize_t extent_between(Py_ssize_t length, Py_ssize_t *start, Py_ssize_t stop, Py_ssize_t step) {
     if (step != 1) return PySlice_AdjustIndices(length, start, &stop, step);
     if (*start < 0 && (*start += length) < 0) *start = 0;

@@ -1,4 +1,4 @@
-/* What indices select of arrays in memory. */
+/* Selections of indices from arrays in memory. */
 #ifndef ATOLL_SELECTION_H
 #define ATOLL_SELECTION_H
 #include "nodes.h"
@@ -35,16 +35,16 @@ PyObject *element_of(const Selection *where, PyArrayObject *array);
 /* A view of an array with a box, or elements of it that are in memory; NULL without an error where Python has to decide. */
 PyObject *get_selected(PyObject *array, PyObject *key);
 
-/* What NumPy takes in place of a value that is assigned: a list of numbers as it is. */
+/* The object that NumPy takes in place of an assigned value: a list of numbers as it is. */
 PyObject *assigned(PyObject *value, PyArrayObject *array);
 
 /* Move the first byte of an element to that of the lowest one along some axes, and another byte to the highest one's. */
 void reach_of(char **low, char **high, int axes, const npy_intp *shape, const npy_intp *steps);
 
-/* Whether elements of an array took a number, or those of an array of the same type, without any conversion; else NumPy assigns. */
+/* True if elements of an array took a number, or those of an array of the same type, without any conversion; else NumPy assigns. */
 int put_selected(const Selection *where, PyArrayObject *array, PyObject *given);
 
-/* Whether elements of an array in memory were written: a few, or as many as NumPy has computed; -1 with an error. */
+/* True if elements of an array in memory were written: a few, or as many as NumPy has computed; -1 with an error. */
 int set_in_memory(PyObject *array, PyObject *key, PyObject *value);
 
 #endif

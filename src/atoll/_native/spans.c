@@ -30,7 +30,7 @@ static _Thread_local struct {
 } here;
 static int threads = 0;
 
-/* What this thread has open belongs to this profile. */
+/* The open spans of this thread belong to this profile. */
 static void enter_session(void) {
     if (here.session == session) return;
     here.session = session;

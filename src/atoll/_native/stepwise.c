@@ -60,7 +60,7 @@ static PyObject *operand_at(PyObject *node, int number, int depth) {
 
 static inline PyArray_Descr *dtype_in(PyObject *geometry) { return GEOMETRY(geometry)->dtype; }
 
-/* Whether an array lies as a geometry says. */
+/* True if an array lies as a geometry says. */
 static int lies_as(PyArrayObject *array, PyObject *geometry) {
     Selection where;
     int axes = PyArray_NDIM(array);

@@ -16,7 +16,7 @@ enum { COUNT = sizeof entries / sizeof *entries };
 
 static int refuse(const char *problem, PyObject *name) { return PyErr_Format(PyExc_TypeError, problem, name), -1; }
 
-/* Whether the table has exactly the objects of a dict. */
+/* True if the table has exactly the objects of a dict. */
 static int check(PyObject *objects) {
     PyObject *left = PySet_New(objects), *name = NULL;
     for (size_t k = 0; left != NULL && k < COUNT; k++) {

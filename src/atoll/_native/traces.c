@@ -100,7 +100,7 @@ static long mark_of(PyObject *node) {
     return NODE(node)->mark;
 }
 
-/* What a node is apart from the numbers of its geometry: an operation, or the form of a leaf's geometry. NULL for a leaf on ranks, which is known by its
+/* The identity of a node apart from the numbers of its geometry: an operation, or the form of a leaf's geometry. NULL for a leaf on ranks, which is known by its
  * mark alone, and with an error. Borrowed. */
 static PyObject *code_of(PyObject *node) {
     if (!mark_of(node)) return NULL;
@@ -142,7 +142,7 @@ static int is_alike(PyObject *one, PyObject *other) {
                             PyLong_AsSsize_t(field(one, SETTINGS_SMALL)) == PyLong_AsSsize_t(field(other, SETTINGS_SMALL)));
 }
 
-/* Whether the program refers to a node beside its trace, or to the memory of its value. */
+/* True if the program refers to a node beside its trace, or to the memory of its value. */
 static int is_alive(PyObject *node, int uses) {
     PyObject *value = NODE(node)->value;
     return Py_REFCNT(node) > uses || (value != Py_None && VALUE(value)->pinned);
@@ -215,7 +215,7 @@ static int bind(Trace *trace, Fit *fit, PyObject **nodes) {
     return done;
 }
 
-/* Whether a program is for these numbers; one that passes values by is for all. */
+/* True if a program is for these numbers; one that passes values by is for all. */
 static int is_bound(Trace *trace, Fit *fit, PyObject **nodes) {
     int k = fit->program == Py_None ? trace->nodes : 0;
     while (k < trace->nodes && fit->mark[k] == mark_of(nodes[k])) k++;

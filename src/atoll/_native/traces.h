@@ -53,7 +53,7 @@ typedef struct {
     Fit *fit[FITS];            /* the latest that served first */
 } Trace;
 
-/* What the traces that may have such roots are found by: their marks, those of their operands, and lines; -1 with an error. (It may be anything, since each trace is
+/* The key of the traces that may have such roots: their marks, those of their operands, and lines; -1 with an error. (It may be anything, since each trace is
  * compared.) */
 int key_of_roots(PyObject *const *roots, int count, size_t *key);
 
@@ -63,7 +63,7 @@ Trace *trace_of(PyObject *const *roots, int count, PyObject **nodes);
 /* The program for a trace with these geometries, and with this alive beside it, under these settings; NULL with or without an error. */
 Fit *fit_of(Trace *trace, PyObject **nodes, PyObject *settings);
 
-/* Whether a program runs, or is being bound; let it be known. */
+/* True if a program runs, or is being bound; let it be known. */
 static inline int is_running(Fit *fit) { return fit->program != Py_None && is_set(fit->program, PROGRAM_RUNNING); }
 static inline void set_running(PyObject *program, PyObject *flag) { replace(program, PROGRAM_RUNNING, Py_NewRef(flag)); }
 
@@ -71,7 +71,7 @@ static inline void set_running(PyObject *program, PyObject *flag) { replace(prog
 static inline PyObject *operand_of(PyObject *node, int number) { return number < arity_of(node) ? argument_of(node, number) : NULL; }
 static inline PyObject *geometry_number(PyObject *node) { return GEOMETRY(NODE(node)->geometry)->number; }
 
-/* The first of so many numbers, larger than any that a node was seen by. */
+/* The first of `count` numbers, larger than any that a node was seen by. */
 long long stamp(long count);
 
 extern PyType_Spec trace_spec;

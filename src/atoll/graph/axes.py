@@ -1,4 +1,4 @@
-"""How the index of a view becomes an index of its base, axis by axis; in actual or in symbolic integers."""
+"""The map from an index of a view to an index of its base, axis by axis, in actual or symbolic integers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Box = tuple[tuple[int, int, int, int], ...]
 
 
 def axis_reads(view: Any) -> AxisReads | None:
-    """How the index of a view becomes an index of its base."""
+    """The map from an index of a view to an index of its base."""
     base = view.base
     if view.dtype != base.dtype:
         return None

@@ -50,11 +50,11 @@ class _Addresses:
 
 _NO_MEMORY = np.asarray(_Addresses())
 _ORIGIN = _Addresses.first
-"""Where bases begin in ``_NO_MEMORY``: strides may be negative."""
+"""Start of all bases in ``_NO_MEMORY``, whose strides may be negative."""
 
 
 def _writing(array: np.ndarray[Any, Any]) -> bool | None:
-    """Whether an array may be written to; ``None`` where NumPy warns first."""
+    """True if an array may be written to; ``None`` where NumPy warns first."""
     flags = array.flags
     return None if flags.num & _WARNS else flags.writeable
 
@@ -102,22 +102,22 @@ class Geometry(GeometryBase):
             or whole < limits.small
             or (self.size < limits.small and self.size <= whole // limits.pieces)
         )
-        """Whether NumPy may be quicker than a loop of ours: few elements, a small part, or a part of what would count as small."""
+        """True if NumPy may be quicker than a kernel: few elements, a small part, or a part of a small array."""
         self.is_base = base is None
-        """Whether this is all of its base, unchanged."""
+        """True if this is all of its base, unchanged."""
         self.c_contiguous = _is_contiguous(reversed(shape), reversed(strides), dtype.itemsize)
         self.warns = writing is None
-        """Whether it may be written to once its array has warned, as what ``broadcast_arrays`` makes."""
+        """True if it may be written to once its array has warned, as what ``broadcast_arrays`` makes."""
         self.writeable = bool(writing)
         self.overlapping: bool = base is not None and not self.c_contiguous and _overlaps(self)
-        """Whether elements of this view may share memory with one another, as those of ``as_strided`` do."""
+        """True if elements of this view may share memory with one another, as those of ``as_strided`` do."""
         self.number = next(_numbers)
         self.through: Any = None
-        """What nodes that read this view, or write through it, have in common: see ops.elementwise."""
+        """Common parts of the nodes that read this view or write through it: see ops.elementwise."""
         self.integers: tuple[int, ...] = (*shape, *strides, offset)
         """All that two geometries of one form differ in."""
         self.dense = dense
-        """Whether it is a base that fills its memory, each element once."""
+        """True if it is a base that fills its memory, each element once."""
         self.form: Identity = identity_of(
             (
                 dtype,
@@ -133,7 +133,7 @@ class Geometry(GeometryBase):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """What is worked out when it is asked for: how a view's index becomes an index of its base, which box of that it covers,
+        """Attributes that are computed on first use: the map from a view's index to its base's, the box that it covers,
         and a table of views."""
         if name == "axes":
             self.axes = axis_reads(self)
@@ -165,12 +165,12 @@ class Geometry(GeometryBase):
         return self.size * self.dtype.itemsize
 
     def is_plain(self, shape: tuple[int, ...]) -> bool:
-        """Whether it is an array of this shape that fills its memory in C order."""
+        """True if it is an array of this shape that fills its memory in C order."""
         return self.dense and self.c_contiguous and self.writeable and self.shape == shape
 
     @property
     def f_contiguous(self) -> bool:
-        """Whether the elements lie one after the other, the first axis fastest."""
+        """True if the elements lie one after the other, the first axis fastest."""
         return _is_contiguous(self.shape, self.strides, self.dtype.itemsize)
 
     @staticmethod
@@ -337,7 +337,7 @@ class Geometry(GeometryBase):
 
     @property
     def is_whole(self) -> bool:
-        """Whether this holds every element of its base once, in the base's C order."""
+        """True if this holds every element of its base once, in the base's C order."""
         return (
             self.c_contiguous
             and self.base.c_contiguous
@@ -348,7 +348,7 @@ class Geometry(GeometryBase):
 
 
 def _is_contiguous(shape: Iterable[int], strides: Iterable[int], step: int) -> bool:
-    """Whether elements lie one after the other, in steps of so many bytes; the fastest axis first."""
+    """True if elements follow one another in steps of ``step`` bytes; the fastest axis first."""
     gaps = False
     for n, stride in zip(shape, strides):
         if n == 0:
@@ -360,7 +360,7 @@ def _is_contiguous(shape: Iterable[int], strides: Iterable[int], step: int) -> b
 
 
 def _overlaps(view: Geometry) -> bool:
-    """Whether elements of a view may overlap in memory, by its strides."""
+    """True if elements of a view may overlap in memory, by its strides."""
     end = view.dtype.itemsize
     for step, n in sorted(zip(map(abs, view.strides), view.shape)):
         if n > 1 and step < end:
@@ -395,7 +395,7 @@ _EXACT = frozenset({int, str, type(None)})
 
 
 def _is_exact(key: object) -> bool:
-    """Whether only this key is equal to it: ``1.0`` and ``True`` are equal to ``1``, and are no axes."""
+    """True if only this key is equal to it: ``1.0`` and ``True`` are equal to ``1``, and are no axes."""
     if type(key) is tuple:
         return all(map(_is_exact, key))
     return type(key) in _EXACT or isinstance(key, np.dtype)

@@ -34,7 +34,7 @@ class Interned(Generic[Thing]):
         self.known: dict[Any, ref[Thing]] = {}
         """The living object of each key, which is asked for often."""
         self._living = 0
-        """How many there were when the dead were last dropped: references without callbacks, which would be Python's."""
+        """Number of entries when dead ones were last dropped: the references have no callbacks, which would run Python."""
         self._newest: list[Thing] = []
 
     def only(self, key: object, new: Thing) -> Thing:

@@ -52,7 +52,7 @@ next_born: Callable[[], int] = itertools.count().__next__ if native is None else
 
 
 class Operation(NamedTuple):
-    """What was called, and where: all that a program keeps of a node, whose data it must not hold."""
+    """Name and call site of an operation: all that a program keeps of a node, whose data it must not hold."""
 
     name: str
     site: Site | None
@@ -93,7 +93,7 @@ class Value(ValueBase):
 
     @property
     def address(self) -> int:
-        """Where the first element is."""
+        """Address of the first element."""
         address = self._address
         if address is None:
             address = self._address = self.array.__array_interface__["data"][0]
@@ -101,7 +101,7 @@ class Value(ValueBase):
 
     @property
     def geometry(self) -> Geometry:
-        """How the array lies in memory."""
+        """Geometry of the array in memory."""
         return strided(self.array.shape, self.array.dtype, self.array.strides)
 
 
@@ -131,7 +131,7 @@ class Node(NodeBase):
     """A number that grows from node to node; what was there from the start has none. Of an evaluated value on ranks, the
     number by which these tell it from others, the same on all: see :meth:`.StepLog.birth`."""
     passed: bool
-    """Whether a loop, or ranks together, have computed it for others without storing it."""
+    """True if a loop, or ranks together, have computed it for others without storing it."""
     weight: float
     """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
 
@@ -180,7 +180,7 @@ class Node(NodeBase):
         return node_of(form, args, self.site)
 
     def form(self) -> Form:
-        """What this pending node has in common with others of the same operation."""
+        """Identity that all pending nodes of the same operation share."""
         mark = self.marked()
         return self.op, self.geometry, self.params, self.name, self.code, mark
 
@@ -243,7 +243,7 @@ class Node(NodeBase):
 
 
 Form = tuple[Op, Geometry, tuple[Any, ...], str, Identity | None, "int | None"]
-"""What operations that are recorded over and over have in common: op, geometry, params, name, code, mark."""
+"""Common parts of operations that are recorded over and over: op, geometry, params, name, code, mark."""
 
 
 def node_of(

@@ -49,11 +49,11 @@ class Op:
     is_deferred = False
     """The value comes from outside: what it comes from is the first parameter."""
     ufunc: Any = None
-    """What is folded."""
+    """Operand of the fold."""
     colour = "#ffffff"
     """In pictures of graphs."""
     place: Callable[[Node, Node], Any]
-    """Where the result of a node lies, if the second node is the first of its operands that lie on ranks."""
+    """Placement of the result of a node; the second node is the first of its operands that lie on ranks."""
     check_worlds: Callable[[Node, float], None]
     """Raises an error if the operands lie on several worlds, or one of them is local to its rank."""
 
@@ -68,7 +68,7 @@ class Op:
         return named, (self.name,)
 
     def label(self, node: Node) -> str:
-        """What a node does, in words, its operands aside."""
+        """Description of a node's operation in words, without its operands."""
         return self.name
 
     def words(self, node: Node) -> str:
@@ -76,7 +76,7 @@ class Op:
         return f"{self.name} {node.name}".rstrip()
 
     def is_trivial(self, node: Node) -> bool:
-        """Whether computing a node again costs nothing."""
+        """True if computing a node again costs nothing."""
         return False
 
     def lower(self, node: Node, body: Any, outer: Any) -> Any:
@@ -88,15 +88,15 @@ class Op:
         raise AssertionError(f"NumPy has no word for {node!r}")
 
     def identity(self, dtype: Any) -> Any:
-        """What a fold of numbers of ``dtype`` begins with; for positions, the element to beat."""
+        """Start value of a fold of numbers of ``dtype``; for positions, the element to beat."""
         raise AssertionError(f"{self!r} does not fold")
 
     def is_folded_in(self, dtype: Any) -> bool:
-        """Whether kernels fold numbers of a dtype, if they have the ufunc for it."""
+        """True if kernels fold numbers of a dtype, if they have the ufunc for it."""
         return False
 
     def check(self, node: Node) -> bool:
-        """Whether a pending node has the operands, the shape and the dtype that the operation asks for."""
+        """True if a pending node has the operands, the shape and the dtype that the operation asks for."""
         return not self.is_leaf
 
 
@@ -115,4 +115,4 @@ class _Source(Op):
 
 
 SOURCE = _Source("source")
-"""What holds its value from the start, or has been computed."""
+"""Operation of a node that holds its value from the start, or that has been computed."""

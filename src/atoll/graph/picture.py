@@ -20,7 +20,7 @@ from .node import Node, in_order
 from .words import label, preformatted, scalar_text
 
 _DEEPEST = 24
-"""How far the text is indented before it continues below."""
+"""Indentation of continued lines."""
 
 
 class Drawing(str):
@@ -69,7 +69,7 @@ class Entry:
     name: str = ""
 
     def heading(self) -> str:
-        """What the node does; numbers among its operands stand in their places."""
+        """Description of a node's operation, with the numbers among its operands in their places."""
         node = self.node
         words = label(node)
         given = [a for a in node.args if type(a) is not Node]
@@ -253,7 +253,7 @@ def _line(line: list[int], centre: list[float], top: list[float]) -> str:
 def _centres(
     rows: list[list[int]], below: list[list[int]], above: list[list[int]], widths: list[float]
 ) -> list[float]:
-    """Where each box stands: near the middle of its neighbours, without touching another."""
+    """Position of each box: near the middle of its neighbours, without touching another."""
     centre = [0.0] * len(widths)
     for row in rows:
         _spread(row, centre, widths)

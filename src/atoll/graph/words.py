@@ -59,7 +59,7 @@ def key_text(parts: list[str]) -> str:
 
 
 def view_text(view: Geometry) -> str:
-    """How a view is taken of its base, such as ``[1:-1, ::2]`` or ``.T``; nothing for all of it.
+    """Expression that takes a view of its base, such as ``[1:-1, ::2]`` or ``.T``; empty for all of it.
 
     A view with symbolic integers, as plans have them, has no such words.
     """
@@ -125,7 +125,7 @@ def _by_slices(view: Geometry, axes: AxisReads) -> str:
 
 
 def _same(first: Geometry, second: Geometry) -> bool:
-    """Whether two views of one base have the same elements in the same places."""
+    """True if two views of one base have the same elements in the same places."""
     return (
         first.shape == second.shape
         and first.offset == second.offset
@@ -157,5 +157,5 @@ def scalar_text(value: Any) -> str:
 
 
 def label(node: Node) -> str:
-    """What a node does, its operands aside."""
+    """Description of a node's operation without its operands."""
     return "data" if node.value is not None else node.op.label(node)

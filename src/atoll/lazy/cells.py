@@ -23,7 +23,7 @@ class _Cells(threading.local):
     def __init__(self) -> None:
         self.known: list[weakref.ref[Cell]] = []
         self.living = 0
-        """How many there were when they were last counted."""
+        """Number of references at the last count."""
 
     def note(self, cell: Cell) -> None:
         """Note a cell that this thread has made."""

@@ -184,7 +184,7 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
 
 
 def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None = None) -> Any:
-    """An array of ours: the same one if it is one, over the same memory if it is NumPy's."""
+    """An atoll array: the argument itself if it is one, over the same memory if it is NumPy's."""
     if isinstance(value, Handle):
         handle = value
         if type(value) is not Handle.array_type:
@@ -210,7 +210,7 @@ def _laid_out(handle: Any, order: Any) -> bool:
 
 
 def _is_of(own: np.dtype[Any], wanted: Any) -> bool:
-    """Whether an array has the dtype that is asked for: one, a class of them, or none."""
+    """True if an array has the dtype that is asked for: one, a class of them, or none."""
     if wanted is None or isinstance(wanted, type(np.dtype)):
         return wanted is None or isinstance(own, wanted)
     return bool(own == wanted) and (own.kind != "T" or own is wanted)  # strings lie in an arena

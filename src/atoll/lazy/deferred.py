@@ -47,7 +47,7 @@ def deferred_node(
 
 
 def text_of(handle: Handle) -> str:
-    """What printing shows of an array without a value."""
+    """Printed form of an array without a value."""
     form = handle._shape_of_view()
     return f"<dataflow array of shape {form.shape} and dtype {form.dtype}>"
 
@@ -70,7 +70,7 @@ def tagged(handle: Handle, tags: Any) -> Any:
 
 
 _HOLDERS = 3
-"""Who refers to a small array that no other array shows: its handle, a variable, the counting."""
+"""References to a small array that no other array shows: its handle, a variable, the counting."""
 
 
 def recorded(handle: Handle) -> None:
@@ -118,7 +118,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """What the function is called."""
+        """Name of the function."""
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:

@@ -20,7 +20,7 @@ from ..layout.picture import facts, svg
 from .views import Handle, is_deferred
 
 _LONGEST = 200
-"""How many characters of a dtype or a layout are shown."""
+"""Number of characters of a dtype or a layout that are shown."""
 
 
 _SIDE = 220.0
@@ -49,7 +49,7 @@ class Shown:
             handle._cell.settle()
             node = handle._cell.node
         self.elements = node is None or (node.value is not None and node.place is None)
-        """Whether this process has all elements in memory."""
+        """True if this process has all elements in memory."""
         self.layout: Layout | None = None
         if node is not None and node.place is not None:
             self.world, self.layout = handle.world, handle.layout
@@ -86,7 +86,7 @@ def _state(handle: Handle, node: Node) -> str:
 
 
 def _pending(root: Node) -> tuple[int, int]:
-    """How many operations are recorded behind a value, and how many elements they go through."""
+    """Number of operations behind a value, and of the elements that they go through."""
     nodes = in_order([root], lambda node: node.value is None)
     through = [[node, *[arg for arg in node.args if type(arg) is Node]] for node in nodes]
     return len(nodes), sum([max([each.geometry.size for each in row]) for row in through])
@@ -97,7 +97,7 @@ def _shortened(text: str) -> str:
 
 
 def html(handle: Any) -> str:
-    """What a notebook shows of an array."""
+    """HTML of an array in a notebook."""
     shown = Shown(handle)
     parts = []
     if shown.elements:
@@ -138,7 +138,7 @@ def text(handle: Any) -> str:
 
 
 def bundle(handle: Any, include: Collection[str] | None, exclude: Collection[str] | None) -> Any:
-    """What IPython shows, by MIME type: without this, it would call ``repr`` beside HTML, which computes.
+    """Representations for IPython by MIME type: without this, it would call ``repr`` beside HTML, which computes.
 
     A terminal shows no HTML, and prints the array as Python does.
     """

@@ -93,7 +93,7 @@ class Distributed(Handle):
 
     @property
     def layout(self) -> Layout:
-        """Which rank owns which elements."""
+        """Layout: the rank that owns each element."""
         place = place_of(self)
         if place is not None:
             return place.layout
@@ -221,7 +221,7 @@ class Distributed(Handle):
 
 
 def laid_out(result: Any, layout: Any) -> Any:
-    """What a function has made, an array or several, in the layout that the program asks for, if any. Collective."""
+    """Results of a function, in the layout that the program asks for, if any. Collective."""
     if layout is None:
         return result
     if isinstance(result, tuple | list):

@@ -42,12 +42,12 @@ def stays_divided(shape: Shape, world: World) -> None:
 
 
 def is_undivided(shape: Shape, world: World) -> bool:
-    """Whether ranks no longer divide arrays of this shape."""
+    """True if ranks no longer divide arrays of this shape."""
     return shape in world.communicator.log.undivided and config.settings().everywhere is None
 
 
 def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Settings) -> None:
-    """Note what ranks lose, or gain, by dividing arrays of a shape and so many bytes, in what they compute together."""
+    """Add the loss, or gain, of ranks by dividing arrays of a shape to its account; ``nbytes`` is their size."""
     losses = log.losses
     before = losses.get(shape, 0.0)
     if not log.computes or settings.everywhere is not None or before < 0.0:
@@ -60,7 +60,7 @@ def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Setti
 
 
 def called(node: Node, steps: float = 1, nbytes: int = 0) -> None:
-    """Note what all ranks do at the call with elements of an array on ranks, going through so many bytes."""
+    """Add a step of all ranks at the call, which goes through ``nbytes`` bytes of an array on ranks, to its account."""
     if may_be_whole(node.geometry):
         log, settings = node.place.world.communicator.log, config.settings()
         work = policy.numpy_time(nbytes, heavy=True) if nbytes else 0.0

@@ -55,7 +55,7 @@ SIZE_AT = {
 
 
 class _Position:
-    """Where in its stream a bit generator stands, in words of 64 bits, and a half that is left."""
+    """Position of a bit generator in its stream, in words of 64 bits, and a half that is left."""
 
     def __init__(self, bit_generator: Any) -> None:
         self.state = bit_generator.state
@@ -63,13 +63,13 @@ class _Position:
         self.half = int(self.state["has_uint32"])
 
     def at_word(self, number: int) -> np.random.Generator:
-        """A generator that has drawn so many words."""
+        """A copy of the generator after this number of words."""
         self.copy.state = self.state
         self.copy.advance(number)
         return np.random.Generator(self.copy)
 
     def at_half(self, number: int) -> np.random.Generator:
-        """A generator that has drawn so many halves of words, what was left of the last one first."""
+        """A copy of the generator after this number of half words, a half that was left first."""
         self.copy.state = self.state
         if number:
             words, odd = divmod(number - self.half, 2)
@@ -85,7 +85,7 @@ class _Position:
 
 
 def can_advance(generator: Any) -> bool:
-    """Whether a generator's stream can be entered anywhere, and has words of 64 bits."""
+    """True if a generator's stream can be entered anywhere, and has words of 64 bits."""
     return isinstance(generator.bit_generator, (np.random.PCG64, np.random.PCG64DXSM))
 
 
@@ -117,7 +117,7 @@ _NAMES = {
 
 
 def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], options: Any) -> Any:
-    """What ``sampler`` of a generator draws, or ``NotImplemented`` where NumPy draws all of it."""
+    """Draws of ``sampler`` of a generator, or ``NotImplemented`` where NumPy draws all of them."""
     place = SIZE_AT.get(name)
     if place is None or options.get("out") is not None:
         return NotImplemented
@@ -191,7 +191,7 @@ def _source(
 
 
 def _leave(bit_generator: Any, position: _Position, words: int) -> None:
-    """Move a generator on by so many words; a half that was left stays left."""
+    """Advance a generator by a number of words; a half that was left stays left."""
     bit_generator.advance(words)
     state = bit_generator.state
     half = {name: position.state[name] for name in ("has_uint32", "uinteger")}
@@ -224,8 +224,8 @@ _Pieces = Iterator[tuple[int, int, int, int, Any]]
 
 
 def _ours(layout: Layout, rank: int, every: bool) -> tuple[int, _Pieces]:
-    """How many elements this rank has, and, for each block with some of them (or for every one): the span of
-    elements to draw, which of ours are in it, and which of what is drawn those are."""
+    """Number of elements of this rank, and, for each block with some of them (or for every one): the span of
+    elements to draw, the elements of this rank in it, and their positions among the draws."""
     total = layout.size
     bounds = line_bounds(layout)
     if layout.is_replicated:

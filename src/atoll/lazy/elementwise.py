@@ -179,7 +179,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
 
 
 def spreads(a: Any, b: Any) -> bool:
-    """Whether two small arrays, or geometries, are broadcast to a large one, which is recorded: it may never be stored."""
+    """True if two small arrays, or geometries, are broadcast to a large one, which is recorded: it may never be stored."""
     small = config.small
     if not (hasattr(a, "size") and hasattr(b, "size")) or a.size * b.size < small:
         return False
@@ -193,7 +193,7 @@ def spreads(a: Any, b: Any) -> bool:
 
 
 def _power_is_safe(operands: Sequence[Operand], loop: Loop) -> bool:
-    """Whether no exponent can be a negative integer, which NumPy refuses at the call."""
+    """True if no exponent can be a negative integer, which NumPy refuses at the call."""
     if loop.output.kind not in "iu" or loop.inputs[1].kind == "u":
         return True
     exponent = operands[1]
@@ -262,7 +262,7 @@ def value_for(target: Geometry, value: Any) -> tuple[Any, bool] | None:
 
 
 def _overflows(node: Node, dtype: np.dtype[Any]) -> bool:
-    """Whether a list has numbers that NumPy refuses, too large for integers of this dtype."""
+    """True if a list has numbers that NumPy refuses, too large for integers of this dtype."""
     if node.value is None or dtype.kind not in "iu" or node.geometry.dtype.kind not in "iu":
         return False
     array, most = node.value.array, np.iinfo(dtype)
@@ -337,7 +337,7 @@ _known: dict[np.ufunc, Forms] = {}
 
 
 def known_of(ufunc: np.ufunc) -> Forms:
-    """What the native recorder knows of the operands of a ufunc, by their geometries and the types of numbers."""
+    """Forms that the native recorder knows of a ufunc, by the geometries of operands and the types of numbers."""
     return _known.setdefault(ufunc, Forms())
 
 
@@ -386,7 +386,7 @@ del _REFLECTED[np.bitwise_or]  # every class has a method of that name: a union 
 
 
 def _left_to(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """What a right operand makes of an operation that is left to it.
+    """Result of a right operand to which an operation is left.
 
     A sparse matrix of SciPy's, say, may know arrays of NumPy's only: then it is given one.
     """
@@ -399,7 +399,7 @@ def _left_to(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
 
 
 def defers(value: Any, *, in_place: bool = False) -> bool:
-    """Whether an operand wants to handle the operation itself, by NumPy's rules."""
+    """True if an operand wants to handle the operation itself, by NumPy's rules."""
     kind = type(value)
     if not has_methods(kind):
         return False

@@ -1,4 +1,4 @@
-"""What ranks do together before an operation on their arrays is recorded.
+"""Steps of all ranks before an operation on their arrays is recorded.
 
 ``total = a.sum(0)`` gives every rank the whole value, so a program may well look at it on one rank
 only: ``if rank == 0: print(total)``. The messages of the sum need all ranks, so all compute it when they come to it.

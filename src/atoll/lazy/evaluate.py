@@ -62,7 +62,7 @@ class _Programs(threading.local):
         self.stored_lines: Recent[int, bool] = Recent("caches_full")
         """Lines whose values were computed twice, because nothing had stored them the first time. It forgets nothing by chance."""
         self.traces = Forms()
-        """Those that the native evaluation recognises, a few for all roots that look alike."""
+        """Traces that the native evaluation recognises, a few for all roots that look alike."""
         if not turn.simulated:
             self.process = dict(self.__dict__)
 
@@ -123,19 +123,19 @@ class _Looks(threading.local):
     """The looks of one thread."""
 
     shown: Callable[[list[Node]], None] | None = None
-    """What is told of values that would be computed now; it ends the call by an error."""
+    """Function that receives the values that would be computed now; it ends the call by an error."""
     counted: Callable[[list[Node]], None] | None = None
-    """What gives nodes values instead of computing them."""
+    """Function that gives nodes values instead of computing them."""
 
     computing = False
-    """Whether the thread computes values."""
+    """True if the thread computes values."""
 
 
 _looks = _Looks()
 
 
 def is_occupied() -> bool:
-    """Whether this thread computes values, or explains what it would compute."""
+    """True if this thread computes values, or explains what it would compute."""
     if native is not None and native.is_computing():
         return True
     return _looks.computing or not (_looks.shown is None is _looks.counted)
@@ -202,7 +202,7 @@ def _evaluate(roots: Sequence[Node]) -> None:
 
 
 def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
-    """Which nodes of a trace a program passes by: alive, computed, and not stored. On ranks, where what is alive must not say what is
+    """Nodes of a trace that a program passes by: alive, computed, and not stored. On ranks, where what is alive must not say what is
     computed together, all of these."""
     together = program.communicator is not None
     done = {*program.kept}
@@ -218,7 +218,7 @@ def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[in
 
 
 def stored_too(pending: list[Node]) -> list[Node]:
-    """Which other arrays that the program refers to would be stored if these nodes were evaluated now."""
+    """Other arrays of the program that would be stored if these nodes were evaluated now."""
     more: list[Node] = []
     while again := computed_again(look_up([*pending, *more]), [*pending, *more]):
         more += again
@@ -226,7 +226,7 @@ def stored_too(pending: list[Node]) -> list[Node]:
 
 
 def _is_shared(lookup: Lookup) -> bool:
-    """Whether several ranks compute a trace together."""
+    """True if several ranks compute a trace together."""
     if current_world().size == 1:
         return False
     return any(node.place is not None for node in (*lookup.leaves, *lookup.order))

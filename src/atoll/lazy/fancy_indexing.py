@@ -49,7 +49,7 @@ class Selection(NamedTuple):
     shape: tuple[int, ...]
     """Their common shape."""
     first: int
-    """Where its axes are in the result."""
+    """Positions of its axes in the result."""
 
     @property
     def rest(self) -> tuple[int, ...]:
@@ -67,7 +67,7 @@ def _is_mask(item: Any) -> bool:
 
 
 def _masks_all_of(handle: Any, key: Any) -> bool:
-    """Whether a key is a mask of the array's own shape."""
+    """True if a key is a mask of the array's own shape."""
     is_array = isinstance(key, (Handle, np.ndarray)) and _is_mask(key)
     return is_array and handle.ndim > 0 and getattr(key, "shape", ()) == handle.shape
 
@@ -199,7 +199,7 @@ def picked(handle: Any, key: Any) -> Any:
 
 
 def selected(chosen: Selection, *, dense: bool = False) -> Any:
-    """What is selected, recorded; ``dense``: in C order."""
+    """Node of the selected elements; ``dense``: in C order."""
     view, lead, first = chosen.view, len(chosen.shape), chosen.first
     ndim = lead + len(chosen.rest)
     # the axes of the index arrays come first in what is recorded
@@ -283,12 +283,12 @@ def write(
 
 
 def has_elements(view: Geometry) -> bool:
-    """Whether a view has elements of its base, or the same part of each of them, without axes inside of one."""
+    """True if a view has elements of its base, or the same part of each of them, without axes inside of one."""
     return not view.size or view.within == ()
 
 
 def is_written_through(cell: Cell, view: Geometry) -> bool:
-    """Whether each rank's part of a view is memory of its block."""
+    """True if each rank's part of a view is memory of its block."""
     if view.is_base or not cell.node.place.is_boxes:
         return view.is_base
     choice = choice_of(view)

@@ -30,7 +30,7 @@ class Flags:
 
     @property
     def writeable(self) -> bool:
-        """Whether elements may be assigned to."""
+        """True if elements may be assigned to."""
         handle = self._handle
         come_first()
         if handle._np is not None:
@@ -41,7 +41,7 @@ class Flags:
 
     @property
     def owndata(self) -> bool:
-        """Whether the memory belongs to this array."""
+        """True if the memory belongs to this array."""
         handle = self._handle
         if handle._np is not None:
             return bool(handle._np.flags.owndata)

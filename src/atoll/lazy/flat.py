@@ -95,7 +95,7 @@ class flatiter:
         return tuple([int(k) for k in np.unravel_index(place % size, self.base.shape)])
 
     def _is_usual(self, key: Any) -> bool:
-        """Whether a key picks what it picks from an array of one axis; NumPy knows the others."""
+        """True if a key picks what it picks from an array of one axis; NumPy knows the others."""
         if isinstance(key, (int, np.integer)):
             return not isinstance(key, bool)
         array: Any = np.asarray(plain(key)) if isinstance(key, list) else key

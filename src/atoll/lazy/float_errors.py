@@ -42,7 +42,7 @@ if _variable is not None:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What happens at floating-point errors; rules are equal if the same happens."""
+    """Handling of floating-point errors; equal rules handle them alike."""
 
     modes: dict[str, Any]
     """For each kind of error what ``np.geterr`` says."""
@@ -50,7 +50,7 @@ class Rules:
     decisive: tuple[Any, ...]
     """The filters that may decide about a ``RuntimeWarning``."""
     at_call: bool
-    """Whether operations must be computed at their call."""
+    """True if operations must be computed at their call."""
     state: Any = field(compare=False)
     filters: tuple[Any, ...] = field(compare=False)
     """All filters."""
@@ -67,11 +67,11 @@ class _Calm:
         self.first: Any = None
         self.rules: Rules | None = None
         self.thread = 0
-        """The one that the rules were noticed by."""
+        """Thread that noticed the rules."""
 
 
 class _Held(threading.local):
-    """What holds for the work of this thread that is pending."""
+    """Rules for the pending work of this thread."""
 
     rules: Rules | None = None
 
@@ -86,7 +86,7 @@ register_settling = _settle.append
 
 
 def free() -> bool:
-    """Whether an operation may be recorded; else NumPy computes it at once."""
+    """True if an operation may be recorded; else NumPy computes it at once."""
     filters = warnings.filters
     if state() is calm.state and filters is calm.filters:
         try:

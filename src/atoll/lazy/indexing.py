@@ -61,7 +61,7 @@ def basic_key(key: Any) -> tuple[Any, ...] | None:
 
 
 def _counts_as_integer(item: Any) -> bool:
-    """Whether NumPy takes an item of a key for an integer although it is an array: it has no axes."""
+    """True if NumPy takes an item of a key for an integer although it is an array: it has no axes."""
     if not isinstance(item, (np.ndarray, Handle.array_type)):
         return False
     return bool(item.ndim == 0 and item.dtype.kind in "iu")
@@ -80,7 +80,7 @@ def settled(key: Any) -> Any:
 
 
 def _asks(item: Any) -> bool:
-    """Whether an item of a key, or a value, has methods that NumPy would call."""
+    """True if an item of a key, or a value, has methods that NumPy would call."""
     kind = type(item)
     if kind is slice:
         return any(has_methods(type(bound)) for bound in (item.start, item.stop, item.step))
@@ -230,7 +230,7 @@ def _put_by_numpy(handle: Handle, key: Any, value: Any) -> None:
 
 
 def _is_element_of_objects(handle: Handle, key: Any) -> bool:
-    """Whether a key is one element of an array of objects, which holds whatever is assigned to it."""
+    """True if a key is one element of an array of objects, which holds whatever is assigned to it."""
     form = handle._np if handle._np is not None else handle._geometry
     if form.dtype.kind != "O":
         return False

@@ -38,12 +38,12 @@ PASSED = frozenset(
 
 
 def is_small(shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape is kept as a NumPy array."""
+    """True if an array of this shape is kept as a NumPy array."""
     return prod(shape) < config.small
 
 
 def is_modest(shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape is so quickly computed that ranks need not share the work.
+    """True if an array of this shape is so quickly computed that ranks need not share the work.
 
     A message, with the plan that it needs, takes as long as some arithmetic on that many elements. So each rank has,
     and computes, all of it; also of one whose shape ranks have found to be no gain to divide.
@@ -95,7 +95,7 @@ def layout_for(layout: Any, shape: tuple[int, ...], world: World) -> Layout:
 def default_place(
     shape: tuple[int, ...], layout: Any = None, *, among: bool = False
 ) -> Place | None:
-    """Where a new array of this shape lies: everywhere if it is modest, else in even blocks; in these also where it
+    """Placement of a new array of this shape: everywhere if it is modest, else in even blocks; in these also where it
     is made ``among`` arrays on ranks, unless it is small."""
     world = current_world()
     if layout is not None:
@@ -131,14 +131,14 @@ def must_travel(dtype: np.dtype[Any]) -> None:
 
 
 def distributed(place: Place | None) -> Place | None:
-    """Where a new array lies; distributed ones are counted."""
+    """Placement of a new array; distributed ones are counted."""
     if place is not None and place.layout.cells > 1:
         statistics.add("distributed")
     return place
 
 
 def answered(value: Any, *dtype: Any) -> Any:
-    """What the program's methods make of a value where NumPy would ask it for an array: they are called once.
+    """Result of the program's methods where NumPy would ask a value for an array: they are called once.
 
     That is ``value.__array__()`` where NumPy asks for nothing else, and a list with such values is an array; else the value.
     """
@@ -149,7 +149,7 @@ def answered(value: Any, *dtype: Any) -> Any:
 
 
 def is_familiar(values: Any) -> bool:
-    """Whether converting a list calls no method of the program's."""
+    """True if converting a list calls no method of the program's."""
     kinds = set(map(type, values))
     return not any(map(has_methods, kinds)) and (
         kinds.isdisjoint((list, tuple))
@@ -159,7 +159,7 @@ def is_familiar(values: Any) -> bool:
 
 @remembered
 def has_methods(kind: type) -> bool:
-    """Whether NumPy may call methods of the program's to convert a value of this class."""
+    """True if NumPy may call methods of the program's to convert a value of this class."""
     return not issubclass(kind, (Handle, np.ndarray, np.generic)) and kind not in _WORDS
 
 
@@ -167,7 +167,7 @@ _WORDS = frozenset({int, float, complex, bool, str, bytes, NoneType, EllipsisTyp
 
 
 def is_numpys(values: list[Any]) -> bool:
-    """Whether NumPy takes the values of a list as they are."""
+    """True if NumPy takes the values of a list as they are."""
     kinds = set(map(type, values))
     return not any(k in (list, tuple) or has_methods(k) or issubclass(k, Handle) for k in kinds)
 
@@ -232,7 +232,7 @@ def in_base_class(value: Any) -> Any:
 
 
 def of_small(result: Any) -> Any:
-    """What NumPy returned for small arrays, in our hands."""
+    """Array over NumPy's result for small arrays."""
     if type(result) is np.ndarray:
         if result.size > policy.limits.small and result.base is None:
             return from_numpy(result)  # small arrays, broadcast against each other
@@ -264,7 +264,7 @@ def of_node(node: Node) -> Any:
 
 
 def memory_geometry(array: np.ndarray[Any, Any]) -> Geometry:
-    """How the memory of an array lies."""
+    """Geometry of an array's memory."""
     return strided(array.shape, array.dtype, array.strides)
 
 

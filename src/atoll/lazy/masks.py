@@ -72,7 +72,7 @@ def compressed(handle: Handle, key: Any) -> Any:
 
 
 def _true_elements(cell: Cell) -> int:
-    """How many elements of a mask are true, counted once. On ranks they are counted with the mask, by the same loops, and added up."""
+    """Number of true elements of a mask, counted once; on ranks by the loops that compute the mask, and added up."""
     mask = cell.node
     value = cell.settle() if mask.place is None else mask.value
     if value is None or (value.count < 0 and mask.place is not None):

@@ -54,7 +54,7 @@ class Operators(Handle):
 
     @property
     def device(self) -> str:
-        """Where the elements are."""
+        """Position of the elements."""
         return "cpu"
 
     # -- looking
@@ -162,7 +162,7 @@ def _compared(name: str, relation: np.ufunc) -> Any:
 def ufunc_called(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """What NumPy's ufuncs ask of our arrays, or a subclass's own method by one of ours."""
+    """Answer to a ufunc of NumPy with an array among its operands, or to a subclass's own method."""
     ufunc = getattr(ufunc, "_numpy", ufunc)
     if not hasattr(ufunc, method):
         raise TypeError("__array_ufunc__ needs a ufunc and the name of one of its methods")

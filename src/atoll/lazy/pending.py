@@ -57,7 +57,7 @@ def bounded(node: Node) -> Node:
 
 
 class _Relief(threading.local):
-    """Whether this thread is evaluating what kept too many bytes alive."""
+    """True if this thread is evaluating what kept too many bytes alive."""
 
     at_work = False
 
@@ -67,7 +67,7 @@ _relief = _Relief()
 
 @contextmanager
 def relieving() -> Iterator[bool]:
-    """Whether pending work may be evaluated for its bytes here, which does not happen again inside."""
+    """True if pending work may be evaluated for its bytes here, which does not happen again inside."""
     free = not (_relief.at_work or is_occupied())
     before, _relief.at_work = _relief.at_work, True
     try:
@@ -102,18 +102,18 @@ held.register_relief(relieve)
 
 
 class Kept(NamedTuple):
-    """What pending work keeps alive."""
+    """Memory that pending work keeps alive."""
 
     nodes: list[Node]
     """The pending values that do, without those that would take more than all that is kept."""
     nbytes: int
     """The bytes that nothing else refers to, less those that the values would take: the program has these."""
     operations: int
-    """How many operations are pending."""
+    """Number of pending operations."""
 
 
 def kept_by(nodes: Iterable[Node]) -> Kept:
-    """What the pending values of arrays keep alive on this rank."""
+    """Memory that the pending values of arrays keep alive on this rank."""
     keepers, nbytes = list(dict.fromkeys(nodes)), 0
     operations, before = 0, 0
     while len(keepers) != before:
@@ -124,7 +124,7 @@ def kept_by(nodes: Iterable[Node]) -> Kept:
 
 
 def _keeping(nodes: list[Node]) -> tuple[list[Node], int, int]:
-    """Those of the pending values that keep memory alive and take less, how much that is, and how many operations are pending."""
+    """Pending values that keep more memory alive than they take, its bytes, and the number of pending operations."""
     order = in_order(nodes, _is_pending)
     kept = _bytes_by(order)
     keepers = set(kept)
@@ -160,7 +160,7 @@ def _bytes_by(order: Sequence[Node]) -> dict[Node, int]:
 
 
 def _references_to(leaf: Node) -> tuple[int, ...]:
-    """How many references there are to a value in memory: to its node, itself, its array, and the array that has the memory."""
+    """Numbers of references to a value in memory: to its node, itself, its array, and the array that owns the memory."""
     value = leaf.value
     assert value is not None
     array = value.array
@@ -202,7 +202,7 @@ def settle_turn(cell: Cell) -> None:
 
 
 def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
-    """What has grown too heavy on ranks, and with it all that is pending there, if they agree on that. Collective.
+    """Nodes that have grown too heavy on ranks, with all that is pending there if the ranks agree. Collective.
 
     They may not, for some may have garbage that they have yet to collect; then it is those nodes alone. What every
     rank has may have been evaluated on some of them, and does not count. Large arrays that every rank has are in no
@@ -230,7 +230,7 @@ def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
 
 
 def is_alone(cell: Cell) -> bool:
-    """Whether this process can compute a cell without others."""
+    """True if this process can compute a cell without others."""
     world = world_of(cell.node)
     return world is None or world.size == 1
 
@@ -358,12 +358,12 @@ held.register_joint_relief(relieve_ranks)
 
 
 def _has_operands(node: Node) -> bool:
-    """Whether a node is made of others. Arrays of one number (``zeros``) are not, and stay without memory."""
+    """True if a node is made of others. Arrays of one number (``zeros``) are not, and stay without memory."""
     return any(type(argument) is Node for argument in node.args)
 
 
 def _outlined(cells: list[Cell], world: World) -> tuple[list[int], int, list[int]]:
-    """What pending arrays look like, each and together, and how old they are."""
+    """Fingerprints of pending arrays, each and together, and their ages."""
     nodes = list(dict.fromkeys([cell.node for cell in cells]))
     exact = world.communicator.log.exact
     looks = [fingerprint_of([node], exact) for node in nodes]

@@ -91,7 +91,7 @@ def planned(lookup: Lookup, roots: list[Node], plans: Plans | None = None) -> Pr
 
 
 def sample_of(leaves: Sequence[Node], order: Sequence[Node]) -> Sample:
-    """What may differ between a trace and others of its structure: geometries of leaves and nodes, of the views among the
+    """Parts of a trace that may differ from others of its structure: geometries of leaves and nodes, of the views among the
     nodes' parameters, and of the bases of these; and places."""
     nodes = [*leaves, *order]
     views = [part for node in order for part in node.params if type(part) is Geometry]

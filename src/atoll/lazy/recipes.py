@@ -31,7 +31,7 @@ recipes: Memo[Any, Recipe | None] = Memo()
 
 
 class Learner:
-    """What a call records whose arrays have these nodes."""
+    """Recording of a call whose arrays have these nodes."""
 
     __slots__ = ("alone", "born", "inputs", "logs", "number", "numbers", "steps_taken", "tails")
     now: Learner | None = None
@@ -60,16 +60,16 @@ class Learner:
 
     @property
     def step(self) -> int:
-        """How many steps the ranks of all worlds of the call have taken."""
+        """Number of steps that the ranks of all worlds of the call have taken."""
         return sum([log.number for log in self.logs])
 
     @property
     def is_joint(self) -> bool:
-        """Whether ranks have taken a step, beside computing a number: one that has a recipe would not take it."""
+        """True if ranks have taken a step, beside computing a number: one that has a recipe would not take it."""
         return self.step != self.steps_taken
 
     def steps(self, root: Node) -> tuple[Step, ...] | None:
-        """How to record a node; ``None`` if it does not follow from the arguments."""
+        """Steps that record a node; ``None`` if it does not follow from the arguments."""
         places: dict[Node, int] = {}
         for place, node in enumerate(self.inputs):
             places.setdefault(node, place)
@@ -108,7 +108,7 @@ class Learner:
         return tuple(steps)
 
     def _repeats(self, node: Node) -> bool:
-        """Whether a node was recorded by the call, and follows from its operands and its form alone."""
+        """True if a node was recorded by the call, and follows from its operands and its form alone."""
         op: Op = node.op
         is_new = op.is_number or op.from_index
         # ranks differ by what they remember: where a new array lies depends on more than a call, but that of a join
@@ -149,7 +149,7 @@ def learn(
 
 
 def _shows(result: Any, values: Iterable[Any]) -> bool:
-    """Whether a result is one of these arrays, or a view of one: perhaps it was written to."""
+    """True if a result is one of these arrays, or a view of one: perhaps it was written to."""
     cell = getattr(result, "_cell", None)
     return any(
         _shows(result, value)
@@ -160,7 +160,7 @@ def _shows(result: Any, values: Iterable[Any]) -> bool:
 
 
 def is_read_now(cell: Cell) -> bool:
-    """Whether an operation that reads a cell is computed at once: the program may write to the memory afterwards.
+    """True if an operation that reads a cell is computed at once: the program may write to the memory afterwards.
 
     A function whose recipe is learnt records all of its operations first.
     """

@@ -121,7 +121,7 @@ def install(array_type: type, iterators: type) -> None:
 
 
 class Way(IntEnum):
-    """How a function is recorded; ``_native/recorder.h`` has the same numbers."""
+    """Way of recording a function; ``_native/recorder.h`` has the same numbers."""
 
     ELEMENTWISE = 0
     VIEW = 1

@@ -122,7 +122,7 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
 
 
 met_folds = Forms()
-"""What is known of reductions that were met before: parameters, the result's geometry, code and mark."""
+"""Forms of reductions that were met before: parameters, the result's geometry, code and mark."""
 
 
 def reduce(
@@ -438,7 +438,7 @@ def _fold_in_order(
 
 
 def _is_ordered(ufunc: np.ufunc, handle: Any) -> bool:
-    """Whether ranks can apply a ufunc element by element in order: an error of one rank's elements would be unknown to others,
+    """True if ranks can apply a ufunc element by element in order: an error of one rank's elements would be unknown to others,
     as one of a user's function (``frompyfunc``) or of an integer power."""
     if not isinstance(handle, Handle) or ufunc.nin != 2 or ufunc.nout != 1 or ufunc.signature:
         return False

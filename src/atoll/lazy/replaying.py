@@ -1,4 +1,4 @@
-"""What the native evaluation (``_native/replay.c``) learns of programs, and what is left to Python before and after a run.
+"""Programs as the native evaluation (``_native/replay.c``) runs them, and Python's part before and after a run.
 
 That is to let ranks begin (:func:`.unplanned.begun`) and finish together, to issue warnings, and to keep what a failed run has stored.
 """
@@ -72,7 +72,7 @@ def teach(
 
 
 def is_moved(program: Program) -> bool:
-    """Whether a program comes from a plan that served others before, and may serve more without Python."""
+    """True if a program comes from a plan that served others before, and may serve more without Python."""
     plan = program.plan
     if plan is None or program.communicator is not None:
         return False
@@ -80,7 +80,7 @@ def is_moved(program: Program) -> bool:
 
 
 def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:
-    """How ranks begin a program that they have agreed on, and finish it, for the native evaluation; ``None`` where Python has to compare
+    """Start and end of a program that ranks have agreed on, for the native evaluation; ``None`` where Python has to compare
     what they are given."""
     communicator, outline = program.communicator, program.outline
     if communicator is None or outline is None or outline.replicated or not communicator.log.exact:
@@ -92,7 +92,7 @@ def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:
 
 
 def stored_by(program: Program, order: list[Node]) -> tuple[World | None, int]:
-    """Where a program stores values on ranks, and how many bytes on each."""
+    """Placements of the values that a program stores on ranks, and their bytes on each."""
     nodes = [order[place] for place in program.kept if order[place].place is not None]
     return nodes[0].place.world if nodes else None, sum([nbytes_of(node) for node in nodes])
 
@@ -111,7 +111,7 @@ def finished(program: Program, world: World | None, nbytes: int) -> None:
 
 
 def _keeping(frame: FrameType) -> warn.Keep | None:
-    """What keeps the warnings of NumPy in a program that ranks run together, in a frame that runs a step."""
+    """Context that keeps NumPy's warnings in a program that ranks run together, in a frame that runs a step."""
     state = frame.f_locals.get("state")
     return partial(common_warnings.note, state.log) if type(state) is State and state.log else None
 
@@ -133,7 +133,7 @@ def flags_reported(program: Program, state: State, order: list[Node]) -> None:
 
 
 def work_of(step: Step, program: Program, order: list[Node]) -> Any:
-    """What a step does, as a profile counts it."""
+    """Work of a step, as a profile counts it."""
     recording = profiler.now.recording
     if recording is None:
         return None

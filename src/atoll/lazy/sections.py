@@ -115,7 +115,7 @@ def _form(
     order: tuple[int, ...] | None,
     results: int,
 ) -> NodeForm | None:
-    """What nodes of an operation on such operands have in common; ``config.results`` decides where the result lies."""
+    """Common parts of the nodes of an operation on such operands; ``config.results`` decides where the result lies."""
     op: Any = named(name)
     world = next((operand.place.world for operand in operands if operand.place is not None), None)
     if world is None:

@@ -82,7 +82,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 
 met_choices = Forms()
-"""What is known of the operands of ``where``, by their geometries and the types of numbers."""
+"""Forms of ``where``, by the geometries of its operands and the types of numbers."""
 
 
 def _remember(given: Sequence[Any], operands: Sequence[Operand], node: Node) -> None:
@@ -125,7 +125,7 @@ def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) ->
 
 
 def rounded(handle: Any, decimals: Any, out: Any) -> Any:
-    """Rounded half to even, at so many decimals."""
+    """Rounded half to even, to a number of decimals."""
     usable = (handle._np is None and handle.dtype.char in "fd" and type(decimals) is int) and (
         out is None or place_of(handle) is not None
     )

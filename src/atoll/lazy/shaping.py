@@ -50,7 +50,7 @@ def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
 
 
 def is_view_of(first: Handle, second: Handle) -> bool:
-    """Whether two handles show the same memory."""
+    """True if two handles show the same memory."""
     if first._np is not None:
         return second._np is not None and bool(np.may_share_memory(first._np, second._np))
     return second._np is None and first._cell is second._cell
@@ -377,7 +377,7 @@ def writeable_again(handle: Handle) -> Geometry:
 
 
 def base_of(handle: Handle) -> Any:
-    """What ``handle`` is a view of, or ``None``."""
+    """Base of ``handle``, or ``None``."""
     small = handle._np
     if small is not None:
         owner = small.base
@@ -393,7 +393,7 @@ def base_of(handle: Handle) -> Any:
 
 
 def _shown(array: Array) -> Any:
-    """The array of ours that shows this memory of NumPy's: who looks for a base pays for the search."""
+    """The atoll array over this memory of NumPy's, found when ``base`` is read."""
     for referrer in gc.get_referrers(array):
         if isinstance(referrer, Handle) and referrer._np is array:
             return referrer

@@ -28,7 +28,7 @@ Cut = Callable[[Callable[..., Any], list[Any], dict[str, Any], int], Any]
 
 
 class _Counted(threading.local):
-    """What computes in the place of NumPy in one thread."""
+    """Functions that compute in place of NumPy in one thread."""
 
     by: Callable[[Callable[..., Any], Sequence[Any], dict[str, Any]], Any] | None = None
 
@@ -52,7 +52,7 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
 
 
 def is_cut(function: Callable[..., Any]) -> bool:
-    """Whether several threads may share calls of a function."""
+    """True if several threads may share calls of a function."""
     return _cut_of(function) is not None
 
 
@@ -216,7 +216,7 @@ _CUTS: dict[Callable[..., Any], Cut] = {
         for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
     },
 }
-"""How the arguments of each function are cut."""
+"""Rules that cut the arguments of each function."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 """Waiting threads, by how many there are."""

@@ -50,7 +50,7 @@ def in_one_place(handle: Handle) -> Array:
 
 
 def shown(handle: Handle, dtype: Any, copy: bool | None) -> Array:
-    """What ``__array__`` answers."""
+    """Answer to ``__array__``."""
     _raise_again(handle)
     array = memory(handle)
     if dtype is not None and array.dtype != dtype:
@@ -70,7 +70,7 @@ def _read_only(array: Array, handle: Handle) -> Any:
 
 
 def buffer(handle: Handle, flags: int) -> memoryview:
-    """What ``__buffer__`` answers, and the native front: only who asks for a writable buffer gets one."""
+    """Answer to ``__buffer__`` and to the native front: a buffer is writable only on request."""
     with _remembered(handle, user_site()):
         array: Any = in_one_place(handle) if flags & _WRITABLE else memory(handle)
     view = memoryview(array if flags & _WRITABLE else _read_only(array, handle))
@@ -83,7 +83,7 @@ def buffer(handle: Handle, flags: int) -> memoryview:
 
 
 def asks_class_of_numbers() -> bool:
-    """Whether one of NumPy's classes of numbers asks, such as ``numpy.float64(a)``, whose result the program may write to."""
+    """True if one of NumPy's classes of numbers asks, such as ``numpy.float64(a)``, whose result the program may write to."""
     asking = callee_of_one()
     return isinstance(asking, type) and issubclass(asking, np.generic)
 
@@ -129,7 +129,7 @@ def _raise_again(handle: Handle) -> None:
 
 
 def _is_exactly(told: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether nothing of a dtype is lost in the words of a protocol."""
+    """True if nothing of a dtype is lost in the words of a protocol."""
     return (
         told == dtype
         and told.isalignedstruct == dtype.isalignedstruct
@@ -171,7 +171,7 @@ def interface(handle: Handle) -> dict[str, Any]:
 
 
 def dlpack(handle: Handle, options: dict[str, Any]) -> Any:
-    """What ``__dlpack__`` answers: PyTorch, which asks for nothing else, ends the process at a negative stride."""
+    """Answer to ``__dlpack__``: PyTorch, which asks for nothing else, ends the process at a negative stride."""
     array = memory(handle)
     if min(array.strides, default=0) < 0 and not options.get("copy"):
         rule = f"the strides {array.strides} are negative, which consumers of DLPack cannot have"
@@ -200,7 +200,7 @@ _addressed: Living[Array] = Living()
 
 
 def text_of(handle: Handle, write: Callable[[np.ndarray[Any, Any]], str]) -> str:
-    """What ``write``, one of NumPy's own, says of an array."""
+    """Text of ``write``, one of NumPy's functions, for an array."""
     ends = _ends(handle)
     if ends is None:
         return write(handle._array())

@@ -1,4 +1,4 @@
-"""Whether values are distributed, on which world; and the facts that ranks compare of collective functions."""
+"""The world on which values are distributed, and the facts that ranks compare of collective functions."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
 
 
 def _digest(array: np.ndarray[Any, Any]) -> str:
-    """What is in an array, as a word."""
+    """Word for the elements of an array."""
     data = np.ascontiguousarray(array)
     told: Any = str(data.tolist()).encode() if data.dtype.hasobject else data.view(np.uint8)
     return f" #{zlib.crc32(told):08x}"

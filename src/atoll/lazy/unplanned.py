@@ -157,7 +157,7 @@ def _laid_out(node: Node, array: np.ndarray[Any, Any]) -> Any:
 
 
 def _share(root: Node, array: np.ndarray[Any, Any]) -> Value:
-    """What this rank keeps of a whole value."""
+    """Share of a whole value that this rank keeps."""
     place = root.place
     if place is None:
         return Value(array)
@@ -171,7 +171,7 @@ def _share(root: Node, array: np.ndarray[Any, Any]) -> Value:
 
 
 def deferred_error(node: Node) -> DeferredValueError:
-    """What to say of a look at a value that is not there yet: which leaf it waits for."""
+    """Error for a value that is not there yet; it names the leaf that the value waits for."""
     while not node.op.is_deferred:
         node = next(a for a in node.args if type(a) is Node and a.weight < 0)
     return DeferredValueError(

@@ -1,4 +1,4 @@
-"""How a view reads from its base and writes into it.
+"""Views: reading from a base, and writing into it.
 
 A *cell* is the mutable box of one base array: it holds the node that is its value now. A
 *handle* is what the program refers to: either a small NumPy array as it is, or a cell with the
@@ -57,9 +57,9 @@ class Cell(Box):
     pieces: int
     pins: int
     shared: bool
-    """Whether other cells have, or have had, this value: what every rank knows alike, whenever it collects garbage."""
+    """True if other cells have, or have had, this value: what every rank knows alike, whenever it collects garbage."""
     sites: set[int] | None
-    """Where pending assignments were made."""
+    """Call sites of pending assignments."""
     writeable: bool
     _first: weakref.ref[Handle] | None
 
@@ -105,7 +105,7 @@ class Cell(Box):
         return node.value
 
     def held(self) -> bool:
-        """Whether anything else may refer to the memory. ``pins`` alone may be out of date.
+        """True if anything else may refer to the memory. ``pins`` alone may be out of date.
 
         The program may refer to an array that it has made: the count of references tells when it does not any more.
         """
@@ -122,7 +122,7 @@ class Cell(Box):
         return self.pins > 0
 
     def is_held_alone(self) -> bool:
-        """Whether other ranks cannot know that the memory is shown, and must not find out by what is done here."""
+        """True if other ranks cannot know that the memory is shown, and must not find out by what is done here."""
         return self.pins >= ALONE and not self.pins & (ALONE - 1)
 
     def own(self) -> Value:
@@ -140,11 +140,11 @@ class Cell(Box):
         return value
 
     def is_unshared(self) -> bool:
-        """Whether this cell alone refers to its value."""
+        """True if this cell alone refers to its value."""
         return sys.getrefcount(self.node) <= _BY_ITSELF
 
     def is_used_by_pieces(self, times: int = 1) -> bool:
-        """Whether short views have been recorded so often that it is better to compute, or copy, all of it."""
+        """True if short views have been recorded so often that it is better to compute, or copy, all of it."""
         self.pieces += 1
         if self.pieces < times * policy.limits.pieces:
             return False
@@ -152,7 +152,7 @@ class Cell(Box):
         return True
 
     def comes_round(self, site: Site | None) -> bool:
-        """Whether a loop is at an assignment again that is still pending."""
+        """True if a loop is at an assignment again that is still pending."""
         return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0
 
     def pin(self) -> int:
@@ -184,7 +184,7 @@ class Cell(Box):
             self.node.value.pinned = False
 
     def gathered(self, view: Geometry) -> np.ndarray[Any, Any]:
-        """What a view shows, from all ranks, for reading; elements that it does not show stay where they are.
+        """Elements of a view from all ranks, for reading; elements that it does not show stay where they are.
 
         They are in memory in the order that the view has them in, so NumPy lays out alike what it makes of them.
         """
@@ -302,7 +302,7 @@ class Cell(Box):
 
 
 def _is_counted(array: np.ndarray[Any, Any]) -> bool:
-    """Whether all who know the memory of an array refer to the array, or to the array that it is a view of."""
+    """True if all who know the memory of an array refer to the array, or to the array that it is a view of."""
     owner = array if array.base is None else array.base
     return type(owner) is np.ndarray and owner.flags.owndata
 
@@ -318,7 +318,7 @@ _BY_ITSELF = _references()
 
 
 def boxed(cell: Cell, node: Node) -> Cell:
-    """What makes a new object a cell: ``boxed(new(Cell), node)`` is quicker than a call of the class."""
+    """Makes a new object a cell: ``boxed(new(Cell), node)`` is quicker than a call of the class."""
     cell.node = node
     cell.shared = False
     cell.geometry = node.geometry
@@ -353,11 +353,11 @@ def broadcast() -> np.ndarray[Any, Any]:
 
 
 class Handle(Front):
-    """What the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
+    """The object that the user holds: a small NumPy array (``_np``), or a view (``_geometry``) on a cell."""
 
     __slots__ = ()
     inherits: ClassVar[bool] = True
-    """Whether what is made from an array of a subclass is of that class."""
+    """True if what is made from an array of a subclass is of that class."""
     array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
     call_later: ClassVar[Callable[..., Any]]
@@ -420,7 +420,7 @@ class Handle(Front):
         return view_of(gather(cell.node, for_writing=True), self._geometry)
 
     def _may_be_written(self) -> bool:
-        """Whether elements may be assigned to; what ``broadcast_arrays`` has made warns before the first time."""
+        """True if elements may be assigned to; what ``broadcast_arrays`` has made warns before the first time."""
         geometry = self._geometry
         if geometry.warns:
             come_first()
@@ -429,7 +429,7 @@ class Handle(Front):
         return self._cell.writeable and geometry.writeable
 
     def _written(self, array: np.ndarray[Any, Any]) -> None:
-        """What :meth:`_array_to_write` gave has been written to: keep this rank's share of it."""
+        """Keep this rank's share of an array that :meth:`_array_to_write` gave and that has been written to."""
         if self._np is not None or self._cell.node.place is None or not array.flags.writeable:
             return
         cell = self._cell
@@ -469,7 +469,7 @@ class Handle(Front):
 
 
 def is_deferred(value: Any) -> bool:
-    """Whether an array waits for a value that is not there yet."""
+    """True if an array waits for a value that is not there yet."""
     return isinstance(value, Handle) and value._np is None and value._cell.node.weight < 0
 
 
@@ -487,7 +487,7 @@ def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def any_deferred(*values: Any) -> bool:
-    """Whether some deferred array is among the values, containers searched through."""
+    """True if some deferred array is among the values, containers searched through."""
     return any(map(is_deferred, arrays_among(values)))
 
 

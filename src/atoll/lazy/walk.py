@@ -17,7 +17,7 @@ class Lookup(NamedTuple):
 
     key: tuple[Any, ...]
     structure: int
-    """How much of the key is structure; the rest are numbers of geometries."""
+    """Length of the key's structure; the rest are numbers of geometries."""
     program: Program | None
     leaves: list[Node]
     scalars: list[Any]
@@ -99,7 +99,7 @@ _geometry_number_of = attrgetter("geometry.number")
 
 
 def _lying(leaf: Node) -> tuple[Any, ...]:
-    """How a leaf lies on ranks, but for the bounds of its blocks if each fills its memory."""
+    """Placement of a leaf on ranks, without the bounds of its blocks if each fills its memory."""
     home = leaf.place
     array = leaf.value.array  # type: ignore[union-attr]
     if is_dense_share(leaf):

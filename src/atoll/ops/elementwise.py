@@ -31,7 +31,7 @@ class Loop:
         self.inputs = dtypes[: ufunc.nin]
         self.output = dtypes[ufunc.nin + output]
         self.is_native = all(map(is_native, dtypes))
-        """Whether kernels can hold the dtypes of all inputs and outputs."""
+        """True if kernels can hold the dtypes of all inputs and outputs."""
         self.number = identity_of((ufunc, dtypes, output))
         """The same for equal loops, as long as a code refers to it."""
         self._text = ""
@@ -53,7 +53,7 @@ FAST_SCALARS = frozenset({float, int, bool, complex, *[np.dtype(code).type for c
 
 
 def is_native(dtype: np.dtype[Any]) -> bool:
-    """Whether kernels can hold this dtype."""
+    """True if kernels can hold this dtype."""
     return dtype.char in NATIVE and dtype.isnative
 
 
@@ -103,7 +103,7 @@ def result_geometry(geometries: Sequence[Geometry], dtype: np.dtype[Any]) -> Geo
 
 
 def join_of(parts: int) -> str:
-    """The name of a fill over which so many parts are assigned, one after the other, that the program never sees."""
+    """The name of a fill that the program never sees, since parts are assigned over all of it."""
     return f"join {parts}"
 
 
@@ -113,7 +113,7 @@ def parts_of(node: Node) -> int:
 
 
 class Through:
-    """What nodes that read a view, and those that write through it, have in common; made when the view's is first asked for."""
+    """Common parts of the nodes that read a view or write through it, made on first use."""
 
     __slots__ = ("rare", "read", "update", "update_number")
 

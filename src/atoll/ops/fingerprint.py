@@ -57,16 +57,16 @@ def of_move(shape: Sequence[int], layout: Layout) -> int:
 
 
 def of_view(view: Geometry) -> tuple[Any, ...]:
-    """What says which elements of its base a view shows: equal for equal views, whatever processes number them."""
+    """Identity of the elements of its base that a view shows: equal for equal views in all processes."""
     return view.shape, view.base.shape, view.axes or (view.strides, view.offset)
 
 
 @dataclass(slots=True, eq=False)
 class Outline:
-    """What ranks compare of a trace: words for what is computed, and where its extents are."""
+    """Fingerprint of a trace, which ranks compare: words for its operations, and the places of its extents."""
 
     structure: int
-    """What is computed, whatever the extents are: traces with equal ones have plans of one kind."""
+    """Operations of a trace without extents: traces with equal ones have plans of one kind."""
     _nodes: list[int]
     _leaves: list[tuple[int, int]]
     """Leaves, by a node that reads each, and as which operand."""
@@ -79,7 +79,7 @@ class Outline:
     replicated: list[int]
     """The other leaves, as often as they are operands of what is compared."""
     scalars: list[int]
-    """Which of the trace's scalars are operands of what is compared, by their numbers."""
+    """Numbers of the trace's scalars that are operands of compared operations."""
     takers: list[int]
     """For each of these the node whose operand it is."""
 
@@ -127,7 +127,7 @@ def _bytes_of(number: Any) -> bytes:
 
 
 def is_small(geometry: Geometry) -> bool:
-    """Whether ranks compare the elements of an array that all of them have, which takes time."""
+    """True if ranks compare the elements of an array that all of them have, which takes time."""
     return geometry.size <= policy.limits.small
 
 
@@ -200,7 +200,7 @@ def outlined(order: Sequence[Node], roots: Sequence[Node], leaves: Sequence[Node
 
 
 def look_alike(roots: Sequence[Node]) -> bool:
-    """Whether some of these values may have equal fingerprints: all that have are found, with some that have not.
+    """True if some of these values may have equal fingerprints: all that have are found, with some that have not.
 
     One number for each node says how it is computed from values of the same form, so every node is visited once.
     """
@@ -216,7 +216,7 @@ def look_alike(roots: Sequence[Node]) -> bool:
 
 
 def _form_words(node: Node) -> str:
-    """What a value is, whatever its extents are: its dtype, the number of its axes, and whether every rank has it."""
+    """Kind of a value without its extents: its dtype, the number of its axes, and its replication."""
     geometry = node.geometry
     return f"{dtype_words(geometry.dtype)} {len(geometry.shape)} {node.place is None}"
 
@@ -233,7 +233,7 @@ def _words(param: Any) -> str:
 
 
 def computed(order: Sequence[Node]) -> tuple[tuple[str, Geometry, list[Geometry]], ...]:
-    """What a trace computes, for words: the operations with their results and the views of their bases, in order."""
+    """Words for a trace: the operations with their results and the views of their bases, in order."""
     return tuple(
         [
             (

@@ -48,7 +48,7 @@ def reduced_geometry(
 
 
 class _Folding(Entry):
-    """What folds and positions have in common."""
+    """Base of folds and of searches for positions."""
 
     __slots__ = ()
     folds = True
@@ -60,7 +60,7 @@ class _Folding(Entry):
         return bool(axes) and node.geometry.shape == reduced_shape(shape, axes, keepdims)
 
     def neutral(self, dtype: np.dtype[Any]) -> Any:
-        """What changes nothing, be it the sign of a zero."""
+        """Neutral element, which keeps even the sign of a zero."""
         identity = self.identity(dtype)
         # NumPy begins a sum with zero, so that of -0.0 is 0.0
         is_sum = self.ufunc is np.add and dtype.kind in "fc"
@@ -106,7 +106,7 @@ class Fold(_Folding):
             self.takes_axes = False
         else:
             self.takes_axes = True
-        """Whether NumPy folds over several axes at once: it refuses where it holds the order of elements to matter."""
+        """True if NumPy folds over several axes at once: it refuses where it holds the order of elements to matter."""
         FOLDS[ufunc] = self
 
     def identity(self, dtype: np.dtype[Any]) -> Any:
@@ -179,7 +179,7 @@ def extreme(dtype: np.dtype[Any], *, largest: bool) -> Any:
 
 
 def _beaten(*, largest: bool, by_nan: bool = False) -> Callable[[np.dtype[Any]], Any]:
-    """What every element beats; nan, where a fold passes that over."""
+    """Element that every other one beats; nan, where a fold passes that over."""
     return lambda dtype: (
         dtype.type(np.nan) if by_nan and dtype.kind in "fc" else extreme(dtype, largest=largest)
     )

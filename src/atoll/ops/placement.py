@@ -40,21 +40,21 @@ class Place:
         self.number = next(_numbers)
         self.padded = layout.is_padded
         self.folds_whole = layout.copies == 1 or any(n > 1 for n in layout.grid)
-        """Whether a fold over all axes gives every rank the value."""
+        """True if a fold over all axes gives every rank the value."""
         self.held_once = layout.copies == 1 and not any(axis.overlaps for axis in layout.axes)
-        """Whether no two ranks hold the same element."""
+        """True if no two ranks hold the same element."""
         self.read: Memo[int, Place | None] = Memo()
-        """Where views that were read lie, and results to which arrays were broadcast, by the numbers of their geometries."""
+        """Placements of views that were read and of broadcast results, by the numbers of their geometries."""
         self.is_boxes = layout.is_block and not self.padded
-        """Whether there are but blocks, without padding."""
+        """True if there are but blocks, without padding."""
         self.lopsided = self.is_boxes and _is_lopsided(layout)
-        """Whether one rank has so much more than an even share that most of the others would wait for it."""
+        """True if one rank has so much more than an even share that most of the others would wait for it."""
         self._form: Identity | None = None
         self._outline: Identity | None = None
 
     @property
     def form(self) -> Any:
-        """What places have in common that differ in the bounds of their blocks alone; if shares are no boxes,
+        """Identity that places share which differ in the bounds of their blocks alone; if shares are no boxes,
         their outline."""
         if self._form is None:
             seats = None if self.layout.is_row_major else self.layout.seats
@@ -64,7 +64,7 @@ class Place:
 
     @property
     def outline(self) -> Any:
-        """What places have in common whose axes are distributed alike, whichever rank has which part of them, and how much.
+        """Identity that places share whose axes are distributed alike, whatever parts the ranks have.
 
         Padded ones, and ones with lists in any order, have it to themselves.
         """
@@ -80,7 +80,7 @@ class Place:
 
     @property
     def is_like_no_other(self) -> bool:
-        """Whether it is padded, or has lists in any order."""
+        """True if it is padded, or has lists in any order."""
         return self.padded or any(axis.way is None for axis in self.layout.axes)
 
     @classmethod
@@ -97,7 +97,7 @@ class Place:
 
 
 def _is_lopsided(layout: Layout) -> bool:
-    """Whether a rank has nearly two even shares, as two ranks have at most."""
+    """True if a rank has nearly two even shares, as two ranks have at most."""
     largest, most = _largest_share(layout), 2 - 2 / policy.limits.pieces
     if layout.copies > 1 or largest * layout.processes <= most * prod(layout.shape):
         return False
@@ -113,7 +113,7 @@ def _largest_share(layout: Layout) -> int:
 
 
 def is_dense_share(leaf: Node) -> bool:
-    """Whether what a rank has of a leaf fills its memory in C order, without padding."""
+    """True if what a rank has of a leaf fills its memory in C order, without padding."""
     if leaf.place.padded or leaf.value is None:
         return False
     array = leaf.value.array
@@ -150,7 +150,7 @@ _views: Memo[tuple[int, int], Place | None] = Memo()
 
 
 def is_permutation(view: Geometry) -> bool:
-    """Whether a view is all of its base with the axes in another order, or the same."""
+    """True if a view is all of its base with the axes in another order, or the same."""
     axes = view.axes
     if axes is None or view.ndim != view.base.ndim:
         return False
@@ -194,7 +194,7 @@ def _layout_of_view(layout: Layout, view: Geometry) -> Layout:
 
 
 def goes_across(node: Node) -> bool:
-    """Whether a node reads a view whose elements have to be brought together from other ranks.
+    """True if a node reads a view whose elements have to be brought together from other ranks.
 
     Loops over shares do it where what they read, as a box, is not much larger than the share.
     """
@@ -220,14 +220,14 @@ def goes_across(node: Node) -> bool:
 
 
 def crosses(view: Geometry) -> bool:
-    """Whether a view is no choice along axes: a reshape, or a diagonal."""
+    """True if a view is no choice along axes: a reshape, or a diagonal."""
     axes = view.axes
     used = [axis for _, steps in axes or () for axis, _ in steps]
     return axes is None or len(used) > len(set(used)) or any(len(steps) > 1 for _, steps in axes)
 
 
 def place_of_read(home: Place, view: Geometry) -> Place | None:
-    """Where a view that is read lies, without padding; from now on its base's place knows it."""
+    """Placement of a view that is read, without padding; its base's place remembers it."""
     place = placed_view(home, view)
     if place is not None and place.padded:
         place = without_padding(place)

@@ -76,7 +76,7 @@ def _alike(first: Geometry, second: Geometry) -> bool:
 
 
 def _broadcast(node: Node) -> bool:
-    """Whether the operands broadcast to the shape of the result."""
+    """True if the operands broadcast to the shape of the result."""
     shape: tuple[int, ...] = np.broadcast_shapes(*map(_shape_of, node.args))
     return shape == node.geometry.shape
 
@@ -289,7 +289,7 @@ class _Update(Entry):
         return f"assign {view_text(node.params[0]) or '[...]'}{masked}"
 
     def place(self, node: Node, first: Node) -> Place | None:
-        """Where the array was: the owner of an element computes it."""
+        """Placement of the array: the owner of an element computes it."""
         place: Place | None = node.args[0].place
         return place
 

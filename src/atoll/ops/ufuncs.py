@@ -56,6 +56,6 @@ class Ufunc:
 
 
 def is_known(ufunc: Any) -> bool:
-    """Whether the name of a ufunc says what it computes."""
+    """True if the name of a ufunc says what it computes."""
     name = ufunc.__name__
     return type(ufunc) is Ufunc or getattr(np, name, None) is ufunc or name == "clip"

@@ -1,4 +1,4 @@
-"""What it is worth to divide the arrays of a trace: the messages that it takes, less the work that other ranks do meanwhile.
+"""Price of dividing the arrays of a trace: its messages, less the work that other ranks do meanwhile.
 
 Both are expected, not measured, and follow from operations, shapes and places: all ranks come to the same number.
 """
@@ -68,17 +68,17 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
 
 
 def may_be_whole(geometry: Geometry) -> bool:
-    """Whether each rank may have all of an array for good: no more than what a function may bring there."""
+    """True if each rank may have all of an array for good: no more than what a function may bring there."""
     return bool(geometry.nbytes <= config.gather_bytes)
 
 
 def gain(nanoseconds: float, size: int) -> float:
-    """What each of so many ranks gains where they share work that takes one of them so long."""
+    """Nanoseconds that each of ``size`` ranks gains by sharing ``nanoseconds`` of work."""
     return nanoseconds * (1 - 1 / size)
 
 
 def _passed(node: Node) -> list[Geometry]:
-    """How the elements lie that a node goes through."""
+    """Geometries of the elements that a node goes through."""
     op = node.op
     if op.is_view:
         return []
