@@ -52,8 +52,77 @@ PyObject *record_masked(PyObject *array, PyObject *mask) {
     return array_of(node);
 }
 
-int store_masked(PyObject *array, PyObject *mask, PyObject *number) {
+/* ---- assignments */
+
+enum { MOST_MASKED = 32 };
+typedef struct {
+    PyObject *mask, *of[MOST_MASKED], *whole[MOST_MASKED];
+    int count;
+} Wholes;
+
+/* A node of an operation on whole arrays, in the place of one on elements under a mask; steals the references to the operands. Python gives the first
+ * one of its kind a mark. */
+static PyObject *whole_call(PyObject *node, PyObject **operands, int count, PyObject *geometry) {
+    static Forms *known = NULL;
+    PyObject *loop = PyTuple_GET_ITEM(NODE(node)->params, 0);
+    size_t key[3] = {(size_t)geometry, (size_t)loop, 1};
+    for (int k = 0; k < count; k++) key[2] = 2 * key[2] + (size_t)is_node(operands[k]);
+    key[2] = 2 * key[2] + 1;       /* as an integer of Python is found */
+    PyObject *form = Py_XNewRef(found_in(known, key, 3)), *made, *mark;
+    int is_new = form == NULL;
+    if (is_new) form = PyTuple_Pack(6, NODE(node)->op, geometry, NODE(node)->params, NODE(node)->name, Py_None, Py_None);
+    made = new_node(form, operands, count, Py_NewRef(NODE(node)->site));
+    if (made != NULL && is_new && (mark = PyObject_CallOneArg(python.marked, made)) != NULL) {
+        PyObject *full = PyTuple_Pack(6, NODE(made)->op, geometry, NODE(made)->params, NODE(made)->name, NODE(made)->code, mark);
+        NODE(made)->mark = PyLong_AsLong(mark);
+        Py_DECREF(mark);
+        if (full == NULL || keep_in(&known, key, 3, PyTuple_Pack(2, geometry, loop), full) < 0) Py_CLEAR(made);
+        Py_XDECREF(full);
+    }
+    Py_XDECREF(form);
+    return made;
+}
+
+/* The arithmetic of a node made of elements under a mask, on the whole arrays, as lazy.masks._whole; borrowed, NULL with or without an error. */
+static PyObject *on_whole(PyObject *node, Wholes *wholes) {
+    PyObject *operands[INLINE], *whole = NULL, *geometry = NULL;
+    int count = arity_of(node), made = 0;
+    for (int k = 0; k < wholes->count; k++)
+        if (wholes->of[k] == node) return wholes->whole[k];
+    if (state_of(node) != PENDING) return NULL;
+    if (NODE(node)->op == python.compress_op) {
+        whole = argument_of(node, 1) == wholes->mask ? Py_NewRef(argument_of(node, 0)) : NULL;
+    } else if (NODE(node)->op == python.call_op && count <= INLINE && PyTuple_GET_SIZE(NODE(node)->params)) {
+        for (; made < count; made++) {
+            PyObject *arg = argument_of(node, made), *operand = is_node(arg) ? on_whole(arg, wholes) : arg;
+            if (operand == NULL) break;
+            operands[made] = Py_NewRef(operand);
+            if (!is_node(operand) || geometry != NULL) continue;
+            Selection where;
+            if (!lies(NODE(operand)->geometry, &where)) break;
+            geometry = dense_geometry(where.axes, where.shape, GEOMETRY(NODE(node)->geometry)->dtype);
+        }
+        if (made == count && geometry != NULL) whole = whole_call(node, operands, count, geometry);
+        else while (made) Py_DECREF(operands[--made]);
+        Py_XDECREF(geometry);
+    }
+    if (whole == NULL || wholes->count == MOST_MASKED) return Py_XDECREF(whole), NULL;
+    wholes->of[wholes->count] = node;
+    return wholes->whole[wholes->count++] = whole;
+}
+
+int store_masked(PyObject *array, PyObject *mask, PyObject *value) {
     Front *front = (Front *)array;
     if (!are_masked(array, mask) || !may_show(front) || GEOMETRY(front->geometry)->overlapping) return 0;
-    return record_number(front->cell, front->geometry, number, BOX(((Front *)mask)->cell)->node);
+    Wholes wholes = {.mask = BOX(((Front *)mask)->cell)->node};
+    if (!is_large(value)) return record_number(front->cell, front->geometry, value, wholes.mask);
+    PyObject *root = BOX(((Front *)value)->cell)->node, *whole = NULL;
+    int done = 0;
+    if (!GEOMETRY(((Front *)value)->geometry)->is_base || !is_calm() || lock() < 0) return PyErr_Occurred() ? -1 : 0;
+    whole = on_whole(root, &wholes);
+    unlock();
+    if (whole != NULL && GEOMETRY(NODE(whole)->geometry)->dtype == dtype_of(front) && PyObject_RichCompareBool(GEOMETRY(NODE(whole)->geometry)->shape, GEOMETRY(front->geometry)->shape, Py_EQ) > 0)
+        done = record_elements(front->cell, front->geometry, whole, wholes.mask);
+    while (wholes.count) Py_DECREF(wholes.whole[--wholes.count]);
+    return PyErr_Occurred() ? -1 : done;
 }

@@ -432,6 +432,10 @@ static int write_array(PyObject *box, PyObject *region, PyObject *value) {
     return done > 0 && held && settle_box(box) < 0 ? -1 : done;
 }
 
+int record_elements(PyObject *box, PyObject *region, PyObject *node, PyObject *mask) {
+    return is_free(box) ? write_into(box, region, node, mask) : 0;
+}
+
 int record_number(PyObject *box, PyObject *region, PyObject *value, PyObject *mask) {
     PyObject *node = BOX(box)->node;
     if (mask == NULL && state_of(node) & READY && GEOMETRY(region)->is_short) return 0;

@@ -16,9 +16,10 @@ PyObject *record_function(PyObject *function, int way, PyObject *known, PyObject
 /* An attribute that is a view. */
 PyObject *record_attribute(PyObject *getter, PyObject *array);
 
-/* True if `array[key] = value`, a number written through a view (under a mask, if it is not NULL), an operation whose result goes into an array, or `array += other` was recorded. */
+/* True if `array[key] = value`, a number or a node written through a view (under a mask, if it is not NULL), an operation whose result goes into an array, or `array += other` was recorded. */
 int record_store(PyObject *array, PyObject *key, PyObject *value);
 int record_number(PyObject *box, PyObject *region, PyObject *value, PyObject *mask);
+int record_elements(PyObject *box, PyObject *region, PyObject *node, PyObject *mask);
 int record_into(PyObject *known, PyObject *array, PyObject *const *args, Py_ssize_t count);
 int record_in_place(PyObject *known, PyObject *array, PyObject *other);
 
