@@ -171,7 +171,8 @@ def test_the_programs_on_one_sided_access() -> None:
         assert printed == "8.0\n328350.0"
 
 
-def test_settings_and_memory() -> None:
+def test_settings_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     before = atoll.config.settings()
     run([*blocks(DOCS / "reference" / "configuration.md"), *blocks(DOCS / "guide" / "memory.md")])
     assert atoll.config.cache_bytes == 4 << 30
@@ -211,10 +212,13 @@ def test_a_plan_of_one_rank_of_many() -> None:
     assert "rank 17 of 2048" in run([imagined])[0]
 
 
+def anchor_of(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
 def anchors(page: Path) -> set[str]:
     """What links may name on a page."""
-    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return {anchor_of(title) for title in re.findall(r"^#+ (.*)$", page.read_text(), re.M)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -242,6 +246,25 @@ def test_what_a_page_names_is_there(page: Path) -> None:
         assert set(re.findall(r"`(\w+\.py)`", text)) <= files
     for name in re.findall(r"\batoll\.([a-z]\w*)\b(?!\.py)", text):
         assert hasattr(atoll, name) or (ROOT / "src" / "atoll" / name).is_dir(), name
+
+
+def section(page: Path, anchor: str) -> str:
+    """The text under a heading of a page, or the page."""
+    text = page.read_text()
+    for heading in re.finditer(r"^(#+) (.*)$", text, re.M):
+        if anchor_of(heading[2]) == anchor:
+            rest = text[heading.end() :]
+            return re.split(rf"^#{{1,{len(heading[1])}}} ", rest, maxsplit=1, flags=re.M)[0]
+    return text
+
+
+def test_each_question_has_an_answer_with_code() -> None:
+    questions = re.findall(r"^\| (.*\?) \| (.*) \|$", section(DOCS / "index.md", "how-do-i"), re.M)
+    assert len(questions) > 10
+    for question, answers in questions:
+        for link in re.findall(r"\]\(([^)]+)\)", answers):
+            path, _, anchor = link.partition("#")
+            assert path.startswith("generated/") or "```" in section(DOCS / path, anchor), question
 
 
 def test_every_page_is_in_the_navigation() -> None:
