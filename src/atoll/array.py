@@ -186,7 +186,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return showing.shown(self, dtype, copy)
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
-        """What ``numpy.asarray`` gives; libraries that draw and tabulate ask for it by this name."""
+        """The result of ``numpy.asarray``, under the name that libraries for plots and tables call."""
         return showing.shown(self, None, None)
 
     def __repr__(self) -> str:

@@ -33,7 +33,7 @@ class ConfigError(AtollError, ValueError):
 
 
 class LaunchError(AtollError, RuntimeError):
-    """The processes of a job and the library disagree about who is there."""
+    """The processes of a job and the library disagree about the ranks."""
 
 
 class CommunicationError(AtollError, RuntimeError):
@@ -41,7 +41,7 @@ class CommunicationError(AtollError, RuntimeError):
 
 
 class RankFailedError(CommunicationError):
-    """Another rank has died, so what this rank waits for will never come."""
+    """Another rank has died, on which this rank waits."""
 
 
 class WaitTimeoutError(CommunicationError, TimeoutError):
@@ -49,7 +49,7 @@ class WaitTimeoutError(CommunicationError, TimeoutError):
 
 
 class DeadlockError(CommunicationError):
-    """Ranks wait for each other in a cycle; the message says which rank waits for what."""
+    """Ranks wait for each other in a cycle; the message names the operation of each."""
 
 
 class DivergenceError(CommunicationError):
@@ -61,7 +61,7 @@ class ThreadError(CommunicationError):
 
 
 class WorldError(AtollError, ValueError):
-    """An operation mixes arrays of different worlds, or names a rank that is not there."""
+    """An operation mixes arrays of different worlds, or names a rank outside of the world."""
 
 
 class LayoutError(AtollError, ValueError):
@@ -69,7 +69,7 @@ class LayoutError(AtollError, ValueError):
 
 
 class LayoutIndexError(LayoutError, IndexError):
-    """An index lies outside of what a layout, or a rank of it, holds."""
+    """An index is outside of a layout, or of the block of a rank."""
 
 
 class ProtocolError(AtollError, ValueError):
@@ -132,7 +132,7 @@ class PartitionInducedCycleError(AtollError, RuntimeError):
 
 
 class FileFormatError(AtollError, ValueError):
-    """A file is truncated, damaged or of another format than its reader expects; the message says where."""
+    """A file is truncated, damaged or of another format than its reader expects; the message has the position."""
 
 
 class ClusterError(AtollError, RuntimeError):
@@ -140,7 +140,7 @@ class ClusterError(AtollError, RuntimeError):
 
 
 class CellError(AtollError, RuntimeError):
-    """A cell of a notebook failed on some ranks (``%%ranks``); ``lines`` are what the notebook shows of it."""
+    """A cell of a notebook failed on some ranks (``%%ranks``); ``lines`` are its text in the notebook."""
 
     lines: tuple[str, ...] = ()
 
@@ -150,9 +150,9 @@ class CellError(AtollError, RuntimeError):
 
 
 class OutOfMemoryError(AtollError, MemoryError):
-    """A buffer does not fit into the memory that is left; the message says who asked for it.
+    """A buffer does not fit into the free memory; the message names its purpose.
 
-    ``wanted`` is what it was asked for, an object whose text is in the message.
+    ``wanted`` is the purpose of the buffer, an object whose text is in the message.
     """
 
     def __init__(self, message: str = "", wanted: object = "") -> None:

@@ -58,7 +58,7 @@ class World:
 
     @property
     def nodes(self) -> Nodes:
-        """Which ranks share a node: ``nodes.count``, ``nodes.of(rank)``, ``nodes.ranks(node)``."""
+        """The nodes of the ranks: ``nodes.count``, ``nodes.of(rank)``, ``nodes.ranks(node)``."""
         return self.communicator.nodes
 
     @property
@@ -100,7 +100,7 @@ class World:
             allgather(self.communicator, np.empty(0, np.uint8), what)
 
     def rank_of(self, other: World, rank: int) -> int | None:
-        """Which rank of this world the given rank of ``other`` is, if any."""
+        """The rank in this world of the given rank of ``other``, if any."""
         self._by_member(other)
         other.communicator.check_peer(rank)
         if self == other:
@@ -125,7 +125,7 @@ class World:
         return self._positions
 
     def congruent(self, other: World) -> bool:
-        """Whether both have the same processes as the same ranks."""
+        """True if both have the same processes as the same ranks."""
         mine, theirs = self.communicator, other.communicator
         return mine is theirs or (
             mine.universe == theirs.universe and mine.members == theirs.members

@@ -35,7 +35,7 @@ _PACKAGES = {__name__.partition(".")[0], "numpy", "llvmlite", *sys.stdlib_module
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Statistics:
-    """What this rank has done since the start, or since :func:`reset_stats`."""
+    """The counts of this rank's work since the start, or since :func:`reset_stats`."""
 
     created: int = 0
     """Buffers allocated anew."""
@@ -175,7 +175,7 @@ def failed(error: Exception) -> None:
 
 
 def stats() -> Statistics:
-    """Return the counts of what this rank has done so far."""
+    """Return the counts of this rank's work since the start."""
     return _separate.get().snapshot()
 
 

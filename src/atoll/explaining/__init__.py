@@ -37,10 +37,10 @@ from .reading import Planned, Reader
 def explain(x: Any) -> Explanation:
     """Explain how the value of an array is, or was, computed.
 
-    For a pending value the explanation shows what its evaluation would do; for a computed value, what was done. A
+    For a pending value the explanation shows the planned evaluation; for a computed value, the past one. A
     scalar such as ``x.sum()`` is computed at the call: ``explain(x.sum)`` explains the call. Any function without
-    arguments is called, up to its first evaluation. The explanation prints as text, and has fields: what is stored, and
-    why; which values share their loops, and why others do not; each kernel; memory; messages.
+    arguments is called, up to its first evaluation. The explanation prints as text, and has fields: stored values and
+    groups of loops, with reasons; kernels; memory; messages.
     """
     if isinstance(x, np.generic):
         raise TypeError(

@@ -196,7 +196,7 @@ publish_the_rest()
 
 
 def coverage() -> dict[str, str]:
-    """Return who computes each public name of NumPy's.
+    """Return the implementation of each public name of NumPy.
 
     ``native``: compiled loops; ``data``: NumPy on the array's memory, or all ranks together; ``numpy``: NumPy with a
     warning; ``same``: NumPy's own object; ``missing``.

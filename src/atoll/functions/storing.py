@@ -14,10 +14,10 @@ from .random import random
 def restore(path: Any, /, *, layouts: Mapping[str, Layout | Any] | None = None) -> dict[str, Any]:
     """Return the arrays and values of the last checkpoint in the folder ``path``, by name. Collective.
 
-    ``path`` may be the file of a checkpoint, too. All ranks call it, as many as there are: each reads its own part of an
-    array, which lies where a new array would, or as ``layouts[name]`` says (a layout, or its maps alone, such as ``"nb"``).
-    Generators come back in their state, and so does ``np.random``. All bytes are compared with their checksums: what is
-    damaged, truncated or no checkpoint is a :class:`~atoll.errors.FileFormatError` on every rank.
+    ``path`` may be the file of a checkpoint, too. All ranks call it: each reads its own part of an array,
+    in the layout of a new array, or in ``layouts[name]`` (a layout, or its maps alone, such as ``"nb"``).
+    Generators come back in their state, and so does ``np.random``. All bytes are compared with their checksums: a damaged
+    or truncated file, or another one, is a :class:`~atoll.errors.FileFormatError` on every rank.
     """
 
     def generator(stream: Any, old: bool) -> Any:

@@ -56,7 +56,7 @@ class Transfer:
         self._result = result
 
     def test(self) -> bool:
-        """Whether the operation is complete; never waits."""
+        """True if the operation is complete; never waits."""
         if all(request.test() for request in self._requests):
             self.wait()
             return True
@@ -583,7 +583,7 @@ def onesided(array: Any) -> OneSided:
 
     Inside, any rank calls ``g.get``, ``g.put``, ``g.accumulate`` and the others at any time, and no other rank takes
     part. Indices are those of ``array``, which may be a view. At the end all operations are complete, and the array has
-    what was written.
+    the written values.
     """
     if not isinstance(array, Handle):
         raise TypeError(

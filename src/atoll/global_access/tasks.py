@@ -18,7 +18,7 @@ _COUNTERS = 1024
 
 
 def tasks(count: int, chunk: int = 1) -> Iterator[int]:
-    """Distribute the numbers below ``count`` among the ranks, to whichever is free: ``for k in atoll.tasks(n):``. Collective to begin.
+    """Distribute the numbers below ``count`` among the ranks that are free: ``for k in atoll.tasks(n):``. Collective to begin.
 
     Ranks whose tasks take long do fewer of them. Each rank draws ``chunk`` numbers at a time. The ranks do different
     tasks, so a task computes with NumPy or in a world of its own. A rank leaves the loop when no number is left, and

@@ -53,7 +53,7 @@ _set = object.__setattr__
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
 class Layout:
-    """Say which rank owns which elements of an array of a given shape."""
+    """The distribution of the elements of a shape over ranks."""
 
     shape: tuple[int, ...]
     axes: tuple[Axis, ...]
@@ -191,7 +191,7 @@ class Layout:
 
     @property
     def ranks(self) -> Sequence[int]:
-        """The ranks that take part, cell by cell in row-major order."""
+        """The ranks of the cells, in row-major order."""
         if self._seats is None:
             return range(self.cells * self.copies)
         return tuple(self.table.ravel().tolist())
@@ -217,12 +217,12 @@ class Layout:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the ranks sit in the grid in ascending order from 0."""
+        """True if the ranks are in the grid in ascending order from 0."""
         return self._seats is None
 
     @property
     def is_replicated(self) -> bool:
-        """Whether every rank of the world holds the whole array, its elements in their order."""
+        """True if every rank of the world holds the whole array, its elements in their order."""
         return (
             self.cells == 1
             and self.copies == self.processes
@@ -231,22 +231,22 @@ class Layout:
 
     @property
     def is_block(self) -> bool:
-        """Whether every rank's region is a box."""
+        """True if every rank's region is a box."""
         return all(axis.kind == "b" for axis in self.axes)
 
     @property
     def is_dense(self) -> bool:
-        """Whether every axis has the indices of its range, rather than labels."""
+        """True if every axis has the indices of its range, not labels."""
         return all(axis.is_dense for axis in self.axes)
 
     @property
     def is_padded(self) -> bool:
-        """Whether some block has communication padding."""
+        """True if a block has communication padding."""
         return any(isinstance(axis, BlockAxis) and axis.halos for axis in self.axes)
 
     @property
     def overlaps(self) -> bool:
-        """Whether an axis map gives some index to several coordinates."""
+        """True if an axis map gives an index to several coordinates."""
         return any(axis.overlaps for axis in self.axes)
 
     def _identity(self) -> tuple[Any, ...]:
@@ -254,7 +254,7 @@ class Layout:
 
     @property
     def outline(self) -> tuple[Any, ...]:
-        """What equal layouts have in common, and most others do not; its length does not grow with the world."""
+        """A digest that equal layouts share, and most others do not; its length does not grow with the world."""
         axes = tuple([axis.outline for axis in self.axes])
         return axes, self.processes, self.copies, self.seats.samples
 
@@ -332,12 +332,12 @@ class Layout:
         return tuple(reversed(place)), copy
 
     def coordinates(self, rank: int) -> tuple[int, ...] | None:
-        """Where in the grid a rank sits, ``None`` if it takes no part."""
+        """The position of a rank in the grid, ``None`` if it holds nothing."""
         seat = self._seat(rank)
         return None if seat is None else seat[0]
 
     def copy_number(self, rank: int) -> int:
-        """Which of the copies of its cell a rank holds."""
+        """The number of a rank among the copies of its cell."""
         seat = self._seat(rank)
         return 0 if seat is None else seat[1]
 
@@ -357,7 +357,7 @@ class Layout:
         return self._along_axes(rank, "count", 0)
 
     def local_size(self, rank: int) -> int:
-        """How many elements a rank holds."""
+        """The number of elements of a rank's block."""
         return 0 if self.coordinates(rank) is None else prod(self.local_shape(rank))
 
     def halo(self, rank: int) -> tuple[Widths, ...]:
@@ -365,7 +365,7 @@ class Layout:
         return self._along_axes(rank, "padding", (0, 0))
 
     def boundary(self, rank: int) -> tuple[Widths, ...]:
-        """On each axis, how many of a block's outermost elements are boundary padding."""
+        """On each axis, the number of outermost elements of a block that are boundary padding."""
         return self._along_axes(rank, "boundary", (0, 0))
 
     def padded_shape(self, rank: int) -> tuple[int, ...]:
@@ -374,7 +374,7 @@ class Layout:
         return tuple(count + before + after for count, (before, after) in zip(shape, widths))
 
     def inside(self, rank: int) -> tuple[slice, ...]:
-        """What cuts the communication padding off a rank's padded block."""
+        """The slices that cut the communication padding off a rank's padded block."""
         shape, widths = self.local_shape(rank), self.halo(rank)
         return tuple(slice(before, before + n) for n, (before, _) in zip(shape, widths))
 
@@ -443,7 +443,7 @@ class Layout:
     # Derived layouts
 
     def slicing(self, key: Any) -> Slicing:
-        """The layout of ``a[key]``, and where in its block each rank finds its part.
+        """The layout of ``a[key]``, and the part of each rank's block.
 
         ``key`` has integers, slices, ``...`` and ``None``. Elements stay where they are.
         """

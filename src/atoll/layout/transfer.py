@@ -100,7 +100,7 @@ class Transfer:
 
 
 def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
-    """List who owns the pieces of a region that ``rank`` needs.
+    """List the owners of the pieces of a region that ``rank`` needs.
 
     The region has one index set per axis, or for a layout in blocks an interval. ``target`` of a record counts
     positions in it.
@@ -147,7 +147,7 @@ def holds(layout: Layout, rank: int, key: Any) -> bool:
 
 
 def transfer(source: Layout, target: Layout, rank: int) -> Transfer:
-    """List what ``rank`` sends, receives and copies to bring an array from one layout to another."""
+    """List the sends, receives and copies of ``rank`` for a change of layout."""
     if source.shape != target.shape or source.processes != target.processes:
         raise LayoutError(
             f"layout: there is no transfer from {source.shape} on {source.processes} processes to {target.shape} on {target.processes}; shapes and worlds must agree"

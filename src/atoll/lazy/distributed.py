@@ -93,7 +93,7 @@ class Distributed(Handle):
 
     @property
     def layout(self) -> Layout:
-        """Layout: the rank that owns each element."""
+        """The distribution of the elements over the ranks."""
         place = place_of(self)
         if place is not None:
             return place.layout
@@ -136,7 +136,7 @@ class Distributed(Handle):
     def local(self) -> Array:
         """This rank's block as a NumPy array over the same memory, without communication padding.
 
-        The block of a view that mixes axes, such as a reshape, is a read-only copy, for which all ranks ask together.
+        The block of a view that mixes axes, such as a reshape, is a read-only copy, which all ranks take together.
         """
         block = self._block()
         layout = self.layout
@@ -221,7 +221,7 @@ class Distributed(Handle):
 
 
 def laid_out(result: Any, layout: Any) -> Any:
-    """Results of a function, in the layout that the program asks for, if any. Collective."""
+    """What a function has made, an array or several, in the layout that the program asks for, if any. Collective."""
     if layout is None:
         return result
     if isinstance(result, tuple | list):

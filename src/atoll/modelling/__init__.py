@@ -30,7 +30,7 @@ STEPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a step is expected to take on so many ranks; ``print`` it, or read its fields."""
+    """The expected time of a step on a number of ranks; ``print`` it, or read its fields."""
 
     ranks: int
     machine: str
@@ -60,7 +60,7 @@ class Estimate:
 
     @property
     def bound(self) -> str:
-        """What takes most of the step."""
+        """The part that takes most of the step."""
         return max(self.parts, key=lambda part: self.parts[part])
 
     def __str__(self) -> str:
@@ -118,14 +118,14 @@ def model(
     *,
     threads: int = 1,
 ) -> Estimate | Estimates:
-    """What a step of a program takes on so many ranks, and what bounds it, from counts: nothing is computed or sent.
+    """Estimate the time of a step of a program on a number of ranks, and its bound, from counts: nothing is computed or sent.
 
     ``program`` is a function without arguments, which makes its arrays and works with them. If it is a generator, each
     ``yield`` ends a step, and the fifth step is the one that counts; else the whole call is one step. ``ranks`` is a number,
     or several, for a table. ``network`` is the machine: ``workstation``, ``ethernet``, ``infiniband``, ``chinook``, a
-    :class:`Machine`, or the path of a file that ``atoll machine PATH`` has written. A rank has so many ``threads``.
+    :class:`Machine`, or the path of a file that ``atoll machine PATH`` has written. ``threads`` is the number of threads of a rank.
 
-    Values mean nothing in the program meanwhile: numbers are ones. So it should make a given number of steps.
+    Values mean nothing in the program: numbers are ones. So it should make a given number of steps.
 
     >>> def program():
     ...     u, dx, dy = start(10_000)

@@ -82,7 +82,7 @@ class Machine:
     """How many nodes there are; 0 for as many as are asked for. More ranks than cores take turns."""
 
     def ranks_of_node(self, ranks: int, threads: int = 1) -> int:
-        """How many of the ranks share a node."""
+        """The number of ranks that share a node."""
         if self.nodes and ranks * threads > self.nodes * self.cores:
             return -(-ranks // self.nodes)
         return max(1, min(ranks, self.cores // threads))
@@ -90,7 +90,7 @@ class Machine:
     def memory_rate(
         self, distance: float, ranks: int, threads: int = 1, form: str = "plain"
     ) -> float:
-        """Bytes in a second of one rank, of memory that it touched before so many other bytes."""
+        """Bytes per second of one rank, for memory after which it touched ``distance`` other bytes."""
         table = {
             "plain": self.memory,
             "stencil": self.stencils,

@@ -26,9 +26,9 @@ __all__ = ["Line", "Profile", "Rank", "profile", "read"]
 
 
 class profile:
-    """Record what a block of the program spends its time on. Collective: all ranks of the current world enter and leave it.
+    """Record the time that a block of the program spends on each line. Collective: all ranks of the current world enter and leave it.
 
-    What is pending before is evaluated before, and what is pending at the end is evaluated then, and counted.
+    Work that is pending at the beginning is evaluated before, and work that is pending at the end counts.
 
     With a path that ends in ``.json`` (a timeline in Chrome's trace format) or ``.html`` (a page), the profile is saved there
     at the end. If the block ends by an error, or the process is killed, each rank leaves its part beside it, in a folder that

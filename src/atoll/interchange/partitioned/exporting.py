@@ -158,8 +158,8 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
     """Describe ``array`` by ``__partitioned__``, without copying it.
 
     Each block of the layout is a partition; a block-cyclic axis gives a partition for each block; a replicated array is
-    one partition, whose location lists every rank. ``partitions`` is a mapping that works out an entry when it is asked
-    for. With ``dialect="heat"`` a location is the rank, as Heat reads it, and not ``(address, process, device)``.
+    one partition, whose location lists every rank. ``partitions`` is a mapping that makes its entries on demand.
+    With ``dialect="heat"`` a location is the rank, as Heat reads it, and not ``(address, process, device)``.
 
     Pending arrays are evaluated first. The first call in a world exchanges addresses and processes, so it is
     collective; later ones communicate nothing if nothing is pending.
