@@ -1,6 +1,6 @@
 """Poisson's equation on a square by conjugate gradients, without a matrix.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/conjugate_gradient.py               one process, all cores
     atoll run -n 2 examples/conjugate_gradient.py       two ranks
@@ -36,7 +36,7 @@ def heat_source(n: int) -> np.ndarray:
 
 
 def solve(b: np.ndarray, tolerance: float = 1e-8, most: int = 1000) -> tuple[np.ndarray, int]:
-    """The solution, and how many steps it took."""
+    """The solution, and the number of steps."""
     x = np.zeros_like(b)
     r = b.copy()
     p = r.copy()

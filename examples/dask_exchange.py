@@ -4,7 +4,7 @@
     atoll run -n 2 examples/dask_exchange.py
 
 Rank 0 starts a small cluster on this machine and builds the Dask collections; the other ranks
-know nothing of Dask. Every rank fetches its own part from the workers.
+do not use Dask. Every rank fetches its own part from the workers.
 """
 
 from typing import Any
@@ -44,7 +44,7 @@ def main() -> None:
         f"rank {np.world.rank} of {np.world.size} holds {len(normal.local)} rows of {len(normal)}"
     )
 
-    y = np.to_dask(normal)  # rank 0, who has a client, gets the dask.array
+    y = np.to_dask(normal)  # rank 0, which has a client, gets the dask.array
     if y is not None:
         spread = float(abs(y.mean(axis=0)).max().compute())
         print(f"Dask has {y.numblocks[0]} blocks of it, and the largest mean is {spread:.0e}")

@@ -1,10 +1,10 @@
-"""Heat that spreads from random sources, in a program that goes on from its last checkpoint.
+"""Heat that spreads from random sources, in a program that resumes from its last checkpoint.
 
     atoll run -n 2 examples/diffusion.py                        two ranks
     atoll run -n 3 --restart examples/diffusion.py --lose 25    rank 2 is killed at step 25, and two ranks finish
 
-Whatever ends the program, the next start goes on from the last checkpoint, on any number of ranks, and comes to the
-same bits: a checkpoint keeps the field, the step and the state of the random generator. ``--restart`` starts the program again
+After any end, the next start resumes from the last checkpoint, on any number of ranks, and computes the same bits:
+a checkpoint keeps the field, the step and the state of the random generator. ``--restart`` starts the program again
 by itself if a rank is killed or a host is lost.
 """
 
@@ -20,7 +20,7 @@ FOLDER = "diffusion-checkpoints"
 
 
 def start(n: int) -> dict[str, Any]:
-    """What the program begins with, if there is no checkpoint."""
+    """The initial state."""
     return {"u": np.zeros((n, n)), "rng": np.random.default_rng(1), "step": 0}
 
 

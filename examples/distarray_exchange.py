@@ -1,12 +1,12 @@
-"""Two programs that know nothing of each other share one array, and nobody copies it.
+"""Two independent programs share one array without a copy.
 
 python examples/distarray_exchange.py
 atoll run -n 2 examples/distarray_exchange.py
 
-`Slabs` stands for a simulation written in plain mpi4py and NumPy. It says by one method,
-`__distarray__`, which rows its processes hold. atoll takes the array in over the same
-memory, works on it, and shows it again by the same protocol; `total` stands for a third
-program, which reads whatever speaks the protocol.
+`Slabs` stands for a simulation in plain mpi4py and NumPy. Its method `__distarray__`
+describes the rows of each process. atoll computes with the array in the same memory, and
+exports it by the same protocol; `total` stands for a third program, which reads any array
+of the protocol.
 """
 
 from contextlib import suppress
@@ -25,7 +25,7 @@ with suppress(ImportError):
 
 
 class Slabs:
-    """Rows of a grid in slabs, with one row on either side for what the neighbours compute."""
+    """Rows of a grid in slabs, with one ghost row on either side."""
 
     def __init__(self, rows: int, columns: int) -> None:
         self.rows = rows

@@ -1,13 +1,13 @@
-"""Mandelbrot's set: after how many steps each point of the plane escapes, where only those that have not go on.
+"""Mandelbrot's set: the number of steps until each point of the plane escapes, under a mask.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/fractal.py                  one process, all cores
     atoll run -n 2 examples/fractal.py          two ranks
     python examples/fractal.py --numpy          NumPy itself, to compare
 
-The points that are left are a boolean mask, and ``z[left]`` reads and writes them alone. On ranks each
-looks after its own rows.
+The remaining points are a boolean mask, and ``z[left]`` reads and writes them alone. Each rank computes its
+own rows.
 """
 
 import sys
@@ -26,7 +26,7 @@ def plane(n: int, centre: complex = -0.65 + 0.0j, width: float = 2.7) -> np.ndar
 
 
 def escape(c: np.ndarray, most: int) -> np.ndarray:
-    """After how many steps ``z**2 + c`` leaves a circle of radius 2; ``most`` where it does not."""
+    """The number of steps until ``z**2 + c`` leaves a circle of radius 2, at most ``most``."""
     z = np.zeros_like(c)
     count = np.zeros(c.shape, dtype=int)
     for _ in range(most):

@@ -1,13 +1,12 @@
 """Gray and Scott's chemistry: two substances react and spread, and spots grow and divide.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/gray_scott.py               one process, all cores
     atoll run -n 2 examples/gray_scott.py       two ranks
     python examples/gray_scott.py --numpy       NumPy itself, to compare
 
-The grid goes round in both directions, so neighbours are found by rolling. Everything that a step
-reads and writes is one pass over the memory.
+The grid is periodic, so neighbours are found by rolling. A step is one pass over the memory.
 """
 
 import sys
@@ -33,7 +32,7 @@ def start(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def laplacian(a: np.ndarray) -> np.ndarray:
-    """How much more of a substance the four neighbours have."""
+    """The discrete Laplacian of a substance."""
     around = np.roll(a, 1, axis=0) + np.roll(a, -1, axis=0)
     more: np.ndarray = around + np.roll(a, 1, axis=1) + np.roll(a, -1, axis=1) - 4 * a
     return more
@@ -48,7 +47,7 @@ def step(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def simulate(n: int, steps: int) -> tuple[np.ndarray, np.ndarray, list[float]]:
-    """The substances after so many steps, and the mean of the second one every hundred steps."""
+    """The substances after a number of steps, and the mean of the second one every hundred steps."""
     u, v = start(n)
     history = []
     for count in range(1, steps + 1):

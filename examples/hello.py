@@ -1,4 +1,4 @@
-"""Say who is here, put the ranks' blocks together to one array, and add it up.
+"""Greet from each rank, join the ranks' blocks to one array, and add it up.
 
 python examples/hello.py
 atoll run -n 2 examples/hello.py

@@ -1,6 +1,6 @@
 """The Ising model: spins on a square turn over by chance, one colour of a chessboard after the other.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/ising.py                    one process, all cores
     atoll run -n 2 examples/ising.py            two ranks, the same spins

@@ -1,6 +1,6 @@
 """k-means: points are gathered around the nearest of a few centers, and the centers move.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/kmeans.py                   one process, all cores
     atoll run -n 2 examples/kmeans.py           two ranks
@@ -25,7 +25,7 @@ def clouds(n: int, k: int, seed: int = 1) -> np.ndarray:
 
 
 def nearest(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The number of the nearest center of each point, and the square of how far it is."""
+    """The index of the nearest center of each point, and the square of its distance."""
     distances = ((points[:, None, :] - centers) ** 2).sum(axis=2)
     return distances.argmin(axis=1), distances.min(axis=1)
 
@@ -42,7 +42,7 @@ def moved(points: np.ndarray, labels: np.ndarray, centers: np.ndarray) -> np.nda
 def cluster(
     points: np.ndarray, k: int, most: int = 100
 ) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """Centers, labels, the mean square of the distances, and how many rounds it took."""
+    """Centers, labels, the mean square of the distances, and the number of rounds."""
     centers = points[:: max(1, len(points) // k)][:k].copy()
     step = 0
     while True:

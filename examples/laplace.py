@@ -1,6 +1,6 @@
 """Laplace's equation on a square, by Jacobi steps: the benchmark program of GAiN's paper.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/laplace.py                   one process, all cores
     atoll run -n 2 examples/laplace.py           two ranks

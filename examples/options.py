@@ -1,6 +1,6 @@
-"""Prices of options: the formula of Black and Scholes for many, and chance for one that depends on its way.
+"""Prices of options: the formula of Black and Scholes for many, and a simulation for a path-dependent one.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/options.py                  one process, all cores
     atoll run -n 2 examples/options.py          two ranks, the same prices

@@ -1,11 +1,11 @@
-"""A program in plain mpi4py and a dictionary shares its partitions, and nobody copies them.
+"""A program in plain mpi4py and a dictionary shares its partitions without a copy.
 
 python examples/partitioned_exchange.py
 atoll run -n 2 examples/partitioned_exchange.py
 
-`strips` stands for a program that knows nothing of atoll: each rank holds a few rows of a table,
-and a dictionary, the `__partitioned__` protocol, says who holds what. atoll works on that memory;
-`largest` stands for a third program, which reads whatever speaks the protocol.
+`strips` stands for a program without atoll: each rank holds a few rows of a table, and a
+dictionary, the `__partitioned__` protocol, describes them. atoll works on that memory;
+`largest` stands for a third program, which reads any array of the protocol.
 """
 
 import os
@@ -26,12 +26,12 @@ with suppress(ImportError):
 
 
 def identity(handles: Any) -> Any:
-    """The handles of partitions that are here are the data."""
+    """The handles of local partitions are the data."""
     return handles
 
 
 def strips(rows: int, columns: int) -> tuple[np.ndarray, dict[str, Any]]:
-    """The table in one strip of rows for each rank, as the protocol shows it."""
+    """The table in one strip of rows for each rank, with its description by the protocol."""
     bounds = [rows * k // size for k in range(size + 1)]
     numbers = np.arange(bounds[rank] * columns, bounds[rank + 1] * columns, dtype=float)
     mine = numbers.reshape(-1, columns)

@@ -1,6 +1,6 @@
 """Waves in a shallow basin whose opposite edges meet: heights and momenta by Lax and Friedrichs.
 
-A plain NumPy program. Only its import says which arrays it uses:
+A plain NumPy program but for its import:
 
     python examples/shallow_water.py                   one process, all cores
     atoll run -n 2 examples/shallow_water.py           two ranks
@@ -32,7 +32,7 @@ def mean_of_neighbours(q: np.ndarray) -> np.ndarray:
 
 
 def outflow(f: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """What leaves each cell by the fluxes along both axes, but for the length of a step."""
+    """The net flux out of each cell along both axes, without the factor of the step."""
     total: np.ndarray = np.roll(f, -1, 0) - np.roll(f, 1, 0) + np.roll(g, -1, 1) - np.roll(g, 1, 1)
     return total / 2
 

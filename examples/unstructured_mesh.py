@@ -1,11 +1,11 @@
-"""Heat on an unstructured mesh: each rank has some of the points, and a message for each neighbour.
+"""Heat on an unstructured mesh: each rank has a part of the points, and a message for each neighbour.
 
     python examples/unstructured_mesh.py                   one process
     atoll run -n 4 examples/unstructured_mesh.py           four ranks
 
-What goes where is no array expression: it follows from the mesh. So the step is a dataflow graph.
-It is made, partitioned and verified once, and executed for every step; points that touch no
-other rank's are computed while the messages travel. The result is checked against one process.
+The messages follow from the mesh, not from an array expression, so the step is a dataflow graph. It is
+made, partitioned and verified once, and executed for every step; points without neighbours on
+other ranks are computed while the messages travel. The result is checked against one process.
 """
 
 import time

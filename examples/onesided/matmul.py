@@ -1,4 +1,4 @@
-"""Multiplies matrices by blocks: ranks draw blocks of the product, get what they need, and put the result.
+"""Multiplies matrices by blocks: ranks draw blocks of the product, get its operands, and put the result.
 
 Run:  mpiexec -n 4 python matmul.py [rows]
 """

@@ -1,4 +1,4 @@
-"""Reverses a long array: each rank gets a block, turns it around, and puts it where it belongs.
+"""Reverses a long array: each rank gets a block, reverses it, and puts it at its place.
 
 Run:  mpiexec -n 4 python transpose.py [elements]
 """
