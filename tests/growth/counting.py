@@ -2,19 +2,23 @@
 
 A rank of a dry run records, plans and communicates as it would, and nothing moves (:mod:`atoll.modelling.counting`). Lines
 and bytes are counts, so that they are the same on a busy machine; a loop over all ranks shows in the lines, a table of all
-ranks in the bytes.
+ranks in the bytes. Lines are those of the planning alone: no garbage is collected meanwhile, and the kernel cache is left out,
+whose work depends on the files of its folder.
 """
 
 from __future__ import annotations
 
+import collections
 import gc
 import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, NamedTuple
 
 import atoll
+from atoll.backend.llvm import cache
 from atoll.comm.counting import Sent
 from atoll.modelling.counting import Counter
 
@@ -27,11 +31,36 @@ class Cost(NamedTuple):
 
     lines: int
     """Lines of Python that ran."""
+    files: collections.Counter[str]
+    """The same for each file."""
     nbytes: int
     """The most memory that there was at a time beside what there was before, without what arrays hold."""
     partners: int
     """How many other ranks it sends to or receives from."""
     milliseconds: float
+
+    def __str__(self) -> str:
+        most = [f"{count} in {name}" for name, count in self.files.most_common(8)]
+        return f"{self.lines} lines, most of them {', '.join(most)}"
+
+
+class Lines:
+    """A trace function that counts the lines of each file, without those that run for the kernel cache."""
+
+    def __init__(self) -> None:
+        self.files: collections.Counter[str] = collections.Counter()
+        self.omitted: FrameType | None = None
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Lines:
+        if self.omitted is None:
+            name = frame.f_code.co_filename
+            if name == cache.__file__:
+                self.omitted = frame
+            elif event == "line":
+                self.files[name] += 1
+        elif event == "return" and frame is self.omitted:
+            self.omitted = None
+        return self
 
 
 Setup = Callable[[int], Callable[[], Any]]
@@ -43,12 +72,12 @@ def cost(setup: Setup, size: int, rank: int | None = None, timed: int = 0) -> Co
     with atoll.config(small=0, everywhere=0):
         _stepped(setup, FIRST, FIRST // 3)
         where = size // 3 if rank is None else rank
-        lines, peers = _lines(setup, size, where)
+        files, peers = _lines(setup, size, where)
         nbytes = min(
             _bytes(setup, size, where) for _ in range(2)
         )  # other threads may ask for memory during a turn
         times = [_seconds(setup, size, where) for _ in range(timed)]
-    return Cost(lines, nbytes, peers, 1e3 * min(times, default=0.0))
+    return Cost(files.total(), files, nbytes, peers, 1e3 * min(times, default=0.0))
 
 
 def _fresh(setup: Setup, size: int, rank: int) -> tuple[Counter, Callable[[], Any], Any]:
@@ -69,23 +98,19 @@ def _stepped(setup: Setup, size: int, rank: int) -> list[Any]:
         counting.__exit__(None, None, None)
 
 
-def _lines(setup: Setup, size: int, rank: int) -> tuple[int, int]:
+def _lines(setup: Setup, size: int, rank: int) -> tuple[collections.Counter[str], int]:
     counter, advance, counting = _fresh(setup, size, rank)
-    counted = 0
-
-    def count(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal counted
-        counted += event == "line"
-        return count
-
+    lines = Lines()
     before = sys.gettrace()
+    gc.disable()
     try:
-        sys.settrace(count)
+        sys.settrace(lines)
         events = counter.step(advance)
     finally:
         sys.settrace(before)
+        gc.enable()
         counting.__exit__(None, None, None)
-    return counted, len({event.peer for event in events if isinstance(event, Sent)} - {rank})
+    return lines.files, len({event.peer for event in events if isinstance(event, Sent)} - {rank})
 
 
 def _bytes(setup: Setup, size: int, rank: int) -> int:
