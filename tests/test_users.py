@@ -45,10 +45,10 @@ ON_RANKS = (
 """Programs that are also run on ranks."""
 
 
-def result(module: Any, name: str) -> Any:
-    """What a program gives at its smallest size, in NumPy's arrays."""
+def result(module: Any, name: str, size: str = "smoke") -> Any:
+    """What a program gives, at its smallest size unless another is named, in NumPy's arrays."""
     program = PROGRAMS[name]
-    return users.plain(program.run(module, *program.arguments(module, program.sizes["smoke"])))
+    return users.plain(program.run(module, *program.arguments(module, program.sizes[size])))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
