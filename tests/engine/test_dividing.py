@@ -13,9 +13,8 @@ import atoll
 from atoll import policy
 from atoll.comm.world import current_world
 
-from . import programs, richer
-from .test_random_programs import agree
-from .test_replicated import Disturbed
+from . import checking, further, wider
+from .test_replicated import Disturbance
 
 N = 20
 TURNS = 15
@@ -262,36 +261,13 @@ class Some(set):
         return sum(shape) % 3 < 2
 
 
-class LaidOut(Disturbed):
-    """Arrays in any layouts, some of which come to all ranks as soon as something is done with them."""
-
-    def make(self, array):
-        made = self.laid_out(array)
-        self.seen.append(made)
-        return made
-
-
-def compare(seed, statements):
+def compare(seed, lines):
     """Ranks look, one at a time, at what all of them have; so they do in between with what they have by then."""
-    with usual(), atoll.config(small=seed % 2), numpy.errstate(all="ignore"):
+    disturbance = Disturbance(seed, spread=1)
+    program = wider.draw(seed, lines, ranks=True, kind=further.Further)
+    with usual():
         current_world().communicator.log.undivided = Some()
-        laid_out = LaidOut(seed)
-        agree(seed, *programs.run(seed, laid_out.make, laid_out.function, statements))
-        rng, pairs, text = random.Random(seed), [], []
-        for values in [richer.data(rng) for _ in range(3)]:
-            pairs.append(programs.Pair(laid_out.make(values.copy()), values))
-        steps = richer.Statements(
-            rng, pairs, text, laid_out.make, laid_out.function, programs.Pair, exports=False
-        )
-        for _ in range(statements):
-            laid_out.seen += [pair.ours for pair in pairs]
-            laid_out.look()
-            try:
-                steps.one()
-            except Exception as error:
-                raise AssertionError(f"seed {seed}\n" + "\n".join(text)) from error
-        steps.finish()
-        agree(seed, pairs, text, strides=False)
+        checking.check(program, seed % 2, make=disturbance.make, after=disturbance.look)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -1,197 +1,122 @@
-"""Random programs: views of views, overlapping assignments, mixed dtypes, on one process and on ranks.
+"""A fixed few of the random programs that ``search.py`` draws by the thousand: on one process, on 2 to 16 simulated ranks, and
+on real ones, on layouts of every kind.
 
 Most run with NumPy as the executor of every loop (``backend/numpy``): what they test is
 recording, planning and messages, thousands of times. Some run with compiled kernels.
 """
 
-import random
+from __future__ import annotations
 
-import numpy as np
+import random
+from functools import cache
+
 import pytest
 
-import atoll
-from atoll import Cyclic, Layout
-from atoll.comm.world import current_world
-from atoll.context import statistics
-from atoll.graph.geometry import dense
-from atoll.graph.node import source
-from atoll.lazy.making import of_view
-from atoll.lazy.views import Cell
-from atoll.ops.placement import Place
+from atoll.comm import simulated
 
-from . import programs, richer
+from . import checking, further, wider
+from .forgetful import forgetting
 
 pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
 
 
-def random_layout(rng, shape, size):
-    if size == 1 or not shape or rng.random() < 0.2:
-        return None
-    maps = [rng.choice(["b", "b", "c", "n", Cyclic(2)]) for _ in shape]
-    if all(m == "n" for m in maps):
-        maps[0] = "b"
-    return Layout(shape, maps, size=size)
+@cache
+def drawn(seed, lines=14, *, ranks):
+    return wider.draw(seed, lines, exports=not ranks, ranks=ranks, kind=further.Further)
 
 
-def maker(seed):
-    """Puts each new array on the ranks by some layout, or on all of them whole."""
-    rng = random.Random(seed + 77)
-
-    def make(array):
-        world = current_world()
-        layout = random_layout(rng, array.shape, world.size)
-        place = None if layout is None else Place.of(layout, world)
-        if place is None:
-            block = array
-        else:
-            statistics.add("distributed")
-            block = array[np.ix_(*[part.array() for part in layout.region(world.rank)])].copy()
-        cell = Cell(source(block, dense(array.shape, array.dtype), place=place))
-        return of_view(cell, cell.geometry)
-
-    return make
+def check_again(seeds, *, ranks):
+    """Programs that run several times: at the fourth their traces are recognised without a walk."""
+    for seed in seeds:
+        program = drawn(seed, 8, ranks=ranks)
+        for _ in range(5):
+            checking.check(program)
 
 
-def compare(seed, statements=12):
-    with atoll.config(small=0), np.errstate(all="ignore"):
-        pairs, text = programs.run(seed, maker(seed), lambda n: getattr(atoll, n), statements)
-        agree(seed, pairs, text)
-
-
-def compare_richer(seed, statements=10, *, exports=False):
-    """A program of folds, masks, outputs and exports, on arrays that may be empty or 0-d."""
-    with atoll.config(small=0), np.errstate(all="ignore"):
-        rng, make = random.Random(seed), maker(seed)
-        pairs = []
-        for _ in range(3):
-            values = richer.data(rng)
-            pairs.append(programs.Pair(make(values.copy()), values))
-        text = [
-            f"a{k} = array({p.theirs.tolist()}, '{p.theirs.dtype.str}', {p.theirs.shape})"
-            for k, p in enumerate(pairs)
-        ]
-        steps = richer.Statements(
-            rng, pairs, text, make, lambda n: getattr(atoll, n), programs.Pair, exports=exports
-        )
-        for _ in range(rng.randint(2, statements)):
-            try:
-                steps.one()
-            except AssertionError:
-                raise
-            except Exception as error:
-                raise AssertionError(f"seed {seed}\n" + "\n".join(text)) from error
-        steps.finish()
-        agree(seed, pairs, text, strides=False)
-
-
-def agree(seed, pairs, text, *, strides=True):
-    """Compare all arrays: dtypes, shapes, values, and strides where they are said to be NumPy's.
-
-    Those of a view are on ranks those of the memory that NumPy gets, in which a part has no gaps.
-    """
-    for number, pair in enumerate(pairs):
-        got = pair.ours._array()
-        report = f"seed {seed}, array {number}\n" + "\n".join(text)
-        assert (got.dtype, got.shape) == (pair.theirs.dtype, pair.theirs.shape), report
-        assert np.array_equal(got, pair.theirs, equal_nan=True), report
-        if strides and got.size > 1:
-            is_view = atoll.world.size > 1 and pair.theirs.base is not None
-            ours, theirs = pair.ours.strides, (got if is_view else pair.theirs).strides
-            long = [k for k, n in enumerate(got.shape) if n > 1]
-            assert [ours[k] for k in long] == [theirs[k] for k in long], report
+@pytest.mark.parametrize("block", range(3))
+def test_one_process(block, by_numpy):
+    for seed in range(20_000 + 60 * block, 20_060 + 60 * block):
+        checking.check(drawn(seed, ranks=False))
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("block", range(8))
-def test_one_process(block, by_numpy):
-    for seed in range(block * 250, block * 250 + 250):
-        compare(seed)
+@pytest.mark.parametrize("block", range(6))
+def test_more_programs_on_one_process(block, by_numpy):
+    for seed in range(150 * block, 150 * block + 150):
+        checking.check(drawn(seed, ranks=False))
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_one_process_with_kernels():
     for seed in range(5000, 5040):
-        compare(seed)
+        checking.check(drawn(seed, ranks=False))
+
+
+@pytest.mark.simulated(2, 3, 5)
+def test_simulated_ranks(size, by_numpy):
+    for seed in range(12):
+        checking.check(drawn(seed, 8, ranks=True))
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.simulated(2, 3, 4, 7, 16)
 @pytest.mark.parametrize("block", range(3))
-def test_simulated_ranks(block, size, by_numpy):
-    count = 30 if size < 5 else 12  # what ranks do takes turns in one process
-    for seed in range(block * count, block * count + count):
-        compare(seed, 8)
+def test_more_programs_on_simulated_ranks(block, size, by_numpy):
+    count = 12 if size < 5 else 5  # what ranks do takes turns in one process
+    for seed in range(21_000 + block * count, 21_000 + block * count + count):
+        checking.check(drawn(seed, 8, ranks=True))
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(3))
+def test_simulated_ranks_in_any_order(block, by_numpy):
+    for seed in range(21_000 + block, 21_012, 3):
+        size = random.Random(seed).randint(2, 16)
+        program = drawn(seed, ranks=True)
+        simulated.run(size, checking.check, program, seed=seed, rendezvous=seed % 2 == 1)
+
+
 @pytest.mark.ranks(2, 3)
 def test_ranks(rank, by_numpy):
-    for seed in range(9000, 9040):
-        compare(seed, 8)
+    for seed in range(22_000, 22_030):
+        checking.check(drawn(seed, 8, ranks=True))
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.ranks(2)
 def test_ranks_with_kernels(rank):
     for seed in range(9100, 9106):
-        compare(seed, 8)
-
-
-def compare_again(seeds):
-    """Programs that run several times: at the fourth their traces are recognised without a walk."""
-    for seed in seeds:
-        for _ in range(5):
-            compare(seed, 8)
-            compare_richer(seed, 6)
+        checking.check(drawn(seed, 8, ranks=True))
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_what_comes_again(by_numpy):
-    compare_again(range(12_000, 12_060))
+def test_traces_that_come_again(by_numpy):
+    check_again(range(12_000, 12_060), ranks=False)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_what_comes_again_with_kernels():
-    compare_again(range(12_100, 12_105))
+def test_traces_that_come_again_with_kernels():
+    check_again(range(12_100, 12_105), ranks=False)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.simulated(2, 3)
-def test_what_comes_again_on_simulated_ranks(by_numpy):
-    compare_again(range(12_200, 12_205))
+def test_traces_that_come_again_on_simulated_ranks(by_numpy):
+    check_again(range(12_200, 12_205), ranks=True)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.ranks(2, 3)
-def test_what_comes_again_on_ranks(rank, by_numpy):
-    compare_again(range(12_300, 12_306))
+def test_traces_that_come_again_on_ranks(rank, by_numpy):
+    check_again(range(12_300, 12_306), ranks=True)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("block", range(4))
-def test_richer_programs_on_one_process(block, by_numpy):
-    for seed in range(block * 150, block * 150 + 150):
-        compare_richer(seed, exports=True)
+def test_simulated_ranks_whose_memos_forget(by_numpy):
+    for seed in (23_022, 23_042, 23_043, 23_044):
+        # some of which part if tables let two equal views live
+        size = random.Random(seed).randint(2, 4)
+        with forgetting(seed):
+            simulated.run(size, checking.check, drawn(seed, ranks=True), seed=seed)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_richer_programs_with_kernels():
-    for seed in range(5000, 5010):
-        compare_richer(seed, exports=True)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.simulated(2, 3, 5)
-def test_richer_programs_on_simulated_ranks(by_numpy):
-    for seed in range(30):
-        compare_richer(seed, 6)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.ranks(2, 3)
-def test_richer_programs_on_ranks(rank, by_numpy):
-    for seed in range(9000, 9025):
-        compare_richer(seed, 6)
+def test_ranks_whose_memos_forget(rank, by_numpy):
+    """One rank has forgotten what the others remember."""
+    with forgetting(rank):
+        for seed in range(24_000, 24_004):
+            checking.check(drawn(seed, ranks=True))

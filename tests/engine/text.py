@@ -8,6 +8,7 @@ last line.
 
 from __future__ import annotations
 
+import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from types import CodeType
 from typing import Any
 
 import numpy
+
+CALLS = re.compile(r"(\w+)\(")
+VIEWS = {"reshape", "transpose", "swapaxes", "copy"}
 
 
 @dataclass
@@ -35,6 +39,14 @@ class Program:
     start: dict[str, numpy.ndarray]
     lines: list[Line]
     arrays: dict[str, Any] = field(default_factory=dict)
+
+    def has_strides(self, name: str) -> bool:
+        """Whether atoll promises NumPy's strides of an array: the start, views, copies and what ufuncs make."""
+        made = [line.text for line in self.lines if line.text.startswith(f"{name} =")]
+        calls = [call for text in made for call in CALLS.findall(text)]
+        return not any("where=" in text for text in made) and all(
+            call in VIEWS or isinstance(getattr(numpy, call, None), numpy.ufunc) for call in calls
+        )
 
     def text(self, upto: int | None = None) -> str:
         """The program as code."""
