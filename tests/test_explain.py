@@ -8,8 +8,8 @@ import pytest
 import atoll
 from atoll.config import config
 from atoll.plan import reasons
-from tests.engine import checking, wider
-from tests.engine.text import run_line
+from tests.engine import comparison, statements
+from tests.engine.program import run_line
 
 
 @pytest.fixture(autouse=True)
@@ -341,7 +341,7 @@ def test_formulas_bracket_where_they_must():
         assert atoll.explain(value).launches[0].code == (f"v1 = {text}",)
 
 
-class Elementwise(wider.Wider):
+class Elementwise(statements.Statements):
     """Draws views, operations element by element, and assignments to views."""
 
     def __init__(self, seed, **options):
@@ -351,8 +351,8 @@ class Elementwise(wider.Wider):
 
 def compare_random(seed, lines):
     """Explain what a random program leaves pending."""
-    program = wider.draw(seed, lines, kind=Elementwise)
-    names = checking.functions()
+    program = statements.draw(seed, lines, kind=Elementwise)
+    names = comparison.functions()
     names |= {name: atoll.array(data) for name, data in program.start.items()}
     for line in program.lines:
         run_line(line.text, names)

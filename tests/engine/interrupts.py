@@ -37,7 +37,7 @@ import atoll
 from atoll import backend, policy
 from atoll.backend import memory
 
-from .interrupted import SEEN, draw, environment, is_same, values
+from .interrupt_statements import SEEN, draw, environment, is_same, values
 
 SIGNAL = signal.SIGALRM
 

@@ -16,7 +16,7 @@ import atoll
 from atoll.comm import simulated
 from atoll.comm.world import current_world
 
-from . import layouts
+from . import random_layouts
 from .search import among
 from .test_plans import Loop
 from .test_plans_on_ranks import check_moved
@@ -33,7 +33,7 @@ def arrays_by(seed):
 
         @staticmethod
         def array(values):
-            layout = layouts.random_layout(numbers, values.shape, current_world().size)
+            layout = random_layouts.random_layout(numbers, values.shape, current_world().size)
             made = np.array(values)
             return made if layout is None else made.redistribute(layout)
 

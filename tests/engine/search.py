@@ -1,14 +1,20 @@
 """Search for programs that atoll gets wrong: ``python -m tests.engine.search 0:5000 [ranks] [word ...]``.
 
-With a number of ranks, or two that it lies between (``2-16``), on simulated ranks that take turns in an order of the
-program's own; under ``mpiexec``, on real ones. On one, plans that have moved are compared with those made anew (``plan/proof.py``). The words: with ``kernels``, kernels run the loops, and not NumPy; with
-``further``, lines of ``further.py`` are drawn as well; with ``forgetful``, memos forget at random, limits are
-tiny, and each rank collects its garbage at times of its own (``forgetful.py``); with ``looping``, lines come again and
-again, rows and elements are written one by one, and small arrays are those of a few elements (``looping.py``); with
-``apart``, besides, some ranks look where others do not (``apart.py``); with ``mixing``, arrays of one shape are
-assigned under masks, through views and by fields (``mixing.py``); with ``tight``, limits are small (``tight.py``); with ``medium``, arrays are small, and operations on those of
-more than a few elements are recorded, and computed by NumPy's loops or by programs.
-What fails is cut down by leaving lines out, and printed.
+With a number of ranks, or two that it lies between (``2-16``), programs run on simulated ranks that take turns in an order of the
+program's own; under ``mpiexec``, on real ones. On one, plans that have moved are compared with those made anew
+(``plan/proof.py``). A program that fails is cut down by leaving lines out, and printed. Words choose the statements:
+
+- ``nested``: operands are views of views, and index arrays and masks on other ranks (``nested_statements.py``)
+- ``loops``: lines run again and again, over rows and elements too, with a ``config.small`` of a few elements (``loop_statements.py``)
+- ``local``: the same, and some ranks look where others do not (``local_statements.py``)
+- ``masked``: arrays of one shape are assigned under masks, through views and by fields (``masked_statements.py``)
+
+and how they run:
+
+- ``kernels``: by kernels in place of NumPy
+- ``medium``: small arrays, of which those of more than a few elements are recorded, and computed by NumPy's loops or by programs
+- ``cache_loss``: caches drop entries at random, and each rank collects its garbage at times of its own (``cache_loss.py``)
+- ``small_limits``: limits are as small as the arrays (``small_limits.py``)
 """
 
 from __future__ import annotations
@@ -24,8 +30,25 @@ from atoll import policy
 from atoll.comm import simulated
 
 from ..plan import proof
-from . import apart, checking, forgetful, further, layouts, looping, mixing, tight, wider
-from .text import replay
+from . import (
+    cache_loss,
+    comparison,
+    local_statements,
+    loop_statements,
+    masked_statements,
+    nested_statements,
+    random_layouts,
+    small_limits,
+    statements,
+)
+from .program import replay
+
+KINDS = {
+    "nested": nested_statements.NestedStatements,
+    "loops": loop_statements.LoopStatements,
+    "local": local_statements.LocalStatements,
+    "masked": masked_statements.MaskedStatements,
+}
 
 
 class Late(BaseException):
@@ -41,8 +64,8 @@ def small_of(program):
     if "medium" in sys.argv:
         return policy.limits.small
     return (
-        random.Random(program.seed).choice(looping.SMALL)
-        if {"looping", "apart"} & {*sys.argv}
+        random.Random(program.seed).choice(loop_statements.SMALL)
+        if {"loops", "local"} & {*sys.argv}
         else 0
     )
 
@@ -51,7 +74,7 @@ def recorded(program):
     """Run a program some times, with arrays of medium size recorded: by programs at once, from the third turn or so on, and never."""
     for planned in (0.0, 4_000.0, 1e12):
         with policy.limited(short=3, planned=planned, pending=max(300, int(planned))):
-            checking.check(program, policy.limits.small)
+            comparison.check(program, policy.limits.small)
 
 
 def run(program, ranks):
@@ -63,15 +86,15 @@ def run(program, ranks):
         if ranks > 1:
             waiting = program.seed % 3 == 1
             simulated.run(
-                ranks, checking.check, program, small, seed=program.seed, rendezvous=waiting
+                ranks, comparison.check, program, small, seed=program.seed, rendezvous=waiting
             )
         elif "medium" in sys.argv:
             recorded(program)
         elif "kernels" in sys.argv or atoll.world.size > 1:
-            checking.check(program, small)
+            comparison.check(program, small)
         else:
             with atoll.config(debug=True), proof.proving():
-                checking.check(program, small)
+                comparison.check(program, small)
     except Late:
         return "hangs:\n" + program.text() + traceback.format_exc()[-3000:]
     except Exception as error:
@@ -120,19 +143,16 @@ def main():
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
         atoll.config.backend = "numpy"
-    if "tight" in sys.argv:
-        print(tight.tighten(start))
-    if "forgetful" in sys.argv:
-        forgetful.begin(start + 1000 * atoll.world.rank)
-    kind = further.Further if "further" in sys.argv else wider.Wider
-    kind = looping.Looping if "looping" in sys.argv else kind
-    kind = apart.Apart if "apart" in sys.argv else kind
-    kind = mixing.Mixing if "mixing" in sys.argv else kind
+    if "small_limits" in sys.argv:
+        print(small_limits.tighten(start))
+    if "cache_loss" in sys.argv:
+        cache_loss.begin(start + 1000 * atoll.world.rank)
+    kind = next((KINDS[word] for word in sys.argv if word in KINDS), statements.Statements)
     wrong = 0
     for seed in range(start, stop):
         ranks = random.Random(seed).randint(least, most)
         spread = ranks > 1 or real
-        program = wider.draw(seed, 14, exports=not spread, ranks=spread, kind=kind)
+        program = statements.draw(seed, 14, exports=not spread, ranks=spread, kind=kind)
         found = run(program, ranks)
         if found and real:
             print(f"rank {atoll.world.rank}", found, flush=True)
@@ -142,8 +162,8 @@ def main():
             print("=" * 80, f"on {ranks} ranks, small: {small_of(program)}", flush=True)
             print(cut_down(program, ranks) or f"only once: {found}", flush=True)
             for name, data in program.start.items():
-                drawn = random.Random(checking.layout_seed(program, name))
-                print(name, "lies as", layouts.random_layout(drawn, data.shape, ranks))
+                drawn = random.Random(comparison.layout_seed(program, name))
+                print(name, "lies as", random_layouts.random_layout(drawn, data.shape, ranks))
         if seed % 100 == 99:
             print(f"{seed + 1 - start} programs, {wrong} wrong so far", flush=True)
     print(f"{stop - start} programs, {wrong} wrong")

@@ -9,7 +9,7 @@ import pytest
 import atoll
 from atoll import policy
 
-from .layouts import random_layout
+from .random_layouts import random_layout
 
 pytestmark = pytest.mark.timeout(300)
 

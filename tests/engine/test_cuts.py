@@ -11,7 +11,7 @@ from atoll.comm.simulated import run
 from atoll.graph.node import pending_behind
 from atoll.lazy.selecting import met_choices
 
-from . import checking, mixing, wider
+from . import comparison, masked_statements, statements
 
 
 def same(ours, theirs):
@@ -231,6 +231,8 @@ def test_what_a_rank_remembers_of_a_line_does_not_decide_where_it_is_cut(rank):
 
 def test_ranks_of_one_process_wait_for_no_lock_of_each_other():
     """Where one meets the bound in C and another one in Python, both hold a lock as they compute together."""
-    program = wider.draw(27, 14, exports=False, ranks=True, kind=mixing.Mixing)
+    program = statements.draw(
+        27, 14, exports=False, ranks=True, kind=masked_statements.MaskedStatements
+    )
     with policy.limited(pending=9):
-        run(3, checking.check, program, 0, seed=27)
+        run(3, comparison.check, program, 0, seed=27)

@@ -13,7 +13,7 @@ import atoll
 from atoll import policy
 from atoll.comm.world import current_world
 
-from . import checking, further, wider
+from . import comparison, nested_statements, statements
 from .test_replicated import Disturbance
 
 N = 20
@@ -264,10 +264,10 @@ class Some(set):
 def compare(seed, lines):
     """Ranks look, one at a time, at what all of them have; so they do in between with what they have by then."""
     disturbance = Disturbance(seed, spread=1)
-    program = wider.draw(seed, lines, ranks=True, kind=further.Further)
+    program = statements.draw(seed, lines, ranks=True, kind=nested_statements.NestedStatements)
     with usual():
         current_world().communicator.log.undivided = Some()
-        checking.check(program, seed % 2, make=disturbance.make, after=disturbance.look)
+        comparison.check(program, seed % 2, make=disturbance.make, after=disturbance.look)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

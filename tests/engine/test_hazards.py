@@ -10,8 +10,8 @@ from atoll.comm import simulated
 from atoll.layout import Layout, Undistributed
 
 from ..plan.proof import proving
-from . import checking, looping, mixing, wider
-from .layouts import lying
+from . import comparison, loop_statements, masked_statements, statements
+from .random_layouts import lying
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -100,8 +100,8 @@ def test_a_moved_plan_is_what_would_be_planned():
     with np.config(small=0, debug=True), proving() as moved:
         levels(np, (2, 2, 1, 1, 3), 2.0)
         for seed in range(43_000, 43_006):
-            checking.check(wider.draw(seed, 14, kind=looping.Looping))
-            checking.check(wider.draw(seed, 14, kind=mixing.Mixing))
+            comparison.check(statements.draw(seed, 14, kind=loop_statements.LoopStatements))
+            comparison.check(statements.draw(seed, 14, kind=masked_statements.MaskedStatements))
     assert len(moved) > 10
 
 
@@ -176,23 +176,27 @@ def test_numbers_that_do_not_fit_are_refused_under_a_mask(rank, size, value):
 
 @pytest.mark.slow
 def test_drawn_programs_with_kernels():
-    """A few of those that ``python -m tests.engine.search 0:20000 1 mixing kernels`` draws."""
+    """A few of those that ``python -m tests.engine.search 0:20000 1 masked kernels`` draws."""
     for seed in range(40_000, 40_030):
-        checking.check(wider.draw(seed, 14, exports=True, kind=mixing.Mixing))
+        comparison.check(
+            statements.draw(seed, 14, exports=True, kind=masked_statements.MaskedStatements)
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_numpy")
 def test_drawn_programs_on_simulated_ranks():
     for seed in range(41_000, 41_012):
-        program = wider.draw(seed, 14, ranks=True, kind=mixing.Mixing)
-        simulated.run(2 + seed % 2, checking.check, program, seed=seed)
+        program = statements.draw(seed, 14, ranks=True, kind=masked_statements.MaskedStatements)
+        simulated.run(2 + seed % 2, comparison.check, program, seed=seed)
 
 
 @pytest.mark.ranks(2)
 def test_drawn_programs_on_ranks(rank):
     for seed in range(42_000, 42_006):
-        checking.check(wider.draw(seed, 14, ranks=True, kind=mixing.Mixing))
+        comparison.check(
+            statements.draw(seed, 14, ranks=True, kind=masked_statements.MaskedStatements)
+        )
 
 
 def test_what_numpy_reads_is_not_stored_over_by_what_it_asks_for_next():

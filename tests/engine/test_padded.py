@@ -9,7 +9,7 @@ import pytest
 import atoll
 from atoll import Block, Cyclic, Layout, Undistributed, Unstructured
 
-from .layouts import lying
+from .random_layouts import lying
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("by_numpy")]
 

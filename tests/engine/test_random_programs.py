@@ -14,15 +14,17 @@ import pytest
 
 from atoll.comm import simulated
 
-from . import checking, further, wider
-from .forgetful import forgetting
+from . import comparison, nested_statements, statements
+from .cache_loss import forgetting
 
 pytestmark = pytest.mark.timeout(240)  # many programs: on a busy machine a minute is too short
 
 
 @cache
 def drawn(seed, lines=14, *, ranks):
-    return wider.draw(seed, lines, exports=not ranks, ranks=ranks, kind=further.Further)
+    return statements.draw(
+        seed, lines, exports=not ranks, ranks=ranks, kind=nested_statements.NestedStatements
+    )
 
 
 def check_again(seeds, *, ranks):
@@ -30,31 +32,31 @@ def check_again(seeds, *, ranks):
     for seed in seeds:
         program = drawn(seed, 8, ranks=ranks)
         for _ in range(5):
-            checking.check(program)
+            comparison.check(program)
 
 
 @pytest.mark.parametrize("block", range(3))
 def test_one_process(block, by_numpy):
     for seed in range(20_000 + 60 * block, 20_060 + 60 * block):
-        checking.check(drawn(seed, ranks=False))
+        comparison.check(drawn(seed, ranks=False))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(6))
 def test_more_programs_on_one_process(block, by_numpy):
     for seed in range(150 * block, 150 * block + 150):
-        checking.check(drawn(seed, ranks=False))
+        comparison.check(drawn(seed, ranks=False))
 
 
 def test_one_process_with_kernels():
     for seed in range(5000, 5040):
-        checking.check(drawn(seed, ranks=False))
+        comparison.check(drawn(seed, ranks=False))
 
 
 @pytest.mark.simulated(2, 3, 5)
 def test_simulated_ranks(size, by_numpy):
     for seed in range(12):
-        checking.check(drawn(seed, 8, ranks=True))
+        comparison.check(drawn(seed, 8, ranks=True))
 
 
 @pytest.mark.slow
@@ -63,7 +65,7 @@ def test_simulated_ranks(size, by_numpy):
 def test_more_programs_on_simulated_ranks(block, size, by_numpy):
     count = 12 if size < 5 else 5  # what ranks do takes turns in one process
     for seed in range(21_000 + block * count, 21_000 + block * count + count):
-        checking.check(drawn(seed, 8, ranks=True))
+        comparison.check(drawn(seed, 8, ranks=True))
 
 
 @pytest.mark.slow
@@ -72,19 +74,19 @@ def test_simulated_ranks_in_any_order(block, by_numpy):
     for seed in range(21_000 + block, 21_012, 3):
         size = random.Random(seed).randint(2, 16)
         program = drawn(seed, ranks=True)
-        simulated.run(size, checking.check, program, seed=seed, rendezvous=seed % 2 == 1)
+        simulated.run(size, comparison.check, program, seed=seed, rendezvous=seed % 2 == 1)
 
 
 @pytest.mark.ranks(2, 3)
 def test_ranks(rank, by_numpy):
     for seed in range(22_000, 22_030):
-        checking.check(drawn(seed, 8, ranks=True))
+        comparison.check(drawn(seed, 8, ranks=True))
 
 
 @pytest.mark.ranks(2)
 def test_ranks_with_kernels(rank):
     for seed in range(9100, 9106):
-        checking.check(drawn(seed, 8, ranks=True))
+        comparison.check(drawn(seed, 8, ranks=True))
 
 
 @pytest.mark.slow
@@ -111,7 +113,7 @@ def test_simulated_ranks_whose_memos_forget(by_numpy):
         # some of which part if tables let two equal views live
         size = random.Random(seed).randint(2, 4)
         with forgetting(seed):
-            simulated.run(size, checking.check, drawn(seed, ranks=True), seed=seed)
+            simulated.run(size, comparison.check, drawn(seed, ranks=True), seed=seed)
 
 
 @pytest.mark.ranks(2, 3)
@@ -119,4 +121,4 @@ def test_ranks_whose_memos_forget(rank, by_numpy):
     """One rank has forgotten what the others remember."""
     with forgetting(rank):
         for seed in range(24_000, 24_004):
-            checking.check(drawn(seed, ranks=True))
+            comparison.check(drawn(seed, ranks=True))

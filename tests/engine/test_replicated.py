@@ -13,8 +13,8 @@ import atoll
 from atoll import Layout
 from atoll.comm.world import current_world
 
-from . import checking, further, wider
-from .layouts import made
+from . import comparison, nested_statements, statements
+from .random_layouts import made
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -55,9 +55,9 @@ class Disturbance:
 
 def compare(seed):
     disturbance = Disturbance(seed)
-    program = wider.draw(seed, 8, ranks=True, kind=further.Further)
+    program = statements.draw(seed, 8, ranks=True, kind=nested_statements.NestedStatements)
     with atoll.config(everywhere=30):
-        checking.check(program, 6, make=disturbance.make, after=disturbance.look)
+        comparison.check(program, 6, make=disturbance.make, after=disturbance.look)
 
 
 @pytest.mark.simulated(2, 3)

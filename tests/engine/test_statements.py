@@ -13,7 +13,7 @@ import pytest
 import atoll
 from atoll.comm import simulated
 
-from .checking import same
+from .comparison import same
 
 pytestmark = [pytest.mark.usefixtures("by_numpy"), pytest.mark.filterwarnings("ignore")]
 

@@ -12,7 +12,7 @@ from atoll.execute import sweeps
 from atoll.lazy import evaluate
 
 from .test_plans_on_ranks import Loop
-from .test_shapes_of_programs import check
+from .test_program_shapes import check
 
 SWEPT = {"cached": 0, "chunk": 8, "pieces": 64}
 

@@ -162,7 +162,7 @@ RULES = [
     Mutation(
         "rule 1: of equal views only one is alive",
         (("Interned.only", "self._newest.clear()", "MATCH\nself.known.clear()"),),
-        ("tests/engine/test_drawn.py",),
+        ("tests/engine/test_random_programs.py",),
     ),
     Mutation(
         "rule 13: a barrier is a step",

@@ -9,7 +9,7 @@ import atoll as np
 from atoll import backend
 from atoll.comm.dry_run import dry_run_world
 from atoll.lazy import evaluate
-from tests.engine import layouts
+from tests.engine import random_layouts
 from tests.engine.test_plans_on_ranks import kinds, pieces
 
 
@@ -18,7 +18,7 @@ def eliminated(which, size, rank):
     n, programs = 4096, []
     with np.config(small=0), dry_run_world(rank, size):
         values = numpy.broadcast_to(numpy.ones(()), (n, n))
-        a = layouts.lying(values, np.Layout((n, n), which, size=size))
+        a = random_layouts.lying(values, np.Layout((n, n), which, size=size))
         for k in range(1000, 1012):
             a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
             node = a._cell.node

@@ -11,8 +11,8 @@ import numpy as np
 import atoll
 from atoll.errors import AtollError
 
-from .layouts import again, bumped, everywhere, littered, made, moved, peeked
-from .text import Numpys, Program, run_line
+from .program import Numpys, Program, run_line
+from .random_layouts import again, bumped, everywhere, littered, made, moved, peeked
 
 
 def same(got: Any, expected: Any, *, rounded: bool) -> bool:

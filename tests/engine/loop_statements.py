@@ -8,7 +8,7 @@ pieces are what is smaller than that.
 # fmt: off
 from __future__ import annotations
 
-from . import further
+from . import nested_statements
 
 SMALL = [0, 2, 3, 5, 9, 14, 30]
 """What ``config.small`` may be."""
@@ -16,7 +16,7 @@ STEPS = ["range(len({0}))", "range(1, len({0}))", "range(len({0}) - 1)", "range(
 STEPS += ["[0, -1, 0, -1, 0, -1]", "list(range(len({0}))) * 3", "range(-len({0}), 0)"]
 
 
-class Looping(further.Further):
+class LoopStatements(nested_statements.NestedStatements):
     """Draws lines of all files, blocks of them again, and loops over pieces."""
 
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:

@@ -7,15 +7,15 @@ import warnings
 
 import numpy
 
-from .drawing import DTYPES, Drawing, outcome_shape
-from .text import Program, replay
+from .generator import DTYPES, Generator, outcome_shape
+from .program import Program, replay
 
 BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "fmax", "fmin", "less", "less_equal", "equal", "not_equal", "greater"]
 BINARY += ["logical_and", "logical_or", "bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "remainder", "copysign"]
 UNARY = ["negative", "abs", "square", "sign", "isnan", "logical_not", "invert", "conj", "isfinite", "floor", "rint", "signbit", "positive"]
 
 
-class Wider(Drawing):
+class Statements(Generator):
     """Draws lines of every kind that NumPy has."""
 
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:
@@ -377,12 +377,12 @@ class Wider(Drawing):
 
 
 def draw(
-    seed: int, lines: int, *, exports: bool = False, ranks: bool = False, kind: type[Drawing] = Wider
+    seed: int, lines: int, *, exports: bool = False, ranks: bool = False, kind: type[Generator] = Statements
 ) -> Program:
     """The program of a seed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        drawing = kind(seed, exports=exports, ranks=ranks)
-        for _ in range(drawing.rng.randint(2, lines)):
-            drawing.step()
-    return replay(seed, drawing.start, drawing.texts)
+        program = kind(seed, exports=exports, ranks=ranks)
+        for _ in range(program.rng.randint(2, lines)):
+            program.step()
+    return replay(seed, program.start, program.texts)

@@ -1,4 +1,4 @@
-"""More kinds of lines for random programs, drawn in between those of ``wider.py``.
+"""More kinds of lines for random programs, drawn in between those of ``statements.py``.
 
 Index arrays that lie on ranks, operations on views of views, outputs that overlap what they are computed from,
 random streams, scans, products of every shape, sorting through views, and statements of several assignments.
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy
 
-from . import wider
+from . import statements
 
 
-class Further(wider.Wider):
+class NestedStatements(statements.Statements):
     """Draws lines of both files."""
 
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:
@@ -296,9 +296,9 @@ class Further(wider.Wider):
         text = self.chain(name)
         v = self.value_of(text)
         mask = self.there(self.mask(v.shape)) if self.rng.random() < 0.5 else f"{text} > {self.rng.randint(-2, 2)}"
-        ufunc = self.rng.choice(wider.BINARY)
+        ufunc = self.rng.choice(statements.BINARY)
         lines = [f"np.{ufunc}({text}, {self.fit(v)}, out={text}, where={mask})", f"np.copyto({text}, {self.fit(v)}, where={mask})"]
-        lines += [f"np.{self.rng.choice(wider.UNARY)}({text}, out={text}, where={mask})", f"np.{ufunc}({self.fit(v)}, {text}, out={text}, casting='unsafe')"]
+        lines += [f"np.{self.rng.choice(statements.UNARY)}({text}, out={text}, where={mask})", f"np.{ufunc}({self.fit(v)}, {text}, out={text}, casting='unsafe')"]
         lines += [f"np.putmask({text}, {mask}, {self.fit(v)})", f"{text}[{mask}] = {self.number(v.dtype)}", f"np.clip({text}, {self.fit(v)}, 4, out={text})"]
         return self.rng.choice(lines)
 

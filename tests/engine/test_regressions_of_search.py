@@ -6,8 +6,8 @@ import pytest
 import atoll
 from atoll import Block, Layout, Unstructured
 
-from . import checking
-from .text import replay
+from . import comparison
+from .program import replay
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("by_numpy")]
 
@@ -119,7 +119,7 @@ def program(text, start=GRID):
 @pytest.mark.ranks(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_numpy(name):
-    checking.check(program(PROGRAMS[name]))
+    comparison.check(program(PROGRAMS[name]))
 
 
 SHARED = [

@@ -7,10 +7,10 @@ again, over the same memory, while operations on them are pending.
 # fmt: off
 from __future__ import annotations
 
-from . import looping
+from . import loop_statements
 
 
-class Apart(looping.Looping):
+class LocalStatements(loop_statements.LoopStatements):
     """Draws lines of all files, and of this one."""
 
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:

@@ -9,7 +9,7 @@ import atoll
 from atoll import Layout
 from atoll.config import config
 
-from . import apart, checking, looping, wider
+from . import comparison, local_statements, loop_statements, statements
 
 
 def here(array, layout="b"):
@@ -228,7 +228,7 @@ def bookkeeping(np):
 @pytest.mark.simulated(2)
 def test_a_program_of_views(size):
     with config(small=5):
-        assert checking.same(bookkeeping(atoll), bookkeeping(np), rounded=True)
+        assert comparison.same(bookkeeping(atoll), bookkeeping(np), rounded=True)
 
 
 @pytest.mark.slow
@@ -236,8 +236,8 @@ def test_a_program_of_views(size):
 @pytest.mark.usefixtures("by_numpy")
 def test_programs_in_which_some_ranks_look(rank, size):
     for seed in range(32_000, 32_005):
-        program = wider.draw(seed, 14, ranks=True, kind=apart.Apart)
-        checking.check(program, looping.SMALL[seed % len(looping.SMALL)])
+        program = statements.draw(seed, 14, ranks=True, kind=local_statements.LocalStatements)
+        comparison.check(program, loop_statements.SMALL[seed % len(loop_statements.SMALL)])
 
 
 @pytest.mark.slow
@@ -245,5 +245,5 @@ def test_programs_in_which_some_ranks_look(rank, size):
 @pytest.mark.usefixtures("by_numpy")
 def test_programs_whose_lines_come_again(rank, size):
     for seed in range(31_000, 31_008):
-        program = wider.draw(seed, 14, ranks=size > 1, kind=looping.Looping)
-        checking.check(program, looping.SMALL[seed % len(looping.SMALL)])
+        program = statements.draw(seed, 14, ranks=size > 1, kind=loop_statements.LoopStatements)
+        comparison.check(program, loop_statements.SMALL[seed % len(loop_statements.SMALL)])

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy
 
-from .drawing import Drawing
+from .generator import Generator
 
 SHAPES = [(37,), (64,), (5,), (131,), (6, 7), (9, 16), (3, 40), (40, 3), (1, 33), (33, 1), (4, 5, 6), (2, 3, 17)]
 DTYPES = ["f8", "f8", "f8", "f8", "f4", "i8", "i8", "i4", "u1", "i2", "b1", "c16"]
 RECORD = "[('x', 'f8'), ('y', 'i4'), ('z', 'f4'), ('k', '?')]"
 
 
-class Mixing(Drawing):
+class MaskedStatements(Generator):
     """Draws such lines."""
 
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:
@@ -42,7 +42,7 @@ class Mixing(Drawing):
 
     def sane(self, value: Any) -> bool:
         if isinstance(value, numpy.ndarray) and value.dtype.kind == "V":
-            return all(super(Mixing, self).sane(value[name]) for name in value.dtype.names)
+            return all(super(MaskedStatements, self).sane(value[name]) for name in value.dtype.names)
         return super().sane(value)
 
     # arrays, and other ways to say them

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from .text import NUMPYS, run_line
+from .program import NUMPYS, run_line
 
 SHAPES = [(), (0,), (1,), (3,), (7,), (12,), (0, 3), (1, 4), (3, 4), (4, 4), (5, 2), (6, 5), (2, 3, 2)]
 SHAPES += [(4, 1, 3), (3, 2, 4), (2, 2, 2, 2)]
@@ -23,7 +23,7 @@ DTYPES = ["f8", "f8", "f8", "f4", "f2", "i8", "i8", "i4", "u1", "i2", "u8", "b1"
 LARGEST = {"f2": 200.0, "i1": 50.0, "u1": 200.0, "b1": 2.0}
 
 
-class Drawing:
+class Generator:
     """Draws the lines of one program; a subclass says in ``kinds`` what there is to draw."""
 
     def __init__(self, seed: int, *, exports: bool, ranks: bool) -> None:

@@ -1,6 +1,6 @@
 """Programs of many shapes, drawn at random: deep chains, wide sums, arrays that are kept, fields by name, objects with state.
 
-No shape makes planning fail, and all give NumPy's values. ``python tests/engine/test_shapes_of_programs.py SEEDS`` runs more.
+No shape makes planning fail, and all give NumPy's values. ``python tests/engine/test_program_shapes.py SEEDS`` runs more.
 """
 
 import random
