@@ -14,7 +14,7 @@ import gc
 import random
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,6 @@ import atoll as np
 
 LENGTH = 120  # divisible by 2, 3, 4
 STEPS = 12
-Step = Callable[["Worker"], None]
 
 
 @contextmanager
@@ -63,148 +62,98 @@ class Shared:
         return array[number * LENGTH : (number + 1) * LENGTH]
 
 
+STEPS_OF_THREADS = """
+given + 0
+given[mask]
+given[order]
+mine + 0
+own = own * 0.5 + given
+own = own - given * 0.25
+mine += 1
+mine[{span}] += given[{span}]
+mine[{span}] = own[{span}] * 2
+mine[{place}] = {number}; same(mine[{place}])
+mine[mask] = 5
+mine[order[:7]] = own[order[:7]]
+np.add.at(mine, order[:9] // 2, 1.0)
+mine.sort()
+np.multiply(given, 3, out=mine)
+np.cumsum(own, out=mine)
+write_through(numpy.asarray(mine))
+float((given + 1).sum())
+collect({number})
+sync()
+""".strip().splitlines()
+"""Lines that a thread runs: a line without an assignment is a look, whose value is compared."""
+
+
+def collect(number: int) -> None:
+    """Collect garbage, now and then."""
+    if number > 6:
+        gc.collect()
+
+
 class Worker:
-    """One thread: its sections, its mirrors, and arrays that it has made."""
+    """One thread: its sections, in atoll and in NumPy, and arrays that it has made."""
 
     def __init__(self, shared: Shared, number: int, threads: int, seed: int) -> None:
         self.shared = shared
         self.dice = random.Random(seed * 100 + number)
         which = self.dice.randrange(2)
-        self.array = shared.section(shared.written[which], number, threads)
-        self.mirror = shared.section(shared.whole_mirrors[which], number, threads)
-        self.own, self.own_mirror = np.zeros(LENGTH), numpy.zeros(LENGTH)
-        self.names: list[str] = []
+        self.looks: list[Any] = []
+        names = {"numpy": numpy, "same": self.looks.append, "order": shared.order}
+        self.worlds: list[dict[str, Any]] = [
+            {
+                **names,
+                "np": module,
+                "mask": mask,
+                "mine": shared.section(written[which], number, threads),
+                "own": module.zeros(LENGTH),
+                "sync": getattr(module, "sync", list),
+                "collect": collect,
+                "write_through": write,
+            }
+            for module, mask, written, write in (
+                (np, shared.mask, shared.written, self.write_through),
+                (numpy, shared.mirror_mask, shared.whole_mirrors, self.write_as_well),
+            )
+        ]
+        self.lines: list[str] = []
+        self.writeable = False
+
+    def write_through(self, memory: Any) -> Any:
+        """Write into memory that atoll shows, where it may be written."""
+        self.writeable = memory.flags.writeable
+        return self.write_as_well(memory)
+
+    def write_as_well(self, memory: Any) -> Any:
+        if self.writeable:
+            memory[3] = 11
+        return memory
 
     def run(self) -> None:
         for _ in range(STEPS):
-            step = self.dice.choice(STEPS_OF_THREADS)
-            self.names.append(step.__name__)
-            step(self)
-        compare(self.array, self.mirror)
-        compare(self.own, self.own_mirror)
+            self.step(self.dice.choice(STEPS_OF_THREADS))
+        self.step("mine + 0")
+        self.step("own + 0")
 
-    def given(self) -> tuple[Any, Any]:
-        number = self.dice.randrange(3)
-        return self.shared.given[number], self.shared.mirrors[number]
-
-    def span(self) -> slice:
-        first = self.dice.randrange(LENGTH)
-        return slice(first, self.dice.randint(first, LENGTH), self.dice.choice([1, 1, 2]))
+    def step(self, line: str) -> None:
+        """Run a line in atoll and in NumPy, and compare the values that it shows."""
+        number, first = self.dice.randrange(3), self.dice.randrange(LENGTH)
+        span = f"{first}:{self.dice.randint(first, LENGTH)}:{self.dice.choice([1, 1, 2])}"
+        line = line.format(span=span, place=first, number=self.dice.randint(-9, 9))
+        self.lines.append(line)
+        for names, given in zip(self.worlds, (self.shared.given, self.shared.mirrors)):
+            names["given"] = given[number]
+            exec(line if "=" in line else f"same({line})", names)
+        shown = len(self.looks) // 2
+        for ours, theirs in zip(self.looks[:shown], self.looks[shown:], strict=True):
+            compare(ours, theirs)
+        self.looks.clear()
 
 
 def compare(array: Any, mirror: Any) -> None:
-    numpy.testing.assert_array_equal(numpy.array(array), mirror)
-
-
-def look(worker: Worker) -> None:
-    array, mirror = worker.given()
-    compare(array, mirror)
-
-
-def add_up(worker: Worker) -> None:
-    array, mirror = worker.given()
-    assert float((array + 1).sum()) == (mirror + 1).sum()
-
-
-def take_masked(worker: Worker) -> None:
-    array, mirror = worker.given()
-    compare(array[worker.shared.mask], mirror[worker.shared.mirror_mask])
-
-
-def take_by_index(worker: Worker) -> None:
-    array, mirror = worker.given()
-    compare(array[worker.shared.order], mirror[worker.shared.order])
-
-
-def grow(worker: Worker) -> None:
-    array, mirror = worker.given()
-    worker.own = worker.own * 0.5 + array
-    worker.own_mirror = worker.own_mirror * 0.5 + mirror
-
-
-def add_in_place(worker: Worker) -> None:
-    worker.array += 1
-    worker.mirror += 1
-
-
-def add_to_span(worker: Worker) -> None:
-    where = worker.span()
-    array, mirror = worker.given()
-    worker.array[where] += array[where]
-    worker.mirror[where] += mirror[where]
-
-
-def assign_span(worker: Worker) -> None:
-    where = worker.span()
-    worker.array[where] = worker.own[where] * 2
-    worker.mirror[where] = worker.own_mirror[where] * 2
-
-
-def assign_element(worker: Worker) -> None:
-    place, number = worker.dice.randrange(LENGTH), worker.dice.randint(-9, 9)
-    worker.array[place] = number
-    worker.mirror[place] = number
-    assert worker.array[place] == number
-
-
-def assign_masked(worker: Worker) -> None:
-    worker.array[worker.shared.mask] = 5
-    worker.mirror[worker.shared.mirror_mask] = 5
-
-
-def assign_by_index(worker: Worker) -> None:
-    where = worker.shared.order[:7]
-    worker.array[where] = worker.own[where]
-    worker.mirror[where] = worker.own_mirror[where]
-
-
-def add_at(worker: Worker) -> None:
-    where = worker.shared.order[:9] // 2
-    np.add.at(worker.array, where, 1.0)
-    numpy.add.at(worker.mirror, where, 1.0)
-
-
-def sort(worker: Worker) -> None:
-    worker.array.sort()
-    worker.mirror.sort()
-
-
-def out(worker: Worker) -> None:
-    array, mirror = worker.given()
-    np.multiply(array, 3, out=worker.array)
-    numpy.multiply(mirror, 3, out=worker.mirror)
-
-
-def out_by_numpy(worker: Worker) -> None:
-    np.cumsum(worker.own, out=worker.array)
-    numpy.cumsum(worker.own_mirror, out=worker.mirror)
-
-
-def export(worker: Worker) -> None:
-    memory = numpy.asarray(worker.array)
-    if memory.flags.writeable:
-        memory[3] = 11
-        worker.mirror[3] = 11
-    compare(memory, worker.mirror)
-
-
-def collect(worker: Worker) -> None:
-    if worker.dice.random() < 0.2:
-        gc.collect()
-
-
-def look_at_own(worker: Worker) -> None:
-    compare(worker.array, worker.mirror)
-
-
-def settle(worker: Worker) -> None:
-    np.sync()
-
-
-STEPS_OF_THREADS: list[Step] = [
-    look, add_up, take_masked, take_by_index, grow, grow, add_in_place, add_to_span, assign_span, assign_element,
-    assign_masked, assign_by_index, add_at, sort, out, out_by_numpy, export, collect, look_at_own, settle,
-]  # fmt: skip
+    numpy.testing.assert_array_equal(numpy.array(array), numpy.array(mirror))
 
 
 def program(seed: int, threads: int) -> list[tuple[int, list[str], BaseException]]:
@@ -220,7 +169,7 @@ def program(seed: int, threads: int) -> list[tuple[int, list[str], BaseException
         try:
             workers[number].run()
         except BaseException as error:
-            failed.append((number, workers[number].names, error))
+            failed.append((number, workers[number].lines, error))
 
     began = [  # settings belong to the context
         threading.Thread(target=contextvars.copy_context().run, args=(work, number))
@@ -246,7 +195,7 @@ def main(seeds: str = "0:200", threads: str = "4") -> int:
         for seed in range(first, last):
             for number, names, error in program(seed, int(threads)):
                 wrong += 1
-                print(f"program {seed}, thread {number} after {' '.join(names)}:\n{error!r}")
+                print(f"program {seed}, thread {number} after {'; '.join(names)}:\n{error!r}")
     print(f"{last - first} programs of {threads} threads, {wrong} threads that saw something else")
     return int(wrong > 0)
 

@@ -7,9 +7,10 @@ floating-point errors or the settings change, memory is shown and written throug
 from __future__ import annotations
 
 import random
+import re
 import sys
-import threading
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import numpy
@@ -22,164 +23,116 @@ class Stop(Exception):
     """Ends a turn in the middle."""
 
 
-PINNED = []
-REGIONS = ["1:-1, 1:-1", ":-2, 1:-1", "2:, 1:-1", "1:-1, :-2", "1:-1, 2:"]
-WHOLE = ["0, :", ":, 0", "-1, :", "1:-1, 1:-1", "2:, 1:-1"]
+COMBINED = [
+    "(E + E)", "(E - E)", "(E * E)", "(E OP E)", "(E OP NUMBER)", "(E / NUMBER)", "(NUMBER OP E)", "np.FUNCTION(E)",
+    "((E)**2)", "np.where(E > 0.1, E, NUMBER)",
+]  # fmt: skip
+GRAMMAR = {
+    "ARRAY": ["a", "b", "c"],
+    "NUMBER": ["x", "x", "0.5", "0.25", "2", "k", "-1.0"],
+    "OP": ["+", "-", "*"],
+    "FUNCTION": ["sin", "abs", "negative", "tanh"],
+    "FOLD": ["sum", "max", "min"],
+    "INDEX": ["0", "1", "2", "3"],
+    "REGION": ["1:-1, 1:-1", ":-2, 1:-1", "2:, 1:-1", "1:-1, :-2", "1:-1, 2:"],
+    "BORDER": ["0, :", ":, 0", "-1, :", "1:-1, 1:-1", "2:, 1:-1"],
+    "INNER": ["NAME[REGION]"] * 6 + [re.sub(r"\bE\b", "INNER", text) for text in COMBINED],
+    "WHOLE": ["NAME"] * 5 + [re.sub(r"\bE\b", "WHOLE", text) for text in COMBINED],
+    "LINE": [
+        "t = WHOLE", "v = WHOLE", *["ARRAY = np.tanh(WHOLE)"] * 3, "old = NAME.copy()",
+        *["NAME[1:-1, 1:-1] = INNER * 0.25"] * 4, "NAME[1:-1, 1:-1] += INNER", "NAME[1:-1, 1:-1] *= NUMBER",
+        "NAME OP= NUMBER", "NAME OP= 0.1 * NAME", "NAME[BORDER] = NUMBER",
+        "out.append(float(WHOLE.FOLD()))", "out.append(float(INNER.FOLD()))",
+        "out.append(float(np.dot(NAME.ravel(), NAME.ravel())))", "out.append(float(NAME[INDEX, INDEX]))",
+        "r = NAME.sum(axis=0); out.append(float(r[1]))", "r = NAME.sum(axis=1); out.append(float(r[1]))",
+        "NAME = helper(NAME, NAME, x)", "keep.append(NAME)", "keep.append(NAME[1:-1])", "keep.append(WHOLE)",
+        "ARRAY = np.roll(NAME, 1, 0)", "w = NAME[1:-1, 1:-1]; w *= 0.5", "NAME[...] = np.clip(NAME, -3, 3)",
+    ],
+}  # fmt: skip
+"""What each word stands for; ``NAME`` is an array that the function has by then."""
+
+EVENTS = {
+    "stop": "raise Stop",
+    "element": "array[1, 2] = 0.125",
+    "fill": "array.fill(0.375)",
+    "export": "exports.append(numpy.asarray(array)); del exports[:-2]",
+    "read": "out.append(float(numpy.asarray(array)[1, 1]))",
+    "error": "try: array + numpy.ones(7)\nexcept ValueError: out.append(1.0)",
+    "thread": "out.append(in_thread(lambda: float(array[1, 1]) + float((array * 2.0).sum())))",
+    "mean": "out.append(float(np.mean(array)))",
+    "view": "view = array[2:5]; view[:] = 0.0625",
+    "explanation": "if hasattr(np, 'explain'): str(np.explain(array))",
+}
+"""What may happen in the middle of an odd turn."""
 
 
-def number(drawn):
-    return drawn.choice(["x", "x", "0.5", "0.25", "2", "k", "-1.0"])
+def expand(dice, text, names, depth=0):
+    """Replace each word of the grammar by one of its meanings, deep down by the first."""
+
+    def meaning(word):
+        if word[0] == "NAME":
+            return dice.choice(names)
+        choices = GRAMMAR[word[0]]
+        return expand(dice, choices[0] if depth > 3 else dice.choice(choices), names, depth + 1)
+
+    return re.sub("[A-Z]{2,}", meaning, text)
 
 
-def inner(drawn, names, depth=0):
-    """An expression of the inner region."""
-    if depth > 2 or drawn.random() < 0.4:
-        return f"{drawn.choice(names)}[{drawn.choice(REGIONS)}]"
-    return combined(drawn, names, depth, inner)
-
-
-def whole(drawn, names, depth=0):
-    """An expression of whole arrays."""
-    if depth > 2 or drawn.random() < 0.35:
-        return drawn.choice(names)
-    return combined(drawn, names, depth, whole)
-
-
-def combined(drawn, names, depth, of):
-    way = drawn.randrange(9)
-    a = of(drawn, names, depth + 1)
-    if way < 4:
-        return f"({a} {drawn.choice('+-*')} {of(drawn, names, depth + 1)})"
-    if way < 6:
-        return f"({a} {drawn.choice('+-*/')} {number(drawn)})"
-    if way == 6:
-        return f"({number(drawn)} {drawn.choice('+-*')} {a})"
-    if way == 7:
-        return f"np.{drawn.choice(['sin', 'abs', 'negative', 'tanh'])}({a})"
-    return (
-        f"(({a})**2)"
-        if drawn.random() < 0.5
-        else f"np.where({a} > 0.1, {of(drawn, names, depth + 1)}, {number(drawn)})"
-    )
-
-
-def line(drawn, names):
-    """A random line; it may add a name."""
-    way = drawn.randrange(22)
-    target = drawn.choice(names)
-    if way < 4:
-        name = drawn.choice([*names[:3], "t", "v"])
-        text = f"{name} = {whole(drawn, names)}"
-        if name not in names:
-            names.append(name)
-        return text if name in ("t", "v") else f"{name} = np.tanh({whole(drawn, names)})"
-    if way < 8:
-        return f"{target}[1:-1, 1:-1] = {inner(drawn, names)} * 0.25"
-    if way < 10:
-        return f"{target} {drawn.choice(['+=', '-=', '*='])} {drawn.choice([number(drawn), f'0.1 * {drawn.choice(names)}'])}"
-    if way == 10:
-        return f"{target}[1:-1, 1:-1] {drawn.choice(['+=', '*='])} {drawn.choice([number(drawn), inner(drawn, names)])}"
-    if way == 11:
-        return f"{target}[{drawn.choice(WHOLE)}] = {number(drawn)}"
-    if way == 12:
-        if "old" not in names:
-            names.append("old")
-        return f"old = {target}.copy()"
-    if way < 15:
-        return f"out.append(float({drawn.choice([whole, inner])(drawn, names)}.{drawn.choice(['sum', 'max', 'min'])}()))"
-    if way == 15:
-        return f"out.append(float(np.dot({target}.ravel(), {drawn.choice(names)}.ravel())))"
-    if way == 16:
-        return f"out.append(float({target}[{drawn.randrange(4)}, {drawn.randrange(4)}]))"
-    if way == 17:
-        return f"{target} = helper({drawn.choice(names)}, {drawn.choice(names)}, x)"
-    if way == 18:
-        return f"keep.append({drawn.choice([target, f'{target}[1:-1]', whole(drawn, names)])})"
-    if way == 19:
-        return f"r = {target}.sum(axis={drawn.randrange(2)}); out.append(float(r[1]))"
-    if way == 20:
-        return (
-            f"{target} = np.roll({target}, 1, 0)"
-            if drawn.random() < 0.3
-            else f"w = {target}[1:-1, 1:-1]; w *= 0.5"
-        )
-    return (
-        f"{target}[...] = np.clip({target}, -3, 3)"
-        if drawn.random() < 0.5
-        else f"{target} = np.tanh({target})"
-    )
-
-
-def program(drawn):
-    """The text of a function, and how many lines may be left out."""
+def program(dice):
+    """The text of a function, and the number of lines that may be left out."""
     names = ["a", "b", "c"]
-    lines = ["def helper(p, q, x):", "    h = p * x + q", "    return np.tanh(h)"]
-    lines.append("def turn(np, a, b, c, x, k, out, keep, on, odd):")
-    lines.append("  try:")
-    count = drawn.randint(4, 14)
+    lines = ["def helper(p, q, x):", "    return np.tanh(p * x + q)"]
+    lines += ["def turn(np, a, b, c, x, k, out, keep, on, odd):", "  try:"]
+    count = dice.randint(4, 14)
     for place in range(count):
-        text = line(drawn, names)
-        fresh = text.split(" ")[0] in ("t", "v", "old") and " = " in text
-        guard = "" if fresh else f"if on[{place}]: "
-        lines.append(f"    {guard}{text}")
-        lines.append(f"    if odd == {place}: odd_one(np, {drawn.choice(names)}, out)")
-    lines.append("    out.append(float(a.sum()))" if drawn.random() < 0.6 else "    pass")
-    lines.append("  except Stop: pass")
-    lines.append("  return a, b, c")
+        text = expand(dice, "LINE", names)
+        new = re.match(r"(t|v|old) = ", text)
+        if new and new[1] not in names:
+            names.append(new[1])
+        lines.append(f"    {text if new else f'if on[{place}]: {text}'}")
+        lines.append(f"    if odd == {place}: event(np, {dice.choice(names)}, out)")
+    lines += ["    out.append(float(a.sum()))"] if dice.random() < 0.6 else []
+    lines += ["  except Stop: pass", "  return a, b, c"]
     return "\n".join(lines), count
 
 
-def odd_one(kind):
-    """What happens in an odd turn."""
+def in_thread(work):
+    """What another thread finds."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
 
-    def happen(np, array, out):
-        if kind == "stop":
-            raise Stop
-        if kind == "element":
-            array[1, 2] = 0.125
-        elif kind == "written":
-            array.fill(0.375)
-        elif kind == "pinned":
-            PINNED.append(numpy.asarray(array))
-            del PINNED[:-2]
-        elif kind == "read":
-            out.append(float(numpy.asarray(array)[1, 1]))
-        elif kind == "error":
-            try:
-                array + numpy.ones(7)
-            except ValueError:
-                out.append(1.0)
-        elif kind == "thread":
-            found = []
-            other = threading.Thread(
-                target=lambda: found.append(float(array[1, 1]) + float((array * 2.0).sum()))
+
+class Contestant:
+    """A program in NumPy or in atoll: its arrays, and what it keeps of earlier turns."""
+
+    def __init__(self, module, text, start):
+        self.module, self.start = module, start
+        self.names = {"np": module, "Stop": Stop, "event": self.happen}
+        self.exports = []
+        self.event = ""
+        exec(compile(text, "<turns>", "exec"), self.names)
+        self.begin()
+
+    def begin(self):
+        """Take the arrays of the start again."""
+        self.arrays = [self.module.array(each) for each in self.start]
+        self.kept = []
+
+    def happen(self, np, array, out):
+        names = {"np": np, "numpy": numpy, "Stop": Stop, "in_thread": in_thread}
+        exec(EVENTS[self.event], names | {"array": array, "out": out, "exports": self.exports})
+
+    def turn(self, *given):
+        """The numbers that a turn finds, and the name of an error that ends it."""
+        x, k, on, odd = given
+        out = []
+        try:
+            self.arrays = list(
+                self.names["turn"](self.module, *self.arrays, x, k, out, self.kept, on, odd)
             )
-            other.start()
-            other.join()
-            out += found
-        elif kind == "gradient":
-            out.append(float(np.mean(array)))
-        elif kind == "view":
-            view = array[2:5]
-            view[:] = 0.0625
-        elif kind == "explained" and np is atoll:
-            str(atoll.explain(array))
-
-    return happen
-
-
-KINDS = [
-    "stop",
-    "element",
-    "written",
-    "pinned",
-    "read",
-    "error",
-    "thread",
-    "gradient",
-    "view",
-    "explained",
-]
+        except UnboundLocalError as error:
+            return out, type(error).__name__
+        return out, ""
 
 
 def alike(ours, theirs):
@@ -188,60 +141,41 @@ def alike(ours, theirs):
 
 def run(seed, turns):
     """Run a program; what went wrong, or ``None``."""
-    drawn = random.Random(seed)
-    text, count = program(drawn)
-    n = 66 if "medium" in sys.argv else drawn.choice([8, 12, 60, 70])
-    shape = (n, n + drawn.randrange(2))
+    dice = random.Random(seed)
+    text, count = program(dice)
+    n = 66 if "medium" in sys.argv else dice.choice([8, 12, 60, 70])
+    shape = (n, n + dice.randrange(2))
     start = [numpy.random.default_rng(seed + k).uniform(-1, 1, shape) for k in range(3)]
-    spaces = []
-    for module in (numpy, atoll):
-        space = {"np": module, "Stop": Stop}
-        exec(compile(text, f"<turns {seed}>", "exec"), space)
-        spaces.append(space)
-    states = [[each.copy() for each in start], [atoll.array(each) for each in start]]
-    keeps = [[], []]
-    small = drawn.choice([0, 0, 50]) if n < 50 else drawn.choice([0, 1000])
+    theirs, ours = both = [Contestant(module, text, start) for module in (numpy, atoll)]
+    small = dice.choice([0, 0, 50]) if n < 50 else dice.choice([0, 1000])
     if "medium" in sys.argv:
         small = policy.limits.small
     with numpy.errstate(all="ignore"), atoll.config(small=small):
-        for number_of_turn in range(turns):
-            calm = drawn.random() < 0.75 or number_of_turn < 12
-            on = [calm or drawn.random() < 0.8 for _ in range(count)]
-            odd = -1 if calm or drawn.random() < 0.5 else drawn.randrange(count)
-            kind = drawn.choice(KINDS)
-            x, k = drawn.uniform(-1, 1), drawn.randrange(3)
-            forget = drawn.random() < 0.6
-            rules = drawn.choice(["ignore", "warn"]) if drawn.random() < 0.05 else None
-            outs = []
-            for which, module in enumerate((numpy, atoll)):
-                spaces[which]["odd_one"] = odd_one(kind)
-                out = []
+        for number in range(turns):
+            calm = dice.random() < 0.75 or number < 12
+            on = [calm or dice.random() < 0.8 for _ in range(count)]
+            odd = -1 if calm or dice.random() < 0.5 else dice.randrange(count)
+            event, forget = dice.choice([*EVENTS]), dice.random() < 0.6
+            x, k = dice.uniform(-1, 1), dice.randrange(3)
+            rules = dice.choice(["ignore", "warn"]) if dice.random() < 0.05 else None
+            found = []
+            for one in both:
+                one.event = event
                 if forget:
-                    keeps[which].clear()
-                turn = spaces[which]["turn"]
-                try:
-                    with nullcontext() if rules is None else numpy.errstate(over=rules):
-                        results = turn(module, *states[which], x, k, out, keeps[which], on, odd)
-                        states[which] = list(results)
-                except UnboundLocalError as error:
-                    out.append(type(error).__name__)
-                outs.append(out)
-            if [o for o in outs[0] if type(o) is str] != [o for o in outs[1] if type(o) is str]:
-                return f"turn {number_of_turn}: {outs}\n{text}"
-            if not alike(
-                [o for o in outs[1] if type(o) is float], [o for o in outs[0] if type(o) is float]
-            ):
-                return f"turn {number_of_turn} ({kind} at {odd}): {outs[1]} instead of {outs[0]}\n{text}"
-            if drawn.random() < 0.1 or number_of_turn == turns - 1:
-                for ours, theirs in [
-                    *zip(states[1], states[0], strict=True),
-                    *zip(keeps[1], keeps[0], strict=True),
-                ]:
-                    if not alike(numpy.asarray(ours), theirs):
-                        return f"turn {number_of_turn} ({kind} at {odd}): an array differs\n{text}"
-            if not all(numpy.abs(each).max() < 1000 for each in states[0]):  # NaN, too
-                states = [[each.copy() for each in start], [atoll.array(each) for each in start]]
-                keeps = [[], []]
+                    one.kept.clear()
+                with nullcontext() if rules is None else numpy.errstate(over=rules):
+                    found.append(one.turn(x, k, on, odd))
+            where = f"turn {number} ({event} at {odd})"
+            (right, ended), (out, end) = found
+            if end != ended or len(out) != len(right) or not alike(out, right):
+                return f"{where}: {found[1]} instead of {found[0]}\n{text}"
+            if dice.random() < 0.1 or number == turns - 1:
+                pairs = zip([*ours.arrays, *ours.kept], [*theirs.arrays, *theirs.kept], strict=True)
+                if not all(alike(numpy.asarray(mine), other) for mine, other in pairs):
+                    return f"{where}: an array differs\n{text}"
+            if not all(numpy.abs(each).max() < 1000 for each in theirs.arrays):  # NaN, too
+                ours.begin()
+                theirs.begin()
     return None
 
 
