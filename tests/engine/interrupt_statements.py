@@ -92,8 +92,6 @@ for _ in range(6): a[1:-1] = (a[:-2] + a[2:]) / 2
 for _ in range(6): s = float(np.abs(a * {i}).sum())
 for k in range(6): b[k + 1 :] = b[k + 1 :] - a[k] * 0.001
 """.strip().splitlines()
-AMENDED = {"for _ in range(6): a", "for k in"}
-"""Lines of which an exception may leave a part done, as it would in NumPy."""
 
 
 def draw(seed: int, way: str = "") -> tuple[list[str], dict[str, Any]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import sys
-import traceback
 
 import numpy
 
@@ -17,6 +16,7 @@ from atoll.comm import simulated
 from atoll.comm.world import current_world
 
 from . import random_layouts
+from .campaign import campaign
 from .search import among
 from .test_plans import Loop
 from .test_plans_on_ranks import check_moved
@@ -56,23 +56,18 @@ def check(seed):
 
 def main():
     """Search."""
-    start, stop = map(int, sys.argv[1].split(":"))
     least, most = among(sys.argv[2] if len(sys.argv) > 2 else "2-8")
     atoll.config.backend = "numpy"
-    wrong = moved = 0
-    for seed in range(start, stop):
+
+    def run(seed):
         ranks = random.Random(seed).randint(least, most)
         try:
-            found = simulated.run(ranks, check, seed, seed=seed, rendezvous=seed % 3 == 1)
-            moved += sum(found)
+            simulated.run(ranks, check, seed, seed=seed, rendezvous=seed % 3 == 1)
         except Exception as error:
-            wrong += 1
-            print("=" * 80, f"seed {seed} on {ranks} ranks", flush=True)
-            print("".join(traceback.format_exception(error.__cause__ or error))[-2500:], flush=True)
-            print("\n".join(Loop(seed).text), flush=True)
-        if seed % 20 == 19:
-            print(f"{seed + 1 - start} loops, {moved} programs moved, {wrong} wrong", flush=True)
-    print(f"{stop - start} loops, {moved} programs moved, {wrong} wrong")
+            error.add_note(f"on {ranks} ranks\n" + "\n".join(Loop(seed).text))
+            raise
+
+    campaign(sys.argv[1], run)
 
 
 if __name__ == "__main__":

@@ -123,6 +123,8 @@ def test_pending_work_keeps_a_bounded_number_of_bytes_alive(program, data, tmp_p
     assert most < 30 * NBYTES  # of 120 that would be held without a bound
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(240)
 def test_other_arrays_of_the_program_loosen_no_bound(data):
     with atoll.config(small=0):
         others = [atoll.ones(4) + k for k in range(5000)]

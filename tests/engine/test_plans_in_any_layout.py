@@ -10,7 +10,9 @@ from tests.engine.plan_search import check
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.mark.parametrize("seed", [2, 10, 14])
+@pytest.mark.parametrize(
+    "seed", [*[pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 10)], 14]
+)
 def test_random_loops(seed, by_numpy):
     """Launches are run by NumPy: nothing is compiled."""
     ranks = 3

@@ -1,6 +1,6 @@
 """Programs of many shapes, drawn at random: deep chains, wide sums, arrays that are kept, fields by name, objects with state.
 
-No shape makes planning fail, and all give NumPy's values. ``python tests/engine/test_program_shapes.py SEEDS`` runs more.
+No shape makes planning fail, and all give NumPy's values. ``python -m tests.engine.test_program_shapes 0:100`` runs more.
 """
 
 import random
@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import atoll
+
+from .campaign import campaign
 
 N = 90
 
@@ -119,6 +121,4 @@ def test_no_shape_of_program_makes_planning_fail(seed):
 
 
 if __name__ == "__main__":
-    for number in range(int(sys.argv[1])):
-        check(number)
-        print(number, atoll.stats().plans_made, flush=True)
+    campaign(sys.argv[1], check)

@@ -22,6 +22,8 @@ import numpy
 
 import atoll as np
 
+from .campaign import campaign
+
 LENGTH = 120  # divisible by 2, 3, 4
 STEPS = 12
 
@@ -156,20 +158,21 @@ def compare(array: Any, mirror: Any) -> None:
     numpy.testing.assert_array_equal(numpy.array(array), numpy.array(mirror))
 
 
-def program(seed: int, threads: int) -> list[tuple[int, list[str], BaseException]]:
-    """Run one program; what failed: the thread, its steps, the error."""
+def program(seed: int, threads: int) -> str:
+    """Run one program; what failed: the thread, its lines, the error."""
     dice = random.Random(seed)
     shared = Shared(dice, threads)
     workers = [Worker(shared, number, threads, seed) for number in range(threads)]
     everybody = threading.Barrier(threads)
-    failed: list[tuple[int, list[str], BaseException]] = []
+    failed: list[str] = []
 
     def work(number: int) -> None:
         everybody.wait()
         try:
             workers[number].run()
         except BaseException as error:
-            failed.append((number, workers[number].lines, error))
+            lines = "; ".join(workers[number].lines)
+            failed.append(f"thread {number} after {lines}:\n{error!r}")
 
     began = [  # settings belong to the context
         threading.Thread(target=contextvars.copy_context().run, args=(work, number))
@@ -181,24 +184,14 @@ def program(seed: int, threads: int) -> list[tuple[int, list[str], BaseException
         thread.join()
     if not failed:
         for written, mirror in zip(shared.written, shared.whole_mirrors, strict=True):
-            try:
-                compare(written, mirror)
-            except AssertionError as error:
-                failed.append((-1, [shared.kind], error))
-    return failed
+            compare(written, mirror)
+    return "\n".join(failed)
 
 
 def main(seeds: str = "0:200", threads: str = "4") -> int:
-    first, last = map(int, seeds.split(":"))
-    wrong = 0
     with hasty(), np.config(small=0):
-        for seed in range(first, last):
-            for number, names, error in program(seed, int(threads)):
-                wrong += 1
-                print(f"program {seed}, thread {number} after {'; '.join(names)}:\n{error!r}")
-    print(f"{last - first} programs of {threads} threads, {wrong} threads that saw something else")
-    return int(wrong > 0)
+        return campaign(seeds, lambda seed: program(seed, int(threads)))
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]) > 0)

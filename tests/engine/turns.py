@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import re
 import sys
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
@@ -17,6 +16,8 @@ import numpy
 
 import atoll
 from atoll import policy
+
+from .campaign import campaign
 
 
 class Stop(Exception):
@@ -179,20 +180,6 @@ def run(seed, turns):
     return None
 
 
-def main():
-    start, stop = map(int, sys.argv[1].split(":"))
-    turns = int(sys.argv[2]) if len(sys.argv) > 2 else 80
-    wrong = 0
-    for seed in range(start, stop):
-        try:
-            found = run(seed, turns)
-        except Exception:
-            found = traceback.format_exc()
-        if found:
-            wrong += 1
-            print("=" * 80, f"seed {seed}", found, flush=True)
-    print(f"{stop - start} programs, {wrong} wrong")
-
-
 if __name__ == "__main__":
-    main()
+    turns = int(sys.argv[2]) if len(sys.argv) > 2 else 80
+    campaign(sys.argv[1], lambda seed: run(seed, turns))

@@ -32,7 +32,6 @@ from . import host
 
 HERE = Path(host.__file__)
 ROOT = HERE.parents[2]
-BROADCAST = b"\xff" * 6
 
 UNSHARE = [
     "unshare",

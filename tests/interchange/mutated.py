@@ -236,51 +236,21 @@ def wrapped(random: Any, value: Any) -> Any:
         return strange(random)
 
 
+WRAPPERS: dict[Any, list[Any]] = {
+    dict: [View, Fickle, collections.OrderedDict, types.MappingProxyType, lambda v: collections.defaultdict(int, v)],
+    (list, tuple): [list, tuple, iter, numpy.array, set],
+    str: [],
+    int: [float, str, numpy.int8, numpy.uint8, numpy.array, complex, bool, lambda v: [v], lambda v: -v, lambda v: v + 1],
+}  # fmt: skip
+"""Other classes for a value of a class, beside the hostile ones that inherit from it."""
+
+
 def _wrapped(random: Any, value: Any) -> Any:
-    if isinstance(value, dict):
-        if random.random() < 0.5:
-            return random.choice(
-                [
-                    View,
-                    Fickle,
-                    collections.OrderedDict,
-                    types.MappingProxyType,
-                    lambda v: collections.defaultdict(int, v),
-                ]
-            )(value)
-        kind = random.choice([one for one in (*RAISING, *LYING) if issubclass(one, dict)])
-        return kind(value)
-    if isinstance(value, (list, tuple)):
-        kinds = [one for one in (*RAISING, *LYING) if issubclass(one, (list, tuple))]
-        return random.choice(
-            [
-                list,
-                tuple,
-                iter,
-                numpy.array,
-                set if all(isinstance(v, int) for v in value) else list,
-                *kinds,
-            ]
-        )(value)
-    if isinstance(value, str):
-        return random.choice([one for one in (*RAISING, *LYING) if issubclass(one, str)])(value)
-    if isinstance(value, int):
-        kinds = [one for one in (*RAISING, *LYING) if issubclass(one, int)]
-        return random.choice(
-            [
-                float,
-                str,
-                numpy.int8,
-                numpy.uint8,
-                numpy.array,
-                complex,
-                bool,
-                lambda v: [v],
-                lambda v: -v,
-                lambda v: v + 1,
-                *kinds,
-            ]
-        )(value)
+    for kind, wrappers in WRAPPERS.items():
+        if isinstance(value, kind):
+            inheriting = [one for one in (*RAISING, *LYING) if issubclass(one, kind)]
+            few = wrappers and random.random() < 0.5
+            return random.choice(wrappers if few else inheriting)(value)
     if isinstance(value, numpy.ndarray):
         return random.choice([
             numpy.ndarray.tolist, lambda v: v.astype("O"), lambda v: v[::-1], lambda v: v[1:] if v.ndim else v, lambda v: v.T, lambda v: v.ravel(),
@@ -340,79 +310,42 @@ def mutated(random: Any, description: Any) -> Any:
     return changed(description, path, random.choice(ways))
 
 
+KEYS = ["size", "padding", "periodic", "locals", "block_size", "x", (0,), (0, 0), (99,), (-1,)]
+
+
 def strange_key(random: Any) -> Any:
     """A key that dictionaries take."""
     while True:
-        key = random.choice(
-            [
-                strange(random),
-                random.choice(
-                    [
-                        "size",
-                        "padding",
-                        "periodic",
-                        "locals",
-                        "block_size",
-                        "x",
-                        (0,),
-                        (0, 0),
-                        (99,),
-                        (-1,),
-                    ]
-                ),
-            ]
-        )
+        key = random.choice([strange(random), random.choice(KEYS)])
         try:
-            hash(key)
             {key: 1}[key]
         except Exception:
             continue
         return key
 
 
-class Producer:
-    """Shows what it is given, by one protocol or both, in one way or another."""
-
-    def __init__(self, name: str, shown: Any) -> None:
-        setattr(self, name, shown)
-
-
-class ByProperty:
-    """Shows it as ``__partitioned__`` should be shown."""
-
-    def __init__(self, shown: Any) -> None:
-        self.shown = shown
-
-    @property
-    def __partitioned__(self) -> Any:
-        return self.shown
-
-
 def produced(random: Any, protocol: str, description: Any) -> Any:
     """The description, as a library would show it, or nearly so."""
-    name = "__partitioned__" if protocol == "partitioned" else "__distarray__"
-    way = random.randint(0, 19)
-    if way < 9:
-        return description
-    if way < 12:
-        return (
-            ByProperty(description)
-            if protocol == "partitioned"
-            else Producer(name, lambda: description)
-        )
-    if way == 12:
-        return Producer(name, description)
-    if way == 13:
-        return Producer(name, lambda: description)
-    if way == 14:
-        return Producer(name, strange(random))
-    if way == 15:
-        return hostile("Raising", **{name: random.choice([property(refuses), refuses])})()
-    if way == 16:
-        return type("Class", (), {name: lambda self: description})
-    if way == 17:
-        return Producer(name, lambda: copy.copy(description))
-    return strange(random) if way == 18 else Producer(name, lambda *args: description)
+    name = f"__{protocol}__"
+
+    def shown(value: Any) -> Any:
+        return types.SimpleNamespace(**{name: value})
+
+    by_property = hostile("ByProperty", **{name: property(lambda self: description)})()
+    by_method = shown(lambda: description)
+    ways = [lambda: description] * 9
+    ways += [lambda: by_property if protocol == "partitioned" else by_method] * 3
+    ways += [
+        lambda: shown(description),
+        lambda: by_method,
+        lambda: shown(strange(random)),
+        lambda: hostile("Raising", **{name: random.choice([property(refuses), refuses])})(),
+        lambda: type("Class", (), {name: lambda self: description}),
+        lambda: shown(lambda: copy.copy(description)),
+        lambda: strange(random),
+        lambda: shown(lambda *args: description),
+    ]
+    return random.choice(ways)()
 
 
 @dataclass
