@@ -6,7 +6,7 @@ import atoll
 from atoll.comm import simulated
 from atoll.errors import DivergenceError
 
-from . import pairs
+from . import line_pairs
 
 
 @pytest.mark.usefixtures("by_numpy")
@@ -15,7 +15,7 @@ from . import pairs
 )
 def test_who_does_something_else_is_told(kind: str) -> None:
     with atoll.config(small=0, everywhere=0):
-        assert pairs.unnoticed(getattr(pairs, kind)) == []
+        assert line_pairs.unnoticed(getattr(line_pairs, kind)) == []
 
 
 @pytest.mark.ranks(2, 3)
@@ -81,7 +81,7 @@ u.std(0, ddof=1) | u.std(0, ddof=0)
 
 def test_the_debug_setting_compares_inexact_values_of_unequal_machines() -> None:
     with atoll.config(small=0):
-        assert pairs.unnoticed(VALUES) == []
-        assert pairs.unnoticed(VALUES, alike=False) == VALUES.strip().splitlines()
+        assert line_pairs.unnoticed(VALUES) == []
+        assert line_pairs.unnoticed(VALUES, alike=False) == VALUES.strip().splitlines()
         with atoll.config(debug=True):
-            assert pairs.unnoticed(VALUES, alike=False) == []
+            assert line_pairs.unnoticed(VALUES, alike=False) == []

@@ -41,6 +41,7 @@ from . import (
     small_limits,
     statements,
 )
+from .campaign import campaign
 from .program import replay
 
 KINDS = {
@@ -138,18 +139,18 @@ def among(text):
 
 
 def main():
-    start, stop = map(int, sys.argv[1].split(":"))
     least, most = among(sys.argv[2] if len(sys.argv) > 2 else "1")
+    first = int(sys.argv[1].split(":")[0])
     real = atoll.world.size > 1
     if "kernels" not in sys.argv:
         atoll.config.backend = "numpy"
     if "small_limits" in sys.argv:
-        print(small_limits.tighten(start))
+        print(small_limits.tighten(first))
     if "cache_loss" in sys.argv:
-        cache_loss.begin(start + 1000 * atoll.world.rank)
+        cache_loss.begin(first + 1000 * atoll.world.rank)
     kind = next((KINDS[word] for word in sys.argv if word in KINDS), statements.Statements)
-    wrong = 0
-    for seed in range(start, stop):
+
+    def wrong(seed):
         ranks = random.Random(seed).randint(least, most)
         spread = ranks > 1 or real
         program = statements.draw(seed, 14, exports=not spread, ranks=spread, kind=kind)
@@ -157,16 +158,17 @@ def main():
         if found and real:
             print(f"rank {atoll.world.rank}", found, flush=True)
             os._exit(1)
-        if found:
-            wrong += 1
-            print("=" * 80, f"on {ranks} ranks, small: {small_of(program)}", flush=True)
-            print(cut_down(program, ranks) or f"only once: {found}", flush=True)
-            for name, data in program.start.items():
-                drawn = random.Random(comparison.layout_seed(program, name))
-                print(name, "lies as", random_layouts.random_layout(drawn, data.shape, ranks))
-        if seed % 100 == 99:
-            print(f"{seed + 1 - start} programs, {wrong} wrong so far", flush=True)
-    print(f"{stop - start} programs, {wrong} wrong")
+        if not found:
+            return None
+        report = [f"on {ranks} ranks, small: {small_of(program)}"]
+        report += [cut_down(program, ranks) or f"only once: {found}"]
+        for name, data in program.start.items():
+            drawn = random.Random(comparison.layout_seed(program, name))
+            layout = random_layouts.random_layout(drawn, data.shape, ranks)
+            report += [f"{name} lies as {layout}"]
+        return "\n".join(report)
+
+    campaign(sys.argv[1], wrong)
 
 
 if __name__ == "__main__":

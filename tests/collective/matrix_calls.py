@@ -1,4 +1,4 @@
-"""Calls of products, factorisations, transforms and convolutions for ``variants``."""
+"""Calls of products, factorisations, transforms and convolutions for ``argument_calls``."""
 
 CALLS = """
 np.convolve(V, [1, 2, 3, 4])

@@ -1,4 +1,4 @@
-"""Lines that change operands in place, for NumPy and for arrays on ranks; see ``variants``."""
+"""Lines that change operands in place, for NumPy and for arrays on ranks; see ``argument_calls``."""
 
 CHANGES = """
 A.flat[3] = 9

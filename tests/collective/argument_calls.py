@@ -1,6 +1,6 @@
 """Calls of functions with all kinds of arguments, for NumPy and for arrays on ranks.
 
-Each line is run with ``np`` and the operands below as names. They are expressions; ``changes`` has
+Each line is run with ``np`` and the operands below as names. They are expressions; ``in_place_calls`` has
 lines that change operands in place. Where NumPy raises an error, so must atoll.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import matrices
+from . import matrix_calls
 
 
 def operands() -> dict[str, np.ndarray]:
@@ -37,7 +37,7 @@ def operands() -> dict[str, np.ndarray]:
 
 
 CALLS = (
-    matrices.CALLS
+    matrix_calls.CALLS
     + """
 np.bincount(K, minlength=20)
 np.bincount(K.astype(np.int8))

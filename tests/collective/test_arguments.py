@@ -8,8 +8,8 @@ import pytest
 import atoll
 from atoll import Layout
 
-from .changes import CHANGES
-from .variants import CALLS, operands
+from .argument_calls import CALLS, operands
+from .in_place_calls import CHANGES
 
 LAYOUTS = {
     "rows": lambda ndim: "b" + "n" * (ndim - 1),

@@ -12,7 +12,7 @@ from atoll.comm.simulated import run
 from atoll.errors import DivergenceError
 
 from ..cli.commands import atoll as command
-from . import variants
+from . import program_pairs
 
 
 @pytest.mark.slow
@@ -20,16 +20,16 @@ from . import variants
 @pytest.mark.parametrize("evaluated", [False, True], ids=["pending", "evaluated"])
 @pytest.mark.parametrize("table", ["ARRAYS", "NUMBERS", "ORDERS", "FUNCTIONS"])
 def test_no_pair_gives_a_wrong_number(table: str, evaluated: bool) -> None:
-    pairs = getattr(variants, table).strip().splitlines()
-    assert variants.wrong(pairs, 3 if evaluated else 2, evaluated=evaluated) == []
+    pairs = getattr(program_pairs, table).strip().splitlines()
+    assert program_pairs.wrong(pairs, 3 if evaluated else 2, evaluated=evaluated) == []
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("by_numpy")
 @pytest.mark.parametrize("size", [2, 3])
 def test_no_random_pair_gives_a_wrong_number(size: int) -> None:
-    pairs = [variants.a_pair(seed) for seed in range(60)]
-    assert variants.wrong(pairs, size) == []
+    pairs = [program_pairs.a_pair(seed) for seed in range(60)]
+    assert program_pairs.wrong(pairs, size) == []
 
 
 SCRIPT = """

@@ -2,7 +2,7 @@
 a scalar's kind or a layout.
 
 Such a pair ends in a divergence on all ranks, or each rank sees the numbers of its own program; NumPy says which.
-``python -m tests.agreement.variants [ranks] [seed:seed]`` tries random pairs, too.
+``python -m tests.agreement.program_pairs [ranks] [seed:seed]`` tries random pairs, too.
 """
 
 from __future__ import annotations
