@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from atoll.interchange.distarray.checking import judge, local_section
+from atoll.interchange.distarray import PROTOCOL
 
 
 def describe(buffer, *dimensions, version="1.0.0"):
@@ -47,10 +47,10 @@ def unstructured(indices, size, grid_size=1, grid_rank=0, **more):
 
 def judged(descriptions, strict=True):
     """What the checker finds on a list of descriptions, one for each rank."""
-    sections = [local_section(d, rank, strict)[0] for rank, d in enumerate(descriptions)]
+    sections = [PROTOCOL.local(d, rank, strict)[0] for rank, d in enumerate(descriptions)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return judge(sections, None, strict)
+        return PROTOCOL.examination(sections, None, strict)
 
 
 def rules_broken(descriptions, strict=True):

@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atoll.errors import ProtocolError
-from atoll.interchange.distarray import (
-    num_owned_indices,
-    num_owned_indices_from_block,
-    num_owned_indices_from_cyclic,
-    num_owned_indices_from_unstructured,
-)
+from atoll.interchange.distarray import num_owned_indices
 
 from .distarray_samples import block, cyclic, eighteen_padded, padding_table, unstructured
 
@@ -21,7 +16,7 @@ def test_cyclic_counts_agree_with_dealing_out_blocks(size, grid_size, block_size
     dealt = np.arange(size) // block_size % grid_size
     for k in range(grid_size):
         dim_dict = cyclic(k * block_size, size, grid_size, k, block_size=block_size)
-        assert num_owned_indices_from_cyclic(dim_dict) == np.count_nonzero(dealt == k)
+        assert num_owned_indices(dim_dict) == np.count_nonzero(dealt == k)
 
 
 def test_the_partial_last_block_goes_to_the_process_whose_turn_it_is():
@@ -37,7 +32,7 @@ def test_empty_cyclic_sections_by_either_convention():
 
 def test_blocks_count_boundary_padding_but_not_communication_padding():
     dims = [padding_table(rank)["dim_data"][0] for rank in range(4)]
-    assert [num_owned_indices_from_block(d) for d in dims] == [10, 5, 6, 7]
+    assert [num_owned_indices(d) for d in dims] == [10, 5, 6, 7]
 
 
 def test_blocks_of_0_9_leave_communication_padding_out_already():
@@ -46,7 +41,7 @@ def test_blocks_of_0_9_leave_communication_padding_out_already():
 
 
 def test_unstructured_and_undistributed():
-    assert num_owned_indices_from_unstructured(unstructured(np.array([4, -1, 7]), 3)) == 3
+    assert num_owned_indices(unstructured(np.array([4, -1, 7]), 3)) == 3
     assert num_owned_indices({"dist_type": "n", "size": 10}) == 10
     assert num_owned_indices(block(3, 9, 20, 4, 1)) == 6
 

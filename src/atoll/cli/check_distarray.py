@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 
 from ..comm.world import current_world
 from ..errors import a_type
-from ..interchange.distarray import RULES, Examination, examine
+from ..interchange.distarray import PROTOCOL
+from ..interchange.protocol import Examination
 from . import UsageError, positive, run
 
 
@@ -103,7 +104,7 @@ def check(target: str, lenient: bool) -> int:
     """Check on the current ranks; rank 0 prints."""
     source = producer(named(target))
     world = current_world()
-    examination = examine(source, world.communicator, not lenient)
+    examination = PROTOCOL.examine(source, world.communicator, not lenient)
     if world.rank == 0:
         print(report(target, lenient, examination))
     world.barrier()
@@ -124,7 +125,7 @@ def report(target: str, lenient: bool, examination: Examination) -> str:
     lines += [f"  note: {note}" for note in examination.notes]
     lines += [f"  {violation}" for violation in examination.violations]
     broken = {violation.rule for violation in examination.violations}
-    lines += [f"rule {rule}: {words}" for rule, words in RULES.items() if rule in broken]
+    lines += [f"rule {rule}: {words}" for rule, words in PROTOCOL.rules.items() if rule in broken]
     if not broken:
         lines.append("every rule holds" + (", as repaired" if lenient else ""))
     return "\n".join(lines)

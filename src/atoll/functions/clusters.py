@@ -10,8 +10,8 @@ from ..array import ndarray
 from ..comm import progress
 from ..context import profiler
 from ..interchange.dask import export_dask, import_dask
+from ..interchange.protocol import Imported
 from ..interchange.ray import RayPartitions, export_ray, import_ray
-from ..interchange.reports import Imported
 from ..layout import Layout
 from ..lazy.creation import asarray
 

@@ -12,7 +12,7 @@ from ..comm.in_step import agree
 from ..comm.world import World, world_of
 from ..errors import LayoutError
 from ..layout import BlockAxis, Layout, UnstructuredAxis
-from .reports import Imported
+from .protocol import Imported
 
 
 class Report(NamedTuple):

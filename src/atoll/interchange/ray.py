@@ -42,7 +42,7 @@ from .clusters import (
     while_root_waits,
 )
 from .partitioned import import_partitioned
-from .reports import Imported
+from .protocol import Imported
 
 NAMESPACE = "atoll"
 START = 30.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import uuid
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -31,7 +30,7 @@ from ..clusters import (
     while_root_waits,
 )
 from ..partitioned import import_partitioned
-from ..reports import Imported
+from ..protocol import Imported
 from .clients import (
     Watch,
     address_of,
@@ -113,7 +112,7 @@ def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imp
         own = locally(world, name, lambda: client_of(client, stack))
         link = everywhere(world, name, lambda: link_of(name, own) if mine else None)[root]
         if link is None:
-            return _import_recipes(name, collection, world, root)
+            return _import_delayed(name, collection, world, root)
         client = connected(world, name, link, own, stack)
         arrival = locally(world, name, lambda: Arrival(name, collection, client) if mine else None)
         grid = while_root_waits(world, name, root, lambda seconds: arrival.look(seconds))  # type: ignore[union-attr]
@@ -142,14 +141,12 @@ class Arrival:
 
     def __init__(self, name: str, collection: Any, client: Any) -> None:
         self.name, self.client = name, client
-        self.frame = is_frame(collection)
-        self.columns = getattr(collection, "ndim", 1) == 2 if self.frame else False
-        if self.frame:
-            check_frame(name, collection)
+        self.columns = is_frame(collection) and getattr(collection, "ndim", 1) == 2
+        if is_frame(collection):
             self.tiling: tuple[int, ...] = (collection.npartitions, *([1] if self.columns else []))
         else:
             self.tiling = collection.numblocks
-        self.shapes = None if self.frame else known_shapes(collection)
+        self.shapes = known_shapes(name, collection)
         import distributed
 
         try:
@@ -162,8 +159,12 @@ class Arrival:
                 f"({type(error).__name__}: {error})"
             ) from error
         self.futures = {self._position(future.key): future for future in futures}
-        self.asked: dict[Position, Any] | None = None
-        self.watch = Watch(name, client, self.futures)
+        self.watches = [Watch(name, client, self.futures)]
+        self.asked: dict[Position, Any] = {}
+        if self.shapes is None:
+            answers = client.map(np.shape, list(self.futures.values()), pure=False)
+            self.asked = dict(zip(self.futures, answers))
+            self.watches.append(Watch(name, client, self.asked))
 
     def _position(self, key: Any) -> Position:
         """Dask calls a partition by a name and its place."""
@@ -172,22 +173,15 @@ class Arrival:
 
     def look(self, seconds: float) -> Grid | None:
         """The grid once all of it is in memory, ``None`` if it is not after so many seconds."""
-        if not self.watch.done(seconds):
+        if not all(watch.done(seconds) for watch in self.watches):
             return None
         if self.shapes is None:
-            if self.asked is None:
-                places = list(self.futures)
-                answers = self.client.map(np.shape, [self.futures[p] for p in places], pure=False)
-                self.asked = dict(zip(places, answers))
-                self.watch = Watch(self.name, self.client, self.asked)
-                return None
-            places = list(self.asked)
-            values = ask(self.client, self.client.gather, [self.asked[p] for p in places])
-            self.shapes = {p: tuple(map(int, shape)) for p, shape in zip(places, values)}
+            values = ask(self.client, self.client.gather, list(self.asked.values()))
+            self.shapes = {p: tuple(map(int, shape)) for p, shape in zip(self.asked, values)}
         locations = _locations(self.client, list(self.futures.values()))
         if any(not locations[future.key] for future in self.futures.values()):
             # Lost after it was finished: the scheduler has it made again.
-            self.watch = Watch(self.name, self.client, self.futures)
+            self.watches = [Watch(self.name, self.client, self.futures)]
             return None
         pieces = {
             place: Piece(place, self.shapes[place], locations[future.key])
@@ -256,42 +250,37 @@ def check_frame(name: str, frame: Any) -> None:
             )
 
 
-def known_shapes(array: Any) -> dict[Position, tuple[int, ...]] | None:
-    """The chunks' shapes, ``None`` if Dask does not know them all."""
-    if any(n != n for axis in array.chunks for n in axis):
+def known_shapes(name: str, collection: Any) -> dict[Position, tuple[int, ...]] | None:
+    """The shapes of the partitions, ``None`` if Dask does not know them all."""
+    if is_frame(collection):
+        check_frame(name, collection)
+        return None
+    if any(n != n for axis in collection.chunks for n in axis):
         return None
     return {
-        place: tuple([int(axis[k]) for axis, k in zip(array.chunks, place)])
-        for place in product(*map(range, array.numblocks))
+        place: tuple([int(axis[k]) for axis, k in zip(collection.chunks, place)])
+        for place in product(*map(range, collection.numblocks))
     }
 
 
 # Without a cluster
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A partition that this process computes when it is fetched."""
-
-    delayed: Any
-
-
 def _compute(handles: Any) -> Any:
     """The values of graphs, by Dask's scheduler in this process."""
     import dask
 
-    single = isinstance(handles, Recipe)
-    recipes = [handles] if single else list(handles)
+    single = not isinstance(handles, list | tuple)
     scheduler = dask.config.get("scheduler", "threads")
     try:
-        results = dask.compute(*[recipe.delayed for recipe in recipes], scheduler=scheduler)
+        results = dask.compute(*([handles] if single else handles), scheduler=scheduler)
     except Exception as error:
         passed_on(error)
         raise ClusterError(f"from_dask: a task failed: {type(error).__name__}: {error}") from error
     return results[0] if single else results
 
 
-def _import_recipes(name: str, collection: Any, world: World, root: int) -> Imported:
+def _import_delayed(name: str, collection: Any, world: World, root: int) -> Imported:
     """Every rank gets the root's collection, and computes its own partitions."""
     import cloudpickle
     import dask
@@ -299,17 +288,12 @@ def _import_recipes(name: str, collection: Any, world: World, root: int) -> Impo
     def prepare() -> tuple[bytes, Grid] | None:
         if world.rank != root:
             return None
-        scheduler = dask.config.get("scheduler", "threads")
-        given, shapes = collection, None
-        if is_frame(given):
-            check_frame(name, given)
-        else:
-            shapes = known_shapes(given)
+        given, shapes = collection, known_shapes(name, collection)
         if shapes is None:
+            scheduler = dask.config.get("scheduler", "threads")
             (given,) = dask.persist(given, scheduler=scheduler)
-            parts = _recipes(given)
-            asked = [dask.delayed(np.shape)(recipe.delayed) for recipe in parts.values()]
-            shapes = dict(zip(parts, dask.compute(*asked, scheduler=scheduler)))
+            parts = _delayed(given)
+            shapes = dict(zip(parts, _compute([dask.delayed(np.shape)(p) for p in parts.values()])))
         tiling = tuple([1 + max(axis) for axis in zip(*shapes)])
         # Loopback is near to every rank: the graphs are distributed evenly.
         near = (("127.0.0.1", os.getpid()),)
@@ -319,17 +303,18 @@ def _import_recipes(name: str, collection: Any, world: World, root: int) -> Impo
     prepared = everywhere(world, name, prepare)[root]
     assert prepared is not None
     pickled, grid = prepared
-    recipes = locally(
-        world, name, lambda: _recipes(cloudpickle.loads(pickled) if pickled else collection)
+    delayed = locally(
+        world, name, lambda: _delayed(cloudpickle.loads(pickled) if pickled else collection)
     )
     return import_partitioned(
-        description(grid, recipes.__getitem__, _compute), comm=world, name=name
+        description(grid, delayed.__getitem__, _compute), comm=world, name=name
     )
 
 
-def _recipes(collection: Any) -> dict[Position, Recipe]:
+def _delayed(collection: Any) -> dict[Position, Any]:
+    """By position, the graphs of the partitions, which a process computes when it fetches them."""
     delayed = collection.to_delayed()
     if is_frame(collection):
         rest = (0,) if getattr(collection, "ndim", 1) == 2 else ()
-        return {(k, *rest): Recipe(part) for k, part in enumerate(delayed)}
-    return {place: Recipe(delayed[place]) for place in np.ndindex(delayed.shape)}
+        return {(k, *rest): part for k, part in enumerate(delayed)}
+    return {place: delayed[place] for place in np.ndindex(delayed.shape)}

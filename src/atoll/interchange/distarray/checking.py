@@ -1,8 +1,7 @@
 """The checker: every rule of the protocol, on one process and across all, and lenient mode's repairs.
 
-Each process reads its own section and checks the rules of form and number on it. Then each sends one digest (one
-allgather, whatever its state), and every process applies the rules across processes to the same digests. So all return
-the same list, and an invalid dictionary on one process cannot make the others wait.
+Each process reads its own section and checks the rules of form and number on it; every process applies the rules across
+processes to the digests of all.
 
 Some producers set ``size`` to the local count, or number their blocks from 0 on every process. In lenient mode the
 gathered sections determine the true numbers, because the extents add up.
@@ -11,17 +10,13 @@ gathered sections determine the true numbers, because the extents add up.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...comm.communicator import Communicator
-from ...comm.in_step import agree
-from ...comm.world import world_of
-from ..reports import Violation, in_order, noted, warn
+from ..protocol import Protocol, Reader, Violation
 from .description import RULES, Dimension, Section
 from .reading import read
 from .rules import (
@@ -47,29 +42,14 @@ def check_distarray(source: object, *, strict: bool = True, comm: Any = None) ->
     (:class:`~atoll.errors.ProtocolWarning`). ``comm`` is the world, or the mpi4py
     communicator, of the processes that hold the array.
     """
-    examination = examine(source, world_of(comm).communicator, strict)
-    warn("distarray", examination.notes)
-    return list(examination.violations)
+    return PROTOCOL.check(source, strict, comm)
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
-    """What all processes together know of one distributed array, and this process's block."""
-
-    sections: tuple[Section, ...]
-    violations: tuple[Violation, ...]
-    notes: tuple[str, ...]
-    block: npt.NDArray[Any] | None
-
-
-def local_section(
-    source: object, rank: int, strict: bool
-) -> tuple[Section, npt.NDArray[Any] | None]:
+def _read(source: object, reader: Reader) -> tuple[Section, npt.NDArray[Any]]:
     """The digest of this process: read, and checked by the rules that need no other process."""
-    section, block = read(source, rank, strict)
-    violations = (*section.violations, *local_violations(section))
-    dimensions = leading_only(section.dimensions)
-    return section._replace(dimensions=dimensions, violations=violations), block
+    section, block = read(source, reader)
+    reader.violations += local_violations(section)
+    return section._replace(dimensions=leading_only(section.dimensions)), block
 
 
 def leading_only(dimensions: tuple[Dimension | None, ...]) -> tuple[Dimension | None, ...]:
@@ -81,26 +61,30 @@ def leading_only(dimensions: tuple[Dimension | None, ...]) -> tuple[Dimension | 
     )
 
 
-def examine(source: object, communicator: Communicator, strict: bool) -> Examination:
-    """Read on every process, exchange the digests, and judge them. Collective."""
-    mine, block = local_section(source, communicator.rank, strict)
-    sections = agree(communicator, mine, "the reading of distributed arrays")
-    return judge(sections, block, strict)
-
-
-def judge(sections: Sequence[Section], block: npt.NDArray[Any] | None, strict: bool) -> Examination:
-    """Run the rules across processes on gathered digests. No communication."""
-    notes = noted(sections)
+def _judged(
+    sections: Sequence[Section], strict: bool
+) -> tuple[Sequence[Section], list[Violation], list[str]]:
+    notes: list[str] = []
     if not strict:
-        sections, words = repaired(sections)
-        notes += words
+        sections, notes = repaired(sections)
     violations = [v for section in sections for v in section.violations]
     violations += cross_violations(sections)
     if not strict:
         violations, words = _tolerated(violations, sections)
         notes += words
-    violations = in_order(violations, RULES)
-    return Examination(tuple(sections), tuple(violations), tuple(notes), block)
+    return sections, violations, notes
+
+
+PROTOCOL = Protocol(
+    name="distarray",
+    title="the Distributed Array Protocol",
+    gathering="the reading of distributed arrays",
+    rules=RULES,
+    unshared="T3",
+    digest=Section,
+    read=_read,
+    judge=_judged,
+)
 
 
 def _tolerated(
@@ -129,8 +113,7 @@ def repaired(sections: Sequence[Section]) -> tuple[list[Section], list[str]]:
     if not all(s.readable and s.ndim == sections[0].ndim for s in sections):
         return sections, notes
     for i in range(sections[0].ndim):
-        axis = [(section.rank, section.dimensions[i]) for section in sections]
-        changed, words = _axis({g: d for g, (_, d) in representatives(axis).items()})
+        changed, words = _axis(representatives(sections, i))
         if not words:
             continue
         notes += [f"dimension {i}: {text}" for text in words]
@@ -140,29 +123,29 @@ def repaired(sections: Sequence[Section]) -> tuple[list[Section], list[str]]:
             model = changed[d.grid_rank]
             d = d._replace(size=model.size, start=model.start, stop=model.stop)
             dimensions = (*section.dimensions[:i], d, *section.dimensions[i + 1 :])
-            kept = tuple(
-                v for v in section.violations if v.dimension != i or v.rule not in _NUMBERS
+            section = section._replace(dimensions=dimensions)
+            violations = (
+                *(v for v in section.violations if not _is_repairable(v, i)),
+                *(v for v in local_violations(section) if _is_repairable(v, i)),
             )
-            section = section._replace(dimensions=dimensions, violations=kept)
-            again = [
-                v for v in local_violations(section) if v.dimension == i and v.rule in _NUMBERS
-            ]
-            sections[position] = section._replace(violations=(*kept, *again))
+            sections[position] = section._replace(violations=violations)
     return sections, notes
+
+
+def _is_repairable(violation: Violation, dimension: int) -> bool:
+    return violation.dimension == dimension and violation.rule in _NUMBERS
 
 
 def _axis(dimensions: dict[int, Dimension]) -> tuple[dict[int, Dimension], list[str]]:
     words: list[str] = []
-    some = next(iter(dimensions.values()))
+    ordered = list(dimensions.values())
+    some = ordered[0]
     alike = all(
-        (d.kind, d.grid_size) == (some.kind, some.grid_size) and d.block_size >= 1
-        for d in dimensions.values()
+        (d.kind, d.grid_size) == (some.kind, some.grid_size) and d.block_size >= 1 for d in ordered
     )
-    grid = range(some.grid_size)
-    whole = len(dimensions) == some.grid_size and all(g in dimensions for g in grid)
-    if not alike or some.grid_size < 2 or not whole:
+    whole = len(ordered) == some.grid_size > 1 and list(dimensions) == list(range(len(ordered)))
+    if not alike or not whole:
         return dimensions, words
-    ordered = [dimensions[g] for g in grid]
     unpadded = all(d.widths == (0, 0) for d in ordered)
     holding = [d for d in ordered if d.extent]
     if some.kind == "b" and unpadded and len(holding) > 1 and all(d.start == 0 for d in holding):
@@ -173,7 +156,7 @@ def _axis(dimensions: dict[int, Dimension]) -> tuple[dict[int, Dimension], list[
     if size is not None:
         ordered = [d._replace(size=size) for d in ordered]
         words.append(f"X4: size is the local count on every process; taken as {size}")
-    return dict(zip(grid, ordered)), words
+    return dict(enumerate(ordered)), words
 
 
 def _true_size(ordered: Sequence[Dimension]) -> int | None:

@@ -8,7 +8,7 @@ The two versions of the protocol describe a block differently: 1.0 includes comm
 ``stop``, 0.9 does not. A :class:`Dimension` keeps the given numbers and derives one form from them: the owned range and
 the widths of the halo.
 
-``num_owned_indices`` and its like are the utilities of the protocol's own helper module. *Owned* excludes communication
+``num_owned_indices`` is the utility function of the protocol. *Owned* excludes communication
 padding, which belongs to the neighbour, and includes boundary padding. The partial last block of a block-cyclic
 dimension belongs to the process whose turn it is, not always to process 0.
 """
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import ProtocolError
-from ..reports import Violation
+from ..protocol import Violation
 
 Indices = npt.NDArray[np.int64]
 
@@ -58,14 +58,6 @@ RULES: dict[str, str] = {
 }
 
 
-def cyclic_count(start: int, size: int, grid_size: int, block_size: int = 1) -> int:
-    """The number of indices below ``size`` in every ``grid_size``-th block from ``start`` on."""
-    if start >= size:
-        return 0
-    cycles, rest = divmod(size - start, grid_size * block_size)
-    return cycles * block_size + min(rest, block_size)
-
-
 class Dimension(NamedTuple):
     """One dimension dictionary as given, with defaults filled in.
 
@@ -73,11 +65,12 @@ class Dimension(NamedTuple):
     grid coordinates are 0; the rest send ``fingerprint`` alone.
     """
 
+    rank: int
     kind: str
     extent: int
     size: int
-    grid_size: int
-    grid_rank: int
+    grid_size: int = 1
+    grid_rank: int = 0
     start: int = 0
     stop: int = 0
     padding: tuple[int, int] | None = None
@@ -124,7 +117,9 @@ class Dimension(NamedTuple):
     def owned_count(self) -> int:
         """How many indices the process owns along this dimension."""
         if self.kind == "c":
-            return cyclic_count(self.start, self.size, self.grid_size, self.block_size)
+            left = max(self.size - self.start, 0)
+            cycles, rest = divmod(left, self.grid_size * self.block_size)
+            return cycles * self.block_size + min(rest, self.block_size)
         if self.kind == "u":
             return self.extent
         return self.owned[1] - self.owned[0]
@@ -157,45 +152,25 @@ class Section(NamedTuple):
         return self.ndim >= 0 and None not in self.dimensions
 
 
-def num_owned_indices_from_block(dim_dict: Mapping[str, Any], *, version: str = "1.0.0") -> int:
-    """The owned count of a dictionary with dist_type ``'b'``; pass ``version="0.9.0"`` for one of 0.9."""
-    count = int(dim_dict["stop"]) - int(dim_dict["start"])
-    if version.startswith("0.9"):
-        return count
-    left, right = dim_dict.get("padding", (0, 0))
-    if dim_dict["proc_grid_rank"] != 0:
-        count -= left
-    if dim_dict["proc_grid_rank"] != dim_dict["proc_grid_size"] - 1:
-        count -= right
-    return count
-
-
-def num_owned_indices_from_cyclic(dim_dict: Mapping[str, Any]) -> int:
-    """The owned count of a dictionary with dist_type ``'c'``, block-cyclic ones included."""
-    return cyclic_count(
-        int(dim_dict["start"]),
-        int(dim_dict["size"]),
-        int(dim_dict["proc_grid_size"]),
-        int(dim_dict.get("block_size", 1)),
-    )
-
-
-def num_owned_indices_from_unstructured(dim_dict: Mapping[str, Any]) -> int:
-    """The owned count of a dictionary with dist_type ``'u'``: how many indices it lists."""
-    return len(dim_dict["indices"])
-
-
 def num_owned_indices(dim_dict: Mapping[str, Any], *, version: str = "1.0.0") -> int:
-    """The number of indices the process owns along the dimension that ``dim_dict`` describes."""
+    """The number of indices the process owns along the dimension that ``dim_dict`` describes.
+
+    Pass ``version="0.9.0"`` for a dictionary of 0.9, whose blocks do not include communication padding.
+    """
     kind = dim_dict.get("dist_type")
-    if kind == "b":
-        return num_owned_indices_from_block(dim_dict, version=version)
-    if kind == "c":
-        return num_owned_indices_from_cyclic(dim_dict)
     if kind == "u":
-        return num_owned_indices_from_unstructured(dim_dict)
+        return len(dim_dict["indices"])
     if kind == "n":
         return int(dim_dict["size"])
+    if kind in ("b", "c"):
+        names = {"proc_grid_size": "grid_size", "proc_grid_rank": "grid_rank"}
+        numbers: dict[str, Any] = {
+            names.get(key, key): int(value)
+            for key, value in dim_dict.items()
+            if key in ("size", "proc_grid_size", "proc_grid_rank", "start", "stop", "block_size")
+        }
+        described = Dimension(0, kind, 0, legacy=version.startswith("0.9"), **numbers)
+        return described._replace(padding=dim_dict.get("padding")).owned_count
     if not dim_dict:
         raise ProtocolError(
             "num_owned_indices: an empty dimension dictionary stands for the whole axis of its "

@@ -14,8 +14,8 @@ import numpy as np
 
 from ...comm.world import world_of
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis, listed
-from ..reports import Imported, refuse, warn
-from .checking import examine
+from ..protocol import Imported
+from .checking import PROTOCOL
 from .description import Dimension, Section
 from .rules import coordinates, distinct, is_replicated, representatives
 
@@ -27,12 +27,10 @@ def import_distarray(source: object, *, strict: bool = False, comm: Any = None) 
     processes alike.
     """
     world = world_of(comm)
-    examination = examine(source, world.communicator, strict)
-    refuse("from_distarray", "the Distributed Array Protocol", examination.violations, "T3")
-    assert examination.block is not None
+    examination = PROTOCOL.accepted("from_distarray", source, world, strict)
     layout = layout_of(examination.sections)
-    warn("distarray", examination.notes)
-    return Imported(examination.block, layout, world)
+    PROTOCOL.warn(examination)
+    return Imported(examination.content, layout, world)
 
 
 def layout_of(sections: Sequence[Section]) -> Layout:
@@ -41,8 +39,7 @@ def layout_of(sections: Sequence[Section]) -> Layout:
     axes: list[Axis] = []
     orders: list[list[int]] = []
     for i in range(sections[0].ndim):
-        chosen = representatives([(section.rank, section.dimensions[i]) for section in sections])
-        axis, order = _axis([chosen[g][1] for g in range(len(chosen))])
+        axis, order = _axis(list(representatives(sections, i).values()))
         axes.append(axis)
         orders.append(order)
     if is_replicated(sections):

@@ -6,18 +6,25 @@ gathered sections, so every process gets the same records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from ..reports import Violation
+from ..protocol import Violation
 from ..values import plain
 from .description import Dimension, Indices, Section
 
-Record = Callable[[str, str, int | None, object], None]
-"""Takes a broken rule, the message, the rank and the value."""
+KEYS = {
+    "kind": "dist_type",
+    "grid_size": "proc_grid_size",
+    "grid_rank": "proc_grid_rank",
+    "widths": "padding",
+    "extent": "the buffer's extent",
+    "legacy": "version",
+}
+"""The names of attributes in messages, where these differ."""
 
 
 def local_violations(section: Section) -> list[Violation]:
@@ -30,79 +37,60 @@ def local_violations(section: Section) -> list[Violation]:
     ]
 
 
-def _local(d: Dimension) -> Iterator[tuple[str, object, str]]:
-    if d.size < 0:
-        yield "D2", d.size, f"size is {d.size}; it must be >= 0"
-    if d.grid_size < 1:
-        yield "D3", d.grid_size, f"proc_grid_size is {d.grid_size}; it must be >= 1"
-    elif not 0 <= d.grid_rank < d.grid_size:
-        allowed = f"it must be >= 0 and < proc_grid_size ({d.grid_size})"
-        yield "D4", d.grid_rank, f"proc_grid_rank is {d.grid_rank}; {allowed}"
-    if d.kind in "bn":
-        yield from _local_block(d)
-    elif d.kind == "c":
-        yield from _local_cyclic(d)
-    else:
-        yield from _local_unstructured(d)
+def _local(d: Dimension) -> list[tuple[str, object, str]]:
+    found: list[tuple[str, object, str]] = []
 
+    def must(holds: bool, rule: str, attribute: str, requirement: str) -> None:
+        if not holds:
+            value = getattr(d, attribute)
+            name = KEYS.get(attribute, attribute)
+            found.append((rule, value, f"{name} is {value}; {requirement}"))
 
-def _local_block(d: Dimension) -> Iterator[tuple[str, object, str]]:
+    must(d.size >= 0, "D2", "size", "it must be >= 0")
+    must(d.grid_size >= 1, "D3", "grid_size", "it must be >= 1")
+    inside = d.grid_size < 1 or 0 <= d.grid_rank < d.grid_size
+    must(inside, "D4", "grid_rank", f"it must be >= 0 and < proc_grid_size ({d.grid_size})")
     if d.kind == "b":
-        limit = f" <= size ({d.size})" if not d.legacy else ""
-        if d.start < 0:
-            yield "B1", d.start, f"start is {d.start}; 0 <= start <= stop{limit} must hold"
-        if d.stop < d.start:
-            yield "B1", d.stop, f"stop is {d.stop}; start ({d.start}) <= stop{limit} must hold"
-        elif d.legacy and d.start == d.size and d.stop != d.start:
+        ends = "<= stop must hold" if d.legacy else f"<= stop <= size ({d.size}) must hold"
+        must(d.start >= 0, "B1", "start", f"0 <= start {ends}")
+        must(d.stop >= d.start, "B1", "stop", f"start ({d.start}) {ends}")
+        if d.legacy and d.start == d.size:
             empty = f"start == size ({d.size}) means empty, so stop == start"
-            yield "B1", d.stop, f"stop is {d.stop}; {empty}"
-        if d.stop > d.size and not d.legacy:
-            yield "B1", d.stop, f"stop is {d.stop}; 0 <= start <= stop <= size ({d.size}) must hold"
-    widths_fit = True
-    for side, width in zip(("left", "right"), d.widths):
-        if width < 0:
-            widths_fit = False
-            yield "B3", d.widths, f"padding is {d.widths}; its {side} width must be >= 0"
-    if widths_fit and not d.legacy and (d.halo[0] + d.halo[1]) > max(d.stop - d.start, 0):
-        taken = f"its communication widths take more than stop - start ({d.stop - d.start})"
-        yield "B3", d.widths, f"padding is {d.widths}; {taken}"
-    if d.extent != d.expected_extent and widths_fit:
-        text = "size" if d.kind == "n" else "stop - start"
-        if d.legacy and (d.halo[0] + d.halo[1]):
-            text += " + communication padding"
-        yield "B2", d.extent, f"the buffer's extent is {d.extent}; {text} is {d.expected_extent}"
-
-
-def _local_cyclic(d: Dimension) -> Iterator[tuple[str, object, str]]:
-    if d.start < 0:
-        yield "C1", d.start, f"start is {d.start}; it must be >= 0"
-    if d.block_size < 1:
-        yield "C1", d.block_size, f"block_size is {d.block_size}; it must be >= 1"
-    if d.start < 0 or d.block_size < 1 or d.grid_size < 1:
-        return
-    block, inside = divmod(d.start, d.block_size)
-    if d.start < d.size and (inside or block >= d.grid_size):
+            must(d.stop <= d.start, "B1", "stop", empty)
+        must(d.legacy or d.stop <= d.size, "B1", "stop", f"0 <= start {ends}")
+    if d.kind in "bn":
+        must(d.widths[0] >= 0, "B3", "widths", "its left width must be >= 0")
+        must(d.widths[1] >= 0, "B3", "widths", "its right width must be >= 0")
+    if d.kind in "bn" and min(d.widths) >= 0:
+        length, halo = d.stop - d.start, d.halo[0] + d.halo[1]
+        taken = f"its communication widths take more than stop - start ({length})"
+        must(d.legacy or halo <= max(length, 0), "B3", "widths", taken)
+        basis = "size" if d.kind == "n" else "stop - start"
+        if d.legacy and halo:
+            basis += " + communication padding"
+        must(d.extent == d.expected_extent, "B2", "extent", f"{basis} is {d.expected_extent}")
+    if d.kind == "c":
+        must(d.start >= 0, "C1", "start", "it must be >= 0")
+        must(d.block_size >= 1, "C1", "block_size", "it must be >= 1")
+    if d.kind == "c" and d.start >= 0 and d.block_size >= 1 and d.grid_size >= 1:
+        block, inner = divmod(d.start, d.block_size)
+        first = d.start >= d.size or (not inner and block < d.grid_size)
         multiple = f"k * block_size ({d.block_size}) with k < proc_grid_size ({d.grid_size})"
-        yield "C3", d.start, f"start is {d.start}; it must be {multiple}"
-    if d.extent != d.owned_count:
-        message = (
-            f"the buffer's extent is {d.extent}; with start {d.start}, size {d.size}, block_size "
-            f"{d.block_size} and proc_grid_size {d.grid_size} the process owns {d.owned_count}"
+        must(first, "C3", "start", f"it must be {multiple}")
+        owned = (
+            f"with start {d.start}, size {d.size}, block_size {d.block_size} and proc_grid_size "
+            f"{d.grid_size} the process owns {d.owned_count}"
         )
-        yield "C2", d.extent, message
-
-
-def _local_unstructured(d: Dimension) -> Iterator[tuple[str, object, str]]:
-    if d.indices is None:
-        return
-    if len(d.indices) != d.extent:
-        count = len(d.indices)
-        yield "U1", count, f"indices lists {count}, the buffer's extent is {d.extent}"
-    ordered = np.sort(d.indices)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if repeated.size:
-        value = int(repeated[0])
-        yield "U1", value, f"index {value} is listed twice; indices must be locally unique"
+        must(d.extent == d.owned_count, "C2", "extent", owned)
+    if d.indices is not None:
+        count, repeated = len(d.indices), repeats(d.indices)
+        if count != d.extent:
+            message = f"indices lists {count}, the buffer's extent is {d.extent}"
+            found.append(("U1", count, message))
+        if repeated.size:
+            message = f"index {repeated[0]} is listed twice; indices must be locally unique"
+            found.append(("U1", int(repeated[0]), message))
+    return found
 
 
 # -- across processes ----------------------------------------------------------------------
@@ -125,148 +113,150 @@ def coordinates(section: Section) -> tuple[int, ...]:
     return tuple(d.grid_rank for d in section.dimensions if d is not None)
 
 
+def repeats(indices: Indices) -> Indices:
+    """The indices that are there again, in ascending order."""
+    ordered: Indices = np.sort(indices)
+    again: Indices = ordered[1:][ordered[1:] == ordered[:-1]]
+    return again
+
+
 def distinct(indices: Indices) -> int:
     """How many different indices there are."""
-    ordered = np.sort(indices)
-    return ordered.size - int(np.count_nonzero(ordered[1:] == ordered[:-1]))
+    return indices.size - repeats(indices).size
+
+
+def representatives(sections: Sequence[Section], i: int) -> dict[int, Dimension]:
+    """By grid rank along an axis, the dimension of the process that sent its indices, else of the lowest rank."""
+    chosen: dict[int, Dimension] = {}
+    for section in sections:
+        d = section.dimensions[i]
+        if d is not None:
+            known = chosen.setdefault(d.grid_rank, d)
+            if known.indices is None and d.indices is not None:
+                chosen[d.grid_rank] = d
+    return dict(sorted(chosen.items()))
 
 
 def cross_violations(sections: Sequence[Section]) -> list[Violation]:
     """Every rule across processes that readable sections break, in one order everywhere."""
-    violations: list[Violation] = []
-
-    def record(
-        rule: str, message: str, rank: int | None, value: object, dimension: int | None = None
-    ) -> None:
-        violations.append(Violation(rule, dimension, rank, plain(value), message))
-
+    found = _Findings()
     described = [section for section in sections if section.ndim >= 0]
     for section in described[1:]:
-        _agreement(section, described[0], record)
+        _agreement(section, described[0], found)
     readable = all(section.readable for section in sections)
     if not readable or len({section.ndim for section in sections}) > 1:
-        return violations
+        return found.violations
+    found.dimension = None
     if not is_replicated(sections):
-        _process_grid(sections, record)
+        _process_grid(sections, found)
     for i in range(sections[0].ndim):
-        axis = [(section.rank, section.dimensions[i]) for section in sections]
-        _axis(axis, partial(record, dimension=i))
-    return violations
+        found.dimension = i
+        _axis(sections, i, found)
+    return found.violations
 
 
-def _agreement(section: Section, model: Section, record: Callable[..., None]) -> None:
+class _Findings:
+    """The violations so far, and the dimension that is examined."""
+
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+        self.dimension: int | None = None
+
+    def add(self, rule: str, message: str, rank: int | None, value: object) -> None:
+        self.violations.append(Violation(rule, self.dimension, rank, plain(value), message))
+
+
+def _agreement(section: Section, model: Section, found: _Findings) -> None:
     """X8: what all processes must declare alike."""
-    elsewhere = f"on rank {model.rank} it is"
-    for name in ("ndim", "dtype", "legacy"):
-        mine, theirs = getattr(section, name), getattr(model, name)
+
+    def compare(name: str, mine: Any, theirs: Any) -> None:
         if mine != theirs:
-            if name == "legacy":
-                name, mine, theirs = "version", section.version, model.version
-            record("X8", f"{name} is {mine!r}, {elsewhere} {theirs!r}", section.rank, mine)
-    keys = {"kind": "dist_type", "grid_size": "proc_grid_size"}
+            message = f"{KEYS.get(name, name)} is {mine!r}, on rank {model.rank} it is {theirs!r}"
+            found.add("X8", message, section.rank, mine)
+
+    found.dimension = None
+    compare("ndim", section.ndim, model.ndim)
+    compare("dtype", section.dtype, model.dtype)
+    if section.legacy != model.legacy:
+        compare("version", section.version, model.version)
     for i, (d, m) in enumerate(zip(section.dimensions, model.dimensions)):
         if d is None or m is None:
             continue
+        found.dimension = i
         for name in ("kind", "size", "grid_size", "block_size", "periodic"):
-            mine, theirs = getattr(d, name), getattr(m, name)
-            if mine != theirs:
-                message = f"{keys.get(name, name)} is {mine!r}, {elsewhere} {theirs!r}"
-                record("X8", message, section.rank, mine, i)
+            compare(name, getattr(d, name), getattr(m, name))
         if d.legacy and d.kind in "bn" and (d.padding is None) != (m.padding is None):
             message = (
                 f"padding is {'absent' if d.padding is None else 'present'} here and not on rank "
                 f"{model.rank}; in 0.9 it is on all processes or on none"
             )
-            record("B3", message, section.rank, d.padding, i)
+            found.add("B3", message, section.rank, d.padding)
 
 
-def _process_grid(sections: Sequence[Section], record: Record) -> None:
+def _process_grid(sections: Sequence[Section], found: _Findings) -> None:
     """X1 and X2: the grid holds these processes, in row-major order."""
     count = len(sections)
     seen: dict[tuple[int, ...], int] = {}
     for section in sections:
-        rank, needed, grid = section.rank, needs_ranks(section), _grid(section)
-        if needed != count:
-            present = f"there {'is' if count == 1 else 'are'} {count}"
-            message = f"the grid {grid} needs {needed} ranks, {present}: atoll run -n {needed} ..."
-            record("X1", message, rank, needed)
-        place, expected = coordinates(section), 0
+        rank, needed, place, expected = section.rank, needs_ranks(section), coordinates(section), 0
         for d in section.dimensions:
             assert d is not None
             expected = expected * d.grid_size + d.grid_rank
+        grid = " x ".join(str(d.grid_size) for d in section.dimensions if d is not None)
+        if needed != count:
+            present = f"there {'is' if count == 1 else 'are'} {count}"
+            message = f"the grid {grid} needs {needed} ranks, {present}: atoll run -n {needed} ..."
+            found.add("X1", message, rank, needed)
         if place in seen:
             message = f"coordinates {place} are those of rank {seen[place]} already"
-            record("X2", message, rank, place)
+            found.add("X2", message, rank, place)
         elif expected != rank and needed == count:
             belong = f"belong to rank {expected} in row-major order"
-            record("X2", f"coordinates {place} in the grid {grid} {belong}", rank, place)
+            found.add("X2", f"coordinates {place} in the grid {grid} {belong}", rank, place)
         seen.setdefault(place, rank)
 
 
-def _grid(section: Section) -> str:
-    return " x ".join(str(d.grid_size) for d in section.dimensions if d is not None)
-
-
-def representatives(
-    axis: Sequence[tuple[int, Dimension | None]],
-) -> dict[int, tuple[int, Dimension]]:
-    """By grid rank along an axis: the process that represents it, and its dimension.
-
-    That is the process that sent its indices, else the lowest rank.
-    """
-    chosen: dict[int, tuple[int, Dimension]] = {}
-    for rank, d in axis:
-        if d is None:
-            continue
-        known = chosen.get(d.grid_rank)
-        if known is None or (known[1].indices is None and d.indices is not None):
-            chosen[d.grid_rank] = (rank, d)
-    return chosen
-
-
-def _axis(axis: Sequence[tuple[int, Dimension | None]], record: Record) -> None:
-    if not all(d is not None and _sound(d) for _, d in axis):
+def _axis(sections: Sequence[Section], i: int, found: _Findings) -> None:
+    every = [d for section in sections if (d := section.dimensions[i]) is not None]
+    if not all(map(_sound, every)):
         return
-    chosen = representatives(axis)
-    for rank, d in axis:
-        if d is not None:
-            model_rank, model = chosen[d.grid_rank]
-            same = f"on rank {model_rank} with the same proc_grid_rank {d.grid_rank}"
-            for key, value, other in _differences(d, model):
-                record("X3", f"{key} is {value!r}, {same} it is {other!r}", rank, value)
-    dimensions = {grid_rank: d for grid_rank, (_, d) in sorted(chosen.items())}
-    ranks = {grid_rank: rank for grid_rank, (rank, _) in chosen.items()}
+    dimensions = representatives(sections, i)
+    for d in every:
+        model = dimensions[d.grid_rank]
+        same = f"on rank {model.rank} with the same proc_grid_rank {d.grid_rank}"
+        for key, value, other in _differences(d, model):
+            found.add("X3", f"{key} is {value!r}, {same} it is {other!r}", d.rank, value)
     if len({(d.kind, d.grid_size) for d in dimensions.values()}) > 1:
         return
     some = next(iter(dimensions.values()))
     if some.kind in "bn":
-        _blocks(dimensions, ranks, record)
+        _blocks(dimensions, found)
     whole = len(dimensions) == some.grid_size  # all are sound, so each is in range
     if not whole or len({d.size for d in dimensions.values()}) > 1:
         return
     if some.kind == "u":
-        _unstructured(dimensions, ranks, record)
+        _unstructured(list(dimensions.values()), found)
         return
     total = sum(d.owned_count for d in dimensions.values())
     if total != some.size:
-        record("X4", f"the owned counts add up to {total}, size is {some.size}", None, total)
+        found.add("X4", f"the owned counts add up to {total}, size is {some.size}", None, total)
     if some.kind == "c":
         starts: dict[int, int] = {}
         for grid_rank, d in dimensions.items():
             if d.owned_count and d.start in starts:
                 first = f"as {starts[d.start]} does; an index is owned once"
                 message = f"proc_grid_rank {grid_rank} starts at {d.start}, {first}"
-                record("X4", message, ranks[grid_rank], d.start)
+                found.add("X4", message, d.rank, d.start)
             starts.setdefault(d.start, grid_rank)
     elif some.kind == "b":
-        last = some.grid_size - 1
-        start, stop = dimensions[0].owned[0], dimensions[last].owned[1]
+        ends = dimensions[0], dimensions[some.grid_size - 1]
+        start, stop = ends[0].owned[0], ends[1].owned[1]
         if start != 0:
             message = f"the first block starts at {start}; it must start at 0"
-            record("X7", message, ranks[0], start)
+            found.add("X7", message, ends[0].rank, start)
         if stop != some.size:
             message = f"the last block stops at {stop}; it must stop at size ({some.size})"
-            record("X7", message, ranks[last], stop)
+            found.add("X7", message, ends[1].rank, stop)
 
 
 def _sound(d: Dimension) -> bool:
@@ -286,70 +276,63 @@ def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, 
         yield "padding", d.widths, model.widths
 
 
-def _blocks(dimensions: dict[int, Dimension], ranks: dict[int, int], record: Record) -> None:
+def _blocks(dimensions: dict[int, Dimension], found: _Findings) -> None:
     """X5, X6 and the reach of B3: what neighbours declare about each other."""
     for grid_rank, left in dimensions.items():
-        right = dimensions.get(grid_rank + 1)
-        wrapped = False
-        if right is None and left.legacy and left.periodic and left.last:
-            right, wrapped = dimensions.get(0), True
+        wraps = left.legacy and left.periodic and left.last
+        right = dimensions.get(0 if wraps else grid_rank + 1)
         if right is None:
             continue
-        rank, neighbour = ranks[grid_rank], ranks[right.grid_rank]
         to_right, to_left = left.halo[1], right.halo[0]
-        for side, width, d, holder, owner, owner_rank in (
-            ("right", to_right, left, rank, right, neighbour),
-            ("left", to_left, right, neighbour, left, rank),
+        for side, width, d, owner in (
+            ("right", to_right, left, right),
+            ("left", to_left, right, left),
         ):
             if width > max(owner.owned_count, 0):
-                owns = f"the neighbour on rank {owner_rank} owns {owner.owned_count}"
+                owns = f"the neighbour on rank {owner.rank} owns {owner.owned_count}"
                 message = f"the {side} communication padding is {width}, but {owns}"
-                record("B3", message, holder, d.widths)
-        if wrapped:
+                found.add("B3", message, d.rank, d.widths)
+        if wraps:
             continue
-        following = f"of the next process, rank {neighbour}, is"
+        following = f"of the next process, rank {right.rank}, is"
         if to_right != to_left and not left.legacy:
             message = f"the right padding is {to_right}, the left padding {following} {to_left}"
-            record("X5", message, rank, to_right)
+            found.add("X5", message, left.rank, to_right)
         if left.owned[1] != right.owned[0]:
             message = f"stop is {left.stop}, start {following} {right.start}"
             if not left.legacy and to_right + to_left:
                 message += f"; they must overlap by {to_right + to_left}"
-            record("X6", message, rank, left.stop)
+            found.add("X6", message, left.rank, left.stop)
 
 
-def _unstructured(dimensions: dict[int, Dimension], ranks: dict[int, int], record: Record) -> None:
+def _unstructured(dimensions: Sequence[Dimension], found: _Findings) -> None:
     """X4 and X9 over the lists of indices themselves."""
-    lists = [d.indices for d in dimensions.values() if d.indices is not None]
+    lists = [d.indices for d in dimensions if d.indices is not None]
     if len(lists) < len(dimensions):
         return
     indices = np.concatenate(lists)
-    total, different = indices.size, distinct(indices)
-    size = next(iter(dimensions.values())).size
-    exclusive = np.array([d.one_to_one for _, d in sorted(dimensions.items())])
+    total, different, size = indices.size, distinct(indices), dimensions[0].size
+    exclusive = np.array([d.one_to_one for d in dimensions])
     if exclusive.all():
         if total != size:
-            record("X4", f"the owned counts add up to {total}, size is {size}", None, total)
+            found.add("X4", f"the owned counts add up to {total}, size is {size}", None, total)
     elif not different <= size <= total:
-        message = (
-            f"size is {size}; it must be between the number of distinct indices ({different}) and the sum "
-            f"of the counts ({total})"
+        between = (
+            f"the number of distinct indices ({different}) and the sum of the counts ({total})"
         )
-        record("X4", message, None, size)
+        found.add("X4", f"size is {size}; it must be between {between}", None, size)
     if different == total or not exclusive.any():
         return
     # Sorted together with their processes: slower, and only where there is a violation to name.
-    holders = np.repeat(np.array(list(dimensions)), [len(listed) for listed in lists])
+    holders = np.repeat(np.arange(len(lists)), [len(listed) for listed in lists])
     order = np.argsort(indices, kind="stable")
     indices, holders = indices[order], holders[order]
-    repeats = np.flatnonzero(indices[1:] == indices[:-1])
-    apart = repeats[holders[repeats] != holders[repeats + 1]]
+    twice = np.flatnonzero(indices[1:] == indices[:-1])
+    apart = twice[holders[twice] != holders[twice + 1]]
     clashes = apart[exclusive[holders[apart]] | exclusive[holders[apart + 1]]]
     if clashes.size:
         first = int(clashes[0])
         index, holder, other = int(indices[first]), int(holders[first]), int(holders[first + 1])
-        message = (
-            f"index {index} is held by proc_grid_rank {holder} and {other} ({clashes.size} such indices), and "
-            "one_to_one is True"
-        )
-        record("X9", message, ranks[other], index)
+        held = f"is held by proc_grid_rank {holder} and {other} ({clashes.size} such indices)"
+        message = f"index {index} {held}, and one_to_one is True"
+        found.add("X9", message, dimensions[other].rank, index)

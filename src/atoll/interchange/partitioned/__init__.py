@@ -32,9 +32,8 @@ An adapter for a cluster therefore makes the dictionary and calls ``import_parti
 returns the block, layout and world.
 """
 
-from .checking import Examination as Examination
+from .checking import PROTOCOL as PROTOCOL
 from .checking import check_partitioned as check_partitioned
-from .checking import examine as examine
 from .exporting import to_partitioned as to_partitioned
 from .importing import import_partitioned as import_partitioned
 from .reading import RULES as RULES

@@ -1,24 +1,16 @@
-"""The checker: every rule of the protocol, on one rank and across all.
-
-Each rank reads its own description. Then each sends one digest (one allgather, whatever its state), and every rank
-judges the same digests. So all return the same list, and an invalid description on one rank cannot make the others
-wait.
-"""
+"""The checker: every rule of the protocol, on one rank and across all."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import Any
 
-from ...comm.communicator import Communicator
-from ...comm.in_step import agree
-from ...comm.world import world_of
 from ..clusters import Extents, Position, Shape, box, extents_of
-from ..reports import Violation, in_order, noted, warn
-from .reading import LISTED, RULES, Container, Section, read
+from ..protocol import Protocol, Violation
+from .reading import LISTED, RULES, Section, read
 
 
 def check_partitioned(source: object, *, strict: bool = True, comm: Any = None) -> list[Violation]:
@@ -29,40 +21,33 @@ def check_partitioned(source: object, *, strict: bool = True, comm: Any = None) 
     same is warned about instead (:class:`~atoll.errors.ProtocolWarning`). ``comm`` is the world, or
     the mpi4py communicator, of the ranks that hold the container.
     """
-    examination = examine(source, world_of(comm).communicator, strict)
-    warn("partitioned", examination.notes)
-    return list(examination.violations)
+    return PROTOCOL.check(source, strict, comm)
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
-    """What all ranks together know of one container, and what this one could read of it."""
-
-    sections: tuple[Section, ...]
-    violations: tuple[Violation, ...]
-    notes: tuple[str, ...]
-    extents: Extents
-    """The lengths of the partitions along each axis, as they are in memory."""
-    container: Container | None
-
-
-def examine(source: object, communicator: Communicator, strict: bool) -> Examination:
-    """Read on every rank, exchange the digests, and judge them. Collective."""
-    mine, container = read(source, communicator.rank, strict)
-    sections = agree(communicator, mine, "the reading of partitions")
-    notes = noted(sections)
+def _judged(
+    sections: Sequence[Section], strict: bool
+) -> tuple[Sequence[Section], list[Violation], list[str]]:
+    notes: list[str] = []
     violations = _merged([v for section in sections for v in section.violations], len(sections))
-    extents = sections[0].extents
     if all(section.readable for section in sections):
         violations += _disagreements(sections)
         if not any(v.rule in ("A1", "P4", "P5", "P6") for v in violations):
-            extents, words, more = _memory(sections, strict)
-            notes += words
-            violations += more
-            violations += _holders(sections)
-            violations += _dtypes(sections)
-    violations = in_order(violations, RULES)
-    return Examination(tuple(sections), tuple(violations), tuple(notes), extents, container)
+            extents, notes, wrong = _memory(sections, strict)
+            violations += [*wrong, *_holders(sections), *_dtypes(sections)]
+            sections = [section._replace(extents=extents) for section in sections]
+    return sections, violations, notes
+
+
+PROTOCOL = Protocol(
+    name="partitioned",
+    title="the __partitioned__ protocol",
+    gathering="the reading of partitions",
+    rules=RULES,
+    unshared="D1",
+    digest=Section,
+    read=read,
+    judge=_judged,
+)
 
 
 def _merged(violations: Sequence[Violation], size: int) -> list[Violation]:
@@ -77,26 +62,30 @@ def _merged(violations: Sequence[Violation], size: int) -> list[Violation]:
     return merged
 
 
+_DIFFERENCES = {
+    "shape": "shape is {0}, on rank 0 it is {1}",
+    "tiling": "partition_tiling is {0}, on rank 0 it is {1}",
+    "extents": "the partitions have lengths {0}, on rank 0 {1}",
+    "spmd": "{2} locals, unlike rank 0",
+}
+"""What all ranks must describe alike, and the message where one does not."""
+
+
 def _disagreements(sections: Sequence[Section]) -> list[Violation]:
     first = sections[0]
     violations = []
     for section in sections[1:]:
-        words, value = "", ""
-        for name in ("shape", "tiling", "extents", "spmd"):
+        message, value = "", ""
+        if not first.spmd and section.names != first.names:
+            message = "the locations are not those of rank 0"
+        for name, words in _DIFFERENCES.items():
             model, other = getattr(first, name), getattr(section, name)
             if model != other:
-                words = {
-                    "tiling": f"partition_tiling is {other}, on rank 0 it is {model}",
-                    "shape": f"shape is {other}, on rank 0 it is {model}",
-                    "extents": f"the partitions have lengths {other}, on rank 0 {model}",
-                    "spmd": f"{'has' if other else 'has no'} locals, unlike rank 0",
-                }[name]
+                message = words.format(other, model, "has" if other else "has no")
                 value = repr(other)
                 break
-        if not words and not first.spmd and section.names != first.names:
-            words = "the locations are not those of rank 0"
-        if words:
-            violations.append(Violation("A1", None, section.rank, value, words))
+        if message:
+            violations.append(Violation("A1", None, section.rank, value, message))
     return violations
 
 

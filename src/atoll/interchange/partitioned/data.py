@@ -7,38 +7,22 @@ gives a read-only array, the other ways are tried too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
-from math import prod
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...context.interrupts import passed_on, tolerated
-from ..clusters import Position
+from ..clusters import Shape
 from ..values import a_kind, integer, is_a, items, kind_name, said, shown
 
 Array = npt.NDArray[Any]
 
 MOST_COLUMNS = 1 << 16
 """How many columns a DataFrame may have."""
-DEVICES = {
-    1: "kDLCPU",
-    2: "kDLCUDA",
-    3: "kDLCUDAHost",
-    4: "kDLOpenCL",
-    7: "kDLVulkan",
-    8: "kDLMetal",
-    9: "kDLVPI",
-    10: "kDLROCM",
-    11: "kDLROCMHost",
-    12: "kDLExtDev",
-    13: "kDLCUDAManaged",
-    14: "kDLOneAPI",
-    15: "kDLWebGPU",
-    16: "kDLHexagon",
-    17: "kDLMAIA",
-}
+_NAMES = """kDLCPU kDLCUDA kDLCUDAHost kDLOpenCL kDLVulkan kDLMetal kDLVPI kDLROCM kDLROCMHost kDLExtDev
+    kDLCUDAManaged kDLOneAPI kDLWebGPU kDLHexagon kDLMAIA"""
+DEVICES = dict(zip((1, 2, 3, 4, *range(7, 18)), _NAMES.split()))
 """The devices of DLPack by number."""
 
 
@@ -177,82 +161,42 @@ def shares(value: Any, array: Array) -> bool:
 # Several arrays that are one
 
 
-def grid_lists(positions: Sequence[Position]) -> list[list[int]] | None:
-    """The tiles along each axis if ``positions`` are all their combinations, else ``None``."""
-    if not positions:
-        return None
-    lists = [sorted(set(tiles)) for tiles in zip(*positions)]
-    return lists if prod(map(len, lists)) == len(set(positions)) else None
+def joined(shape: Shape, placed: Sequence[tuple[tuple[slice, ...], Array]]) -> Array | None:
+    """The array of which these are adjoining views, each with its place in it, if there is one; no copy is made.
 
-
-def joined(arrays: dict[Position, Array]) -> Array | None:
-    """The array of which ``arrays`` are adjoining views, if there is one; no copy is made.
-
-    Its order of tiles is theirs. All must be views of one array of NumPy, which so stays alive.
+    All must be views of one array of NumPy, which so stays alive.
     """
-    if len(arrays) == 1:
-        return next(iter(arrays.values()))
-    lists = grid_lists(list(arrays))
-    if lists is None:
-        return None
-    parts = {place: array for place, array in arrays.items() if array.size}
+    if len(placed) == 1:
+        return placed[0][1]
+    parts = [(tuple([part.start for part in key]), array) for key, array in placed if array.size]
     if not parts:
         return None
-    some = next(iter(parts.values()))
-    owner = _owner(some)
-    offsets: list[dict[int, int]] = []
-    lengths = []
-    for axis, tiles in enumerate(lists):
-        offset, total = {}, 0
-        for tile in tiles:
-            sizes = {arrays[place].shape[axis] for place in arrays if place[axis] == tile}
-            if len(sizes) != 1:
-                return None
-            offset[tile] = total
-            total += sizes.pop()
-        offsets.append(offset)
-        lengths.append(total)
-    strides = _common_strides(parts, lengths)
-    if strides is None or _owner(some) is None:
+    corner, first = min(parts, key=lambda part: part[0])
+    owner, begin = _owner(first), _address(first)
+    if owner is None or any(corner):
         return None
-    base: int | None = None
-    for place in product(*lists):
-        array = arrays[place]
-        if not array.size:
-            continue
-        if _owner(array) is not owner or array.dtype != some.dtype:
+    strides = [
+        next((array.strides[axis] for _, array in parts if array.shape[axis] > 1), stride)
+        for axis, stride in enumerate(first.strides)
+    ]
+    for corner, array in parts:
+        address = begin + sum(start * stride for start, stride in zip(corner, strides))
+        own = zip(array.shape, array.strides, strides)
+        alike = array.dtype == first.dtype and array.flags.writeable == first.flags.writeable
+        if (
+            not alike
+            or _owner(array) is not owner
+            or _address(array) != address
+            or any(n > 1 and stride != expected for n, stride, expected in own)
+        ):
             return None
-        if array.flags.writeable != some.flags.writeable:
-            return None
-        address = array.__array_interface__["data"][0]
-        begin = address - sum(
-            offset[tile] * stride for offset, tile, stride in zip(offsets, place, strides)
-        )
-        if base is not None and begin != base:
-            return None
-        base = begin
-    first = min(parts, key=lambda place: [offset[t] for offset, t in zip(offsets, place)])
-    if any(offset[tile] for offset, tile in zip(offsets, first)):
-        return None
     return np.lib.stride_tricks.as_strided(
-        parts[first], lengths, strides, writeable=bool(some.flags.writeable)
+        first, shape, strides, writeable=bool(first.flags.writeable)
     )
 
 
-def _common_strides(parts: dict[Position, Array], lengths: list[int]) -> tuple[int, ...] | None:
-    """The strides in which all parts agree; those of axes of length one are free."""
-    strides: list[int | None] = [None] * len(lengths)
-    for array in parts.values():
-        for axis, (n, stride) in enumerate(zip(array.shape, array.strides)):
-            if n > 1:
-                if strides[axis] is not None and strides[axis] != stride:
-                    return None
-                strides[axis] = stride
-    if any(stride is None and n > 1 for stride, n in zip(strides, lengths)):
-        # Tiles of one element along an axis: the distance between two of them is the stride.
-        some = next(iter(parts.values()))
-        strides = [s if s is not None else some.strides[axis] for axis, s in enumerate(strides)]
-    return tuple([stride or 0 for stride in strides])
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _owner(array: Array) -> Any:

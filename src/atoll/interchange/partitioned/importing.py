@@ -17,12 +17,12 @@ from ...context.interrupts import passed_on
 from ...errors import AtollError, BufferTypeError, ClusterError, ProtocolError
 from ...layout import Layout, Range
 from ..clusters import Extents, Position, Shape, batches, box, everywhere, starts_of
-from ..reports import Imported, refuse, warn
+from ..protocol import Imported
 from ..values import UnfitError, a_kind, is_a, items, said
 from .arranging import Owners, arranged, dealt
-from .checking import Examination, examine
+from .checking import PROTOCOL
 from .data import RefusedError, as_array, is_data, joined, shares
-from .reading import Container
+from .reading import Container, Section
 
 Array = npt.NDArray[Any]
 
@@ -43,28 +43,31 @@ def import_partitioned(
     does. Raises :class:`~atoll.errors.ProtocolError` with every broken rule, on all ranks alike.
     """
     world = world_of(comm)
-    examination = examine(source, world.communicator, strict=False)
-    refuse(name, "the __partitioned__ protocol", examination.violations, "D1")
-    assert examination.container is not None
-    importer = _Importer(name, examination, examination.container, world, copy)
-    block, layout = importer.held() if examination.container.spmd else importer.fetched()
-    warn("partitioned", examination.notes)
+    examination = PROTOCOL.accepted(name, source, world, False)
+    importer = _Importer(name, examination.sections, examination.content, world, copy)
+    block, layout = importer.held() if importer.first.spmd else importer.fetched()
+    PROTOCOL.warn(examination)
     return Imported(block, layout, world)
 
 
 @dataclass(frozen=True, slots=True)
 class _Importer:
     name: str
-    examination: Examination
+    sections: Sequence[Section]
     container: Container
     world: World
     copy: bool | None
 
+    @property
+    def first(self) -> Section:
+        """The digest of rank 0, with the facts that all ranks describe alike."""
+        return self.sections[0]
+
     def held(self) -> tuple[Array, Layout]:
         """The block and the layout of partitions that ranks hold."""
-        extents, size = self.examination.extents, self.world.size
-        dtype = next(held.dtype for section in self.examination.sections for held in section.held)
-        owners = _owners(self.examination)
+        extents, size = self.first.extents, self.world.size
+        dtype = next(held.dtype for section in self.sections for held in section.held)
+        owners = _owners(self.sections)
         arrangement = arranged(extents, owners, size)
         if arrangement is None and any(len(ranks) > 1 for ranks in owners.values()):
             owners = {position: ranks[:1] for position, ranks in owners.items()}
@@ -78,9 +81,9 @@ class _Importer:
 
     def fetched(self) -> tuple[Array, Layout]:
         """The block and the layout of partitions that a cluster holds."""
-        container, world, extents = self.container, self.world, self.examination.extents
-        processes = [section.process for section in self.examination.sections]
-        owners = dealt(container.tiling, container.locations, processes)
+        container, world, extents = self.container, self.world, self.first.extents
+        processes = [section.process for section in self.sections]
+        owners = dealt(self.first.tiling, container.locations, processes)
         mine = [
             (position, container.handles[position], box(extents, position))
             for position, ranks in owners.items()
@@ -134,15 +137,14 @@ class _Importer:
         shape, own = layout.local_shape(self.world.rank), places.get(self.world.rank)
         if own is None:
             return np.empty(shape, dtype), True
-        mine = {position: arrays[position] for position in product(*own)}
-        whole = joined(mine)
+        offsets = _offsets(self.first.extents, own)
+        placed = [(_key(p, offsets, arrays[p]), arrays[p]) for p in product(*own)]
+        whole = joined(shape, placed)
         if whole is not None:
-            shared = not self.container.copied.intersection(mine)
-            return whole.reshape(shape) if whole.shape != shape else whole, shared
+            return whole, self.container.copied.isdisjoint(product(*own))
         block = np.empty(shape, dtype)
-        offsets = _offsets(self.examination.extents, own)
-        for position, array in mine.items():
-            block[_key(position, offsets, array)] = array
+        for key, array in placed:
+            block[key] = array
         return block, False
 
     def _moved(
@@ -150,8 +152,8 @@ class _Importer:
     ) -> tuple[Array, Layout]:
         """The partitions in the layout that a new array would have, after one exchange."""
         world = self.world
-        layout = Layout.default(self.container.shape, world.size)
-        starts = starts_of(self.examination.extents)
+        layout = Layout.default(self.first.shape, world.size)
+        starts = starts_of(self.first.extents)
         outgoing: list[list[tuple[Any, Array]]] = [[] for _ in range(world.size)]
         for position, array in arrays.items():
             if owners[position][0] != world.rank:
@@ -174,14 +176,14 @@ class _Importer:
         return block, layout
 
 
-def _owners(examination: Examination) -> Owners:
-    owners: dict[Position, list[int]] = {
-        position: [] for position in product(*map(range, examination.sections[0].tiling))
-    }
-    for section in examination.sections:
+def _owners(sections: Sequence[Section]) -> Owners:
+    owners: dict[Position, tuple[int, ...]] = dict.fromkeys(
+        product(*map(range, sections[0].tiling)), ()
+    )
+    for section in sections:
         for held in section.held:
-            owners[held.position].append(section.rank)
-    return {position: tuple(ranks) for position, ranks in owners.items()}
+            owners[held.position] += (section.rank,)
+    return owners
 
 
 def _offsets(extents: Extents, places: list[list[int]]) -> list[dict[int, int]]:
@@ -260,12 +262,7 @@ def fetch(
 def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
     """By one call for all, or, if ``get`` knows single handles only, by one for each."""
     try:
-        try:
-            data = get(handles)
-        except (TypeError, AttributeError, LookupError) as error:
-            if isinstance(error, AtollError):
-                raise
-            data = _single_results(get, handles, error)
+        data = _data(get, handles)
     except AtollError:
         raise
     except Exception as error:
@@ -282,12 +279,16 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
     return every
 
 
-def _single_results(get: Callable[[Any], Any], handles: list[Any], first: Exception) -> list[Any]:
-    """By a call for each handle; ``first`` is why one call for all did not work."""
+def _data(get: Callable[[Any], Any], handles: list[Any]) -> Any:
     try:
-        return [get(handle) for handle in handles]
+        return get(handles)
     except AtollError:
         raise
-    except Exception as problem:
-        passed_on(problem)
-        raise first from None
+    except (TypeError, AttributeError, LookupError) as error:
+        try:
+            return [get(handle) for handle in handles]
+        except AtollError:
+            raise
+        except Exception as problem:
+            passed_on(problem)
+            raise error from None

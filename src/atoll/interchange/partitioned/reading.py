@@ -1,8 +1,8 @@
-"""From a producer to plain values on one rank; every fault becomes a record, never an exception.
+"""From a producer to plain values on one rank.
 
-A :class:`Container` is what a rank could read of a dictionary; a :class:`Section` is the digest of it that a rank sends
-to the others: everything that the rules across ranks need, and no data. A digest grows with the length of the grid's
-axes and with the partitions that the rank itself holds, not with all partitions.
+A :class:`Section` is the digest that a rank sends to the others: everything that the rules across ranks need, and no
+data. It grows with the length of the grid's axes and with the partitions that the rank itself holds, not with all
+partitions. A :class:`Container` holds the rest of a description.
 """
 
 from __future__ import annotations
@@ -11,25 +11,22 @@ import os
 import pickle
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from itertools import islice
 from math import prod
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...context.interrupts import passed_on
 from ..clusters import Extents, Position, Shape, box, extents_of, starts_of
-from ..reports import Records, Violation
+from ..protocol import Reader, Unreadable, Violation
 from ..values import (
     MOST_AXES,
-    MOST_KEYS,
     UnfitError,
     a_kind,
-    entries,
     exact,
     integer,
     is_a,
@@ -84,313 +81,281 @@ class Section(NamedTuple):
     """The digest of one rank; ``readable`` is false where not even a grid could be made out."""
 
     rank: int
-    process: Location
-    violations: tuple[Violation, ...]
-    notes: tuple[str, ...]
-    readable: bool
+    violations: tuple[Violation, ...] = ()
+    notes: tuple[str, ...] = ()
+    readable: bool = False
+    process: Location = ("", 0)
     shape: Shape = ()
     tiling: Shape = ()
     extents: Extents = ()
+    """The lengths of the partitions along each axis."""
     spmd: bool = False
     held: tuple[Held, ...] = ()
     names: bytes = b""
     """A digest of what must be equal on all ranks if the description has no ``locals``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A description that could be read, and this rank's partitions as arrays."""
+class Container(NamedTuple):
+    """The partitions of a description, and this rank's as arrays."""
 
-    shape: Shape
-    tiling: Shape
-    extents: Extents
-    spmd: bool
     handles: dict[Position, Any]
     locations: dict[Position, tuple[Location, ...]]
     get: Callable[[Any], Any]
     arrays: dict[Position, npt.NDArray[np.generic]]
-    """What this rank holds, by position: none of it without ``locals``."""
+    """By position, the arrays that this rank holds: none without ``locals``."""
     copied: frozenset[Position]
     """The positions whose array is no view of the producer's memory."""
 
 
-class _StopReading(Exception):
-    """The description has no grid to continue with."""
+def read(source: object, reader: Reader) -> tuple[Section, Container]:
+    """The digest of this rank, and its partitions."""
+    given = _dictionary(source, reader)
+    shape = _numbers("shape", given["shape"], 0, reader)
+    tiling = _numbers("partition_tiling", given["partition_tiling"], 1, reader)
+    if len(tiling) != len(shape):
+        message = f"partition_tiling {tiling} and shape {shape} differ in length"
+        reader.stop("P3", message, tiling)
+    most = min(prod(tiling), MOST_PARTITIONS) + LISTED
+    partitions = reader.entries("P4", "partitions", given["partitions"], most)
+    _check_positions(tiling, partitions, reader)
+    parts = {p: reader.at(p, _partition, one, shape, reader) for p, one in partitions.items()}
+    extents = extents_of(tiling, {p: part["shape"] for p, part in parts.items()})
+    _check_grid(shape, parts, extents, reader)
+    locations = {p: reader.at(p, _location, part["location"], reader) for p, part in parts.items()}
+    _check_pickle(given, reader)
+    get = given.get("get", _nothing)
+    handles = {position: part["data"] for position, part in parts.items()}
+    spmd = "locals" in given
+    arrays: dict[Position, Any] = {}
+    copied = set()
+    if not spmd:
+        _check_handles(handles, reader)
+    for position in _locals(given["locals"], handles, reader) if spmd else ():
+        array, shared = reader.at(position, _array, handles[position], get, reader)
+        if array is not None:
+            arrays[position] = array
+            if not shared:
+                copied.add(position)
+    text = repr(sorted(locations.items())).encode()
+    section = Section(
+        reader.rank,
+        readable=True,
+        process=process_here(),
+        shape=shape,
+        tiling=tiling,
+        extents=extents,
+        spmd=spmd,
+        held=tuple([Held(p, a.shape, a.dtype) for p, a in arrays.items()]),
+        names=blake2b(text, digest_size=16).digest(),
+    )
+    return section, Container(handles, locations, get, arrays, frozenset(copied))
 
 
-class Reader(Records):
-    """Reads one description, and records faults and repairs."""
-
-    def read(self, source: object) -> Container | None:
-        """The description that ``source`` exports, as far as it is valid."""
+def _dictionary(source: object, reader: Reader) -> dict[Any, Any]:
+    given: Any = source
+    if not is_a(source, Mapping):
         try:
-            return self._container(self._dictionary(source))
-        except _StopReading:
-            return None
-        except Exception as error:  # the other ranks wait for this one's digest in any case
+            given = source.__partitioned__  # type: ignore[attr-defined]
+            if callable(given):
+                given = given()
+                reader.note("P1: __partitioned__ is a method, not a property; it was called")
+        except Exception as error:
             passed_on(error)
-            message = f"the description cannot be read ({said(error)})"
-            self.broken("P1", message, value=kind_name(source))
-            return None
+            message = f"__partitioned__ raised {said(error)}"
+            if type(error) is AttributeError and not hasattr(type(source), "__partitioned__"):
+                message = f"{a_kind(source)} has no property __partitioned__"
+            reader.stop("P1", message, source)
+    given = reader.entries("P1", "__partitioned__", given)
+    missing = [k for k in ("shape", "partition_tiling", "partitions", "get") if k not in given]
+    if missing:
+        value = sorted(given, key=str)
+        reader.broken("P1", f"there is no {' and no '.join(missing)}", value)
+        if missing != ["get"]:
+            raise Unreadable
+    if "get" in given and not callable(given["get"]):
+        reader.broken("P12", f"get is {a_kind(given['get'])}, not a callable", given["get"])
+    return given  # type: ignore[no-any-return]
 
-    def _stop(self, rule: str, message: str, position: Position | None, value: object) -> NoReturn:
-        self.broken(rule, message, position, value)
-        raise _StopReading from None
 
-    # The parts of a dictionary
+def _numbers(name: str, value: Any, least: int, reader: Reader) -> Shape:
+    """A tuple of integers; anything else is unreadable."""
+    try:
+        if is_a(value, Mapping, str, bytes):
+            raise UnfitError("")
+        numbers = tuple([integer(n) for n in items(value, MOST_AXES)])
+    except UnfitError:
+        reader.stop("P3", f"{name} is {shown(value)}, not a tuple of integers", value)
+    if any(n < least for n in numbers):
+        reader.stop("P3", f"{name} is {numbers}; the least number is {least}", value)
+    if not is_a(value, tuple):
+        reader.deviates("P3", f"{name} is {a_kind(value)}", "it was taken as a tuple", value)
+    return numbers
 
-    def _dictionary(self, source: object) -> dict[Any, Any]:
-        given: Any = source
-        if not is_a(source, Mapping):
-            try:
-                given = source.__partitioned__  # type: ignore[attr-defined]
-                if callable(given):
-                    given = given()
-                    self.note("P1: __partitioned__ is a method, not a property; it was called")
-            except Exception as error:
-                passed_on(error)
-                words = f"__partitioned__ raised {said(error)}"
-                if type(error) is AttributeError and not hasattr(type(source), "__partitioned__"):
-                    words = f"{a_kind(source)} has no property __partitioned__"
-                self._stop("P1", words, None, source)
-        given = self._entries("P1", None, "__partitioned__", given)
-        missing = [k for k in ("shape", "partition_tiling", "partitions", "get") if k not in given]
-        if missing:
-            words = f"there is no {' and no '.join(missing)}"
-            self.broken("P1", words, value=sorted(given, key=str))
-            if missing != ["get"]:
-                raise _StopReading
-        if "get" in given and not callable(given["get"]):
-            words = f"get is {a_kind(given['get'])}, not a callable"
-            self.broken("P12", words, value=given["get"])
-        return given  # type: ignore[no-any-return]
 
-    def _entries(
-        self, rule: str, position: Position | None, name: str, value: Any, most: int = MOST_KEYS
-    ) -> dict[Any, Any]:
-        """A dictionary; anything else ends the reading."""
+def _check_positions(tiling: Shape, partitions: Mapping[Any, Any], reader: Reader) -> None:
+    strange = [p for p in partitions if not _is_position(p, tiling)]
+    missing = []
+    if len(partitions) - len(strange) < prod(tiling):
+        count = min(prod(tiling), len(partitions) + LISTED)  # of more, some are missing
+        positions = (_unravelled(number, tiling) for number in range(count))
+        missing = list(islice((p for p in positions if p not in partitions), LISTED))
+    for position in missing:
+        message = f"it is missing; partition_tiling is {tiling}"
+        reader.at(position, reader.broken, "P4", message)
+    for position in sorted(strange, key=repr)[:LISTED]:
+        message = f"{shown(position)} is no position of the grid {tiling}"
+        reader.broken("P4", message, position)
+    if missing or strange:
+        raise Unreadable
+
+
+def _partition(value: Any, shape: Shape, reader: Reader) -> dict[str, Any]:
+    """The entries of a partition, with its start and its shape as tuples."""
+    partition = reader.entries("P4", "the partition", value)
+    absent = [k for k in ("start", "shape", "data", "location") if k not in partition]
+    if absent:
+        reader.stop("P1", f"there is no {', '.join(absent)}", sorted(partition, key=str))
+    for name in ("start", "shape"):
+        numbers = partition[name] = _numbers(name, partition[name], 0, reader)
+        if len(numbers) != len(shape):
+            message = f"{name} {numbers} and the shape {shape} differ in length"
+            reader.stop("P3", message, numbers)
+    return partition
+
+
+def _check_grid(
+    shape: Shape, parts: Mapping[Position, Mapping[str, Any]], extents: Extents, reader: Reader
+) -> None:
+    irregular = [p for p, part in parts.items() if part["shape"] != box(extents, p)]
+    for position in irregular[:LISTED]:
+        own = parts[position]["shape"]
+        others = f"the others in its row and column ask for {box(extents, position)}"
+        message = f"its shape is {own}, {others}; the grid must be regular"
+        reader.at(position, reader.broken, "P6", message, own)
+    total = tuple(map(sum, extents))
+    if irregular:
+        return
+    if total != shape:
+        word = "leave a gap" if all(a <= b for a, b in zip(total, shape)) else "overlap the end"
+        message = f"the partitions add up to {total}, the shape is {shape}: they {word}"
+        reader.broken("P5", message, total)
+        return
+    offsets = starts_of(extents)
+    wrong = [p for p, part in parts.items() if part["start"] != box(offsets, p)]
+    if not wrong:
+        return
+    some = min(wrong)
+    start = parts[some]["start"]
+    message = (
+        f"{len(wrong)} of {len(parts)} starts are wrong, that of {some} is {start}, "
+        f"the partitions before it end at {box(offsets, some)}"
+    )
+    repair = "the starts were computed from the shapes"
+    reader.at(some, reader.deviates, "P5", message, repair, start)
+
+
+def _location(value: Any, reader: Reader) -> tuple[Location, ...]:
+    """The places, as far as they are understood."""
+    if is_a(value, tuple) and _is_place(value):
+        message = f"location {shown(value)} is one place, not a sequence of them"
+        reader.deviates("P9", message, "it was taken as one", value)
+        value = [value]
+    elif is_a(value, int, np.integer):
+        value = [value]
+    try:
+        if is_a(value, str) or not is_a(value, Sequence):
+            raise UnfitError("")
+        places = items(value, MOST_PLACES)
+    except UnfitError:
+        message = f"location is {shown(value)}, not a sequence of (str, int[, str])"
+        reader.broken("P9", message, value)
+        return ()
+    locations: list[Location] = []
+    for place in places:
+        if is_a(place, int, np.integer) and _is_integer(place):
+            if not any(note.startswith("P9") and "rank" in note for note in reader.notes):
+                message = f"location {shown(value)} is a rank, not (str, int[, str])"
+                reader.deviates("P9", message, "'locals' says who holds what", value)
+            locations.append(("", integer(place)))
+            continue
+        if not is_a(place, tuple, list) or not _is_place(place):
+            reader.broken("P9", f"the place {shown(place)} is not (str, int[, str])", place)
+            continue
+        address, process, *rest = items(place, 3)
+        device = exact(rest[0]) if rest else "kDLCPU"
+        if device is None or device.partition(":")[0] != "kDLCPU":
+            message = f"the device is {shown(rest[0])}; it must be kDLCPU: copy it there first"
+            reader.broken("P10", message, rest[0])
+        locations.append((exact(address) or "", integer(process)))
+    return tuple(locations)
+
+
+def _check_pickle(given: Mapping[str, Any], reader: Reader) -> None:
+    if "get" not in given:
+        return
+    try:
+        pickle.dumps(given["get"])
+    except Exception as error:
+        passed_on(error)
+        message = f"get does not pickle ({kind_name(error)})"
+        reader.deviates("P13", message, "it is used where it is", given["get"])
+
+
+def _locals(given: Any, handles: dict[Position, Any], reader: Reader) -> Iterable[Position]:
+    try:
+        if is_a(given, str, bytes) or not is_a(given, Sequence, set, frozenset):
+            raise UnfitError("is no sequence")
+        listed = items(given, 2 * len(handles))
+    except UnfitError:
+        reader.broken("P2", f"locals is {shown(given)}, not a list of positions", given)
+        return ()
+    positions: dict[Position, None] = {}
+    for entry in listed:
         try:
-            return entries(value, most)
-        except UnfitError as unfit:
-            self._stop(rule, f"{name} {unfit}", position, kind_name(value))
-
-    def _numbers(self, position: Position | None, name: str, value: Any, least: int) -> Shape:
-        """A tuple of integers; anything else ends the reading."""
-        try:
-            if is_a(value, Mapping, str, bytes):
-                raise UnfitError("")
-            numbers = tuple([integer(n) for n in items(value, MOST_AXES)])
+            if not is_a(entry, tuple, list):
+                raise UnfitError("is no tuple")
+            position = tuple([integer(n) for n in items(entry, MOST_AXES)])
         except UnfitError:
-            self._stop("P3", f"{name} is {shown(value)}, not a tuple of integers", position, value)
-        if any(n < least for n in numbers):
-            self._stop("P3", f"{name} is {numbers}; the least number is {least}", position, value)
-        if not is_a(value, tuple):
-            message = f"{name} is {a_kind(value)}"
-            self.deviates("P3", message, "it was taken as a tuple", position, value)
-        return numbers
-
-    def _container(self, given: Mapping[str, Any]) -> Container:
-        shape = self._numbers(None, "shape", given["shape"], 0)
-        tiling = self._numbers(None, "partition_tiling", given["partition_tiling"], 1)
-        if len(tiling) != len(shape):
-            message = f"partition_tiling {tiling} and shape {shape} differ in length"
-            self._stop("P3", message, None, tiling)
-        most = min(prod(tiling), MOST_PARTITIONS) + LISTED
-        partitions = self._entries("P4", None, "partitions", given["partitions"], most)
-        self._check_positions(tiling, partitions)
-        partitions = {
-            position: self._entries("P4", position, "the partition", partition)
-            for position, partition in partitions.items()
-        }
-        shapes, starts = self._boxes(shape, partitions)
-        extents = extents_of(tiling, shapes)
-        self._check_grid(shape, shapes, starts, extents)
-        locations = {
-            p: self._location(p, partition.get("location")) for p, partition in partitions.items()
-        }
-        self._check_pickle(given)
-        get = given.get("get", _nothing)
-        handles = {position: partition.get("data") for position, partition in partitions.items()}
-        spmd = "locals" in given
-        arrays: dict[Position, Any] = {}
-        copied = set()
-        if spmd:
-            for position in self._locals(given["locals"], handles):
-                array = self._array(position, handles[position], get)
-                if array is not None:
-                    arrays[position] = array[0]
-                    if array[1]:
-                        copied.add(position)
+            position = None
+        if position is None or position not in handles:
+            reader.broken("P2", f"locals lists {shown(entry)}, which is no position", entry)
+        elif position in positions:
+            message = "locals lists it twice"
+            reader.at(position, reader.deviates, "P2", message, "once is enough", given)
         else:
-            self._check_handles(handles)
-        return Container(
-            shape, tiling, extents, spmd, handles, locations, get, arrays, frozenset(copied)
-        )
+            positions[position] = None
+    return positions
 
-    def _check_positions(self, tiling: Shape, partitions: Mapping[Any, Any]) -> None:
-        strange = [p for p in partitions if not _is_position(p, tiling)]
-        missing = []
-        if len(partitions) - len(strange) < prod(tiling):
-            count = min(prod(tiling), len(partitions) + LISTED)  # of more, some are missing
-            positions = (_unravelled(number, tiling) for number in range(count))
-            missing = list(islice((p for p in positions if p not in partitions), LISTED))
-        for position in missing:
-            self.broken("P4", f"it is missing; partition_tiling is {tiling}", position)
-        for position in sorted(strange, key=repr)[:LISTED]:
-            message = f"{shown(position)} is no position of the grid {tiling}"
-            self.broken("P4", message, value=position)
-        if missing or strange:
-            raise _StopReading
 
-    def _boxes(
-        self, shape: Shape, partitions: Mapping[Any, Any]
-    ) -> tuple[dict[Position, Shape], dict[Position, Shape]]:
-        """The shapes and the starts of the partitions."""
-        numbers: dict[str, dict[Position, Shape]] = {"start": {}, "shape": {}}
-        for position, partition in partitions.items():
-            absent = [k for k in ("start", "shape", "data", "location") if k not in partition]
-            if absent:
-                keys = sorted(partition, key=str)
-                self._stop("P1", f"there is no {', '.join(absent)}", position, keys)
-            for name, by_position in numbers.items():
-                given = self._numbers(position, name, partition[name], 0)
-                if len(given) != len(shape):
-                    message = f"{name} {given} and the shape {shape} differ in length"
-                    self._stop("P3", message, position, given)
-                by_position[position] = given
-        return numbers["shape"], numbers["start"]
+def _array(data: Any, get: Any, reader: Reader) -> tuple[Any, bool]:
+    """The array of a local partition, and whether it shares the producer's memory."""
+    if data is None:
+        reader.broken("P14", "it is local, but its data is None")
+        return None, False
+    try:
+        if not is_data(data):
+            data = _fetched(data, get)
+        array = as_array(data)
+        return array, shares(data, array)
+    except RefusedError as refused:
+        reader.broken(refused.rule, str(refused), data)
+    except Exception as error:
+        passed_on(error)
+        reader.broken("P12", f"get of the {kind_name(data)} raised {said(error)}", data)
+    return None, False
 
-    def _check_grid(
-        self,
-        shape: Shape,
-        shapes: dict[Position, Shape],
-        starts: dict[Position, Shape],
-        extents: Extents,
-    ) -> None:
-        irregular = [p for p, own in shapes.items() if own != box(extents, p)]
-        for position in irregular[:LISTED]:
-            others = f"the others in its row and column ask for {box(extents, position)}"
-            message = f"its shape is {shapes[position]}, {others}; the grid must be regular"
-            self.broken("P6", message, position, shapes[position])
-        total = tuple(map(sum, extents))
-        if irregular:
-            return
-        if total != shape:
-            word = "leave a gap" if all(a <= b for a, b in zip(total, shape)) else "overlap the end"
-            message = f"the partitions add up to {total}, the shape is {shape}: they {word}"
-            self.broken("P5", message, value=total)
-            return
-        offsets = starts_of(extents)
-        wrong = [p for p, start in starts.items() if start != box(offsets, p)]
-        if not wrong:
-            return
-        some = min(wrong)
-        message = (
-            f"{len(wrong)} of {len(starts)} starts are wrong, that of {some} is {starts[some]}, "
-            f"the partitions before it end at {box(offsets, some)}"
-        )
-        self.deviates("P5", message, "the starts were computed from the shapes", some, starts[some])
 
-    def _location(self, position: Position, value: Any) -> tuple[Location, ...]:
-        """The places, as far as they are understood."""
-        if is_a(value, tuple) and _is_place(value):
-            message = f"location {shown(value)} is one place, not a sequence of them"
-            self.deviates("P9", message, "it was taken as one", position, value)
-            value = [value]
-        elif is_a(value, int, np.integer):
-            value = [value]
-        try:
-            if is_a(value, str) or not is_a(value, Sequence):
-                raise UnfitError("")
-            places = items(value, MOST_PLACES)
-        except UnfitError:
-            message = f"location is {shown(value)}, not a sequence of (str, int[, str])"
-            self.broken("P9", message, position, value)
-            return ()
-        locations: list[Location] = []
-        for place in places:
-            if is_a(place, int, np.integer) and _is_integer(place):
-                if not any(note.startswith("P9") and "rank" in note for note in self.notes):
-                    message = f"location {shown(value)} is a rank, not (str, int[, str])"
-                    self.deviates("P9", message, "'locals' says who holds what", position, value)
-                locations.append(("", integer(place)))
-                continue
-            if not is_a(place, tuple, list) or not _is_place(place):
-                message = f"the place {shown(place)} is not (str, int[, str])"
-                self.broken("P9", message, position, place)
-                continue
-            address, process, *rest = items(place, 3)
-            device = exact(rest[0]) if rest else "kDLCPU"
-            if device is None or device.partition(":")[0] != "kDLCPU":
-                message = f"the device is {shown(rest[0])}; it must be kDLCPU: copy it there first"
-                self.broken("P10", message, position, rest[0])
-            locations.append((exact(address) or "", integer(process)))
-        return tuple(locations)
-
-    def _check_pickle(self, given: Mapping[str, Any]) -> None:
-        if "get" not in given:
-            return
-        try:
-            pickle.dumps(given["get"])
-        except Exception as error:
-            passed_on(error)
-            message = f"get does not pickle ({kind_name(error)})"
-            self.deviates("P13", message, "it is used where it is", value=given["get"])
-
-    def _locals(self, given: Any, handles: dict[Position, Any]) -> Iterable[Position]:
-        try:
-            if is_a(given, str, bytes) or not is_a(given, Sequence, set, frozenset):
-                raise UnfitError("is no sequence")
-            listed = items(given, 2 * len(handles))
-        except UnfitError:
-            message = f"locals is {shown(given)}, not a list of positions"
-            self.broken("P2", message, value=given)
-            return ()
-        positions: dict[Position, None] = {}
-        for entry in listed:
-            try:
-                if not is_a(entry, tuple, list):
-                    raise UnfitError("is no tuple")
-                position = tuple([integer(n) for n in items(entry, MOST_AXES)])
-            except UnfitError:
-                position = None
-            if position is None or position not in handles:
-                message = f"locals lists {shown(entry)}, which is no position"
-                self.broken("P2", message, value=entry)
-            elif position in positions:
-                self.deviates("P2", "locals lists it twice", "once is enough", position, given)
-            else:
-                positions[position] = None
-        return positions
-
-    def _array(self, position: Position, data: Any, get: Any) -> tuple[Any, bool] | None:
-        """The array of a local partition, and whether it is a copy."""
-        if data is None:
-            self.broken("P14", "it is local, but its data is None", position)
-            return None
-        try:
-            if not is_data(data):
-                data = _fetched(data, get)
-            array = as_array(data)
-            return array, not shares(data, array)
-        except RefusedError as refused:
-            self.broken(refused.rule, str(refused), position, data)
-        except Exception as error:
-            passed_on(error)
-            message = f"get of the {kind_name(data)} raised {said(error)}"
-            self.broken("P12", message, position, data)
-        return None
-
-    def _check_handles(self, handles: dict[Position, Any]) -> None:
-        nothing = [position for position, handle in handles.items() if handle is None]
-        for position in nothing[:LISTED]:
-            message = "its data is None, and there are no locals to say who has it"
-            self.broken("P14", message, position)
-        direct = [position for position, handle in handles.items() if is_data(handle)]
-        if direct:
-            kind = kind_name(handles[direct[0]])
-            message = f"without locals, its data is a {kind} and no reference"
-            self.deviates("P11", message, "the arrays were taken as they are", direct[0], kind)
+def _check_handles(handles: dict[Position, Any], reader: Reader) -> None:
+    nothing = [position for position, handle in handles.items() if handle is None]
+    for position in nothing[:LISTED]:
+        message = "its data is None, and there are no locals to say who has it"
+        reader.at(position, reader.broken, "P14", message)
+    direct = [position for position, handle in handles.items() if is_data(handle)]
+    if direct:
+        kind = kind_name(handles[direct[0]])
+        message = f"without locals, its data is a {kind} and no reference"
+        repair = "the arrays were taken as they are"
+        reader.at(direct[0], reader.deviates, "P11", message, repair, kind)
 
 
 def _nothing(handles: Any) -> Any:
@@ -453,23 +418,3 @@ def address_here() -> str:
 def process_here() -> Location:
     """Where this process is."""
     return address_here(), os.getpid()
-
-
-def read(source: object, rank: int, strict: bool) -> tuple[Section, Container | None]:
-    """The digest of this rank, and what it could read."""
-    reader = Reader(rank, strict)
-    container = reader.read(source)
-    section = Section(
-        rank, process_here(), tuple(reader.violations), tuple(reader.notes), container is not None
-    )
-    if container is not None:
-        text = repr(sorted(container.locations.items())).encode()
-        section = section._replace(
-            shape=container.shape,
-            tiling=container.tiling,
-            extents=container.extents,
-            spmd=container.spmd,
-            held=tuple([Held(p, a.shape, a.dtype) for p, a in container.arrays.items()]),
-            names=blake2b(text, digest_size=16).digest(),
-        )
-    return section, container
