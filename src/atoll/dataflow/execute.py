@@ -37,6 +37,8 @@ from .verify import Verified, raise_first, verify
 
 Array = np.ndarray[Any, Any]
 Form = tuple[tuple[int, ...], np.dtype[Any]]
+End = tuple[bytes, int, str, Piece]
+"""One end of a message: its tag, the number of its part, the name of its value, and the register."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,9 +54,8 @@ class CallProgram:
     def run(self, state: State) -> None:
         """Call it."""
         registers, program = state.registers, self.program
-        short = program.short if type(program) is PartProgram else None
-        if short is not None:
-            values = short.run(self.pid, {name: registers[k] for name, k in self.inputs})  # type: ignore[misc]
+        if type(program) is PartProgram:
+            values = program.run({name: registers[k] for name, k in self.inputs})  # type: ignore[misc]
             for name, register, _ in self.outputs:
                 registers[register] = values[name]
             return
@@ -172,8 +173,8 @@ class Plan:
     ) -> tuple[list[list[Message]], list[Message], list[list[tuple[str, str]]]]:
         """What each part sends, what arrives, and what each part sends to this rank itself."""
         rank = self.communicator.rank
-        out: dict[int, list[tuple[bytes, int, str, Piece]]] = {}
-        incoming: dict[int, list[tuple[bytes, int, str, Piece]]] = {}
+        out: dict[int, list[End]] = {}
+        incoming: dict[int, list[End]] = {}
         for k, part in enumerate(order):
             for name, m in sent(part, rank):
                 data = part.name_to_send_nodes[name][0].data
@@ -192,7 +193,7 @@ class Plan:
         arriving: list[Message] = []
         for sends, by_peer in ((True, out), (False, incoming)):
             for peer, messages in by_peer.items():
-                groups: dict[int, list[tuple[bytes, int, str, Piece]]] = {}
+                groups: dict[int, list[End]] = {}
                 for entry, group in zip(messages, numbering[sends, peer], strict=True):
                     groups.setdefault(group, []).append(entry)
                 for group, some in groups.items():
@@ -223,8 +224,8 @@ class Plan:
 
     def _agreed(
         self,
-        out: dict[int, list[tuple[bytes, int, str, Piece]]],
-        incoming: dict[int, list[tuple[bytes, int, str, Piece]]],
+        out: dict[int, list[End]],
+        incoming: dict[int, list[End]],
     ) -> dict[tuple[bool, int], list[int]]:
         """For each peer and direction, the packet number of each message.
 

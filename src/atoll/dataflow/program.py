@@ -29,7 +29,6 @@ from .records import DistributedGraphPart, DistributedGraphPartition
 
 Array = np.ndarray[Any, Any]
 Program = Callable[..., Mapping[str, Any]]
-_NOTHING = np.empty(0)
 
 
 class Bound:
@@ -54,7 +53,9 @@ class Bound:
         if fitted is None:
             fitted = statistics.attempted(self._make, given)
             if fitted is None:
-                return self._unplanned(given)
+                # there is no program: operation by operation
+                roots, _ = self._over(given)
+                return unplanned.values(roots, *unplanned.in_order(roots))
             self.programs[form] = fitted
         program, sources, places, scalars = fitted
         values: list[Value | None] = [
@@ -64,11 +65,6 @@ class Bound:
         for bits, step in flags:
             report(bits, step)
         return [results[place] for place in places]
-
-    def _unplanned(self, given: Sequence[Value]) -> list[Value]:
-        """The value of each root, operation by operation, where there is no program."""
-        roots, _ = self._over(given)
-        return unplanned.values(roots, *unplanned.in_order(roots))
 
     def _over(self, given: Sequence[Value]) -> tuple[list[Node], dict[Node, int]]:
         """The roots of the same trace over these values, and the numbers of its inputs."""
@@ -93,228 +89,151 @@ class Bound:
         return program, sources, [position[root] for root in roots], trace.scalars
 
 
-class _Stage:
-    __slots__ = ("bound", "calls", "results", "sources")
+class _Called:
+    """Some results of a call of NumPy, from the values of its arguments."""
 
-    def __init__(
-        self, roots: list[Node], sources: list[Node], calls: list[tuple[Call, list[Node]]]
-    ) -> None:
-        self.bound = Bound(roots, sources) if roots else None
-        self.sources = [id(node) for node in sources]
-        self.results = [id(node) for node in self.bound.roots] if self.bound else []
-        self.calls = calls
+    __slots__ = ("call", "outputs")
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.outputs: list[int] = []
+
+    def run(self, given: Sequence[Value]) -> list[Value]:
+        """The value of each result."""
+        results = self.call.run([value.array for value in given])
+        return [Value(results[output]) for output in self.outputs]
 
 
-class _Short:
-    """A part that is one program of the engine: values go in and come out as they are."""
+class PartProgram:
+    """The program of a part. Call it with the part's inputs by name; it returns its outputs.
 
-    __slots__ = ("bound", "checks", "outputs", "sources")
+    A run collects values in one list: those that are known, those of the inputs, and the results of each stage.
+    """
 
-    def __init__(
-        self,
-        bound: Bound,
-        sources: list[tuple[str, Value]],
-        checks: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]],
-        outputs: dict[str, int],
-    ) -> None:
-        self.bound = bound
-        self.sources = [(name, *checks.get(name, ((), None)), value) for name, value in sources]
-        """The name of an input, its form, and, without a name, the value itself."""
-        self.outputs = outputs
+    def __init__(self, part: DistributedGraphPart, outputs: Mapping[str, Any]) -> None:
+        self.pid = part.pid
+        self._inputs: list[tuple[str, tuple[int, ...], np.dtype[Any]]] = []
+        self._known: list[Value] = []
+        self._stages: list[tuple[Bound | _Called, list[int]]] = []
+        """Each stage, and the places of its operands among the values."""
+        roots = {name: outputs[name]._node() for name in sorted(part.output_names)}
+        messages = {(r.src_rank, r.comm_tag): name for name, r in part.name_to_recv_node.items()}
+        received = {id(r._node()): name for name, r in part.name_to_recv_node.items()}
+        leaves: dict[str, list[Node]] = {}
+        place: dict[int, int] = {}
+        """By the id of a node, the place of its value."""
+        computed: list[Node] = []
 
-    def run(self, pid: Hashable, given: Mapping[str, Value]) -> dict[str, Value]:
-        """The outputs."""
-        values = []
-        for name, shape, dtype, value in self.sources:
-            if not name:
-                values.append(value)
-                continue
+        def known(node: Node, value: Value) -> None:
+            place[id(node)] = len(self._known)
+            self._known.append(value)
+
+        # the nodes that wait for values, operands first
+        for node in in_order(roots.values(), lambda node: node.weight < 0):
+            origin = origin_of(node)
+            if origin is None:
+                computed.append(node)
+                for arg in node.args if node.op.is_deferred else ():
+                    if arg.value is not None:
+                        known(arg, arg.value)
+            elif isinstance(origin, Data):
+                known(node, Value(origin.array))
+            else:
+                name = origin.key if isinstance(origin, Input) else received.get(id(node))
+                if name is None and isinstance(origin, Receive):
+                    name = messages.get((origin.src_rank, origin.comm_tag))
+                if name is None:
+                    raise ValueError(
+                        f"part {self.pid!r} reads {origin.name}, which it does not receive"
+                    )
+                leaves.setdefault(name, []).append(node)
+        for node in roots.values():
+            if node.value is not None:
+                known(node, node.value)
+        for name, nodes in leaves.items():
+            place.update((id(node), len(self._known) + len(self._inputs)) for node in nodes)
+            self._inputs.append((name, nodes[0].geometry.shape, nodes[0].geometry.dtype))
+        count = len(self._known) + len(self._inputs)
+        for stage, operands, results in _stages(computed, list(roots.values())):
+            self._stages.append((stage, [place[id(node)] for node in operands]))
+            place.update((id(node), count + k) for k, node in enumerate(results))
+            count += len(results)
+        self._outputs = {name: place[id(node)] for name, node in roots.items()}
+
+    def run(self, given: Mapping[str, Value]) -> dict[str, Value]:
+        """The values of the outputs from those of the inputs."""
+        values = self._known.copy()
+        for name, shape, dtype in self._inputs:
             try:
                 value = given[name]
             except KeyError:
-                raise TypeError(f"part {pid!r} needs the input {name!r}") from None
+                raise TypeError(f"part {self.pid!r} needs the input {name!r}") from None
             array = value.array
             if array.shape != shape or array.dtype != dtype or not array.flags.aligned:
                 value = Value(checked(name, array, shape, dtype))
             values.append(value)
-        results = self.bound.run(values)
-        return {name: results[place] for name, place in self.outputs.items()}
-
-
-class PartProgram:
-    """The program of a part. Call it with the part's inputs by name; it returns its outputs."""
-
-    def __init__(self, part: DistributedGraphPart, outputs: Mapping[str, Any]) -> None:
-        self.pid = part.pid
-        self.roots = {name: outputs[name]._node() for name in sorted(part.output_names)}
-        self._received = {id(r._node()): name for name, r in part.name_to_recv_node.items()}
-        self._by_message = {
-            (r.src_rank, r.comm_tag): name for name, r in part.name_to_recv_node.items()
-        }
-        self._inputs: dict[str, list[Node]] = {}
-        self._data: list[tuple[int, Array]] = []
-        self._call_results: dict[int, list[tuple[int, int]]] = {}
-        self._stages: list[_Stage] | None = None
-        self.short: _Short | None = None
-        """The whole part, where it is one program of the engine; known once it is prepared."""
-        self._checks: dict[str, tuple[tuple[int, ...], np.dtype[Any]]] = {}
-
-    def _order(self) -> list[Node]:
-        """The nodes of this part that wait for values, operands first."""
-        return in_order(self.roots.values(), lambda node: node.weight < 0)
-
-    def _make(self) -> list[_Stage]:
-        """Sort nodes into stages: a result of a call is one stage above what the call reads."""
-        level: dict[int, int] = {}
-        computed: list[Node] = []
-        leaves: dict[int, Node] = {}
-        results: list[Node] = []
-        for node in self._order():
-            origin = origin_of(node)
-            level[id(node)] = deepest = max(
-                (level[id(a)] for a in node.args if type(a) is Node and a.weight < 0), default=0
-            )
-            if origin is not None:
-                self._leaf(node, origin)
-                leaves[id(node)] = node
-            elif node.op.is_deferred:
-                level[id(node)] = deepest + 1
-                leaves[id(node)] = node
-                results.append(node)
-            else:
-                computed.append(node)
-        computed.sort(key=lambda node: level[id(node)])
-        stage_of: dict[int, int] = {}
-        cuts: list[list[Node]] = []
-        last = -1
-        for node in computed:
-            if level[id(node)] != last or len(cuts[-1]) >= policy.limits.kernel_operations:
-                cuts.append([])
-                last = level[id(node)]
-            stage_of[id(node)] = len(cuts) - 1
-            cuts[-1].append(node)
-        return self._stages_of(cuts, stage_of, level, leaves, results)
-
-    def _stages_of(
-        self,
-        cuts: list[list[Node]],
-        stage_of: dict[int, int],
-        level: dict[int, int],
-        leaves: dict[int, Node],
-        results: list[Node],
-    ) -> list[_Stage]:
-        wanted: list[dict[int, Node]] = [{} for _ in cuts]
-        sources: list[dict[int, Node]] = [{} for _ in cuts]
-        for stage, nodes in enumerate(cuts):
-            for node in nodes:
-                for arg in node.args:
-                    if type(arg) is not Node or arg.weight >= 0:
-                        continue
-                    if id(arg) in leaves:
-                        sources[stage][id(arg)] = arg
-                    elif stage_of[id(arg)] != stage:
-                        wanted[stage_of[id(arg)]][id(arg)] = arg
-                        sources[stage][id(arg)] = arg
-        for node in [*self.roots.values(), *[a for r in results for a in r.args]]:
-            if id(node) in stage_of:
-                wanted[stage_of[id(node)]][id(node)] = node
-        by_level: dict[int, list[tuple[Call, list[Node]]]] = {}
-        for node in results:
-            call, output = node.params
-            known = self._call_results.get(id(call))
-            if known is None:
-                known = self._call_results[id(call)] = []
-                by_level.setdefault(level[id(node)], []).append((call, list(node.args)))
-            known.append((output, id(node)))
-        ordered: list[tuple[int, int, _Stage]] = []
-        for stage, nodes in enumerate(cuts):
-            fused = _Stage(list(wanted[stage].values()), list(sources[stage].values()), [])
-            ordered.append((level[id(nodes[0])], 1, fused))
-        for depth, calls in by_level.items():
-            ordered.append((depth, 0, _Stage([], [], calls)))
-        ordered.sort(key=lambda entry: entry[:2])
-        return [stage for _, _, stage in ordered]
-
-    def _leaf(self, node: Node, origin: Any) -> None:
-        name: str | None
-        if isinstance(origin, Data):
-            self._data.append((id(node), origin.array))
-            return
-        if isinstance(origin, Input):
-            name = origin.key
-        else:
-            assert isinstance(origin, Receive)
-            name = self._received.get(id(node)) or self._by_message.get(
-                (origin.src_rank, origin.comm_tag)
-            )
-            if name is None:
-                raise ValueError(
-                    f"part {self.pid!r} reads {origin.name}, which it does not receive"
-                )
-        self._inputs.setdefault(name, []).append(node)
-        self._checks[name] = (node.geometry.shape, node.geometry.dtype)
-
-    def prepare(self) -> None:
-        """Sort out the stages, which is done once."""
-        if self._stages is not None:
-            return
-        self._stages = self._make()
-        if len(self._stages) == 1 and not self._stages[0].calls:
-            self._prepare_short(self._stages[0])
-
-    def _prepare_short(self, stage: _Stage) -> None:
-        """Where each array comes from and goes to, if there is one program of the engine only."""
-        named = {id(node): name for name, nodes in self._inputs.items() for node in nodes}
-        data = dict(self._data)
-        results = {key: place for place, key in enumerate(stage.results)}
-        if any(id(node) not in results for node in self.roots.values()):
-            return
-        sources: list[tuple[str, Value]] = [
-            (named.get(key, ""), Value(data.get(key, _NOTHING))) for key in stage.sources
-        ]
-        assert stage.bound is not None
-        outputs = {name: results[id(node)] for name, node in self.roots.items()}
-        self.short = _Short(stage.bound, sources, self._checks, outputs)
+        for stage, operands in self._stages:
+            values += stage.run([values[place] for place in operands])
+        return {name: values[place] for name, place in self._outputs.items()}
 
     def __call__(self, **inputs: Any) -> dict[str, Array]:
-        self.prepare()
-        if self.short is not None:
-            given = {
-                name: Value(np.asarray(inputs[name])) for name in self._inputs if name in inputs
-            }
-            outputs = self.short.run(self.pid, given)
-            return {name: value.array for name, value in outputs.items()}
-        values: dict[int, Array] = dict(self._data)
-        for name, nodes in self._inputs.items():
-            try:
-                given = inputs[name]
-            except KeyError:
-                raise TypeError(f"part {self.pid!r} needs the input {name!r}") from None
-            array = checked(name, given, *self._checks[name])
-            for node in nodes:
-                values[id(node)] = array
-        assert self._stages is not None
-        for stage in self._stages:
-            for call, args in stage.calls:
-                called = call.run([self._value(values, a) for a in args])
-                for output, key in self._call_results[id(call)]:
-                    values[key] = called[output]
-            if stage.bound is not None:
-                results = stage.bound.run([Value(values[key]) for key in stage.sources])
-                values.update({k: v.array for k, v in zip(stage.results, results, strict=True)})
-        return {name: self._value(values, node) for name, node in self.roots.items()}
-
-    @staticmethod
-    def _value(values: dict[int, Array], node: Node) -> Array:
-        if node.weight < 0:
-            return values[id(node)]
-        assert node.value is not None
-        return node.value.array
+        given = {name: Value(np.asarray(value)) for name, value in inputs.items()}
+        return {name: value.array for name, value in self.run(given).items()}
 
 
-def checked(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+Stage = tuple[Bound | _Called, list[Node], list[Node]]
+"""A computation, its operands and its results."""
+
+
+def _stages(computed: Sequence[Node], roots: Sequence[Node]) -> list[Stage]:
+    """The nodes of a part in stages: a result of a call is one level above what the call reads."""
+    level: dict[int, int] = {}
+    fused: list[Node] = []
+    results: list[Node] = []
+    for node in computed:
+        own = [level.get(id(arg), 0) for arg in node.args if type(arg) is Node and arg.weight < 0]
+        level[id(node)] = max(own, default=0) + node.op.is_deferred
+        (results if node.op.is_deferred else fused).append(node)
+    calls: dict[int, tuple[int, _Called, list[Node], list[Node]]] = {}
+    for node in results:
+        call, output = node.params
+        if id(call) not in calls:
+            calls[id(call)] = level[id(node)], _Called(call), list(node.args), []
+        calls[id(call)][1].outputs.append(output)
+        calls[id(call)][3].append(node)
+    fused.sort(key=lambda node: level[id(node)])
+    stage_of: dict[int, int] = {}
+    cuts: list[list[Node]] = []
+    last = -1
+    for node in fused:
+        if level[id(node)] != last or len(cuts[-1]) >= policy.limits.kernel_operations:
+            cuts.append([])
+            last = level[id(node)]
+        stage_of[id(node)] = len(cuts) - 1
+        cuts[-1].append(node)
+    wanted: list[dict[int, Node]] = [{} for _ in cuts]
+    sources: list[dict[int, Node]] = [{} for _ in cuts]
+    for stage, nodes in enumerate(cuts):
+        for arg in [arg for node in nodes for arg in node.args]:
+            if type(arg) is Node and arg.weight < 0 and stage_of.get(id(arg)) != stage:
+                sources[stage][id(arg)] = arg
+                if id(arg) in stage_of:
+                    wanted[stage_of[id(arg)]][id(arg)] = arg
+    for node in [*roots, *[arg for result in results for arg in result.args]]:
+        if id(node) in stage_of:
+            wanted[stage_of[id(node)]][id(node)] = node
+    ordered: list[tuple[int, int, Stage]] = [
+        (depth, 0, (called, operands, own)) for depth, called, operands, own in calls.values()
+    ]
+    for nodes, ends, operands in zip(cuts, wanted, sources):
+        bound = Bound(list(ends.values()), list(operands.values()))
+        ordered.append((level[id(nodes[0])], 1, (bound, bound.inputs, bound.roots)))
+    ordered.sort(key=lambda entry: entry[:2])
+    return [stage for _, _, stage in ordered]
+
+
+def checked(name: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """An input as an array of this shape and dtype; it is copied only if kernels could not read it."""
-    array = given if type(given) is np.ndarray else np.asarray(given)
     if array.shape != shape:
         raise ValueError(f"the input {name!r} has shape {array.shape}; it must have {shape}")
     if array.dtype != dtype:
@@ -329,9 +248,6 @@ def generate_code_for_partition(partition: DistributedGraphPartition) -> dict[Ha
 
     The engine compiles at the first call, when the strides of the inputs are known.
     """
-    programs: dict[Hashable, Program] = {}
-    for pid, part in partition.parts.items():
-        program = PartProgram(part, partition.name_to_output)
-        program.prepare()
-        programs[pid] = program
-    return programs
+    return {
+        pid: PartProgram(part, partition.name_to_output) for pid, part in partition.parts.items()
+    }
