@@ -12,7 +12,8 @@ their partners (see ``rehearsal``); and only when there is a cycle do they gathe
 from __future__ import annotations
 
 import pickle
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from . import potentials
 from .messages import Message, ends_of, received, sent, tag_bytes
 from .nodes import Input, Receive
 from .partition import origin_of
-from .records import DistributedGraphPartition, ready_order, topological
+from .records import DistributedGraphPartition, topological
 from .rehearsal import Key, Unit, rehearse
 
 _MOST_NAMED = 4
@@ -205,18 +206,18 @@ def _check_cycles(communicator: Communicator, partition: DistributedGraphPartiti
     mine = _units(partition, communicator.rank)
     if not rehearse(communicator, mine, VERIFYING):
         return
-    stuck = _stuck(communicator.allgather_object(mine, "the parts of a dataflow graph"))
+    parts = communicator.allgather_object(mine, "the parts of a dataflow graph")
     truly = communicator.allgather_object(
         _true_units(partition, communicator.rank), "the dependencies of a dataflow graph"
     )
-    if not _stuck(truly):
-        raise PartitionInducedCycleError(f"parts wait for each other in a circle: {_circle(stuck)}")
+    circle = _circle(truly)
+    if not circle:
+        raise PartitionInducedCycleError(f"parts wait for each other in a circle: {_circle(parts)}")
     ends = ends_of(partition, communicator.rank)
     texts = {m.key: str(m) for messages in ends.values() for m in messages if m.sends}
     everybody: dict[Key, str] = {}
     for some in communicator.allgather_object(texts, "the messages of a dataflow graph"):
         everybody.update(some)
-    circle = _circle(_stuck(truly))
     words = "; then ".join(everybody.get(key, repr(key)) for key in circle)
     raise CommunicationCycleError(f"messages wait for each other in a circle: {words}")
 
@@ -270,61 +271,17 @@ def _leaves(root: Node) -> list[Any]:
     return [origin for origin in origins if isinstance(origin, (Input, Receive))]
 
 
-def _stuck(by_rank: list[list[Unit]]) -> dict[Key, list[Key]]:
-    """Let everything happen that can; for each message that never leaves, those it waits for."""
-    sender = {
-        key: (rank, k)
-        for rank, units in enumerate(by_rank)
-        for k, (_, sends, _) in enumerate(units)
-        for key in sends
-    }
-    needs = {
-        (rank, k): [
-            *[sender.get(key, key) for key in set(receives)],
-            *[(rank, n) for n in set(own)],
-        ]
-        for rank, units in enumerate(by_rank)
-        for k, (receives, _, own) in enumerate(units)
-    }
-    done = set(ready_order(needs))
-    return {} if len(done) == len(needs) else _waits_for(by_rank, sender, done)
-
-
-def _waits_for(
-    by_rank: list[list[Unit]], sender: dict[Key, tuple[int, int]], done: set[tuple[int, int]]
-) -> dict[Key, list[Key]]:
-    waits: dict[Key, list[Key]] = {}
+def _circle(by_rank: list[list[Unit]]) -> list[Key]:
+    """Messages of which each waits for the next, and the last for the first, which is the smallest; empty if there are none."""
+    waits: dict[Any, list[Any]] = {}
     for rank, units in enumerate(by_rank):
-        for k, (_, sends, _) in enumerate(units):
-            if not sends or (rank, k) in done:
-                continue
-            keys, seen, stack = [], {k}, [k]
-            while stack:
-                here = stack.pop()
-                keys += [key for key in units[here][0] if sender.get(key) not in done]
-                for other in units[here][2]:
-                    if other not in seen and (rank, other) not in done:
-                        seen.add(other)
-                        stack.append(other)
-            for key in sends:
-                waits[key] = sorted(keys)
-    return waits
-
-
-def _circle(waits: Mapping[Key, list[Key]]) -> list[Key]:
-    """A circle of messages, begun at its smallest."""
-    if not waits:
-        return []
-    key = min(waits)
-    path: list[Key] = []
-    place: dict[Key, int] = {}
-    while key not in place:
-        place[key] = len(path)
-        path.append(key)
-        onwards = [other for other in waits.get(key, ()) if other in waits]
-        if not onwards:
-            return path
-        key = onwards[0]
-    circle = path[place[key] :]
-    start = circle.index(min(circle))
-    return circle[start:] + circle[:start]
+        for k, (receives, sends, needs) in enumerate(units):
+            waits[rank, k] = [*sorted(set(receives)), *[(rank, other) for other in needs]]
+            waits.update((key, [(rank, k)]) for key in sends)
+    try:
+        TopologicalSorter(waits).prepare()
+    except CycleError as error:  # each node of its cycle is waited for by the next
+        circle = [node for node in reversed(error.args[1][1:]) if len(node) == 3]
+        start = circle.index(min(circle))
+        return circle[start:] + circle[:start]
+    return []
