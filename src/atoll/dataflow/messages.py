@@ -64,34 +64,26 @@ def digest(facts: tuple[Any, ...], tag: bytes) -> np.ndarray[Any, Any]:
     return np.frombuffer(blake2b(text, digest_size=16).digest(), np.uint64)
 
 
-def dtype_text(dtype: np.dtype[Any]) -> str:
-    """A dtype as text that is the same on equal machines."""
-    return dtype.str if dtype.names is None else str(dtype)
-
-
 def received(part: DistributedGraphPart, rank: int) -> Iterator[tuple[str, Message]]:
     """The messages that a part waits for, by the name of what arrives."""
     for name, node in part.name_to_recv_node.items():
-        yield (
-            name,
-            Message(
-                False, node.src_rank, rank, tag_bytes(node.comm_tag), repr(node.comm_tag), node.shape,
-                dtype_text(node.dtype), site_text(node._node().site),
-            ),
-        )  # fmt: skip
+        site = node._node().site
+        yield name, _message(False, node.src_rank, rank, node.comm_tag, node, site)
 
 
 def sent(part: DistributedGraphPart, rank: int) -> Iterator[tuple[str, Message]]:
     """The messages that a part sends, by the name of what is sent."""
     for name, sends in part.name_to_send_nodes.items():
         for send in sends:
-            yield (
-                name,
-                Message(
-                    True, rank, send.dest_rank, tag_bytes(send.comm_tag), repr(send.comm_tag), send.data.shape,
-                    dtype_text(send.data.dtype), site_text(send.site),
-                ),
-            )  # fmt: skip
+            data = send.data
+            yield name, _message(True, rank, send.dest_rank, send.comm_tag, data, send.site)
+
+
+def _message(sends: bool, source: int, dest: int, tag: Any, array: Any, site: Any) -> Message:
+    # a dtype as text that is the same on equal machines
+    dtype = array.dtype.str if array.dtype.names is None else str(array.dtype)
+    place = site_text(site)
+    return Message(sends, source, dest, tag_bytes(tag), repr(tag), array.shape, dtype, place)
 
 
 def ends_of(partition: DistributedGraphPartition, rank: int) -> dict[Hashable, list[Message]]:

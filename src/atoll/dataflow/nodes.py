@@ -164,6 +164,11 @@ class _Leaf(ndarray):
         return frozenset(getattr(self.origin, "tags", _NO_TAGS))
 
 
+def _from_origin(name: str, words: str) -> Any:
+    """A property with an attribute of the origin."""
+    return property(lambda self: getattr(self.origin, name), doc=words)
+
+
 class Placeholder(_Leaf):
     """An input that is given a value by name when the graph is executed."""
 
@@ -179,10 +184,7 @@ class Placeholder(_Leaf):
         form = dense(shape_of(shape), dtype_of(dtype))
         return cls._over(deferred_node(form, Input(name, frozenset(tags))))
 
-    @property
-    def name(self) -> str:
-        """The name of the argument."""
-        return str(self.origin.key)
+    name = _from_origin("key", "The name of the argument.")
 
     def __repr__(self) -> str:
         return f"Placeholder({self.name!r}, {self.shape}, {self.dtype})"
@@ -198,10 +200,7 @@ class DataWrapper(_Leaf):
         form = strided(array.shape, array.dtype, array.strides)
         return cls._over(deferred_node(form, Data(array, frozenset(tags))))
 
-    @property
-    def data(self) -> Any:
-        """The data that was wrapped."""
-        return self.origin.array
+    data = _from_origin("array", "The data that was wrapped.")
 
     def __repr__(self) -> str:
         return f"DataWrapper({self.shape}, {self.dtype})"
@@ -239,25 +238,12 @@ class DistributedRecv(_Leaf):
         node, origin = self._cell.node, replace(self.origin, comm_tag=comm_tag)
         return self._over(Node(node.op, (), node.geometry, (origin, 0), node.name, node.site))
 
-    @property
-    def src_rank(self) -> int:
-        """The sender."""
-        return int(self.origin.src_rank)
-
-    @property
-    def comm_tag(self) -> Any:
-        """The tag that the send has, too."""
-        return self.origin.comm_tag
-
-    @property
-    def axes(self) -> AxesT:
-        """The program's tags of each axis."""
-        return tuple(self.origin.axes)
-
-    @property
-    def non_equality_tags(self) -> TagSet:
-        """Tags that do not make two nodes different."""
-        return frozenset(self.origin.non_equality_tags)
+    src_rank = _from_origin("src_rank", "The sender.")
+    comm_tag = _from_origin("comm_tag", "The tag that the send has, too.")
+    axes = _from_origin("axes", "The program's tags of each axis.")
+    non_equality_tags = _from_origin(
+        "non_equality_tags", "Tags that do not make two nodes different."
+    )
 
     def __repr__(self) -> str:
         return f"DistributedRecv({self.shape}, {self.dtype}, src_rank={self.src_rank}, comm_tag={self.comm_tag!r})"
@@ -287,11 +273,7 @@ class DistributedSendRefHolder(_Leaf):
         holder.non_equality_tags = frozenset(non_equality_tags)
         return holder
 
-    @property
-    def send(self) -> DistributedSend:
-        """The send that goes along."""
-        held: DistributedSend = self.origin.send
-        return held
+    send = _from_origin("send", "The send that goes along.")
 
     @property
     def passthrough_data(self) -> Any:

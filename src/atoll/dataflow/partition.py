@@ -113,13 +113,17 @@ def origin_of(node: Node) -> Any:
     return node.params[0]
 
 
+def _is_computed(node: Node) -> bool:
+    """Whether a part computes a node: it is no leaf, and has no value yet."""
+    return node.weight < 0 and origin_of(node) is None
+
+
 class _Group:
     """What becomes a part."""
 
-    __slots__ = ("inputs", "names", "needed", "nodes", "outputs", "receives", "sends", "used")
+    __slots__ = ("inputs", "needed", "outputs", "receives", "sends", "used")
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
         self.receives: dict[str, Any] = {}
         self.sends: dict[str, list[DistributedSend]] = {}
         self.outputs: dict[str, None] = {}
@@ -182,22 +186,21 @@ class _Partitioner:
                 self.taken.add(name)
                 return name
 
-    def _group(self, wait: int) -> _Group:
-        group = self.groups.get(wait)
-        if group is None:
-            group = self.groups[wait] = _Group()
-        return group
+    def _add_group(self, wait: int) -> None:
+        if wait not in self.groups:
+            self.groups[wait] = _Group()
+
+    def _wait(self, node: Node) -> int:
+        """The number of the set of receives that a node waits for; 0 for none."""
+        return self.waits.get(id(node), 0)
 
     def partition(self) -> DistributedGraphPartition:
-        graph, waits = self.graph, self.waits
-        computed = [n for n in graph.order if origin_of(n) is None]
-        for node in computed:
-            self._group(waits.get(id(node), 0)).nodes.append(node)
-        for node in self.send_data:
-            self._group(waits.get(id(node), 0))
+        computed = [n for n in self.graph.order if origin_of(n) is None]
+        for node in [*computed, *self.send_data]:
+            self._add_group(self._wait(node))
         homes = self._homes_of_receives(computed)
         if not self.groups:
-            self._group(0)
+            self._add_group(0)
         order = sorted(self.groups, key=self.sets.count)  # stable: by appearance
         self.pids: dict[int, int] = {wait: pid for pid, wait in enumerate(order)}
         for node, wait in zip(self.receives, homes, strict=True):
@@ -217,12 +220,9 @@ class _Partitioner:
         alone = {id(n) for n in self.receives if waits[id(n)] not in groups}
         if alone:
             for node in computed:
-                wait = waits.get(id(node), 0)
-                for arg in node.args:
-                    if type(arg) is Node and arg.weight < 0:
-                        real = self.graph.real(arg)
-                        if id(real) in alone:
-                            readers.setdefault(waits[id(real)], {})[wait] = None
+                for operand in self.graph.operands(node):
+                    if id(operand) in alone:
+                        readers.setdefault(waits[id(operand)], {})[self._wait(node)] = None
         homes = []
         chosen: dict[int, int] = {}
         for node in self.receives:
@@ -235,36 +235,31 @@ class _Partitioner:
                     if all(self.sets.includes(other, first) for other in readers[wait]):
                         home = first
                 chosen[wait] = home
-                self._group(home)
+                self._add_group(home)
             homes.append(home)
         return homes
 
     def _name_what_is_stored(self, computed: list[Node]) -> None:
-        names, waits = self.names, self.waits
+        names = self.names
         for name, node in self.wanted.items():
-            if origin_of(node) is None and node.weight < 0:
+            if _is_computed(node):
                 names.setdefault(id(node), name)
         for node in self.send_data:
-            if origin_of(node) is None and node.weight < 0 and id(node) not in names:
+            if _is_computed(node) and id(node) not in names:
                 names[id(node)] = self._name("send")
         crossing: dict[int, None] = {}
         for node in computed:
-            wait = waits.get(id(node), 0)
-            for arg in node.args:
-                if type(arg) is Node and arg.weight < 0:
-                    real = self.graph.real(arg)
-                    if (
-                        id(real) not in names
-                        and origin_of(real) is None
-                        and waits.get(id(real), 0) != wait
-                    ):
-                        crossing[id(real)] = None
+            wait = self._wait(node)
+            for operand in self.graph.operands(node):
+                crosses = origin_of(operand) is None and self._wait(operand) != wait
+                if crosses and id(operand) not in names:
+                    crossing[id(operand)] = None
         for key in crossing:
             names[key] = self._name("part")
 
     def _rewritten(self, computed: list[Node], homes: list[int]) -> dict[int, Node]:
         """Each node again, in terms of placeholders for what other parts give it."""
-        graph, names, waits = self.graph, self.names, self.waits
+        graph, names = self.graph, self.names
         again: dict[int, Node] = {}
         placeholders: dict[str, Node] = {}
         home_of = {id(n): home for n, home in zip(self.receives, homes, strict=True)}
@@ -278,7 +273,7 @@ class _Partitioner:
 
         self.leaf = leaf
         for node in computed:
-            wait = waits.get(id(node), 0)
+            wait = self._wait(node)
             group = self.groups[wait]
             args: list[Any] = []
             changed = False
@@ -293,26 +288,19 @@ class _Partitioner:
                     group.inputs[origin.key] = None
                 elif isinstance(origin, Data):
                     new = real
-                elif isinstance(origin, Receive):
+                elif isinstance(origin, Receive) or self._wait(real) != wait:
                     name = names[id(real)]
                     new = leaf(real, name)
                     group.used[name] = None
-                    self._need(group, wait, home_of[id(real)])
-                elif waits.get(id(real), 0) != wait:
-                    name = names[id(real)]
-                    new = leaf(real, name)
-                    group.used[name] = None
-                    self._need(group, wait, waits.get(id(real), 0))
+                    home = home_of.get(id(real), self._wait(real))
+                    if home != wait:
+                        group.needed.add(self.pids[home])
                 else:
                     new = again[id(real)]
                 changed = changed or new is not arg
                 args.append(new)
             again[id(node)] = node.again(tuple(args)) if changed else node
         return again
-
-    def _need(self, group: _Group, wait: int, other: int) -> None:
-        if other != wait:
-            group.needed.add(self.pids[other])
 
     def _leaf_again(self, node: Node, group: _Group | None) -> Node:
         """An input, data, or what was received, as an expression."""
@@ -330,26 +318,24 @@ class _Partitioner:
 
     def _records(self, again: dict[int, Node], order: list[int]) -> DistributedGraphPartition:
         outputs: dict[str, Any] = {}
-        waits, names = self.waits, self.names
+        names = self.names
         for node in self.graph.order:
             name = names.get(id(node))
             if name is not None and origin_of(node) is None:
                 outputs[name] = array_over(again[id(node)])
-                self.groups[waits.get(id(node), 0)].outputs[name] = None
+                self.groups[self._wait(node)].outputs[name] = None
         for name, node in self.wanted.items():
             if name in outputs:
                 continue
-            known = names.get(id(node)) if origin_of(node) is None else None
-            if node.weight < 0 and known is not None:
-                outputs[name] = outputs[known]
-                self.groups[waits.get(id(node), 0)].outputs[name] = None
+            if _is_computed(node):
+                outputs[name] = outputs[names[id(node)]]
+                self.groups[self._wait(node)].outputs[name] = None
             else:  # never computed: an input, data, or what was received
                 outputs[name] = array_over(self._leaf_again(node, None))
         passed: dict[int, str] = {}
         for send, node in zip(self.graph.sends, self.send_data, strict=True):
-            group = self.groups[waits.get(id(node), 0)]
-            computed = origin_of(node) is None and node.weight < 0
-            sent = names.get(id(node)) if computed else passed.get(id(node))
+            group = self.groups[self._wait(node)]
+            sent = names.get(id(node)) if _is_computed(node) else passed.get(id(node))
             if sent is None:
                 sent = passed[id(node)] = self._name("send")
                 outputs[sent] = array_over(self._leaf_again(node, group))
@@ -357,8 +343,7 @@ class _Partitioner:
             group.sends.setdefault(sent, []).append(replace(send, data=outputs[sent]))
         parts: dict[Hashable, DistributedGraphPart] = {}
         for wait in order:
-            group = self.groups[wait]
-            pid = self.pids[wait]
+            group, pid = self.groups[wait], self.pids[wait]
             parts[pid] = DistributedGraphPart(
                 pid,
                 frozenset(group.needed),
