@@ -74,12 +74,12 @@ class Unreadable(Exception):
 
 
 class Reader:
-    """Records what one rank meets in a foreign object: broken rules, and lenient mode's repairs."""
+    """The records of one rank while it reads a foreign object: broken rules, and lenient mode's repairs."""
 
     def __init__(self, rank: int, strict: bool) -> None:
         self.rank, self.strict = rank, strict
         self.where: Where = None
-        """The place of what is being read."""
+        """The place of the part that is read."""
         self.violations: list[Violation] = []
         self.notes: list[str] = []
 
@@ -101,7 +101,7 @@ class Reader:
             self.note(f"{rule}: {message}; {repair}")
 
     def note(self, message: str) -> None:
-        """Record something worth a warning."""
+        """Record a warning."""
         dimension = f"dimension {self.where}: " if isinstance(self.where, int) else ""
         self.notes.append(dimension + printable(message))
 

@@ -118,7 +118,7 @@ def import_ray(
         everywhere(world, name, lambda: _join(name, address, stack))
         inquiry = Inquiry(name, partitions) if mine and partitions is not None else None
         grid = while_root_waits(world, name, root, lambda seconds: inquiry.look(seconds))  # type: ignore[union-attr]
-        own = {root: partitions.refs} if mine and partitions is not None else {}
+        own = partitions.refs if mine and partitions is not None else {}
         references = _exchanged(world, name, root, own)
         return import_partitioned(
             description(grid, references.__getitem__, gather), comm=world, name=name
@@ -154,7 +154,7 @@ def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPart
         for cell, node, process, shape in everywhere(world, name, put)
         if cell is not None
     }
-    refs = _exchanged(world, name, root, {world.rank: own})
+    refs = _exchanged(world, name, root, own)
     partitions = RayPartitions(refs, layout.shape, layout.grid)
     partitions._grid = grid_of(name, layout.grid, pieces)
     return partitions
@@ -305,10 +305,9 @@ def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
 
 
 def _exchanged(
-    world: World, name: str, root: int, own: Mapping[int, dict[Position, Any]]
+    world: World, name: str, root: int, given: dict[Position, Any]
 ) -> dict[Position, Any]:
-    """The references of all ranks, on every rank. ``own`` has what this rank gives."""
-    given = {place: ref for refs in own.values() for place, ref in refs.items()}
+    """The references of all ranks, on every rank. ``given`` are those of this rank."""
     if world.size == 1:
         return given
     import ray

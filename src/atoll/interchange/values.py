@@ -6,15 +6,16 @@ each method once, requests no more than it needs, and returns objects of Python'
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..context.interrupts import passed_on
 
+T = TypeVar("T")
 SHOWN = 200
 """How many characters of a value are shown."""
 SHOWN_BITS = 128
@@ -54,38 +55,37 @@ def a_kind(value: object) -> str:
     return f"{'an' if name[:1] in tuple('aeioAEIO') else 'a'} {name}"
 
 
+def guarded(otherwise: T, call: Callable[..., T], *args: Any) -> T:
+    """The result of a call of foreign code, or ``otherwise`` if it fails."""
+    try:
+        return call(*args)
+    except Exception as problem:
+        passed_on(problem)
+        return otherwise
+
+
 def kind_name(value: object) -> str:
     """The type of a value, as an error names it."""
     kind = type(value)
-    try:
-        name = kind.__qualname__
-        if kind.__module__ != "builtins":
-            name = f"{kind.__module__}.{name}"
-        return shortened(name)
-    except Exception as problem:  # its metaclass refuses
-        passed_on(problem)
-        return "type without a name"
+
+    def name() -> str:
+        prefix = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        return shortened(prefix + kind.__qualname__)
+
+    return guarded("type without a name", name)  # its metaclass may refuse
 
 
 def said(error: BaseException) -> str:
     """An exception as text."""
-    try:
-        words = str(error)
-    except Exception as problem:
-        passed_on(problem)
-        words = "it has no text"
-    return shortened(f"{kind_name(error)}: {words}")
+    return shortened(f"{kind_name(error)}: {guarded('it has no text', str, error)}")
 
 
 def shown(value: object) -> str:
     """``repr`` of a value, which never fails and is never long."""
     if type(value) is int and value.bit_length() > SHOWN_BITS:
         return f"an integer of {value.bit_length()} bits"
-    try:
-        return shortened(repr(value))
-    except Exception as problem:
-        passed_on(problem)
-        return f"<{kind_name(value)} that has no repr>"
+    text = guarded(None, lambda: shortened(repr(value)))
+    return f"<{kind_name(value)} that has no repr>" if text is None else text
 
 
 def plain(value: object) -> Plain:

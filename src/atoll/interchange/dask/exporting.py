@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...comm.world import World
 from ...errors import ClusterError
 from ...layout import Layout
-from ..clusters import BEAT, Position, batches, cut, everywhere, locally
+from ..clusters import BEAT, Position, batches, box, cut, everywhere, locally, starts_of
 from .clients import Watch, address_of, ask, connected, link_of, own_client, published, taken
 
 Array = npt.NDArray[Any]
@@ -62,7 +62,9 @@ def export_dask(block: Array, layout: Layout, world: World, client: Any = None) 
             for rank, has_sent in enumerate(senders):
                 if has_sent and rank != world.rank:
                     futures.update(taken(mine, f"atoll-{token}-{rank}"))
-            _settle(name, mine, futures)
+            watch = Watch(name, mine, futures)
+            while not watch.done(BEAT):  # then the scheduler keeps them for this client
+                continue
             return _array(futures, token, chunks, block.dtype)
 
         # The scheduler knows the new owner of the chunks before the ranks that sent them release theirs.
@@ -81,15 +83,15 @@ def _chunks(layout: Layout, itemsize: int) -> Chunks:
 
 def _cut_block(block: Array, chunks: Chunks, cell: Position) -> dict[Position, Array]:
     """The chunks of one rank's block, by their position among all chunks."""
-    arrays = {}
-    options = [axis[k] for axis, k in zip(chunks, cell)]
-    before = [sum(map(len, axis[:k])) for axis, k in zip(chunks, cell)]
-    for part in product(*[range(len(lengths)) for lengths in options]):
-        region = tuple(
-            [slice(sum(lengths[:k]), sum(lengths[: k + 1])) for lengths, k in zip(options, part)]
-        )
-        arrays[tuple([b + k for b, k in zip(before, part)])] = block[region]
-    return arrays
+    own = [axis[k] for axis, k in zip(chunks, cell)]
+    first = [sum(map(len, axis[:k])) for axis, k in zip(chunks, cell)]
+    starts = starts_of(own)
+    return {
+        tuple([f + k for f, k in zip(first, part)]): block[
+            tuple([slice(b, b + n) for b, n in zip(box(starts, part), box(own, part))])
+        ]
+        for part in product(*[range(len(lengths)) for lengths in own])
+    }
 
 
 def _scatter(
@@ -120,29 +122,16 @@ def _scatter(
     return futures
 
 
-def _settle(name: str, client: Any, futures: dict[Position, Any]) -> None:
-    """Return once the scheduler has answered for all futures: then it keeps them for us."""
-    watch = Watch(name, client, futures)
-    while not watch.done(BEAT):
-        continue
-
-
-def _array(futures: dict[Position, Any], token: str, chunks: Chunks, dtype: np.dtype[Any]) -> Any:
+def _array(parts: dict[Position, Any], token: str, chunks: Chunks, dtype: np.dtype[Any]) -> Any:
     import dask.array
 
     name = f"atoll-{token}"
-    graph = {(name, *place): future for place, future in futures.items()}
-    joined = tuple([sum(axis, ()) for axis in chunks])
-    return dask.array.Array(graph, name, joined, dtype=dtype)
+    graph = {(name, *place): part for place, part in parts.items()}
+    return dask.array.Array(graph, name, tuple([sum(axis, ()) for axis in chunks]), dtype=dtype)
 
 
 def _in_place(block: Array) -> Any:
     """Without a cluster: a Dask array that reads this process's memory."""
-    import dask.array
-
     chunks = _chunks(Layout.replicated(block.shape, 1), block.dtype.itemsize)
-    name = f"atoll-{uuid.uuid4().hex}"
-    joined = tuple([sum(axis, ()) for axis in chunks])
-    arrays = _cut_block(block, chunks, (0,) * block.ndim)
-    graph = {(name, *place): array for place, array in arrays.items()}
-    return dask.array.Array(graph, name, joined, dtype=block.dtype)
+    parts = _cut_block(block, chunks, (0,) * block.ndim)
+    return _array(parts, uuid.uuid4().hex, chunks, block.dtype)

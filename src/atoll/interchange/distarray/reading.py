@@ -22,6 +22,7 @@ from ..values import (
     UnfitError,
     a_kind,
     exact,
+    guarded,
     integer,
     is_a,
     items,
@@ -72,7 +73,8 @@ def _description(source: object, reader: Reader) -> dict[Any, Any]:
         description = source if method is None else method()
     except Exception as error:
         passed_on(error)
-        what = "" if _is_method(source) else ", which must be a method,"
+        is_method = guarded(True, lambda: callable(source.__distarray__))  # type: ignore[attr-defined]
+        what = "" if is_method else ", which must be a method,"
         reader.stop("T1", f"__distarray__(){what} raised {said(error)}", source)
     kind = kind_name(description)
     if not is_a(description, Mapping):
@@ -97,15 +99,6 @@ def _dictionary(rule: str, name: str, value: object, reader: Reader) -> dict[Any
         kind = kind_name(value)
         reader.deviates(rule, f"{name} is a {kind}; it must be a dict", "taken as one", kind)
     return read
-
-
-def _is_method(source: object) -> bool:
-    """Whether what stands for ``__distarray__`` can be called."""
-    try:
-        return callable(source.__distarray__)  # type: ignore[attr-defined]
-    except Exception as problem:
-        passed_on(problem)
-        return True
 
 
 def _version(version: object, reader: Reader) -> tuple[str, bool]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, product
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,7 @@ def arranged(
     copies = {len(ranks) for ranks in table.values()}
     if len(copies) != 1:
         return None
-    axes = []
-    for lengths, group in zip(extents, groups):
-        axes.append(_axis(lengths, group))
+    axes = [_axis(lengths, group) for lengths, group in zip(extents, groups)]
     counts = [max(group) + 1 for group in groups]
     ranks_of = np.array([table[cell] for cell in product(*map(range, counts))], np.int64)
     layout = Layout.of(axes, size, ranks_of.reshape(*counts, copies.pop()))
@@ -77,15 +76,11 @@ def _axis(lengths: Sequence[int], group: Sequence[int]) -> Axis:
     if in_turn and len(equal) == 1 and 0 < lengths[-1] <= lengths[0]:
         return CyclicAxis(size, count, lengths[0])
     offsets = (0, *accumulate(lengths))
-    sets = []
-    for number in range(count):
-        parts = [
-            np.arange(offsets[place], offsets[place + 1])
-            for place, own in enumerate(group)
-            if own == number
-        ]
-        sets.append(listed(np.concatenate(parts)))
-    return UnstructuredAxis(size, tuple(sets), True, labels=False)
+    indices: list[list[Any]] = [[] for _ in range(count)]
+    for place, number in enumerate(group):
+        indices[number].append(np.arange(offsets[place], offsets[place + 1]))
+    sets = tuple([listed(np.concatenate(parts)) for parts in indices])
+    return UnstructuredAxis(size, sets, True, labels=False)
 
 
 def dealt(
@@ -97,33 +92,28 @@ def dealt(
     evenly, in blocks of the grid."""
     size = len(processes)
     by_process = {process: rank for rank, process in reversed(list(enumerate(processes)))}
-    addresses: dict[str, list[int]] = {}
+    by_address: dict[str, list[int]] = {}
     for rank, (address, _) in enumerate(processes):
-        addresses.setdefault(address, []).append(rank)
+        by_address.setdefault(address, []).append(rank)
     blocks = Layout.default(tiling, size) if tiling else Layout.replicated((), size)
     even: dict[Position, int] = {}
     for rank in reversed(range(size)):
         region = blocks.region(rank) if blocks.coordinates(rank) is not None else None
         if region is not None:
-            for position in product(*[part.array().tolist() for part in region]):
-                even[position] = rank
+            even.update(dict.fromkeys(product(*[part.array().tolist() for part in region]), rank))
     load = [0] * size
     owners: dict[Position, tuple[int, ...]] = {}
     for position in product(*map(range, tiling)):
         places = locations.get(position, ())
-        rank = even[position]
         exact = [by_process[place] for place in places if place in by_process]
-        near = sorted(
-            {
-                r
-                for address, _ in places
-                for r in addresses.get(address, range(size) if _loops(address) else ())
-            }
-        )
+        near: set[int] = set()
+        for address, _ in places:
+            near.update(by_address.get(address, range(size) if _loops(address) else ()))
+        rank = even[position]
         if exact:
             rank = exact[0]
         elif near and rank not in near:
-            rank = min(near, key=lambda r: load[r])
+            rank = min(sorted(near), key=lambda r: load[r])
         load[rank] += 1
         owners[position] = (rank,)
     return owners

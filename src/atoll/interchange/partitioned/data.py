@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...context.interrupts import passed_on, tolerated
 from ..clusters import Shape
-from ..values import a_kind, integer, is_a, items, kind_name, said, shown
+from ..values import a_kind, guarded, integer, is_a, items, kind_name, said, shown
 
 Array = npt.NDArray[Any]
 
@@ -55,14 +55,12 @@ def is_data(value: object) -> bool:
     return True
 
 
-def _is_frame(value: object) -> bool:
-    try:
-        return hasattr(type(value), "to_numpy") and (
-            hasattr(value, "dtypes") or hasattr(value, "dtype")
-        )
-    except Exception as problem:
-        passed_on(problem)
-        return False
+def _is_frame(value: Any) -> bool:
+    def has_columns() -> bool:
+        named = hasattr(value, "dtypes") or hasattr(value, "dtype")
+        return hasattr(type(value), "to_numpy") and named
+
+    return guarded(False, has_columns)
 
 
 def as_array(value: Any) -> Array:
@@ -151,11 +149,8 @@ def shares(value: Any, array: Array) -> bool:
     """Whether ``array`` uses the memory of ``value`` rather than a copy of it."""
     if is_a(value, np.ndarray) or not array.size:
         return True
-    try:
-        return np.may_share_memory(array, _converted(value))
-    except Exception as problem:  # it gives its memory but once
-        passed_on(problem)
-        return False
+    # some objects give their memory but once
+    return guarded(False, lambda: np.may_share_memory(array, _converted(value)))
 
 
 # Several arrays that are one

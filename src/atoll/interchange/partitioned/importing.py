@@ -16,6 +16,7 @@ from ...comm.world import World, world_of
 from ...context.interrupts import passed_on
 from ...errors import AtollError, BufferTypeError, ClusterError, ProtocolError
 from ...layout import Layout, Range
+from ...layout.transfer import region_key
 from ..clusters import Extents, Position, Shape, batches, box, everywhere, starts_of
 from ..protocol import Imported
 from ..values import UnfitError, a_kind, is_a, items, said
@@ -158,17 +159,16 @@ class _Importer:
         for position, array in arrays.items():
             if owners[position][0] != world.rank:
                 continue
-            for rank in range(world.size):
-                if layout.coordinates(rank) is None:
-                    continue
-                source, target = [], []
-                for part, first, n in zip(layout.region(rank), box(starts, position), array.shape):
-                    assert isinstance(part, Range)
-                    low, high = max(part.values.start, first), min(part.values.stop, first + n)
-                    source.append(slice(low - first, high - first))
-                    target.append(slice(low - part.values.start, high - part.values.start))
-                if all(s.start < s.stop for s in source):
-                    outgoing[rank].append((tuple(target), array[tuple(source)]))
+            first = box(starts, position)
+            own = [Range(start, start + n) for start, n in zip(first, array.shape)]
+            for rank in layout.ranks:
+                region = layout.region(rank)
+                common = [held.intersection(part) for held, part in zip(region, own)]
+                if all(map(len, common)):
+                    target = [held.positions(part) for held, part in zip(region, common)]
+                    source = [part.shifted(-start) for part, start in zip(common, first)]
+                    piece = array[region_key(source)]
+                    outgoing[rank].append((region_key(target), piece))
         block = np.empty(layout.local_shape(world.rank), dtype)
         for received in alltoall_object(world.communicator, outgoing, self.name):
             for key, piece in received:
