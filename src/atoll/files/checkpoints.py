@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..comm import launcher
 from ..comm.world import World, current_world
 from ..context.interrupts import passed_on, tolerated
@@ -26,7 +27,6 @@ from .npy import Header, path_for, read, read_header, same_header
 from .npz import damaged
 from .shown import shown
 from .together import NewFile, done, opened
-from .transport import chunk_bytes
 from .values import Generators, decoded, encoded, random_state, set_random_state
 
 NAME = re.compile(r"checkpoint-(\d{6,})\.npz")
@@ -72,7 +72,7 @@ def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: An
             facts = {
                 "format": FORMAT, "version": VERSION, "values": values, "numpy.random": random_state(),
                 "arrays": {
-                    name: {"start": member.start, "size": member.size, "sums": merged(member.sums, chunk_bytes())}
+                    name: {"start": member.start, "size": member.size, "sums": merged(member.sums, policy.limits.held)}
                     for name, member in zip(arrays, writer.members, strict=True)
                 },
             }  # fmt: skip
@@ -167,7 +167,7 @@ def _checked(world: World, path: str, name: str, part: Any) -> Header:
         try:
             sums = [Sum(*piece) for piece in part["sums"]]
             own = share(sums, world.rank, world.size)
-            wrong = first_wrong(descriptor, part["start"], own, chunk_bytes(), label)
+            wrong = first_wrong(descriptor, part["start"], own, policy.limits.held, label)
             if wrong is not None:
                 raise damaged(f"{label}, bytes {wrong.start} to {wrong.start + wrong.length},")
             with open(path, "rb") as file:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from importlib import import_module
 from math import prod
 from typing import Any, NamedTuple
 
@@ -19,14 +20,13 @@ from ..comm.world import World, current_world
 from ..context.caches import remembered
 from ..context.interrupts import passed_on
 from ..errors import FileFormatError
-from ..layout import BlockAxis, Layout, Range, Region
-from ..layout.bounds import balanced_bounds
+from ..layout import Layout, Range, Region
 from ..layout.transfer import region_key
 from ..lazy.creation import asarray
 from ..lazy.making import must_travel
 from ..lazy.sections import section_of
 from ..lazy.spread import in_step
-from .extents import boxes
+from .extents import boxes, rows_layout
 from .npy import arrived, empty_block, path_for, place_for
 from .together import everywhere, locally
 from .transport import fill
@@ -39,8 +39,9 @@ def grid_of(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[int, ...]:
     return tuple([-(-n // c) for n, c in zip(shape, chunks, strict=True)])
 
 
-def _most(section: Section, chunks: tuple[int, ...]) -> int:
-    return max(policy.limits.held // max(prod(chunks) * section.dtype.itemsize, 1), 1)
+def _most(dtype: np.dtype[Any], chunks: tuple[int, ...]) -> int:
+    """How many chunks fit into the buffer of a rank."""
+    return max(policy.limits.held // max(prod(chunks) * dtype.itemsize, 1), 1)
 
 
 def outgoing_boxes(
@@ -57,16 +58,16 @@ def outgoing_boxes(
             return
         corner = [part.lowest if len(part) else 0 for part in section.region]
         local = section.block.shape
-        for _, key in boxes(grid_of(local, chunks), _most(section, chunks)):
+        for _, key in boxes(grid_of(local, chunks), _most(section.dtype, chunks)):
             cut = _elements(key, chunks, local)
             starts = [first + part.start for first, part in zip(corner, cut, strict=True)]
             yield tuple(starts), section.block[cut]
         return
-    for _, key in boxes(grid_of(shape, chunks), _most(section, chunks), size):
+    for _, key in boxes(grid_of(shape, chunks), _most(section.dtype, chunks), size):
         cut = _elements(key, chunks, shape)
         part = section.sliced(cut)
         axis = next((k for k, n in enumerate(grid_of(part.shape, chunks)) if n > 1), 0)
-        target = _chunk_rows(part.shape, chunks, axis, size)
+        target = rows_layout(part.shape, axis, size, chunks[axis] if chunks else 1)
         mine = redistributed(part, target)
         held = target.region(rank)
         starts = [p.start + (h.lowest if len(h) else 0) for p, h in zip(cut, held, strict=True)]
@@ -83,18 +84,6 @@ def _elements(
         for part, c, n in zip(key, chunks, shape, strict=False)
     ]
     return (*cut, *whole)
-
-
-@remembered
-def _chunk_rows(shape: tuple[int, ...], chunks: tuple[int, ...], axis: int, size: int) -> Layout:
-    """Whole chunks along one axis, in the order of the ranks."""
-    axes = [BlockAxis(n, (0, n)) for n in shape]
-    if not shape:
-        return Layout.in_order(axes, size)
-    bounds = balanced_bounds(-(-shape[axis] // chunks[axis]), size)
-    ends = tuple([min(bound * chunks[axis], shape[axis]) for bound in bounds])
-    axes[axis] = BlockAxis(shape[axis], ends)
-    return Layout.in_order(axes, size)
 
 
 @remembered
@@ -147,8 +136,7 @@ def fill_by(
         return
     low = [part.lowest // c * c for part, c in zip(region, chunks, strict=True)]
     hull = tuple([part.highest + 1 - first for part, first in zip(region, low, strict=True)])
-    most = max(policy.limits.held // max(prod(chunks) * block.dtype.itemsize, 1), 1)
-    for _, key in boxes(grid_of(hull, chunks), most):
+    for _, key in boxes(grid_of(hull, chunks), _most(block.dtype, chunks)):
         cut = _elements(key, chunks, hull)
         window = [
             Range(first + part.start, first + part.stop)
@@ -170,6 +158,14 @@ def fill_by(
 
 
 # Files of other libraries
+
+
+def library(name: str, refusal: str) -> Any:
+    """A library, imported at first use; an ``ImportError`` with the words of ``refusal`` where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(refusal) from error
 
 
 def named_sections(

@@ -58,12 +58,14 @@ def boxes(
 
 
 @remembered
-def rows_layout(shape: tuple[int, ...], axis: int, size: int) -> Layout:
-    """The layout of a piece of :func:`boxes`: the axis that it cuts, in even blocks in the order of the ranks."""
+def rows_layout(shape: tuple[int, ...], axis: int, size: int, chunk: int = 1) -> Layout:
+    """One axis in even blocks of whole chunks, in the order of the ranks: the axis that a piece of :func:`boxes` cuts."""
     axes = [BlockAxis(n, (0, n)) for n in shape]
-    if not shape:
-        return Layout.in_order(axes, size)
-    axes[axis] = BlockAxis(shape[axis], balanced_bounds(shape[axis], size))
+    if shape:
+        bounds = balanced_bounds(-(-shape[axis] // chunk), size)
+        if chunk > 1:
+            bounds = tuple([min(bound * chunk, shape[axis]) for bound in bounds])
+        axes[axis] = BlockAxis(shape[axis], bounds)
     return Layout.in_order(axes, size)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..comm.in_step import alltoall_object, bcast_object
 from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..errors import FileFormatError
-from .chunks import Stored, chunks_in, load_stored, named_sections, outgoing_boxes
+from .chunks import Stored, chunks_in, library, load_stored, named_sections, outgoing_boxes
 from .shown import shown
 from .together import NewFile
 from .transport import outgoing, write_at
@@ -21,14 +22,7 @@ from .transport import outgoing, write_at
 _LEVELS = range(1, 10)
 
 
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        raise ImportError(
-            "HDF5 files need h5py, which is not installed: pip install h5py"
-        ) from error
-    return h5py
+_h5py = partial(library, "h5py", "HDF5 files need h5py, which is not installed: pip install h5py")
 
 
 @shown("writing")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..collective.moving import even_part
 from ..comm.world import World, current_world
 from ..errors import FileFormatError
@@ -19,7 +20,7 @@ from .archive import Writer, write_members
 from .checksums import Sum, joined
 from .npy import Header, arrived, empty_block, place_for, read, read_header, same_header
 from .together import NewFile, everywhere, locally, opened
-from .transport import as_bytes, chunk_bytes, fill_from, read_at
+from .transport import as_bytes, fill_from, read_at
 from .writing import writing
 
 
@@ -95,7 +96,7 @@ def _check(world: World, path: str, offset: int, info: zipfile.ZipInfo, label: s
         sums = []
         start, stop = even_part(info.file_size, world.size, world.rank)
         while start < stop:
-            data = np.empty(min(chunk_bytes(), stop - start), np.uint8)
+            data = np.empty(min(policy.limits.held, stop - start), np.uint8)
             read_at(descriptor, data, offset + start, label)
             sums.append(Sum(start, len(data), zlib.crc32(as_bytes(data))))
             start += len(data)

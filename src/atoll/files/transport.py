@@ -183,8 +183,3 @@ def fill_from(
             whole = [Range(0, len(held)) for held in region[len(key) :]]
             chosen = [part.shifted(-cut.start) for part, cut in zip(wanted, key, strict=True)]
             block[region_key((*rows, *whole))] = lines[region_key((*chosen, *region[len(key) :]))]
-
-
-def chunk_bytes() -> int:
-    """How many bytes a rank reads at a time."""
-    return policy.limits.held

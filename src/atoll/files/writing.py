@@ -74,7 +74,6 @@ def writing(
         return _appearing(target, write)
 
     function.__name__ = function.__qualname__ = original.__name__
-    function.__module__ = "atoll"
     function.__doc__ = original.__doc__
     module = getattr(original, "__module__", None) or ""
     function.__module__ = module.replace("numpy", "atoll", 1) or __name__

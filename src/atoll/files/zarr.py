@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ..context.interrupts import passed_on
 from ..errors import FileFormatError
-from .chunks import Stored, load_stored, named_sections, outgoing_boxes
+from .chunks import Stored, library, load_stored, named_sections, outgoing_boxes
 from .shown import shown
 from .together import NewFolder
 
-
-def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError as error:
-        raise ImportError(
-            "Zarr stores need zarr 3, which is not installed: pip install 'zarr>=3'"
-        ) from error
-    return zarr
+_zarr = partial(
+    library, "zarr", "Zarr stores need zarr 3, which is not installed: pip install 'zarr>=3'"
+)
 
 
 @shown("writing")
