@@ -9,6 +9,7 @@ are. A message of a rank to itself is a dependency between parts. ``execute.part
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -106,23 +107,15 @@ class Plan:
         number = {part.pid: k for k, part in enumerate(order)}
         self.reader = {name: k for k, part in enumerate(order) for name in part.name_to_recv_node}
         self.results = _results(partition)
-        uses: dict[str, int] = {}
-        for part in order:
-            for name in part.all_input_names():
-                uses[name] = uses.get(name, 0) + 1
-        self.user_inputs = sorted({n for part in order for n in part.user_input_names})
-        computed = {name for part in order for name in part.output_names}
-        for where in self.results.values():
-            if type(where) is str:
-                uses[where] = uses.get(where, 0) + 1
-                if not (where in self.user_inputs or where in self.reader or where in computed):
-                    self.user_inputs.append(where)
-        self.register: dict[str, int] = {}
-        for name in [*self.user_inputs, *[n for part in order for n in sorted(part.output_names)]]:
-            self.register.setdefault(name, len(self.register))
-        for name in self.reader:
-            if name in uses:
-                self.register.setdefault(name, len(self.register))
+        user = {name for part in order for name in part.user_input_names}
+        computed = [name for part in order for name in sorted(part.output_names)]
+        results = [where for where in self.results.values() if type(where) is str]
+        made = {*computed, *self.reader}
+        given = [name for name in results if name not in made]
+        self.user_inputs = list(dict.fromkeys([*sorted(user), *given]))
+        uses = Counter([*results, *[n for part in order for n in part.all_input_names()]])
+        names = [*self.user_inputs, *computed, *[name for name in self.reader if name in uses]]
+        self.register = {name: k for k, name in enumerate(dict.fromkeys(names))}
         outgoing, arriving, to_itself = self._messages(order)
         self.schedule = self._schedule(order, number, uses, outgoing, arriving, to_itself)
 
