@@ -56,7 +56,7 @@ class Waits:
         self.seconds = 0.0
         self.count = 0
         self._inside = False
-        for name in ("wait_some", "wait_all", "allreduce", "_wait_small"):
+        for name in ("wait_some", "wait_all"):
             self._watch(MpiCommunicator, name)
         self._watch(MpiRequest, "wait")
 

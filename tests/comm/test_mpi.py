@@ -37,9 +37,8 @@ def test_the_program_may_use_mpi4py_beside(rank, size):
     for request in receives[::-1] + sends:
         request.wait() if hasattr(request, "describe") else request.Wait()
     assert (ours[0], theirs[0]) == (1, 2)
-    reduced = here().iallreduce(np.ones(1))
     assert comm.allreduce(2) == 2 * size
-    assert reduced.wait()[0] == size
+    assert here().allreduce(np.ones(1))[0] == size
 
 
 @on_ranks(2, 3)
@@ -131,8 +130,9 @@ def test_a_wait_that_takes_too_long_says_who_waits_for_what(rank, size, capfd):
     assert words in str(caught.value)
     assert words in capfd.readouterr().err
     other = here().irecv(np.empty(1), 1 - rank, 7)
-    with pytest.raises(WaitTimeoutError, match=r"tag 6 .*; receive from rank \d, tag 7"):
-        here().wait_all([request, other], timeout=0.05)
+    limit = atoll.config(wait_abort=0.05)
+    with limit, pytest.raises(WaitTimeoutError, match=r"tag 6 .*; receive from rank \d, tag 7"):
+        here().wait_all([request, other])
     here().barrier()
     here().isend(np.array([4.0]), 1 - rank, 6)
     here().isend(np.array([4.0]), 1 - rank, 7)
@@ -259,29 +259,44 @@ def test_abort_ends_all_ranks_with_its_code_and_message():
 
 
 @on_ranks(2)
-def test_a_small_reduction_survives_an_interrupted_wait(rank, size):
+def test_a_small_gather_survives_an_interrupted_wait(rank, size):
+    rows = here().rows(8)
+    rows.row[:] = rank
     if rank == 0:
-        with atoll.config(wait_abort=0.2), pytest.raises(WaitTimeoutError, match=r"sum.*\(error\)"):
-            here().allreduce(np.array([1.0]), "sum", "error")
+        with atoll.config(wait_abort=0.2), pytest.raises(WaitTimeoutError, match=r"gather.*error"):
+            rows.gather("error")
     else:
         threading.Event().wait(0.6)
-        assert here().allreduce(np.array([2.0]), "sum", "error")[0] == 3
+        rows.gather("error")
+        assert rows.rows[:, 0].tolist() == [0, 1]
     for k in range(3):
-        assert here().allreduce(np.array([float(rank + k)]))[0] == 1 + 2 * k
+        rows.row[:] = rank + k
+        rows.gather("again")
+        assert rows.rows[:, 0].tolist() == [k, 1 + k]
+
+
+@on_ranks(2)
+def test_a_reduction_survives_an_interrupted_wait(rank, size):
+    number = np.array([1 + rank], np.uint64)
+    if rank == 0:
+        with atoll.config(wait_abort=0.2), pytest.raises(WaitTimeoutError, match=r"sum.*\(error\)"):
+            here().allreduce(number, "sum", "error")
+    else:
+        threading.Event().wait(0.6)
+        assert here().allreduce(number, "sum", "error")[0] == 3
+    for k in range(3):
+        assert here().allreduce(number + np.uint64(k))[0] == 3 + 2 * k
 
 
 @on_ranks(1, 2, 3)
-def test_more_kinds_of_small_reductions_than_are_kept(rank, size):
+def test_more_kinds_of_small_gathers_than_are_kept(rank, size):
     world = here().split(0)
-    for _ in range(2):
-        for count in range(1, 64):
-            for shape in ((count,), (1, count), (count, 1)):
-                expected = np.arange(count).reshape(shape) * size
-                result = world.allreduce(np.arange(count).reshape(shape))
-                assert result.shape == shape
-                assert (result == expected).all()
-            assert (world.allreduce(np.full(count, float(rank)), "max") == size - 1).all()
-    assert world.allreduce(np.array(2.0)).shape == ()
+    for nbytes in range(1, 120):
+        rows = world.rows(nbytes)
+        rows.row[:] = rank
+        rows.gather("a test")
+        assert (rows.rows == np.arange(size)[:, None]).all()
+        assert rows.rows.shape == (size, nbytes)
 
 
 @on_ranks(2)

@@ -2,7 +2,6 @@
 
 import contextvars
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -371,49 +370,6 @@ def test_a_broadcast_does_not_wait_for_the_late():
     assert simulated.run(3, broadcasts, rendezvous=True) == [10.0, 10.0, 10.0]
 
 
-def test_a_time_limit_in_virtual_time():
-    def impatient():
-        world = here()
-        if world.rank == 1:
-            world.advance(5.0)
-            world.send(np.zeros(1), 0, 3)
-            return None
-        request = world.irecv(np.empty(1), 1, 3, "news")
-        with pytest.raises(WaitTimeoutError, match=r"receive from rank 1, tag 3 \(news\)"):
-            request.wait(timeout=2.0)
-        at = world.clock
-        request.wait()
-        return at, world.clock
-
-    assert simulated.run(2, impatient)[0] == (2.0, 5.0)
-
-
-def test_real_delays_take_real_time():
-    def waits():
-        world = here()
-        start = time.perf_counter()
-        ring(1)
-        world.advance(0.01)
-        return time.perf_counter() - start
-
-    for seconds in simulated.run(2, waits, latency=0.05, clock="real"):
-        assert seconds >= 0.1
-
-
-def test_a_time_limit_in_real_time():
-    def impatient():
-        world = here()
-        if world.rank == 1:
-            world.recv(np.empty(1), 0)
-            return None
-        with pytest.raises(WaitTimeoutError):
-            world.irecv(np.empty(1), 1).wait(timeout=0.05)
-        world.send(np.zeros(1), 1)
-        return True
-
-    assert simulated.run(2, impatient, clock="real")[0] is True
-
-
 def test_polling_for_what_never_comes_ends_with_the_limit():
     def polls():
         with atoll.config(wait_abort=0.1):
@@ -511,7 +467,6 @@ def test_the_dtype_of_a_message_must_be_that_of_the_array():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"clock": "wall"}, "'wall'"),
         ({"drop": {3: 1}}, "no rank 3"),
         ({"drop": {0: 0}}, "operation number 0"),
     ],

@@ -10,9 +10,9 @@ from atoll.comm.waiting import SPINS, YIELDS, Patience
 from atoll.errors import WaitTimeoutError
 
 
-def pauses_until_the_end(timeout=None):
+def pauses_until_the_end():
     """What the error says, when it comes, and after how many pauses; by a clock that only pauses move."""
-    patience = Patience("rank 1 of 4", lambda: "receive from rank 2, tag 7 (halo)", timeout)
+    patience = Patience("rank 1 of 4", lambda: "receive from rank 2, tag 7 (halo)")
     clock = [7.0]
 
     def passes(seconds=1e-5):
@@ -45,16 +45,8 @@ def test_the_limit_of_the_settings(capsys):
     assert all("rank 1 of 4 has waited" in line and "halo" in line for line in reports)
 
 
-def test_a_limit_of_the_call_goes_before(capsys):
-    with atoll.config(wait_abort=100):
-        text, seconds, _ = pauses_until_the_end(0.05)
-    assert "the time limit given" in text
-    assert seconds == pytest.approx(0.05, abs=1e-4)
-    assert capsys.readouterr().err == ""
-
-
 def test_the_first_pauses_cost_nothing():
-    patience = Patience("", str, None)
+    patience = Patience("", str)
     with (
         patch("time.monotonic", side_effect=AssertionError("looked at the clock")),
         patch("time.sleep", side_effect=AssertionError("slept")),

@@ -1,9 +1,10 @@
 """The interface of communicators: messages between ranks, and collectives.
 
-The interface is non-blocking. A call that starts with ``i`` posts an operation and returns a :class:`Request`. Every
-wait uses :meth:`Communicator.wait_some`, which each kind implements in its own way (no wait, polling MPI, or handing
-the turn to another simulated rank), or waits for many requests by :class:`Pending`. A request knows its operation, its peer, its tag, and ``what`` the caller needs it
-for, so that a long wait can report them.
+Messages are non-blocking: :meth:`Communicator.isend` and :meth:`~Communicator.irecv` post an operation and return a
+:class:`Request`. Every wait uses :meth:`Communicator.wait_some`, which each kind implements in its own way (no wait,
+polling MPI, or handing the turn to another simulated rank), or waits for many requests by :class:`Pending`. A request
+knows its operation, its peer, its tag, and ``what`` the caller needs it for, so that a long wait can report them. Each
+kind implements all collectives of arrays by one method.
 
 Rules for every kind:
 
@@ -20,7 +21,6 @@ Rules for every kind:
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..context.caches import remembered
 from ..errors import CommunicationError, WorldError, a_type
 from .pending import Item, Pending
 
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 PLAIN = frozenset("?bBhHiIlLqQefdgFDG")
 """The numeric dtypes, by their characters: what every transport can carry as it is."""
+_NOTHING = np.empty(0, np.uint8)
 
 
 @dataclass(slots=True)
@@ -69,6 +69,16 @@ class Traffic:
             self.messages_between_nodes += 1
             self.bytes_between_nodes += nbytes
 
+    def received(self, nbytes: int) -> None:
+        """Count a message that has arrived."""
+        self.messages_received += 1
+        self.bytes_received += nbytes
+
+    def together(self, nbytes: int) -> None:
+        """Count a collective."""
+        self.collectives += 1
+        self.collective_bytes += nbytes
+
     def add(self, more: Traffic) -> None:
         """Count what else was sent and received."""
         for name in self.__slots__:
@@ -85,14 +95,10 @@ class Traffic:
         return Traffic(*[a - b for a, b in zip(self.numbers(), earlier.numbers(), strict=True)])
 
 
-class Request(ABC):
+class Request:
     """One operation that was posted and is perhaps not done yet."""
 
-    __slots__ = ("communicator", "operation", "peer", "refused", "tag", "what")
-    refused: bool | None
-    """``False`` accepts an empty message, by which the sender reports a failure; it then becomes ``True``. With
-    ``None`` such a message is an error.
-    """
+    __slots__ = ("_result", "communicator", "done", "operation", "peer", "refused", "tag", "what")
 
     def __init__(
         self,
@@ -101,36 +107,39 @@ class Request(ABC):
         peer: int | None = None,
         tag: int | None = None,
         what: str = "",
+        result: Any = None,
+        done: bool = False,
     ) -> None:
         self.communicator = communicator
-        self.refused = None
         self.operation = operation
         self.peer = peer
         self.tag = tag
         self.what = what
-
-    @property
-    @abstractmethod
-    def done(self) -> bool:
+        self.done = done
         """Whether the operation is known to be complete; does not test it."""
+        self.refused: bool | None = None
+        """``False`` accepts an empty message, by which the sender reports a failure; it then becomes ``True``. With
+        ``None`` such a message is an error."""
+        self._result = result
 
     @property
-    @abstractmethod
     def result(self) -> Any:
-        """What the operation gives: the array received or reduced, ``None`` for a send."""
+        """The array received, ``None`` for a send."""
+        if not self.done:
+            raise CommunicationError(f"not done yet: {self.describe()}")
+        return self._result
 
-    @abstractmethod
     def test(self) -> bool:
         """Let messages progress, and return whether the operation is complete. Never blocks."""
+        return self.done
 
-    def wait(self, timeout: float | None = None) -> Any:
+    def wait(self) -> Any:
         """Return the result once the operation is complete.
 
-        Without ``timeout`` (seconds) the settings ``wait_report`` and ``wait_abort`` hold.
         After a :class:`~atoll.errors.WaitTimeoutError` the operation is still pending.
         """
-        if not self.test():
-            self.communicator.wait_some((self,), timeout)
+        if not self.done:
+            self.communicator.wait_some((self,))
         return self.result
 
     def describe(self) -> str:
@@ -227,32 +236,11 @@ UFUNCS: dict[str, np.ufunc] = {
 }
 
 
-@remembered
-def _dtype_reduced(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which ``op`` works on elements of ``dtype``; NumPy's error if it cannot."""
-    if op not in UFUNCS:
-        raise ValueError(f"a reduction is one of {', '.join(UFUNCS)}, not {op!r}")
-    if op in ("land", "lor"):
-        return np.dtype(np.bool_)
-    nothing = np.empty(0, dtype)
-    UFUNCS[op](nothing, nothing)
-    return dtype
-
-
-def contribution(given: Any, op: str) -> Array:
-    """What one rank gives to the reduction: contiguous, and boolean for the logical ones."""
-    array: Array = np.asarray(given, order="C")
-    dtype = _dtype_reduced(op, array.dtype)
-    return array if dtype is array.dtype else array.astype(dtype)
-
-
-def combine(contributions: Sequence[Array], op: str) -> Array:
-    """The reduction of all contributions in rank order, in the dtype they have."""
-    ufunc = UFUNCS[op]
-    first = contributions[0]
+def reduced(every: Sequence[Array] | Array, op: str) -> Array:
+    """The reduction of all contributions in rank order."""
     with np.errstate(all="ignore"):  # silent, as MPI is
-        total = reduce(ufunc, contributions[1:], first)
-    return first.copy() if total is first else np.asarray(total, dtype=first.dtype)
+        total: Array = reduce(UFUNCS[op], every)
+    return total
 
 
 class Communicator(ABC):
@@ -295,13 +283,34 @@ class Communicator(ABC):
 
     # Point to point -----------------------------------------------------------------------
 
-    @abstractmethod
     def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
         """Post the sending of ``array`` to rank ``dest``."""
+        if not (0 <= dest < self.size and 0 <= tag < self.tag_limit):
+            self.check_peer(dest)
+            self.check_tag(tag)
+        if type(array) is not np.ndarray or array.dtype.char not in PLAIN:
+            check_array(array, receiving=False)
+        request = self._send(array, dest, tag, what)
+        nodes = self.nodes
+        self.traffic.sent(array.nbytes, nodes.several and not nodes.same(self.rank, dest))
+        return request
 
-    @abstractmethod
     def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
         """Post the filling of ``array`` by the next message of ``source`` with this tag."""
+        if not (0 <= source < self.size and 0 <= tag < self.tag_limit):
+            self.check_peer(source)
+            self.check_tag(tag)
+        if not (type(array) is np.ndarray and array.dtype.char in PLAIN and array.flags.carray):
+            check_array(array, receiving=True)
+        return self._receive(array, source, tag, what)
+
+    @abstractmethod
+    def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
+        """:meth:`isend`, with valid arguments."""
+
+    @abstractmethod
+    def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
+        """:meth:`irecv`, with valid arguments."""
 
     def send(self, array: Array, dest: int, tag: int = 0, what: str = "") -> None:
         """Send, and wait until ``array`` may be changed again."""
@@ -336,7 +345,7 @@ class Communicator(ABC):
     # Waiting ------------------------------------------------------------------------------
 
     @abstractmethod
-    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
+    def wait_some(self, requests: Sequence[Request]) -> list[int]:
         """Wait until at least one of ``requests`` is done; the positions of all that are.
 
         The requests may belong to different communicators of one kind.
@@ -346,27 +355,18 @@ class Communicator(ABC):
     def test_some(self, requests: Sequence[Request]) -> list[int]:
         """Let messages move; the positions of the ``requests`` that are done, if any."""
 
-    def wait_pending(
-        self, pending: Pending[Item], timeout: float | None = None
-    ) -> list[tuple[Request, Item]]:
+    def wait_pending(self, pending: Pending[Item]) -> list[tuple[Request, Item]]:
         """See :meth:`Pending.wait`."""
         numbers = pending.numbers()
-        done = self.wait_some(pending.of(numbers), timeout)
+        done = self.wait_some(pending.of(numbers))
         return pending.taken([numbers[position] for position in done])
 
-    def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
+    def wait_all(self, requests: Sequence[Request]) -> None:
         """Wait until all ``requests`` are done. ``wait_abort`` counts from the last one done."""
-        pending = Pending(self, [(request, None) for request in requests if not request.done])
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while pending:
-            pending.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        while pending := [request for request in requests if not request.done]:
+            self.wait_some(pending)
 
     # Messages that are set up ---------------------------------------------------------------
-
-    @property
-    def persistent_tag(self) -> int:
-        """The tag of messages in persistent buffers."""
-        return self.log.tag
 
     def prepared(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
@@ -377,36 +377,35 @@ class Communicator(ABC):
     # Collectives --------------------------------------------------------------------------
 
     @abstractmethod
-    def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
-        """Post the elementwise reduction over all ranks; the result is a new array.
+    def _collective(
+        self, operation: str, given: Array, result: Array, what: str, how: Any = None
+    ) -> None:
+        """Fill ``result`` by what all ranks have given; both are contiguous.
+
+        ``operation`` is one of allreduce, allgather, alltoall, bcast, barrier; ``how`` is the operation of a reduction,
+        or the root of a broadcast.
+        """
+
+    def allreduce(self, array: Array, op: str = "sum", what: str = "") -> Array:
+        """The elementwise reduction of every rank's ``array``, as a new array.
 
         ``op`` is one of sum, prod, max, min, land, lor, band, bor.
         """
-
-    @abstractmethod
-    def iallgather(self, array: Array, what: str = "") -> Request:
-        """Post the gathering of every rank's ``array``; the result has a leading axis ``size``."""
-
-    @abstractmethod
-    def ialltoall(self, array: Array, what: str = "") -> Request:
-        """Post: row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it."""
-
-    @abstractmethod
-    def ibcast(self, array: Array, root: int, what: str = "") -> Request:
-        """Post the filling of every rank's ``array`` by that of ``root``."""
-
-    @abstractmethod
-    def ibarrier(self, what: str = "") -> Request:
-        """Post a barrier: done once every rank has posted it."""
-
-    def allreduce(self, array: Array, op: str = "sum", what: str = "") -> Array:
-        """The elementwise reduction of every rank's ``array``, as a new array."""
-        result: Array = self.iallreduce(array, op, what).wait()
+        if op not in UFUNCS:
+            raise ValueError(f"a reduction is one of {', '.join(UFUNCS)}, not {op!r}")
+        given = np.asarray(array, np.bool_ if op in ("land", "lor") else None, order="C")
+        nothing = np.empty(0, given.dtype)
+        UFUNCS[op](nothing, nothing)  # NumPy's error where it cannot reduce this dtype
+        result = np.empty_like(given)
+        self._collective("allreduce", given, result, what, op)
         return result
 
     def allgather(self, array: Array, what: str = "") -> Array:
         """Every rank's ``array``, stacked along a new leading axis in rank order."""
-        result: Array = self.iallgather(array, what).wait()
+        given = np.asarray(array, order="C")
+        check_array(given, receiving=False)
+        result = np.empty((self.size, *given.shape), given.dtype)
+        self._collective("allgather", given, result, what)
         return result
 
     def rows(self, nbytes: int) -> Rows:
@@ -415,17 +414,26 @@ class Communicator(ABC):
 
     def alltoall(self, array: Array, what: str = "") -> Array:
         """Send row ``p`` to rank ``p``; row ``p`` of the result came from rank ``p``."""
-        result: Array = self.ialltoall(array, what).wait()
+        check_rows(array, self.size)
+        given = np.asarray(array, order="C")
+        check_array(given, receiving=False)
+        result = np.empty_like(given)
+        self._collective("alltoall", given, result, what)
         return result
 
     def bcast(self, array: Array, root: int = 0, what: str = "") -> Array:
         """Fill ``array`` by that of ``root``, and return it."""
-        result: Array = self.ibcast(array, root, what).wait()
-        return result
+        self.check_peer(root)
+        check_array(array, receiving=self.rank != root)
+        memory = np.asarray(array, order="C")
+        self._collective("bcast", memory, memory, what, root)
+        if memory is not array and self.rank != root:
+            array[...] = memory
+        return array
 
     def barrier(self, what: str = "") -> None:
         """Return once every rank has called this."""
-        self.ibarrier(what).wait()
+        self._collective("barrier", _NOTHING, _NOTHING, what)
 
     @abstractmethod
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import CommunicationError
-from .communicator import Array, Request, check_rows
+from .communicator import Array, Request
 from .dry_run import DryRunCommunicator
 from .nodes import Nodes
-from .single import SingleCommunicator, SingleRequest
+from .single import SingleCommunicator
 
 ROUNDS = 10_000
 """After so many operations of all ranks in a row, their values must decide when there are enough, and a dry run has no values."""
@@ -69,24 +69,22 @@ class CountingCommunicator(DryRunCommunicator):
         self.rounds = 0
         """How many operations of all ranks there were since an upper layer has set it to 0."""
 
-    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        self.check_peer(dest)
+    def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
         self.events.append(Sent(True, dest, array.nbytes))
         arriving = self._partner(self._arriving.get(dest), array)
         if arriving is not None:
             arriving[...] = array.reshape(arriving.shape)
         elif array.nbytes <= SMALL:
             self._leaving.setdefault(dest, []).append(array)
-        return SingleRequest(self, "send", dest, tag, what)
+        return Request(self, "send", dest, tag, what, done=True)
 
-    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
-        self.check_peer(source)
+    def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
         self.events.append(Sent(False, source, array.nbytes))
         given = self._partner(self._leaving.get(source), array)
         array[...] = np.zeros((), array.dtype) if given is None else given.reshape(array.shape)
         if given is None and array.nbytes <= SMALL:
             self._arriving.setdefault(source, []).append(array)
-        return SingleRequest(self, "receive", source, tag, what, array)
+        return Request(self, "receive", source, tag, what, array, done=True)
 
     def _partner(self, others: list[Array] | None, array: Array) -> Array | None:
         """The small message of the other way that has the form of this one: other ranks do as this one does."""
@@ -103,14 +101,17 @@ class CountingCommunicator(DryRunCommunicator):
         self.events.append(Waited())
         self._leaving, self._arriving = {}, {}
 
-    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
+    def wait_some(self, requests: Sequence[Request]) -> list[int]:
         self._all_done()
         return list(range(len(requests)))
 
-    def wait_all(self, requests: Sequence[Request], timeout: float | None = None) -> None:
+    def wait_all(self, requests: Sequence[Request]) -> None:
         self._all_done()
 
-    def _together(self, operation: str, what: str, nbytes: int, result: Any) -> Request:
+    def _collective(
+        self, operation: str, given: Array, result: Array, what: str, how: Any = None
+    ) -> None:
+        nbytes = given.nbytes // self.size if operation == "alltoall" else given.nbytes
         self.events.append(Together(operation, nbytes, self.size))
         self.rounds += 1
         if self.rounds > ROUNDS:
@@ -118,29 +119,7 @@ class CountingCommunicator(DryRunCommunicator):
                 f"model: after {ROUNDS} operations of all ranks for {what or operation} there is no end: the values of arrays "
                 "decide how many there are, and a model has no values; leave this out of the program, or run it"
             )
-        return SingleRequest(self, operation, what=what, result=result)
-
-    def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
-        given = np.asarray(array)
-        result = given * np.asarray(self.size).astype(given.dtype) if op == "sum" else given.copy()
-        return self._together("allreduce", what, given.nbytes, result)
-
-    def iallgather(self, array: Array, what: str = "") -> Request:
-        given = np.array(array, order="C")
-        result = np.broadcast_to(given, (self.size, *given.shape))
-        return self._together("allgather", what, given.nbytes, result)
-
-    def ialltoall(self, array: Array, what: str = "") -> Request:
-        check_rows(array, self.size)
-        given = np.array(array, order="C")
-        return self._together("alltoall", what, given.nbytes // self.size, given)
-
-    def ibcast(self, array: Array, root: int, what: str = "") -> Request:
-        self.check_peer(root)
-        return self._together("bcast", what, array.nbytes, array)
-
-    def ibarrier(self, what: str = "") -> Request:
-        return self._together("barrier", what, 0, None)
+        result[...] = given * np.asarray(self.size).astype(given.dtype) if how == "sum" else given
 
     bcast_object = SingleCommunicator.bcast_object
     alltoall_object = SingleCommunicator.alltoall_object

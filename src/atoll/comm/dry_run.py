@@ -37,7 +37,7 @@ class DryRunCommunicator(SingleCommunicator):
         self.rank = rank
         self.size = size
         self.nodes = consecutive(size, ranks_per_node)
-        self.universe = self  # type: ignore[assignment]
+        self.universe = self
         self.log.computes = False
 
     @property
@@ -51,13 +51,15 @@ class DryRunCommunicator(SingleCommunicator):
             "cannot communicate"
         )
 
-    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
+    def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
         self._refuse(f"send to rank {dest}", what)
 
-    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
+    def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
         self._refuse(f"receive from rank {source}", what)
 
-    def _collective(self, operation: str, what: str, result: Any) -> Request:
+    def _collective(
+        self, operation: str, given: Array, result: Array, what: str, how: Any = None
+    ) -> None:
         self._refuse(operation, what)
 
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:

@@ -57,6 +57,6 @@ def _all_take_part(library: Any, comm: Any, handle: Any, what: str) -> None:
         others = [n for n in numbers_in(library, comm, library.COMM_WORLD) if n != here]
         return f"{what}, which all of its ranks must take part in" + remote_stacks.told(others)
 
-    patience = Patience(f"rank {comm.rank} of {comm.size}", describe, None)
+    patience = Patience(f"rank {comm.rank} of {comm.size}", describe)
     while not handle.Test():
         patience.pause()

@@ -4,8 +4,9 @@ atoll communicates on a duplicate of the communicator that it is given, so its m
 separate. All operations are non-blocking, and every wait is a loop of tests (see ``waiting``), because a blocking MPI
 call can be neither interrupted nor limited in time.
 
-``mpi_data`` chooses datatypes, and the MPI operations that do what NumPy's ufuncs do; without one, all contributions
-are gathered and reduced here. ``mpi_requests`` has the pending operations.
+``mpi_data`` chooses datatypes, and ``mpi_requests`` has the pending operations. MPI reduces integers of 64 bits, which
+ranks compare at every step; contributions of other dtypes are gathered and reduced by NumPy. Objects are pickled and sent
+as bytes: short ones in a slot of fixed length, together with their length; longer ones follow in a second operation.
 
 Nothing collective happens when an object is collected, because ranks collect garbage at different times. What a pending
 operation needs stays alive until MPI is done with it, even if its request was dropped or its wait was interrupted.
@@ -15,12 +16,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import pickle
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from itertools import accumulate
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from mpi4py import MPI
@@ -33,51 +36,51 @@ from ..errors import CommunicationError, WorldError, a_type
 from . import launcher
 from .clocks import align
 from .communicator import (
-    PLAIN,
     Array,
     Communicator,
     Request,
     Rows,
     Traffic,
-    check_array,
     check_rows,
-    combine,
-    contribution,
+    describe_all,
+    described,
+    reduced,
 )
 from .deadlock import DeadlockMonitor
 from .joining import duplicate, nodes_of, numbers_in
-from .mpi_data import Datatypes, Native, Operations, post_error
-from .mpi_objects import SLOT
+from .mpi_data import Datatypes, post_error, words_of
 from .mpi_requests import (
     MpiRequest,
     PersistentMessage,
     PersistentMessages,
-    SmallReduction,
     SmallRows,
-    ends_soon,
     has_persistent_collectives,
 )
-from .mpi_waits import WaitsByMpi
 from .nodes import Nodes
+from .pending import Item, Pending
 from .persistent import PersistentBuffer
+from .waiting import SPINS, Patience
 from .windows import Window, bytes_of
 
+Found = TypeVar("Found")
 _BYTE = MPI.BYTE
 
-_SMALL = 64
-"""Reductions of up to this many elements, and gatherings of few bytes, are kept set up, ..."""
+SLOT = 128
+"""The size of a slot in bytes: a small pickled object and its length fit."""
 
 _SMALL_KINDS = 64
-"""... at most so many of them in each communicator."""
+"""How many gatherings of few bytes are kept set up in each communicator."""
+
+_REDUCTIONS = {"sum": MPI.SUM, "min": MPI.MIN}
+"""MPI's operations on unsigned integers of 64 bits."""
 
 
-class MpiCommunicator(WaitsByMpi):
+class MpiCommunicator(Communicator):
     """Ranks of an MPI communicator: ``comm`` for the program, a duplicate for atoll."""
 
     kind = "MPI"
     universe = "MPI"
     library = MPI
-    _byte = _BYTE
 
     def __init__(self, comm: Any, own: Any, traffic: Traffic, nodes: Nodes) -> None:
         own.Set_errhandler(MPI.ERRORS_RETURN)
@@ -91,7 +94,7 @@ class MpiCommunicator(WaitsByMpi):
         # The one below is for notes about the log.
         self._log_tag = self._own_tag - 1
         # The next tag is for persistent buffers, which carry the step they belong to.
-        self._persistent_tag = self._own_tag - 2
+        self.persistent_tag = self._own_tag - 2
         self.tag_limit = self._own_tag - 3
         self.log = StepLog(self.rank, self.tag_limit, alone=self.size == 1)
         self.log.exact = nodes.alike
@@ -99,9 +102,8 @@ class MpiCommunicator(WaitsByMpi):
         self._mpi = own
         self._members: tuple[int, ...] | None = None
         self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
-        self._small: dict[Any, Any] = {}
+        self._rows: dict[int, Rows] = {}
         self._abandoned: list[Any] = []
-        self._who = f"rank {self.rank} of {self.size}"
         _communicators.add(self)
 
     @property
@@ -117,52 +119,27 @@ class MpiCommunicator(WaitsByMpi):
 
     # Point to point -----------------------------------------------------------------------
 
-    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        if not (
-            0 <= dest < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)
-        ):
-            self.check_peer(dest)
-            self.check_tag(tag)
+    def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
         if self._abandoned:
             self._sweep()
-        if type(array) is not np.ndarray or array.dtype.char not in PLAIN:
-            check_array(array, receiving=False)
         message = datatypes.message(array)
         try:
             handle = self._mpi.Isend(message, dest, tag)
         except MPI.Exception as error:
             raise post_error("send", error) from None
-        nodes = self.nodes
-        self.traffic.sent(array.nbytes, nodes.several and not nodes.same(self.rank, dest))
         if profiled.recording is not None:
             profiler.sent(what, self.members[dest], array.nbytes)
         return MpiRequest(self, handle, "send", dest, tag, what, None, array)
 
-    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
-        if not (
-            0 <= source < self.size and (0 <= tag < self.tag_limit or tag == self._persistent_tag)
-        ):
-            self.check_peer(source)
-            self.check_tag(tag)
-        if type(array) is np.ndarray and array.dtype.char in PLAIN and array.flags.carray:
-            target = array
-        else:
-            check_array(array, receiving=True)
-            target = datatypes.receivable(array)
+    def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
+        target = datatypes.receivable(array)
         message = datatypes.message(target)
         try:
             handle = self._mpi.Irecv(message, source, tag)
         except MPI.Exception as error:
             raise post_error("receive", error) from None
-        nbytes = array.nbytes
-        request = MpiRequest(self, handle, "receive", source, tag, what, array, None, nbytes)
-        if target is not array:
-            request._finish = partial(_unpack, target)
-        return request
-
-    @property
-    def persistent_tag(self) -> int:
-        return self._persistent_tag
+        packed = None if target is array else target
+        return MpiRequest(self, handle, "receive", source, tag, what, array, packed, array.nbytes)
 
     def prepared(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
@@ -174,7 +151,7 @@ class MpiCommunicator(WaitsByMpi):
         ):
             for message in buffers:
                 memory = (message.buffer, message.buffer.nbytes, _BYTE)
-                handle = set_up(memory, message.peer, self._persistent_tag)
+                handle = set_up(memory, message.peer, self.persistent_tag)
                 messages.append(PersistentMessage(self, handle, operation, message))
         return PersistentMessages(self, messages)
 
@@ -204,127 +181,155 @@ class MpiCommunicator(WaitsByMpi):
     def _sweep(self) -> None:
         self._abandoned = [kept for kept in self._abandoned if not kept[0].Test()]
 
-    def _wait(self, handle: Any, operation: str, what: str, kept: Any = None) -> None:
+    # Waiting ------------------------------------------------------------------------------
+
+    def wait_some(self, requests: Sequence[Request]) -> list[int]:
+        if not requests:
+            raise ValueError("waiting for some of no requests would never end")
+        return self.until(lambda: self.test_some(requests), lambda: requests)
+
+    def wait_pending(self, pending: Pending[Item]) -> list[tuple[Request, Item]]:
+        return self.until(pending.test, lambda: list(pending))
+
+    def wait_all(self, requests: Sequence[Request]) -> None:
+        if profiled.recording is not None and requests:
+            profiler.waited(described(requests), self._wait_all, requests)
+        else:
+            self._wait_all(requests)
+
+    def _wait_all(self, requests: Sequence[Request]) -> None:
+        for k, request in enumerate(requests):  # testing one request lets all progress
+            if not request.test():
+                self.until(request.test, partial(_untested, requests[k:]))
+
+    def until(
+        self, test: Callable[[], Found], waited_for: Callable[[], Sequence[Request]]
+    ) -> Found:
+        """The answer of ``test`` once it is true; a wait that takes long reports the requests that it is for."""
+        if profiled.recording is not None:
+            found: Found = profiler.waited(described(waited_for()), self._poll, test, waited_for)
+            return found
+        return self._poll(test, waited_for)
+
+    def _poll(
+        self, test: Callable[[], Found], waited_for: Callable[[], Sequence[Request]]
+    ) -> Found:
+        for _ in range(SPINS):
+            if found := test():
+                return found
+        watch = self.watch
+        patience = Patience(
+            f"rank {self.rank} of {self.size}",
+            lambda: describe_all(waited_for()) + watch.at() + watch.others(waited_for()),
+            lambda: watch.check(waited_for()),
+        )
+        while not (found := test()):
+            patience.pause()
+        return found
+
+    def test_some(self, requests: Sequence[Request]) -> list[int]:
+        if len(requests) <= 4:
+            return [position for position, request in enumerate(requests) if request.test()]
+        finished = [position for position, request in enumerate(requests) if request.done]
+        positions = [position for position, request in enumerate(requests) if not request.done]
+        if positions:
+            pending: list[Any] = [requests[position] for position in positions]
+            statuses = [MPI.Status() for _ in pending]
+            try:
+                fresh = MPI.Request.Testsome([each.handle for each in pending], statuses) or ()
+            except MPI.Exception as error:
+                raise CommunicationError(
+                    f"{words_of(error)}, in one of: {describe_all(pending)}"
+                ) from None
+            for index, status in zip(fresh, statuses):
+                pending[index].complete(status)
+                finished.append(positions[index])
+        return finished
+
+    def _finish(
+        self, handle: Any, operation: str, what: str, kept: Any, nbytes: int | None = None
+    ) -> None:
+        """Wait for an operation whose memory is ``kept`` until its end; one with ``nbytes`` counts as a collective."""
+        if nbytes is not None:
+            self.traffic.together(nbytes)
+            if profiled.recording is not None:
+                profiler.sent(what or operation, -1, nbytes)
         MpiRequest(self, handle, operation, None, None, what, None, kept).wait()
 
     # Collectives --------------------------------------------------------------------------
 
     def _collective(
-        self,
-        handle: Any,
-        operation: str,
-        what: str,
-        nbytes: int,
-        result: Any = None,
-        kept: Any = None,
-    ) -> MpiRequest:
-        self.traffic.collectives += 1
-        self.traffic.collective_bytes += nbytes
-        if profiled.recording is not None:
-            profiler.sent(what or operation, -1, nbytes)
-        return MpiRequest(self, handle, operation, None, None, what, result, kept)
-
-    def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
-        given = contribution(array, op)
-        native = operations.find(op, given.dtype)
-        if native is None:
-            request = self.iallgather(given, what)
-            request.operation = f"allreduce({op})"
-            request._finish = lambda rows: combine(list(rows), op)
-            return request
-        datatype, operation = native
-        result = given.copy()
-        handle = self._mpi.Iallreduce(MPI.IN_PLACE, (result, result.size, datatype), operation)
-        return self._collective(handle, f"allreduce({op})", what, result.nbytes, result)
-
-    def allreduce(self, array: Array, op: str = "sum", what: str = "") -> Array:
-        native = operations.known((op, array.dtype)) if type(array) is np.ndarray else None
-        if native is None or array.size > _SMALL:
-            return super().allreduce(array, op, what)
-        small = self._small_reduction(op, array, native)
-        if small is None:
-            return super().allreduce(array, op, what)
-        if small.active:
-            # An earlier wait for it was interrupted; the other ranks complete it before this one.
-            self._wait_small(small, f"allreduce({op})", what)
-        small.given[...] = array if array.ndim == 1 else array.ravel()
-        small.handle.Start()
-        small.active = True
-        self.traffic.collectives += 1
-        self.traffic.collective_bytes += array.nbytes
-        if profiled.recording is not None:
-            profiler.sent(what or op, -1, array.nbytes)
-        self._wait_small(small, f"allreduce({op})", what)
-        result: Array = small.result.copy()
-        return result if array.ndim == 1 else result.reshape(array.shape)
-
-    def _small_reduction(self, op: str, array: Array, native: Native) -> Any:
-        """The persistent operation for this many elements; made in the same order everywhere."""
-        key = (op, array.dtype, array.size)
-        if key not in self._small:
-            if len(self._small) >= _SMALL_KINDS or not _persistent:
-                return None
-            self._small[key] = SmallReduction(self._mpi, array, native)
-        return self._small[key]
-
-    def _wait_small(self, small: Any, operation: str, what: str) -> None:
-        if profiled.recording is not None:
-            profiler.waited(what or operation, self._wait_small_now, small, operation, what)
+        self, operation: str, given: Array, result: Array, what: str, how: Any = None
+    ) -> None:
+        comm, message, nbytes = self._mpi, datatypes.contiguous, given.nbytes
+        if operation == "allreduce":
+            if given.dtype != np.uint64 or how not in _REDUCTIONS:
+                result[...] = reduced(self.allgather(given, what), how)
+                return
+            operation = f"allreduce({how})"
+            ends = [(array, array.size, MPI.UINT64_T) for array in (given, result)]
+            handle = comm.Iallreduce(*ends, _REDUCTIONS[how])
+        elif operation == "allgather":
+            handle = comm.Iallgather(message(given, nbytes), message(result, nbytes))
+        elif operation == "alltoall":
+            row = nbytes // self.size
+            handle = comm.Ialltoall(message(given, row), message(result, row))
+        elif operation == "bcast":
+            operation = f"bcast from rank {how}"
+            handle = comm.Ibcast(message(result, nbytes), how)
         else:
-            self._wait_small_now(small, operation, what)
-
-    def _wait_small_now(self, small: Any, operation: str, what: str) -> None:
-        if ends_soon(small.handle):
-            small.active = False
-            return
-        waited = MpiRequest(self, small.handle, operation, None, None, what, None, small)
-        try:
-            self.wait_some((waited,))
-        finally:
-            waited._done = True  # the handle stays with the operation
-        small.active = False
+            handle = comm.Ibarrier()
+        self._finish(handle, operation, what, (given, result), nbytes)
 
     def rows(self, nbytes: int) -> Rows:
-        rows: Rows | None = self._small.get(nbytes)
+        rows = self._rows.get(nbytes)
         if rows is None:
-            if len(self._small) >= _SMALL_KINDS or not _persistent or nbytes > SLOT:
+            if len(self._rows) >= _SMALL_KINDS or not _persistent or nbytes > SLOT:
                 return super().rows(nbytes)
-            rows = self._small[nbytes] = SmallRows(self, nbytes, self._mpi, _BYTE, self._wait_small)
+            rows = self._rows[nbytes] = SmallRows(self, nbytes, self._mpi)
         return rows
 
-    def iallgather(self, array: Array, what: str = "") -> MpiRequest:
-        given = np.asarray(array, order="C")
-        check_array(given, receiving=False)
-        result = np.empty((self.size, *given.shape), given.dtype)
-        contiguous = datatypes.contiguous
-        handle = self._mpi.Iallgather(
-            contiguous(given, given.nbytes), contiguous(result, given.nbytes)
-        )
-        return self._collective(handle, "allgather", what, given.nbytes, result, given)
+    def allgather_object(self, value: Any, what: str = "") -> list[Any]:
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+        what = what or "allgather_object"
+        slot, slots = _slot(data), bytearray(SLOT * self.size)
+        handle = self._mpi.Iallgather((slot, SLOT, _BYTE), (slots, SLOT, _BYTE))
+        self._finish(handle, "allgather", what, (slot, slots), SLOT)
+        lengths = memoryview(slots).cast("q")[:: SLOT // 8].tolist()
+        if max(lengths) <= SLOT - 8:
+            return _loads(slots, lengths, range(8, len(slots), SLOT))
+        starts = [0, *accumulate(lengths)]
+        gathered = bytearray(starts.pop())
+        handle = self._mpi.Iallgatherv((data, len(data), _BYTE), (gathered, lengths, starts, _BYTE))
+        self._finish(handle, "allgather", what, (data, gathered))
+        return _loads(gathered, lengths, starts)
 
-    def ialltoall(self, array: Array, what: str = "") -> Request:
-        check_rows(array, self.size)
-        given = np.asarray(array, order="C")
-        check_array(given, receiving=False)
-        result = np.empty_like(given)
-        row = given.nbytes // self.size
-        handle = self._mpi.Ialltoall(
-            datatypes.contiguous(given, row), datatypes.contiguous(result, row)
-        )
-        return self._collective(handle, "alltoall", what, given.nbytes, result, given)
-
-    def ibcast(self, array: Array, root: int, what: str = "") -> Request:
+    def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
         self.check_peer(root)
-        check_array(array, receiving=self.rank != root)
-        target = array if self.rank == root else datatypes.receivable(array)
-        handle = self._mpi.Ibcast(datatypes.message(target), root)
-        request = self._collective(handle, f"bcast from rank {root}", what, array.nbytes, array)
-        if target is not array:
-            request._finish = partial(_unpack, target)
-        return request
+        mine = self.rank == root
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if mine else b""
+        what = what or "bcast_object"
+        slot = self.bcast(np.frombuffer(_slot(data), np.uint8).copy(), root, what)
+        length = int(slot[:8].view(np.int64)[0])
+        rest = slot[8 : 8 + length]
+        if length > len(rest):
+            rest = np.frombuffer(data, np.uint8) if mine else np.empty(length, np.uint8)
+            self.bcast(rest, root, what)
+        return value if mine else pickle.loads(rest.data)
 
-    def ibarrier(self, what: str = "") -> Request:
-        return self._collective(self._mpi.Ibarrier(), "barrier", what, 0)
+    def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
+        check_rows(values, self.size)
+        rows = [pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in values]
+        what = what or "alltoall_object"
+        sizes = [len(row) for row in rows]
+        lengths = self.alltoall(np.array(sizes, np.int64), what).tolist()
+        starts, places = [0, *accumulate(lengths)], [0, *accumulate(sizes)]
+        given, received = b"".join(rows), bytearray(starts.pop())
+        handle = self._mpi.Ialltoallv(
+            (given, sizes, places[:-1], _BYTE), (received, lengths, starts, _BYTE)
+        )
+        self._finish(handle, "alltoall", what, (given, received))
+        return _loads(received, lengths, starts)
 
     # Windows ------------------------------------------------------------------------------
 
@@ -378,15 +383,23 @@ class MpiCommunicator(WaitsByMpi):
         what = f"group({list(ranks)}): each of these ranks must call it"
         first, *others = ranks
         nothing = np.empty(0, np.uint8)
-        tag = self._own_tag
+
+        def send(rank: int) -> None:
+            handle = self._mpi.Isend(nothing, rank, self._own_tag)
+            self._finish(handle, f"send to rank {rank}", what, nothing)
+
+        def receive(rank: int) -> None:
+            handle = self._mpi.Irecv(nothing, rank, self._own_tag)
+            self._finish(handle, f"receive from rank {rank}", what, nothing)
+
         if self.rank != first:
-            self._wait(self._mpi.Isend(nothing, first, tag), "send", what)
-            self._wait(self._mpi.Irecv(nothing, first, tag), f"receive from rank {first}", what)
+            send(first)
+            receive(first)
             return
         for rank in others:
-            self._wait(self._mpi.Irecv(nothing, rank, tag), f"receive from rank {rank}", what)
+            receive(rank)
         for rank in others:
-            self._wait(self._mpi.Isend(nothing, rank, tag), f"send to rank {rank}", what)
+            send(rank)
 
     def _sub(self, comm: Any, nodes: Nodes) -> MpiCommunicator:
         return MpiCommunicator(comm, duplicate(MPI, comm), self.traffic, nodes)
@@ -405,12 +418,22 @@ _persistent = has_persistent_collectives(MPI)
 # Data ---------------------------------------------------------------------------------------
 
 datatypes = Datatypes(MPI)
-operations = Operations(MPI)
 
 
-def _unpack(packed: Array, array: Array) -> Array:
-    array[...] = packed
-    return array
+def _untested(requests: Sequence[Request]) -> list[Request]:
+    """The requests that are not complete yet."""
+    return [request for request in requests if not request.test()]
+
+
+def _slot(data: bytes) -> bytes:
+    """The length of ``data``, and ``data`` itself if it fits."""
+    room = SLOT - 8
+    return len(data).to_bytes(8, sys.byteorder) + data[:room].ljust(room, b"\0")
+
+
+def _loads(data: bytearray, lengths: Iterable[int], starts: Iterable[int]) -> list[Any]:
+    """The objects of several pickles."""
+    return [pickle.loads(data[i : i + n]) for i, n in zip(starts, lengths)]
 
 
 # Where MPI communicators come from ------------------------------------------------------------
@@ -504,12 +527,9 @@ class ForkedCommunicator(MpiCommunicator):
     """What a communicator becomes in a forked child: MPI must not be touched there."""
 
     kind = "a fork of an MPI rank"
-    isend = irecv = wait_some = wait_pending = test_some = iallreduce = allreduce = iallgather = (
-        _refuse
-    )
-    rows = prepared = window = post_note = notes = wait_all = _refuse
-    ialltoall = ibcast = ibarrier = allgather_object = _refuse
-    bcast_object = alltoall_object = split = group = abort = _refuse
+    isend = irecv = wait_some = wait_pending = wait_all = test_some = _collective = _refuse
+    allgather_object = bcast_object = alltoall_object = split = group = abort = _refuse
+    rows = prepared = window = post_note = notes = _refuse
 
 
 def _disarm_after_fork() -> None:

@@ -1,8 +1,7 @@
-"""Describes arrays to MPI: memory, count and datatype, and the operation of a reduction.
+"""Describes arrays to MPI: memory, count and datatype.
 
 All data is sent as bytes: a contiguous array directly, one of long runs by a derived datatype, built once per shape and
-strides, and any other through a packed copy, because NumPy gathers scattered elements faster than MPI. Reductions use
-MPI's operations where these do what NumPy's ufunc does, and otherwise user-defined ones that call the ufunc.
+strides, and any other through a packed copy, because NumPy gathers scattered elements faster than MPI.
 
 The module mpi4py.MPI is an argument here: only ``mpi`` imports it.
 """
@@ -16,10 +15,9 @@ import numpy as np
 
 from ..context.caches import Recent
 from ..errors import CommunicationError
-from .communicator import PLAIN, UFUNCS, Array
+from .communicator import PLAIN, Array
 
 Message = tuple[Any, int, Any]
-Native = tuple[Any, Any]
 
 LONG_RUN = 2048
 """From this many contiguous bytes on, MPI traverses strides faster than NumPy packs them."""
@@ -111,58 +109,6 @@ class Datatypes:
             return datatype.Commit()
 
         return self._remembered((itemsize, shape, strides), make)
-
-
-class Operations:
-    """MPI's datatype and operation for a reduction of a dtype, where it has what is needed."""
-
-    def __init__(self, mpi: Any) -> None:
-        self._create = mpi.Op.Create
-        self._made: dict[str, Any] = {}
-        self._null = mpi.DATATYPE_NULL
-        codes = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f", "d", "g", "F", "D"]
-        datatypes = [mpi.C_BOOL, mpi.INT8_T, mpi.INT16_T, mpi.INT32_T, mpi.INT64_T]
-        datatypes += [mpi.UINT8_T, mpi.UINT16_T, mpi.UINT32_T, mpi.UINT64_T]
-        datatypes += [mpi.FLOAT, mpi.DOUBLE, mpi.LONG_DOUBLE]
-        datatypes += [mpi.C_FLOAT_COMPLEX, mpi.C_DOUBLE_COMPLEX]
-        self._datatypes = {np.dtype(code): datatype for code, datatype in zip(codes, datatypes)}
-        inexact = {"sum": mpi.SUM, "prod": mpi.PROD}
-        integer = inexact | {"max": mpi.MAX, "min": mpi.MIN, "band": mpi.BAND, "bor": mpi.BOR}
-        boolean = dict.fromkeys(("sum", "max", "lor", "bor"), mpi.LOR)
-        boolean |= dict.fromkeys(("prod", "min", "land", "band"), mpi.LAND)
-        self._operations = {"b": boolean, "i": integer, "u": integer, "f": inexact, "c": inexact}
-        self._found: dict[tuple[str, np.dtype[Any]], Native | None] = {}
-        self.known = self._found.get
-        """The same as :meth:`find`, but ``None`` for entries that do not exist yet."""
-
-    def find(self, op: str, dtype: np.dtype[Any]) -> Native | None:
-        """The datatype and the operation, or ``None`` if MPI has none like NumPy's."""
-        if (op, dtype) not in self._found:
-            self._found[op, dtype] = self._look_up(op, dtype)
-        return self._found[op, dtype]
-
-    def _look_up(self, op: str, dtype: np.dtype[Any]) -> Native | None:
-        datatype = self._datatypes.get(dtype, self._null)
-        if datatype == self._null:
-            return None
-        if dtype.kind == "f" and op in ("max", "min"):
-            return datatype, self._keeping_nan(op)
-        operation = self._operations[dtype.kind].get(op)
-        return None if operation is None else (datatype, operation)
-
-    def _keeping_nan(self, op: str) -> Any:
-        """max or min as NumPy has it: MPI's own may lose NaN, depending on the order of ranks."""
-        if op not in self._made:
-            ufunc = UFUNCS[op]
-            by_size = {np.dtype(code).itemsize: np.dtype(code) for code in "fdg"}
-
-            def reduce(incoming: Any, result: Any, datatype: Any) -> None:
-                dtype = by_size[datatype.Get_size()]
-                total = np.frombuffer(result, dtype)
-                ufunc(np.frombuffer(incoming, dtype), total, out=total)
-
-            self._made[op] = self._create(reduce, commute=True)
-        return self._made[op]
 
 
 def words_of(error: Any) -> str:

@@ -6,7 +6,7 @@ imports mpi4py; here it is the ``library`` of the communicator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,7 +15,7 @@ import numpy as np
 from ..context import profiler
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError
-from .communicator import Array, Communicator, Request, Rows, Traffic, described
+from .communicator import Request, Rows, Traffic, described
 from .in_step import refused
 from .mpi_data import words_of
 from .waiting import SPINS
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class MpiRequest(Request):
-    """An MPI request, the memory it works on, and what to do at its end."""
+    """An MPI request, and the memory it works on: ``kept``; a receive into strided memory ends with a copy from there."""
 
-    __slots__ = ("_done", "_finish", "_handle", "_kept", "_nbytes", "_result", "_status")
+    __slots__ = ("_kept", "_nbytes", "_status", "handle")
     communicator: MpiCommunicator
 
     def __init__(
@@ -43,77 +43,51 @@ class MpiRequest(Request):
         kept: Any,
         nbytes: int | None = None,
     ) -> None:
-        self._done = False
-        self._handle = handle
-        self._result = result
+        super().__init__(communicator, operation, peer, tag, what, result)
+        self.handle = handle
         self._kept = kept
         self._nbytes = nbytes
-        self._finish: Callable[[Any], Any] | None = None
         # Only a receive has something to check at its end: the size of what came.
         self._status = None if nbytes is None else communicator.library.Status()
-        self.communicator = communicator
-        self.refused = None
-        self.operation = operation
-        self.peer = peer
-        self.tag = tag
-        self.what = what
-
-    @property
-    def done(self) -> bool:
-        return self._done
-
-    @property
-    def result(self) -> Any:
-        if not self._done:
-            raise CommunicationError(f"not done yet: {self.describe()}")
-        return self._result
 
     def test(self) -> bool:
-        if self._done:
+        if self.done:
             return True
         try:
-            if not self._handle.Test(self._status):
+            if not self.handle.Test(self._status):
                 return False
         except self.communicator.library.Exception as error:
-            self._done = True
+            self.done = True
             raise CommunicationError(f"{self.describe()}: {words_of(error)}") from None
         self.complete(self._status)
         return True
 
-    def wait(self, timeout: float | None = None) -> Any:
-        if profiled.recording is not None:
-            return profiler.waited(described((self,)), self._wait, timeout)
-        return self._wait(timeout)
-
-    def _wait(self, timeout: float | None) -> Any:
-        for _ in range(SPINS):
-            if self.test():
-                return self._result
-        self.communicator.wait_some((self,), timeout)
+    def wait(self) -> Any:
+        if not self.done:
+            self.communicator.until(self.test, lambda: (self,))
         return self._result
 
     def complete(self, status: Any) -> None:
         """MPI is done with this operation: check and finish it."""
-        self._done = True
-        self._kept = None
+        self.done = True
+        kept, self._kept = self._kept, None
         nbytes = self._nbytes
-        if nbytes is not None:
-            count = status.Get_elements(self.communicator.library.BYTE)
-            if count == 0 and nbytes and self.refused is False:
-                self.refused = True
-            elif count != nbytes:
-                raise CommunicationError(
-                    f"{self.describe()}: the message has {count} bytes, and the array to receive it {nbytes}; both must agree"
-                )
-            traffic = self.communicator.traffic
-            traffic.messages_received += 1
-            traffic.bytes_received += count
-        if self._finish is not None:
-            self._result = self._finish(self._result)
+        if nbytes is None:
+            return
+        count = status.Get_elements(self.communicator.library.BYTE)
+        if count == 0 and nbytes and self.refused is False:
+            self.refused = True
+        elif count != nbytes:
+            raise CommunicationError(
+                f"{self.describe()}: the message has {count} bytes, and the array to receive it {nbytes}; both must agree"
+            )
+        self.communicator.traffic.received(count)
+        if kept is not None:
+            self._result[...] = kept
 
     def __del__(self) -> None:
-        if not self._done:
-            self.communicator.abandon((self._handle, self._kept, self._result))
+        if not self.done:
+            self.communicator.abandon((self.handle, self._kept, self._result))
 
 
 class PersistentMessage(MpiRequest):
@@ -127,16 +101,16 @@ class PersistentMessage(MpiRequest):
         peer, tag, buffer = message.peer, communicator.persistent_tag, message.buffer
         super().__init__(communicator, handle, operation, peer, tag, message.what, buffer, buffer)
         self._buffer = buffer
-        self._done = True
+        self.done = True
 
     def __del__(self) -> None:
         is_finalized = self.communicator.library.Is_finalized
         if is_finalized is None or is_finalized():  # modules are emptied at the very end
             return
-        if self._handle.Test():
-            self._handle.Free()
+        if self.handle.Test():
+            self.handle.Free()
         else:  # a failed run has left it
-            self.communicator.abandon((self._handle, self._buffer))
+            self.communicator.abandon((self.handle, self._buffer))
 
 
 class PersistentMessages:
@@ -149,15 +123,14 @@ class PersistentMessages:
         self._communicator = communicator
         self._start_all = communicator.library.Prequest.Startall
         self._test_all = communicator.library.Request.Testall
-        self._handles = [request._handle for request in requests]
+        self._handles = [request.handle for request in requests]
         sent, received, far = Traffic(), Traffic(), communicator.nodes
         for request in requests:
             nbytes, peer = request._buffer.nbytes, request.peer or 0
             if request.operation == "send":
                 sent.sent(nbytes, not far.same(communicator.rank, peer))
             else:
-                received.messages_received += 1
-                received.bytes_received += nbytes
+                received.received(nbytes)
         self._sent, self._received = sent, received
 
     def told(self, *, starts: bool) -> tuple[Any, ...]:
@@ -194,7 +167,7 @@ class PersistentMessages:
     def end(self) -> None:
         """Wait for all, some of which a failed run may not have begun."""
         for request in self.requests:
-            request._done = False
+            request.done = False
         self._communicator.wait_all(self.requests)
 
     def failed(self, error: BaseException) -> NoReturn:
@@ -204,43 +177,17 @@ class PersistentMessages:
         refused(self._communicator, CommunicationError(words))
 
 
-class SmallReduction:
-    """A reduction of a few elements; an operation of MPI 4, which Open MPI had earlier as an extension."""
-
-    __slots__ = ("active", "given", "handle", "result")
-
-    def __init__(self, comm: Any, array: Array, native: tuple[Any, Any]) -> None:
-        datatype, operation = native
-        count = array.size
-        self.given, self.result = np.empty(count, array.dtype), np.empty(count, array.dtype)
-        self.handle = comm.Allreduce_init(
-            (self.given, count, datatype), (self.result, count, datatype), operation
-        )
-        self.active = False
-
-
-def ends_soon(handle: Any) -> bool:
-    """Test an operation for a moment, without Python; whether it has ended."""
-    return any(map(handle.Test, repeat(None, SPINS)))
-
-
 class SmallRows(Rows):
-    """Every rank's few bytes. ``wait_small`` is how the communicator waits for such an operation."""
+    """Every rank's few bytes, by a persistent gather: an operation of MPI 4, which Open MPI had earlier as an extension."""
 
-    __slots__ = ("active", "handle", "wait_small")
+    __slots__ = ("active", "handle")
+    communicator: MpiCommunicator
 
-    def __init__(
-        self,
-        communicator: Communicator,
-        nbytes: int,
-        comm: Any,
-        byte: Any,
-        wait_small: Callable[..., None],
-    ) -> None:
+    def __init__(self, communicator: MpiCommunicator, nbytes: int, comm: Any) -> None:
         super().__init__(communicator, nbytes)
+        byte = communicator.library.BYTE
         self.handle = comm.Allgather_init((self.row, nbytes, byte), (self.rows, nbytes, byte))
         self.active = False
-        self.wait_small = wait_small
 
     def gather(self, what: str) -> None:
         if self.active:
@@ -250,12 +197,10 @@ class SmallRows(Rows):
             self.row[...] = row
         self.handle.Start()
         self.active = True
-        traffic = self.communicator.traffic
-        traffic.collectives += 1
-        traffic.collective_bytes += self.row.nbytes
+        self.communicator.traffic.together(self.row.nbytes)
         if profiled.recording is not None:
             profiler.sent(what, -1, self.row.nbytes)
-        elif ends_soon(self.handle):
+        elif any(map(self.handle.Test, repeat(None, SPINS))):  # without Python
             self.active = False
             return
         self.wait(what)
@@ -263,7 +208,14 @@ class SmallRows(Rows):
     def wait(self, what: str) -> None:
         """Wait for the operation that was begun."""
         self.active = True
-        self.wait_small(self, "allgather", what)
+        waited = MpiRequest(
+            self.communicator, self.handle, "allgather", None, None, what, None, self
+        )
+        try:
+            waited.wait()
+        finally:
+            waited.done = True  # the handle stays with the operation
+        self.active = False
 
 
 PERSISTENT = ("MPICH", "Open MPI")

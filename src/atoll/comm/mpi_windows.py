@@ -62,7 +62,6 @@ class MpiWindow(Window):
         patience = Patience(
             f"rank {communicator.rank} of {communicator.size}",
             lambda: f"a lock of the memory of rank {rank} ({self.what})",
-            None,
         )
         while True:
             self._window.Compare_and_swap(

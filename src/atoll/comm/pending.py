@@ -84,6 +84,6 @@ class Pending(Generic[Item]):
         done = self._communicator.test_some(self.of(turn))
         return self.taken([turn[place] for place in done]) if done else []
 
-    def wait(self, timeout: float | None = None) -> list[tuple[Request, Item]]:
+    def wait(self) -> list[tuple[Request, Item]]:
         """Wait until some are done; these leave, with their items."""
-        return self._communicator.wait_pending(self, timeout)
+        return self._communicator.wait_pending(self)

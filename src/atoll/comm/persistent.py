@@ -82,7 +82,7 @@ class PersistentBuffers:
         if prepared is not None:
             prepared.start()
             return
-        tag = communicator.persistent_tag
+        tag = communicator.log.tag
         self._requests = [
             communicator.irecv(persistent.buffer, persistent.peer, tag, persistent.what)
             for persistent in self.arriving

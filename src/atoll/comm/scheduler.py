@@ -9,8 +9,6 @@ Each rank has a clock. It stands still while the rank computes, unless the rank 
 continues at the later of the arrival and its own time. The turn goes to the rank that can continue earliest. So nothing
 happens to a rank before the time that it has reached. A rank that finds no message twice without other actions in
 between is polling, and its clock moves to the next time at which anything can happen.
-
-With real clocks, time is real, and latencies are waited for.
 """
 
 from __future__ import annotations
@@ -21,12 +19,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
 
 from ..config import config
 from ..context.divergence import StepLog, parted
 from ..errors import (
-    CommunicationError,
     DeadlockError,
     DivergenceError,
     RankFailedError,
@@ -40,6 +36,10 @@ MOMENT = 1e-6
 """How long a one-sided operation takes, in seconds."""
 
 
+def nothing() -> None:
+    """The end of an operation without data to put in place."""
+
+
 class Dropped(BaseException):
     """Unwinds the thread of a rank that the simulation ends."""
 
@@ -47,33 +47,18 @@ class Dropped(BaseException):
 class SimulatedRequest(Request):
     """An operation of a simulated rank: done once its rank has seen that it is complete."""
 
-    __slots__ = ("complete_at", "finish", "missing", "owner", "value")
+    __slots__ = ("complete_at", "finish", "missing", "owner")
 
     complete_at: float
     """When the operation is complete: ``inf`` while that depends on another rank's action."""
-    finish: Callable[[], object] | None
-    """Puts the data where it belongs and gives the result; ``None`` once that is done."""
+    finish: Callable[[], object]
+    """Puts the data where it belongs and gives the result."""
     missing: Callable[[], Sequence[int]]
     """The ranks whose action the operation still needs."""
     owner: Rank
-    value: object
-
-    @property
-    def done(self) -> bool:
-        return self.finish is None
-
-    @property
-    def result(self) -> object:
-        if self.finish is not None:
-            raise CommunicationError(f"not done yet: {self.describe()}")
-        return self.value
 
     def test(self) -> bool:
         return bool(self.owner.scheduler.test_some(self.owner, (self,)))
-
-    def wait(self, timeout: float | None = None) -> Any:
-        self.owner.scheduler.wait_some(self.owner, (self,), timeout)
-        return self.result
 
 
 class Rank:
@@ -103,16 +88,14 @@ class Rank:
 class Scheduler:
     """Hands the turn from rank to rank."""
 
-    def __init__(self, size: int, seed: int | None, real: bool, drop: dict[int, int]) -> None:
+    def __init__(self, size: int, seed: int | None, drop: dict[int, int]) -> None:
         self.ranks = [Rank(self, number, drop.get(number)) for number in range(size)]
-        self.real = real
         self.random = None if seed is None else random.Random(seed)
         self.finished = threading.Event()
-        self._start = time.monotonic()
         self._queue: list[tuple[float, float, int, Rank]] = []
         self._tickets = 0
         self._live = size
-        self._last_event = self._start
+        self._last_event = time.monotonic()
         self._failed: tuple[str, BaseException | None] | None = None
         for rank in self.ranks:
             self._enqueue(rank, 0.0)
@@ -131,11 +114,9 @@ class Scheduler:
         """The rank that gets the turn, or ``None`` if no rank is left."""
         while self._live:
             while self._queue:
-                wake, _, ticket, rank = heapq.heappop(self._queue)
+                _, _, ticket, rank = heapq.heappop(self._queue)
                 if ticket != rank.ticket:
                     continue
-                if self.real and wake > self.now(rank):
-                    time.sleep(wake - self.now(rank))
                 rank.ticket = 0
                 return rank
             self._report_deadlock()
@@ -155,8 +136,7 @@ class Scheduler:
                 following.gate.release()
             rank.gate.acquire()
         rank.state = "running"
-        if not self.real:
-            rank.clock = max(rank.clock, rank.wake)
+        rank.clock = max(rank.clock, rank.wake)
         if rank.error is not None:
             error, rank.error = rank.error, None
             raise error
@@ -201,7 +181,7 @@ class Scheduler:
     def _interrupt(self, rank: Rank, error: BaseException) -> None:
         rank.error = error
         rank.state = "ready"
-        self._enqueue(rank, self.now(rank))
+        self._enqueue(rank, rank.clock)
 
     def _report_deadlock(self) -> None:
         """All remaining ranks wait for ever: report to each of them which rank waits for what."""
@@ -238,10 +218,6 @@ class Scheduler:
 
     # Called by the rank that has the turn ---------------------------------------------------
 
-    def now(self, rank: Rank) -> float:
-        """The time on the clock of ``rank``."""
-        return time.monotonic() - self._start if self.real else rank.clock
-
     def enter(self, rank: Rank) -> None:
         """Called before each action of a rank: checks that it is the rank, alive, and may continue."""
         if rank.thread != threading.get_ident():
@@ -263,7 +239,7 @@ class Scheduler:
             rank.state = "dropped"
             raise Dropped
         if self.random is not None and self.random.random() < 0.25:
-            self._enqueue(rank, self.now(rank))
+            self._enqueue(rank, rank.clock)
             self._yield(rank)
         self._last_event = time.monotonic()
 
@@ -274,32 +250,27 @@ class Scheduler:
         """
         self.count_operation(rank)
         self.advance(rank, MOMENT)
-        if not self.real:
-            self._enqueue(rank, rank.clock)
-            self._yield(rank)
+        self._enqueue(rank, rank.clock)
+        self._yield(rank)
 
     def advance(self, rank: Rank, seconds: float) -> None:
         """Let ``seconds`` pass for ``rank``, as if it had computed that long."""
         self.enter(rank)
         rank.looked_in_vain = False
-        if self.real:
-            self._enqueue(rank, self.now(rank) + seconds)
-            self._yield(rank)
-        else:
-            rank.clock += seconds
+        rank.clock += seconds
 
     def completed(self, request: SimulatedRequest, at: float) -> None:
         """``request`` is going to be complete at the time ``at``; wake its rank for that."""
         request.complete_at = at
         rank = request.owner
         if rank.state == "blocked" and request in rank.waiting:
-            wake = max(at, self.now(rank))
+            wake = max(at, rank.clock)
             if not rank.ticket or wake < rank.wake:
                 self._enqueue(rank, wake)
 
     def _collect(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
         """The positions of what is done by now; finishes what is."""
-        now = self.now(rank)
+        now = rank.clock
         finished, fresh = [], []
         for position, request in enumerate(requests):
             if request.done:
@@ -312,9 +283,9 @@ class Scheduler:
         for position in fresh:
             request = requests[position]
             assert isinstance(request, SimulatedRequest)
-            finish, request.finish = request.finish, None
-            if finish is not None:
-                request.value = finish()
+            finish, request.finish = request.finish, nothing
+            request.done = True
+            request._result = finish()
         if fresh:
             self._last_event = time.monotonic()
         return finished + fresh
@@ -322,7 +293,7 @@ class Scheduler:
     def test_some(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
         """What is done now; others get their turn if that is nothing."""
         self.enter(rank)
-        if not self.real and self._queue and self._queue[0][0] < rank.clock:
+        if self._queue and self._queue[0][0] < rank.clock:
             self._enqueue(rank, rank.clock)
             self._yield(rank)
         before = [position for position, request in enumerate(requests) if request.done]
@@ -346,33 +317,26 @@ class Scheduler:
 
     def _time_of_next_look(self, rank: Rank, requests: Sequence[Request]) -> float:
         """When a rank that has found no message gets its turn again."""
-        now = self.now(rank)
-        if not rank.looked_in_vain or self.real:
+        now = rank.clock
+        if not rank.looked_in_vain:
             return now
         times = [r.complete_at for r in requests if isinstance(r, SimulatedRequest)]
         times += [self._queue[0][0]] if self._queue else []
         return max(now, min((t for t in times if now < t < inf), default=now))
 
-    def wait_some(
-        self, rank: Rank, requests: Sequence[Request], timeout: float | None
-    ) -> list[int]:
+    def wait_some(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
         """What is done, once anything is."""
         self.enter(rank)
-        deadline = inf if timeout is None else self.now(rank) + timeout
         if not requests:
             raise ValueError("waiting for some of no requests would never end")
         if any(request.done for request in requests):
             return self.test_some(rank, requests)
         rank.looked_in_vain = False
         while not (finished := self._collect(rank, requests)):
-            if self.now(rank) >= deadline:
-                raise WaitTimeoutError(
-                    f"rank {rank.number} has waited {timeout:g} s for: {describe_all(requests)}"
-                )
             rank.waiting = [r for r in requests if isinstance(r, SimulatedRequest)]
             rank.state = "blocked"
             self._check_missing(rank)
-            wake = min(deadline, *(request.complete_at for request in rank.waiting))
+            wake = min(request.complete_at for request in rank.waiting)
             if rank.state == "blocked" and wake < inf:
                 self._enqueue(rank, wake)
             try:

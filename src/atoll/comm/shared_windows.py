@@ -62,7 +62,7 @@ class SharedWindow(Window):
             )
 
         who = f"rank {communicator.rank} of {communicator.size}"
-        patience = Patience(who, describe, None)
+        patience = Patience(who, describe)
         while (outcome := mutexes.attempt(address)) == errno.EBUSY:
             patience.pause()
         return int(outcome)

@@ -32,14 +32,12 @@ from .communicator import (
     Communicator,
     Request,
     Traffic,
-    check_array,
     check_rows,
-    combine,
-    contribution,
     deliver,
+    reduced,
 )
 from .nodes import Nodes, consecutive
-from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest
+from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest, nothing
 from .windows import SimulatedMemory, SimulatedWindow, Window, bytes_of
 from .world import World
 
@@ -58,28 +56,20 @@ class _Message(NamedTuple):
 class _Collective:
     """One collective of one communicator, while its ranks arrive."""
 
-    __slots__ = ("given", "name", "requests", "times", "total")
+    __slots__ = ("given", "name", "requests", "times")
 
     def __init__(self, name: str, size: int) -> None:
         self.name = name
         self.given: list[Any] = [None] * size
         self.times: list[float] = [inf] * size
         self.requests: list[SimulatedRequest | None] = [None] * size
-        self.total: Array | None = None
-
-    def reduced(self, op: str) -> Array:
-        """The reduction of what was given: computed once, and copied for each rank."""
-        if self.total is None:
-            self.total = combine(self.given, op)
-        return self.total.copy()
 
 
 class Simulation:
     """A number of ranks, and the network between them.
 
-    ``latency``: seconds from a send to its arrival, or a function of (source, destination, bytes). ``clock="virtual"``
-    gives each rank a clock that only ``communicator.advance(seconds)`` and waiting move; ``"real"`` is wall-clock time.
-    ``seed`` picks an order in which ranks run and messages become visible, among those that MPI allows. ``rendezvous``:
+    ``latency``: seconds from a send to its arrival, or a function of (source, destination, bytes). Only waiting and
+    ``communicator.advance(seconds)`` move a rank's clock. ``seed`` picks an order in which ranks run and messages become visible, among those that MPI allows. ``rendezvous``:
     sends wait for their receives. ``drop={rank: k}``: that rank dies at its k-th operation. Each node has as many ranks as
     ``config.ranks_per_node`` says, or one.
 
@@ -91,15 +81,12 @@ class Simulation:
         size: int,
         *,
         latency: Latency = 0.0,
-        clock: str = "virtual",
         seed: int | None = None,
         rendezvous: bool = False,
         drop: Mapping[int, int] | None = None,
     ) -> None:
         if size < 1:
             raise ValueError(f"a simulation needs at least one rank, not {size}")
-        if clock not in ("virtual", "real"):
-            raise ValueError(f"the clock is 'virtual' or 'real', not {clock!r}")
         for rank, operation in (drop or {}).items():
             if not 0 <= rank < size or operation < 1:
                 raise ValueError(
@@ -109,15 +96,18 @@ class Simulation:
         self.latency = latency
         self.rendezvous = rendezvous
         self.nodes = consecutive(size, config.ranks_per_node or 1)
-        self.scheduler = Scheduler(size, seed, clock == "real", dict(drop or {}))
+        self.scheduler = Scheduler(size, seed, dict(drop or {}))
         self._sent: dict[tuple[int, int, int, int], deque[_Message]] = {}
         self._wanted: dict[tuple[int, int, int, int], deque[tuple[SimulatedRequest, Array]]] = {}
         self._last_arrival: dict[tuple[int, int], float] = {}
-        self._collectives: dict[tuple[int, int], _Collective] = {}
+        self.collectives: dict[tuple[int, int], _Collective] = {}
+        """By communicator and number: the collectives that some ranks have yet to join."""
         self.windows: dict[tuple[int, int], SimulatedMemory] = {}
         """The windows that some ranks have yet to open."""
-        self._contexts = itertools.count(1)
-        self._group_contexts: dict[tuple[int, tuple[int, ...]], int] = {}
+        self.contexts = itertools.count(1)
+        """Numbers for communicators."""
+        self.groups: dict[tuple[int, tuple[int, ...]], int] = {}
+        """By communicator and ranks, the number of a group."""
 
     @property
     def traffic(self) -> list[Traffic]:
@@ -127,7 +117,7 @@ class Simulation:
     @property
     def clocks(self) -> list[float]:
         """The time on each rank's clock."""
-        return [self.scheduler.now(rank) for rank in self.scheduler.ranks]
+        return [rank.clock for rank in self.scheduler.ranks]
 
     def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """Call ``function(*args)`` on every rank; the results by rank.
@@ -201,7 +191,7 @@ class Simulation:
         """Match a send with the receive that waits for it, or let it wait."""
         rank = request.owner
         key = (context, rank.number, dest, tag)
-        now = self.scheduler.now(rank)
+        now = rank.clock
         if not self.rendezvous:
             array = array.copy()
             request.complete_at = now
@@ -218,7 +208,7 @@ class Simulation:
         rank = request.owner
         key = (context, source, rank.number, tag)
         if waiting := self._sent.get(key):
-            self._match(waiting.popleft(), request, array, self.scheduler.now(rank))
+            self._match(waiting.popleft(), request, array, rank.clock)
         else:
             self._wanted.setdefault(key, deque()).append((request, array))
 
@@ -243,35 +233,11 @@ class Simulation:
 
         def finish() -> Array:
             deliver(array, target, request)
-            traffic = request.owner.traffic
-            traffic.messages_received += 1
-            traffic.bytes_received += array.nbytes
+            request.owner.traffic.received(array.nbytes)
             return target
 
         request.finish = finish
         self.scheduler.completed(request, arrival)
-
-    def collective(self, context: int, number: int, name: str, size: int) -> _Collective:
-        """The ``number``-th collective of a communicator, which must be ``name`` for all."""
-        collective = self._collectives.get((context, number))
-        if collective is None:
-            collective = self._collectives[context, number] = _Collective(name, size)
-        return collective
-
-    def forget_collective(self, context: int, number: int) -> None:
-        """All ranks have arrived."""
-        del self._collectives[context, number]
-
-    def new_context(self) -> int:
-        """A number for a communicator that no other has."""
-        return next(self._contexts)
-
-    def group_context(self, context: int, ranks: tuple[int, ...]) -> int:
-        """The number of the group of ``ranks`` within the communicator ``context``."""
-        number = self._group_contexts.get((context, ranks))
-        if number is None:
-            number = self._group_contexts[context, ranks] = self.new_context()
-        return number
 
 
 def run(size: int, function: Callable[..., Any], *args: Any, **options: Any) -> list[Any]:
@@ -319,7 +285,7 @@ class SimulatedCommunicator(Communicator):
     @property
     def clock(self) -> float:
         """The time on this rank's clock, in seconds."""
-        return self._scheduler.now(self._rank)
+        return self._rank.clock
 
     def advance(self, seconds: float) -> None:
         """Let ``seconds`` pass on this rank's clock, as if it had computed that long."""
@@ -332,62 +298,49 @@ class SimulatedCommunicator(Communicator):
         request = SimulatedRequest(self, operation, peer, tag, what)
         request.owner = self._rank
         request.complete_at = inf
-        request.finish = _nothing
-        request.value = None
+        request.finish = nothing
         others = () if peer is None else (self._members[peer],)
         request.missing = lambda: others
         return request
 
     # Point to point -----------------------------------------------------------------------
 
-    def isend(self, array: Array, dest: int, tag: int = 0, what: str = "") -> Request:
-        check_array(array, receiving=False)
-        self.check_peer(dest)
-        self.check_tag(tag)
+    def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
         request = self._request("send", dest, tag, what)
-        self.traffic.sent(array.nbytes, not self.nodes.same(self.rank, dest))
         self.simulation.post_send(request, array, self._context, self._members[dest], tag)
         return request
 
-    def irecv(self, array: Array, source: int, tag: int = 0, what: str = "") -> Request:
-        check_array(array, receiving=True)
-        self.check_peer(source)
-        self.check_tag(tag)
+    def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
         request = self._request("receive", source, tag, what)
-        request.finish = lambda: array
         self.simulation.post_receive(request, array, self._context, self._members[source], tag)
         return request
 
-    def wait_some(self, requests: Sequence[Request], timeout: float | None = None) -> list[int]:
-        return self._scheduler.wait_some(self._rank, requests, timeout)
+    def wait_some(self, requests: Sequence[Request]) -> list[int]:
+        return self._scheduler.wait_some(self._rank, requests)
 
     def test_some(self, requests: Sequence[Request]) -> list[int]:
         return self._scheduler.test_some(self._rank, requests)
 
     # Collectives --------------------------------------------------------------------------
 
-    def _collective(
+    def _gathered(
         self,
         operation: str,
         given: Any,
-        finish: Callable[[_Collective], Any],
+        nbytes: int,
         what: str = "",
         detail: str = "",
         root: int | None = None,
-    ) -> SimulatedRequest:
-        """Contribute this rank's value, and complete the ranks that now have all that they need.
-
-        Without ``root`` each rank needs all others; with it, the root. ``finish`` turns the contributions into the
-        result.
-        """
+    ) -> list[Any]:
+        """The contributions of all ranks; with a ``root``, that of the root is certain to be there."""
         request = self._request(operation, None, None, what)
-        nbytes = _nbytes(given)
         number = self._collectives
         self._collectives += 1
-        self.traffic.collectives += 1
-        self.traffic.collective_bytes += nbytes
+        self.traffic.together(nbytes)
         name = f"{operation}({detail})" if detail else operation
-        collective = self.simulation.collective(self._context, number, name, self.size)
+        key = self._context, number
+        collectives = self.simulation.collectives
+        collective = collectives.setdefault(key, _Collective(name, self.size))
         if collective.name != name:
             others = [r for r, posted in enumerate(collective.requests) if posted is not None]
             raise self.log.part(
@@ -401,14 +354,14 @@ class SimulatedCommunicator(Communicator):
         if self.simulation.rendezvous:
             root = None
         needed: Sequence[int] = range(self.size) if root is None else (root,)
-        request.finish = lambda: finish(collective)
         request.missing = lambda: [
             self._members[rank] for rank in needed if collective.requests[rank] is None
         ]
         self._complete(collective, root, nbytes)
         if None not in collective.requests:
-            self.simulation.forget_collective(self._context, number)
-        return request
+            del collectives[key]
+        request.wait()
+        return collective.given
 
     def _complete(self, collective: _Collective, root: int | None, nbytes: int) -> None:
         """Complete the ranks that have all contributions, now that this rank has arrived."""
@@ -436,48 +389,29 @@ class SimulatedCommunicator(Communicator):
         longest = max(self.simulation.travel_time(first, other, nbytes) for other in others)
         return (self.size - 1).bit_length() * longest
 
-    def iallreduce(self, array: Array, op: str = "sum", what: str = "") -> Request:
-        given = contribution(array, op).copy()
-        detail = f"{op} of {given.dtype} {given.shape}"
-        return self._collective("allreduce", given, lambda every: every.reduced(op), what, detail)
-
-    def iallgather(self, array: Array, what: str = "") -> Request:
-        given = np.array(array, order="C")
-        check_array(given, receiving=False)
-        detail = f"{given.dtype} {given.shape}"
-        return self._collective(
-            "allgather", given, lambda every: np.stack(every.given), what, detail
-        )
-
-    def ialltoall(self, array: Array, what: str = "") -> Request:
-        check_rows(array, self.size)
-        given = np.array(array, order="C")
-        check_array(given, receiving=False)
-
-        def finish(collective: _Collective) -> Array:
-            return np.stack([rows[self.rank] for rows in collective.given])
-
-        detail = f"{given.dtype} {given.shape}"
-        return self._collective("alltoall", given, finish, what, detail)
-
-    def ibcast(self, array: Array, root: int, what: str = "") -> Request:
-        self.check_peer(root)
-        check_array(array, receiving=self.rank != root)
-
-        def finish(collective: _Collective) -> Array:
-            if self.rank != root:
-                array[...] = collective.given[root].reshape(array.shape)
-            return array
-
-        detail = f"{array.dtype}, {array.size} elements, from rank {root}"
-        return self._collective("bcast", array.copy(), finish, what, detail, root)
-
-    def ibarrier(self, what: str = "") -> Request:
-        return self._collective("barrier", None, _nothing, what)
+    def _collective(
+        self, operation: str, given: Array, result: Array, what: str, how: Any = None
+    ) -> None:
+        form, root = f"{given.dtype} {given.shape}", None
+        if operation == "bcast":
+            form, root = f"{given.dtype}, {given.size} elements, from rank {how}", how
+        elif operation == "allreduce":
+            form = f"{how} of {form}"
+        elif operation == "barrier":
+            form = ""
+        every = self._gathered(operation, given.copy(), given.nbytes, what, form, root)
+        if operation == "allreduce":
+            result[...] = reduced(every, how)
+        elif operation == "allgather":
+            np.stack(every, out=result)
+        elif operation == "alltoall":
+            np.stack([rows[self.rank] for rows in every], out=result)
+        elif operation == "bcast" and self.rank != how:
+            result[...] = every[how].reshape(result.shape)
 
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
         given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-        every = self._collective("allgather_object", given, _given, what).wait()
+        every = self._gathered("allgather_object", given, len(given), what)
         return [pickle.loads(pickled) for pickled in every]
 
     def bcast_object(self, value: Any, root: int = 0, what: str = "") -> Any:
@@ -485,13 +419,13 @@ class SimulatedCommunicator(Communicator):
         mine = self.rank == root
         given = pickle.dumps(value, pickle.HIGHEST_PROTOCOL) if mine else b""
         detail = f"from rank {root}"
-        every = self._collective("bcast_object", given, _given, what, detail, root).wait()
+        every = self._gathered("bcast_object", given, len(given), what, detail, root)
         return value if mine else pickle.loads(every[root])
 
     def alltoall_object(self, values: Sequence[Any], what: str = "") -> list[Any]:
         check_rows(values, self.size)
         given = [pickle.dumps(value, pickle.HIGHEST_PROTOCOL) for value in values]
-        every = self._collective("alltoall_object", given, _given, what).wait()
+        every = self._gathered("alltoall_object", given, sum(map(len, given)), what)
         return [pickle.loads(row[self.rank]) for row in every]
 
     def find_difference(self) -> str:
@@ -522,7 +456,7 @@ class SimulatedCommunicator(Communicator):
 
     def now_complete(self, request: SimulatedRequest) -> None:
         """Complete a request of any rank at the time of this rank."""
-        self._scheduler.completed(request, self._scheduler.now(self._rank))
+        self._scheduler.completed(request, self._rank.clock)
 
     # Groups -------------------------------------------------------------------------------
 
@@ -532,8 +466,8 @@ class SimulatedCommunicator(Communicator):
         return SimulatedCommunicator(self.simulation, self._rank, context, members, nodes)
 
     def split(self, color: int | None, key: int = 0) -> SimulatedCommunicator | None:
-        given = (color, key, self.simulation.new_context())
-        everybody = self._collective("split", given, _given).wait()
+        given = (color, key, next(self.simulation.contexts))
+        everybody = self._gathered("split", given, 0)
         if color is None:
             return None
         ranks = [r for r in range(self.size) if everybody[r][0] == color]
@@ -545,8 +479,10 @@ class SimulatedCommunicator(Communicator):
         if self.rank not in chosen:
             return None
         if chosen not in self._groups:
-            context = self.simulation.group_context(self._context, chosen)
-            part = self._groups[chosen] = self._sub(context, chosen)
+            groups, key = self.simulation.groups, (self._context, chosen)
+            if key not in groups:
+                groups[key] = next(self.simulation.contexts)
+            part = self._groups[chosen] = self._sub(groups[key], chosen)
             part.barrier(f"making the group of ranks {list(chosen)}")
         return self._groups[chosen]
 
@@ -554,18 +490,3 @@ class SimulatedCommunicator(Communicator):
         why = f"rank {self.rank} called abort({code})" + (f": {message}" if message else "")
         self._scheduler.fail(why, None)
         raise RankFailedError(why)
-
-
-def _nothing(*given: Any) -> None:
-    """The result of an operation that has none."""
-
-
-def _given(collective: _Collective) -> list[Any]:
-    return collective.given
-
-
-def _nbytes(given: Any) -> int:
-    """The size of what a rank contributes: an array, a pickle, or a pickle for each rank."""
-    if isinstance(given, list):
-        return sum(map(len, given))
-    return len(given) if isinstance(given, bytes) else getattr(given, "nbytes", 0)

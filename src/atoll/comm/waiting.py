@@ -49,13 +49,11 @@ class Patience:
         self,
         who: str,
         describe: Callable[[], str],
-        timeout: float | None,
         check: Callable[[], None] | None = None,
     ) -> None:
         self._check = check
         self._who = who
         self._describe = describe
-        self._timeout = timeout
         self._pauses = 0
         self._start = 0.0
         self._deadline = 0.0
@@ -85,8 +83,7 @@ class Patience:
 
     def _begin(self, now: float) -> None:
         self._start = now
-        limit = config.wait_abort if self._timeout is None else self._timeout
-        self._deadline = now + limit
+        self._deadline = now + config.wait_abort
         self._next_report = now + config.wait_report
         self._next_check = now + config.wait_check
 
@@ -98,9 +95,8 @@ class Patience:
         print(f"atoll: {text}", file=sys.stderr, flush=True)
 
     def _give_up(self, now: float) -> None:
-        limit = "the time limit given" if self._timeout is not None else "ATOLL_WAIT_ABORT"
         raise WaitTimeoutError(
-            f"{self._who} has waited {self._deadline - self._start:.3g} s ({limit}) for: {self._describe()}"
+            f"{self._who} has waited {self._deadline - self._start:.3g} s (ATOLL_WAIT_ABORT) for: {self._describe()}"
         )
 
 
