@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 _CLAIM = "ATOLL_RUN_PROCESS"
 _FIRST_RESERVED_STEP = 0xFFFFFFF0
@@ -58,6 +58,11 @@ INSTALL = 'install MPI for Python with the same MPI as the launcher: pip install
 _MISMATCH = (
     "mpi4py must use the MPI that the launcher belongs to: run `atoll run`, which finds it, "
     "or start the program by the mpiexec of mpi4py's MPI"
+)
+
+_INTERFACE = (
+    "tell srun which interface MPI speaks: `srun --mpi=pmi2` for MPICH, "
+    "`srun --mpi=pmix` for Open MPI (`srun --mpi=list` shows what there is)"
 )
 
 
@@ -111,25 +116,40 @@ def _slurm_tasks_per_node(environ: Mapping[str, str]) -> int | None:
     return None
 
 
-def _hydra(environ: Mapping[str, str]) -> Launch | None:
-    """MPICH's mpiexec and its derivatives, which srun may have started."""
-    known = "HYDI_CONTROL_FD" in environ or "MPI_LOCALNRANKS" in environ
-    launch = _pmi(environ) if known else None
-    return launch and replace(launch, launcher="mpiexec (Hydra)")
+_SLURM = "srun (Slurm)"
+_HYDRA = "mpiexec (Hydra)"
+_PMI = (
+    ("PMI_RANK",),
+    ("PMI_SIZE",),
+    ("MPI_LOCALRANKID", "PALS_LOCAL_RANKID"),
+    ("MPI_LOCALNRANKS", "PALS_LOCAL_SIZE"),
+)
+_LAUNCHERS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "mpiexec (Open MPI)": (
+        ("OMPI_COMM_WORLD_RANK",),
+        ("OMPI_COMM_WORLD_SIZE",),
+        ("OMPI_COMM_WORLD_LOCAL_RANK",),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE",),
+    ),
+    _HYDRA: _PMI,
+    _SLURM: (("SLURM_PROCID",), ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"), ("SLURM_LOCALID",), ()),
+    "a PMI launcher": _PMI,
+    "a PMIx launcher": (("PMIX_RANK",), (), (), ()),
+}
+"""By launcher, the variables of the rank and the size, and of both on this node. The first whose rank is there counts."""
 
 
-def _pmi(environ: Mapping[str, str]) -> Launch | None:
-    rank = _integer(environ, "PMI_RANK")
-    if rank is None or not _has_channel(environ):
-        return None
-    return Launch(
-        launcher="a PMI launcher",
-        rank=rank,
-        size=_integer(environ, "PMI_SIZE"),
-        local_rank=_integer(environ, "MPI_LOCALRANKID", "PALS_LOCAL_RANKID"),
-        local_size=_integer(environ, "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE"),
-        advice=_MISMATCH,
-    )
+def _started_by(launcher: str, environ: Mapping[str, str]) -> bool:
+    """Whether a launcher has started a process that has its rank in the environment."""
+    if launcher == _SLURM:
+        step = _integer(environ, "SLURM_STEP_ID", "SLURM_STEPID")
+        return step is not None and step < _FIRST_RESERVED_STEP
+    if launcher == _HYDRA:  # MPICH's mpiexec and its derivatives, which srun may have started
+        known = "HYDI_CONTROL_FD" in environ or "MPI_LOCALNRANKS" in environ
+        return known and _has_channel(environ)
+    if launcher == "a PMI launcher":
+        return _has_channel(environ)
+    return launcher != "a PMIx launcher" or "PMIX_NAMESPACE" in environ
 
 
 def _has_channel(environ: Mapping[str, str]) -> bool:
@@ -143,45 +163,6 @@ def _has_channel(environ: Mapping[str, str]) -> bool:
         return False
 
 
-def _open_mpi(environ: Mapping[str, str]) -> Launch | None:
-    rank = _integer(environ, "OMPI_COMM_WORLD_RANK")
-    if rank is None:
-        return None
-    return Launch(
-        launcher="mpiexec (Open MPI)",
-        rank=rank,
-        size=_integer(environ, "OMPI_COMM_WORLD_SIZE"),
-        local_rank=_integer(environ, "OMPI_COMM_WORLD_LOCAL_RANK"),
-        local_size=_integer(environ, "OMPI_COMM_WORLD_LOCAL_SIZE"),
-        advice=_MISMATCH,
-    )
-
-
-def _slurm(environ: Mapping[str, str]) -> Launch | None:
-    rank, step = (
-        _integer(environ, "SLURM_PROCID"),
-        _integer(environ, "SLURM_STEP_ID", "SLURM_STEPID"),
-    )
-    if rank is None or step is None or step >= _FIRST_RESERVED_STEP:
-        return None
-    return Launch(
-        launcher="srun (Slurm)",
-        rank=rank,
-        size=_integer(environ, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
-        local_rank=_integer(environ, "SLURM_LOCALID"),
-        local_size=_slurm_tasks_per_node(environ),
-        advice="tell srun which interface MPI speaks: `srun --mpi=pmi2` for MPICH, "
-        "`srun --mpi=pmix` for Open MPI (`srun --mpi=list` shows what there is)",
-    )
-
-
-def _pmix(environ: Mapping[str, str]) -> Launch | None:
-    rank = _integer(environ, "PMIX_RANK")
-    if rank is None or "PMIX_NAMESPACE" not in environ:
-        return None
-    return Launch(launcher="a PMIx launcher", rank=rank, size=None, advice=_MISMATCH)
-
-
 def detect(environ: Mapping[str, str] = os.environ) -> Launch | None:
     """How a launcher started this process, or ``None`` if none did.
 
@@ -189,11 +170,16 @@ def detect(environ: Mapping[str, str] = os.environ) -> Launch | None:
     process that a rank has started.
     """
     claimed = environ.get(_CLAIM, "").partition(":")
-    for recognise in (_open_mpi, _hydra, _slurm, _pmi, _pmix):
-        launch = recognise(environ)
-        if launch is not None:
-            foreign = claimed[0] not in ("", str(os.getpid()))
-            return None if foreign and claimed[2] == _identity(environ) else launch
+    for launcher, variables in _LAUNCHERS.items():
+        rank, size, local_rank, local_size = [_integer(environ, *names) for names in variables]
+        if rank is None or not _started_by(launcher, environ):
+            continue
+        if claimed[0] not in ("", str(os.getpid())) and claimed[2] == _identity(environ):
+            return None
+        if launcher != _SLURM:
+            return Launch(launcher, rank, size, local_rank, local_size, _MISMATCH)
+        local_size = _slurm_tasks_per_node(environ)
+        return Launch(launcher, rank, size, local_rank, local_size, _INTERFACE)
     return None
 
 
