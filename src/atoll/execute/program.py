@@ -9,6 +9,7 @@ buffer can serve again within the same run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -252,83 +253,48 @@ _LAST = 4
 """How many operations are named."""
 
 
+@dataclass(slots=True, eq=False)
 class Program:
     """Steps, and which registers hold what was wanted."""
 
-    __slots__ = (
-        "_empty",
-        "births",
-        "communicator",
-        "computes",
-        "described",
-        "description",
-        "divides",
-        "fingerprint",
-        "kept",
-        "leaves",
-        "outline",
-        "outputs",
-        "plan",
-        "prices",
-        "quick",
-        "running",
-        "sites",
-        "size",
-        "steps",
-        "stored",
-        "structure",
-        "to_all",
-    )
-
-    def __init__(
-        self,
-        leaves: int,
-        size: int,
-        steps: list[Step],
-        outputs: tuple[int, ...],
-        kept: tuple[int, ...],
-        description: Any,
-        stored: tuple[tuple[Step, int, int], ...] = (),
-    ) -> None:
-        self.leaves = leaves
-        self.size = size
-        self._empty = (None,) * (size - leaves)
-        self.steps = steps
-        self.running = False
-        """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
-        self.quick: Sequence[Step] | None = None
-        """The steps as they run: neighbours that one call can do are joined into one step."""
-        self.outputs = outputs
-        self.kept = kept
-        """For each output, the number of its node among the pending nodes of the trace."""
-        self.description = description
-        """What ``atoll.explain`` says of it; see ``plan.description``."""
-        self.stored = stored
-        """For each node that is stored: the step that completes it, its number, its register."""
-        self.described: Callable[[Any], Program] | None = None
-        """Plans it anew, to be explained, where it was bound to slices that have moved."""
-        self.plan: Any = None
-        """The plan that it comes from."""
-        self.sites: tuple[Site | None, ...] = ()
-        """The lines that recorded the trace it was made for, node by node."""
-        self.communicator: Communicator | None = None
-        """Who runs it together; ``None`` where each rank computes for itself."""
-        self.fingerprint = 0
-        """The same on all ranks that run it together, by the same backend."""
-        self.structure = 0
-        """The fingerprint without extents: ranks ask each other once for each whether all have a plan."""
-        self.outline: Outline | None = None
-        """What of leaves and scalars ranks compare when they run it together."""
-        self.births: Sequence[int] = ()
-        """For each output, its number among the nodes that ranks compare."""
-        self.computes: tuple[tuple[str, Any, Any], ...] = ()
-        """What ranks that compute together compute: names, geometries and views of its nodes."""
-        self.to_all = False
-        """Whether all ranks get a value of what lies on them."""
-        self.divides = False
-        """Whether it computes a value that lies on the ranks and that nothing else in it reads."""
-        self.prices: tuple[tuple[Shape, int, float], ...] = ()
-        """What they lose by dividing the arrays that it is about."""
+    leaves: int
+    size: int
+    steps: list[Step]
+    outputs: tuple[int, ...]
+    kept: tuple[int, ...]
+    """For each output, the number of its node among the pending nodes of the trace."""
+    description: Any
+    """What ``atoll.explain`` says of it; see ``plan.description``."""
+    stored: tuple[tuple[Step, int, int], ...] = ()
+    """For each node that is stored: the step that completes it, its number, its register."""
+    running: bool = False
+    """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
+    quick: Sequence[Step] | None = None
+    """The steps as they run: neighbours that one call can do are joined into one step."""
+    described: Callable[[Any], Program] | None = None
+    """Plans it anew, to be explained, where it was bound to slices that have moved."""
+    plan: Any = None
+    """The plan that it comes from."""
+    sites: tuple[Site | None, ...] = ()
+    """The lines that recorded the trace it was made for, node by node."""
+    communicator: Communicator | None = None
+    """Who runs it together; ``None`` where each rank computes for itself."""
+    fingerprint: int = 0
+    """The same on all ranks that run it together, by the same backend."""
+    structure: int = 0
+    """The fingerprint without extents: ranks ask each other once for each whether all have a plan."""
+    outline: Outline | None = None
+    """What of leaves and scalars ranks compare when they run it together."""
+    births: Sequence[int] = ()
+    """For each output, its number among the nodes that ranks compare."""
+    computes: tuple[tuple[str, Any, Any], ...] = ()
+    """What ranks that compute together compute: names, geometries and views of its nodes."""
+    to_all: bool = False
+    """Whether all ranks get a value of what lies on them."""
+    divides: bool = False
+    """Whether it computes a value that lies on the ranks and that nothing else in it reads."""
+    prices: tuple[tuple[Shape, int, float], ...] = ()
+    """What they lose by dividing the arrays that it is about."""
 
     def shared(self, communicator: Communicator, outline: Outline, order: Sequence[Node]) -> None:
         """Note that ranks run it together, and what they compute."""
@@ -360,7 +326,7 @@ class Program:
         The registers of ``state`` are the leaves' values at first. They are used up: a leaf that dies is
         let go when it is not needed.
         """
-        state.registers.extend(self._empty)
+        state.registers.extend([None] * (self.size - self.leaves))
         try:
             with turn.lock:
                 self.running = True
