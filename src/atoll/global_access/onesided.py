@@ -211,15 +211,10 @@ class OneSided:
         wanted = self._read_region(region, periodic)
         given = self._given(values, wanted.shape, None)[wanted.full]
         self._check_writeable()
-        requests = []
+        requests: list[Request] = []
         for part in parts_of(wanted, self.layout):
             self._window.begin()
-            block = self._blocks[part.rank]
-            if block is not None:
-                block[part.block] = given[part.result]
-            else:
-                target = self._target(part.rank, part.block)
-                requests.append(self._window.write(target, self._sendable(given[part.result])))
+            requests += self._written(part.rank, part.block, given[part.result])
         return Transfer(requests, lambda: None, None)
 
     # -- elements
@@ -230,7 +225,8 @@ class OneSided:
         result = np.empty(shape, self.dtype)
         flat = result.reshape(-1)
         for rank, where, local in groups:
-            flat[where] = self._read_elements(rank, local)
+            self._window.begin()
+            flat[where] = self._loaded(rank, local)
         return result
 
     def scatter(self, indices: Any, values: Any) -> None:
@@ -426,8 +422,30 @@ class OneSided:
         )
         return sum(width * stride for width, stride in zip(before, shadow.strides))
 
-    def _sendable(self, values: Any) -> Array:
-        return np.ascontiguousarray(values, self.dtype)
+    def _loaded(self, rank: int, key: Key) -> Array:
+        """A part of a block, which may be a view."""
+        block = self._blocks[rank]
+        if block is not None:
+            chosen: Array = block[key]
+            return chosen
+        target = self._target(rank, key)
+        memory = np.empty(target.shape, self.dtype)
+        self._window.read(target, memory).wait()
+        return memory
+
+    def _written(self, rank: int, key: Key, values: Any) -> list[Request]:
+        """Begin to write a part of a block; the requests to wait for."""
+        block = self._blocks[rank]
+        if block is not None:
+            block[key] = values
+            return []
+        given = np.ascontiguousarray(values, self.dtype)
+        return [self._window.write(self._target(rank, key), given)]
+
+    def _store(self, rank: int, key: Key, values: Any) -> None:
+        """Write a part of a block."""
+        for request in self._written(rank, key, values):
+            request.wait()
 
     def _read(self, parts: Any, into: Array, result: Array | None = None) -> Transfer:
         """Begin to read parts into an array with an axis for each of the array's."""
@@ -459,43 +477,25 @@ class OneSided:
         window.begin()
         window.acquire(rank)
         try:
-            old = block[key] if block is not None else self._fetched(rank, key)
+            old = self._loaded(rank, key)
             in_place = block is not None and not window.takes_turns and old.base is not None
             if function is not None and in_place:
                 function(old, values, out=old, casting="same_kind")
                 return
             new = values if function is None else function(old, values)
             window.begin()
-            if block is not None:
-                block[key] = new
-            else:
-                window.write(self._target(rank, key), self._sendable(new)).wait()
+            self._store(rank, key, new)
         finally:
             window.release(rank)
 
-    def _fetched(self, rank: int, key: Key) -> Array:
-        target = self._target(rank, key)
-        memory = np.empty(target.shape, self.dtype)
-        self._window.read(target, memory).wait()
-        return memory
-
-    def _read_elements(self, rank: int, local: Key) -> Array:
-        self._window.begin()
-        block = self._blocks[rank]
-        chosen: Array = block[local] if block is not None else self._fetched(rank, local)
-        return chosen
-
     def _write_elements(self, rank: int, local: Key, values: Array) -> None:
         self._window.begin()
-        block = self._blocks[rank]
-        if block is not None:
-            block[local] = values
-            return
-        flat: Any = np.ravel_multi_index(local, self.layout.local_shape(rank))
-        last: Array = np.unique(flat[::-1], return_index=True)[1]
-        kept = len(flat) - 1 - last
-        key = tuple([part[kept] for part in local])
-        self._window.write(self._target(rank, key), self._sendable(values[kept])).wait()
+        if self._blocks[rank] is None:  # MPI does not say which of several values stays
+            flat: Any = np.ravel_multi_index(local, self.layout.local_shape(rank))
+            last: Array = np.unique(flat[::-1], return_index=True)[1]
+            kept = len(flat) - 1 - last
+            local, values = tuple([part[kept] for part in local]), values[kept]
+        self._store(rank, local, values)
 
     def _add_elements(self, rank: int, local: Key, values: Array) -> None:
         self._check_writeable()
@@ -513,9 +513,9 @@ class OneSided:
             shape = self.layout.local_shape(rank)
             flat, place = np.unique(np.ravel_multi_index(local, shape), return_inverse=True)
             key = np.unravel_index(flat, shape)
-            sums = self._fetched(rank, key)
+            sums = self._loaded(rank, key)
             np.add.at(sums, place, values)
-            window.write(self._target(rank, key), sums).wait()
+            self._store(rank, key, sums)
         finally:
             window.release(rank)
 
@@ -533,24 +533,19 @@ class OneSided:
         window.begin()
         window.acquire(rank)
         try:
-            if block is not None:
-                old = block[local]
-                if self.dtype.names is not None:
-                    old = old.copy()  # else it would show what is written
-                window.begin()
-            else:
-                key = tuple([np.array([number]) for number in local])
-                old = self._fetched(rank, key).reshape(-1)[0]
+            old = self._loaded(rank, local)
+            if block is None:
+                old = old[()]
+            elif self.dtype.names is not None:
+                old = old.copy()  # else it would show what is written
+            window.begin()
             if expected is None:
                 new = old + number
             elif old == expected:
                 new = number
             else:
                 return old
-            if block is not None:
-                block[local] = new
-            else:
-                window.write(self._target(rank, key), np.array([new], self.dtype)).wait()
+            self._store(rank, local, new)
             return old
         finally:
             window.release(rank)
