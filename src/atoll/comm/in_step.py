@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
@@ -65,7 +64,7 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
         _ahead(communicator, log, what)
         every: Array = carried(communicator, lambda: communicator.allgather(mine, what))
         return every
-    row = _row(log, mine, bool(log.noted))
+    row = _marked(log, _bytes(mine.reshape(1, -1)), bool(log.noted))[0]
     rows = carried(communicator, lambda: communicator.allgather(row, what))
     _hear(communicator, log, rows)
     gathered = np.empty((communicator.size, *mine.shape), mine.dtype)
@@ -219,9 +218,7 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
         every: Array = carried(communicator, lambda: communicator.alltoall(given, what))
         return every
     data = _bytes(given.reshape(communicator.size, -1))
-    rows = np.empty((communicator.size, 8 + data.shape[1]), np.uint8)
-    rows[:, :8] = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
-    rows[:, 8:] = data
+    rows = _marked(log, data)
     rows = carried(communicator, lambda: communicator.alltoall(rows, what))
     _compare(communicator, log, rows)
     received = np.empty_like(given)
@@ -236,7 +233,7 @@ def bcast(communicator: Communicator, array: Array, root: int, what: str, which:
         _ahead(communicator, log, what)
         carried(communicator, lambda: communicator.bcast(array, root, what))
         return array
-    row = _row(log, array)
+    row = _marked(log, _bytes(array.reshape(1, -1)))[0]
     carried(communicator, lambda: communicator.bcast(row, root, what))
     _compare(communicator, log, row[None], root)
     if communicator.rank != root:
@@ -311,11 +308,18 @@ def _bytes(rows: Array) -> Array:
     return rows.view(np.uint8) if nbytes else np.empty((count, 0), np.uint8)
 
 
-def _row(log: StepLog, array: Array, raised: bool = False) -> Array:
-    row = np.empty(8 + array.nbytes, np.uint8)
-    row[:8] = np.frombuffer((log.hash ^ raised).to_bytes(8, sys.byteorder), np.uint8)
-    row[8:] = _bytes(array.reshape(1, -1))[0]
-    return row
+def _marked(log: StepLog, data: Array, raised: bool = False) -> Array:
+    """Rows of bytes, each with the hash of the log in front."""
+    rows = np.empty((len(data), 8 + data.shape[1]), np.uint8)
+    _marks(rows)[...] = log.hash ^ raised
+    rows[:, 8:] = data
+    return rows
+
+
+def _marks(rows: Array) -> Array:
+    """The hashes in front of rows."""
+    marks: Array = rows[:, :8].view(np.uint64)[:, 0]
+    return marks
 
 
 def _ahead(communicator: Communicator, log: StepLog, what: str) -> None:
@@ -323,13 +327,12 @@ def _ahead(communicator: Communicator, log: StepLog, what: str) -> None:
     if communicator.size > policy.limits.few_ranks:
         least_here(communicator, (), what)
         return
-    row = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
+    row = mark_of(communicator).view(np.uint8)
     _compare(communicator, log, carried(communicator, lambda: communicator.allgather(row, what)))
 
 
 def _compare(communicator: Communicator, log: StepLog, rows: Array, first: int = 0) -> None:
-    mine = np.frombuffer(log.hash.to_bytes(8, sys.byteorder), np.uint8)
-    same = (rows[:, :8] == mine).all(axis=1)
+    same = _marks(rows) == np.uint64(log.hash)
     if not same.all():
         rank = first + int(np.argmin(same))
         tell(communicator, f"rank {rank} sent data of another step")
@@ -345,7 +348,7 @@ def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
 
 def _hear(communicator: Communicator, log: StepLog, rows: Array) -> None:
     """Compare the hashes; a lowest bit that differs says that a rank has warnings, which all ranks hear."""
-    marks = rows[:, :8].copy().view(np.uint64)[:, 0] ^ np.uint64(log.hash)
+    marks = _marks(rows) ^ np.uint64(log.hash)
     if (marks > 1).any():
         _compare(communicator, log, rows)
     log.unasked, log.raised = False, log.raised or bool(marks.any())
