@@ -28,7 +28,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 2a: a persistent buffer is written again only after it was sent",
-        (("PersistentBuffers.end", "ANY.wait_all(self._requests)", "self._communicator.wait_all(self._requests[: len(self.arriving)])"),),
+        (("PersistentBuffers._drain", "ANY.wait_all(self._requests)", "self.communicator.wait_all(self._requests[: len(self.arriving)])"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(

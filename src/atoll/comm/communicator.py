@@ -35,10 +35,9 @@ from .pending import Item, Pending
 
 if TYPE_CHECKING:
     from ..context.divergence import StepLog
-    from .mpi_requests import PersistentMessages
     from .node_memory import NodeMemory
     from .nodes import Nodes
-    from .persistent import PersistentBuffer
+    from .persistent import PersistentBuffer, PersistentBuffers
     from .windows import Window
 
 Array = NDArray[Any]
@@ -368,11 +367,13 @@ class Communicator(ABC):
 
     # Messages that are set up ---------------------------------------------------------------
 
-    def prepared(
+    def persistent(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
-    ) -> PersistentMessages | None:
-        """PersistentBuffers set up; ``None`` where that gains nothing."""
-        return None
+    ) -> PersistentBuffers:
+        """The messages of one exchange in persistent buffers."""
+        from .persistent import PersistentBuffers
+
+        return PersistentBuffers(self, arriving, leaving)
 
     # Collectives --------------------------------------------------------------------------
 

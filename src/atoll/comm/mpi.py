@@ -50,15 +50,14 @@ from .deadlock import DeadlockMonitor
 from .joining import duplicate, nodes_of, numbers_in
 from .mpi_data import Datatypes, post_error, words_of
 from .mpi_requests import (
+    MpiPersistentBuffers,
     MpiRequest,
-    PersistentMessage,
-    PersistentMessages,
     SmallRows,
     has_persistent_collectives,
 )
 from .nodes import Nodes
 from .pending import Item, Pending
-from .persistent import PersistentBuffer
+from .persistent import PersistentBuffer, PersistentBuffers
 from .waiting import SPINS, Patience
 from .windows import Window, bytes_of
 
@@ -141,19 +140,10 @@ class MpiCommunicator(Communicator):
         packed = None if target is array else target
         return MpiRequest(self, handle, "receive", source, tag, what, array, packed, array.nbytes)
 
-    def prepared(
+    def persistent(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
-    ) -> PersistentMessages:
-        messages = []
-        for operation, set_up, buffers in (
-            ("receive", self._mpi.Recv_init, arriving),
-            ("send", self._mpi.Send_init, leaving),
-        ):
-            for message in buffers:
-                memory = (message.buffer, message.buffer.nbytes, _BYTE)
-                handle = set_up(memory, message.peer, self.persistent_tag)
-                messages.append(PersistentMessage(self, handle, operation, message))
-        return PersistentMessages(self, messages)
+    ) -> PersistentBuffers:
+        return MpiPersistentBuffers(self, self._mpi, arriving, leaving)
 
     # Being in step ---------------------------------------------------------------------------
 
@@ -529,7 +519,7 @@ class ForkedCommunicator(MpiCommunicator):
     kind = "a fork of an MPI rank"
     isend = irecv = wait_some = wait_pending = wait_all = test_some = _collective = _refuse
     allgather_object = bcast_object = alltoall_object = split = group = abort = _refuse
-    rows = prepared = window = post_note = notes = _refuse
+    rows = persistent = window = post_note = notes = _refuse
 
 
 def _disarm_after_fork() -> None:

@@ -15,14 +15,14 @@ import numpy as np
 from ..context import profiler
 from ..context.profiler import now as profiled
 from ..errors import CommunicationError
-from .communicator import Request, Rows, Traffic, described
+from .communicator import Request, Rows, Traffic
 from .in_step import refused
 from .mpi_data import words_of
+from .persistent import PersistentBuffer, PersistentBuffers
 from .waiting import SPINS
 
 if TYPE_CHECKING:
     from .mpi import MpiCommunicator
-    from .persistent import PersistentBuffer
 
 
 class MpiRequest(Request):
@@ -90,91 +90,95 @@ class MpiRequest(Request):
             self.communicator.abandon((self.handle, self._kept, self._result))
 
 
-class PersistentMessage(MpiRequest):
-    """A message that MPI keeps set up, one of :class:`PersistentMessages`, which count what arrives."""
+class MpiPersistentBuffers(PersistentBuffers):
+    """Persistent buffers whose messages MPI keeps set up: begun by one call, and mostly ended by one."""
 
-    __slots__ = ("_buffer",)
+    __slots__ = ("_handles", "_received", "_sent", "_start_all", "_test_all")
+    communicator: MpiCommunicator
 
     def __init__(
-        self, communicator: MpiCommunicator, handle: Any, operation: str, message: PersistentBuffer
+        self,
+        communicator: MpiCommunicator,
+        comm: Any,
+        arriving: Sequence[PersistentBuffer],
+        leaving: Sequence[PersistentBuffer],
     ) -> None:
-        peer, tag, buffer = message.peer, communicator.persistent_tag, message.buffer
-        super().__init__(communicator, handle, operation, peer, tag, message.what, buffer, buffer)
-        self._buffer = buffer
-        self.done = True
+        super().__init__(communicator, arriving, leaving)
+        library, tag, nodes = communicator.library, communicator.persistent_tag, communicator.nodes
+        self._start_all, self._test_all = library.Prequest.Startall, library.Request.Testall
+        self._handles: list[Any] = []
+        self._sent, self._received = Traffic(), Traffic()
+        for set_up, buffers in ((comm.Recv_init, arriving), (comm.Send_init, leaving)):
+            for each in buffers:
+                memory = (each.buffer, each.nbytes, library.BYTE)
+                self._handles.append(set_up(memory, each.peer, tag))
+        for each in arriving:
+            self._received.received(each.nbytes)
+        for each in leaving:
+            self._sent.sent(each.nbytes, not nodes.same(communicator.rank, each.peer))
+
+    def told(self, *, starts: bool) -> tuple[Any, ...]:
+        """What starts or tests all, with which argument, what is counted, and how much."""
+        call = self._start_all if starts else self._test_all
+        traffic = self._sent if starts else self._received
+        return call, self._handles, self.communicator.traffic, traffic.numbers()
+
+    def _start(self) -> None:
+        self._start_all(self._handles)
+        self.communicator.traffic.add(self._sent)
+        if profiled.recording is not None:
+            for each in self.leaving:
+                profiler.sent(each.what, self.communicator.members[each.peer], each.nbytes)
+
+    def _wait(self) -> None:
+        if profiled.recording is not None:
+            profiler.waited((*self.arriving, *self.leaving)[0].what, self._test)
+        else:
+            self._test()
+
+    def _test(self) -> None:
+        handles, test_all = self._handles, self._test_all
+        try:
+            if not any(map(test_all, repeat(handles, SPINS))):  # without Python
+                self._drain()
+        except self.communicator.library.Exception as error:
+            self.failed(error)
+        self.communicator.traffic.add(self._received)
+
+    def _drain(self) -> None:
+        requests = self._as_requests()
+        try:
+            self.communicator.wait_all(requests)
+        finally:
+            for request in requests:
+                request.done = True  # the handles stay
+
+    def _as_requests(self) -> list[MpiRequest]:
+        ends = [("receive", each) for each in self.arriving]
+        ends += [("send", each) for each in self.leaving]
+        here, tag = self.communicator, self.communicator.persistent_tag
+        return [
+            MpiRequest(here, handle, operation, each.peer, tag, each.what, None, each.buffer)
+            for handle, (operation, each) in zip(self._handles, ends, strict=True)
+        ]
+
+    def failed(self, error: BaseException) -> NoReturn:
+        """Raise the error of these messages that an error of MPI means."""
+        requests = self._as_requests()
+        those = "; ".join([request.describe() for request in requests])
+        for request in requests:
+            request.done = True
+        refused(self.communicator, CommunicationError(f"{words_of(error)}, in one of: {those}"))
 
     def __del__(self) -> None:
         is_finalized = self.communicator.library.Is_finalized
         if is_finalized is None or is_finalized():  # modules are emptied at the very end
             return
-        if self.handle.Test():
-            self.handle.Free()
-        else:  # a failed run has left it
-            self.communicator.abandon((self.handle, self._buffer))
-
-
-class PersistentMessages:
-    """Messages that MPI keeps set up: begun by one call, and mostly ended by one."""
-
-    def __init__(
-        self, communicator: MpiCommunicator, requests: Sequence[PersistentMessage]
-    ) -> None:
-        self.requests = tuple(requests)
-        self._communicator = communicator
-        self._start_all = communicator.library.Prequest.Startall
-        self._test_all = communicator.library.Request.Testall
-        self._handles = [request.handle for request in requests]
-        sent, received, far = Traffic(), Traffic(), communicator.nodes
-        for request in requests:
-            nbytes, peer = request._buffer.nbytes, request.peer or 0
-            if request.operation == "send":
-                sent.sent(nbytes, not far.same(communicator.rank, peer))
-            else:
-                received.received(nbytes)
-        self._sent, self._received = sent, received
-
-    def told(self, *, starts: bool) -> tuple[Any, ...]:
-        """For the native evaluation: what starts or tests all, with which argument, what is counted, and how much."""
-        call = self._start_all if starts else self._test_all
-        traffic = self._sent if starts else self._received
-        return call, self._handles, self._communicator.traffic, traffic.numbers()
-
-    def start(self) -> None:
-        """Begin all; to be called when all are done."""
-        self._start_all(self._handles)
-        self._communicator.traffic.add(self._sent)
-        if profiled.recording is not None:
-            for request in self.requests:
-                if request.operation == "send" and request.peer is not None:
-                    peer = self._communicator.members[request.peer]
-                    profiler.sent(request.what, peer, request._buffer.nbytes)
-
-    def wait(self) -> None:
-        if profiled.recording is not None:
-            profiler.waited(described(self.requests), self._wait)
-        else:
-            self._wait()
-
-    def _wait(self) -> None:
-        handles, test_all = self._handles, self._test_all
-        try:
-            if not any(map(test_all, repeat(handles, SPINS))):
-                self.end()
-        except self._communicator.library.Exception as error:
-            self.failed(error)
-        self._communicator.traffic.add(self._received)
-
-    def end(self) -> None:
-        """Wait for all, some of which a failed run may not have begun."""
-        for request in self.requests:
-            request.done = False
-        self._communicator.wait_all(self.requests)
-
-    def failed(self, error: BaseException) -> NoReturn:
-        """Raise the error of these messages that an error of MPI means."""
-        those = "; ".join([request.describe() for request in self.requests])
-        words = f"{words_of(error)}, in one of: {those}"
-        refused(self._communicator, CommunicationError(words))
+        for handle in self._handles:
+            if handle.Test():
+                handle.Free()
+            else:  # a failed run has left it
+                self.communicator.abandon((handle, self.arriving, self.leaving))
 
 
 class SmallRows(Rows):

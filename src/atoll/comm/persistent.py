@@ -9,15 +9,12 @@ end together, by persistent requests where the transport has such (MPI does).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .communicator import Communicator, Request
 from .in_step import tell
-
-if TYPE_CHECKING:
-    from .mpi_requests import PersistentMessages
 
 HEAD = 64
 """The bytes that a message has in front of its data: the hash of the log, and padding that aligns the data."""
@@ -41,7 +38,7 @@ class PersistentBuffer:
 class PersistentBuffers:
     """The persistent buffers of one exchange, from and to any neighbours."""
 
-    __slots__ = ("_communicator", "_prepared", "_requests", "arriving", "leaving", "under_way")
+    __slots__ = ("_requests", "arriving", "communicator", "leaving", "under_way")
 
     def __init__(
         self,
@@ -49,40 +46,47 @@ class PersistentBuffers:
         arriving: Sequence[PersistentBuffer],
         leaving: Sequence[PersistentBuffer],
     ) -> None:
-        self._communicator = communicator
+        self.communicator = communicator
         self.arriving = tuple(arriving)
         self.leaving = tuple(leaving)
-        self._prepared: PersistentMessages | None = None
         self._requests: Sequence[Request] = ()
         self.under_way = False
         """Whether a run has started them and has not finished."""
 
-    def prepared(self) -> PersistentMessages | None:
-        """The messages set up; ``None`` where the transport has no such messages."""
-        if self._prepared is None:
-            self._prepared = self._communicator.prepared(self.arriving, self.leaving)
-        return self._prepared
-
     def open(self) -> None:
         """End the requests that a failed run has left pending, before the buffers are used again."""
         if self.under_way:
-            if self._prepared is not None:
-                self._prepared.end()
-            self._communicator.wait_all(self._requests)
-            self._requests, self.under_way = (), False
+            self._drain()
+            self.under_way = False
 
     def begin(self) -> None:
         """Start to send what leaves, and to receive the rest."""
-        communicator = self._communicator
-        mark = communicator.log.hash
+        mark = self.communicator.log.hash
         for persistent in self.leaving:
             persistent.mark[0] = mark
         self.under_way = True
-        prepared = self.prepared()
-        if prepared is not None:
-            prepared.start()
-            return
-        tag = communicator.log.tag
+        self._start()
+
+    def end(self) -> None:
+        """Wait for all messages, and check that those received belong to this step."""
+        self._wait()
+        self.under_way = False
+        self.verify()
+
+    def verify(self) -> None:
+        """Refuse what was sent at another step."""
+        mark = self.communicator.log.hash
+        for persistent in self.arriving:
+            if persistent.mark[0] != mark:
+                tell(self.communicator, f"rank {persistent.peer} sent data of another step")
+
+    def told(self, *, starts: bool) -> tuple[Any, ...] | None:
+        """For the native evaluation: the operations that start or end all; ``None`` where none are set up."""
+        return None
+
+    def _start(self) -> None:
+        """Start all messages."""
+        communicator, tag = self.communicator, self.communicator.log.tag
         self._requests = [
             communicator.irecv(persistent.buffer, persistent.peer, tag, persistent.what)
             for persistent in self.arriving
@@ -91,19 +95,11 @@ class PersistentBuffers:
             for persistent in self.leaving
         ]
 
-    def end(self) -> None:
-        """Wait for all messages, and check that those received belong to this step."""
-        if self._requests:
-            self._communicator.wait_all(self._requests)
-            self._requests = ()
-        elif self._prepared is not None:
-            self._prepared.wait()
-        self.under_way = False
-        self.verify()
+    def _wait(self) -> None:
+        """Wait for all messages."""
+        self._drain()
 
-    def verify(self) -> None:
-        """Refuse what was sent at another step."""
-        mark = self._communicator.log.hash
-        for persistent in self.arriving:
-            if persistent.mark[0] != mark:
-                tell(self._communicator, f"rank {persistent.peer} sent data of another step")
+    def _drain(self) -> None:
+        """Wait for all messages, some of which a failed run may not have begun."""
+        self.communicator.wait_all(self._requests)
+        self._requests = ()

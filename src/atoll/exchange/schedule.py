@@ -26,7 +26,6 @@ from .messages import Array, Key, Message, Piece, completed, post, put, region_o
 MESSAGES = 1 << MESSAGE_BITS
 """How many ghost regions of one step have tags of their own; others match in the order of posting."""
 WHAT = "a halo or a piece of an array"
-Ends = list[tuple[Message, PersistentBuffer]]
 Memory = list["Value | None"]
 """The values of registers."""
 
@@ -169,7 +168,10 @@ class Exchange:
 
     def _set_up(self) -> PersistentBuffers:
         """Make the persistent buffers, and find where each piece lies in them."""
-        arriving, leaving = buffers_for(self._coming), buffers_for(self._going)
+        arriving, leaving = [
+            [(m, PersistentBuffer(m.peer, m.nbytes, m.what)) for m in messages]
+            for messages in (self._coming, self._going)
+        ]
         for message, persistent in arriving:
             for piece, view in message.views(persistent.data):
                 if piece.register in self._in_place:
@@ -178,8 +180,8 @@ class Exchange:
                     self._unpacked.append((piece, view))
         for message, persistent in leaving:
             self._packed += message.views(persistent.data)
-        self._buffers = PersistentBuffers(
-            self.communicator, [b for _, b in arriving], [b for _, b in leaving]
+        self._buffers = self.communicator.persistent(
+            [b for _, b in arriving], [b for _, b in leaving]
         )
         return self._buffers
 
@@ -188,24 +190,17 @@ class Exchange:
         if self._large != ([], []) or self.copies or self._fresh or self.gathered:
             return None
         buffers = self._buffers or self._set_up()
-        prepared = buffers.prepared() if self._coming or self._going else None
+        operations = buffers.told(starts=starts) if self._coming or self._going else None
         pieces = self._packed if starts else self._unpacked
-        if prepared is None or not all(piece.key for piece, _ in pieces):
+        if operations is None or not all(piece.key for piece, _ in pieces):
             return None
         moved = tuple([((*(piece.key or ()), ...), view) for piece, view in pieces])
         direct = self._direct if starts else []
         marked = tuple([each.buffer for each in (buffers.leaving if starts else buffers.arriving)])
         registers = tuple([piece.register for piece, _ in pieces] + [k for k, _ in direct])
-        ways = (
-            prepared.failed,
-            buffers.verify,
-            buffers,
-            marked,
-            moved,
-            tuple([v for _, v in direct]),
-        )
-        more = self.sent, self.nbytes, SPINS, *prepared.told(starts=starts)
-        return registers, (*ways, *more)
+        values = tuple([value for _, value in direct])
+        ways = buffers.failed, buffers.verify, buffers, marked, moved, values  # type: ignore[attr-defined]
+        return registers, (*ways, self.sent, self.nbytes, SPINS, *operations)
 
     def _post(self, registers: Memory) -> None:
         arriving, leaving = self._large
@@ -243,11 +238,6 @@ class Exchange:
         self.begin(run)
         self.finish(run)
         statistics.sent(run.messages, run.moved)
-
-
-def buffers_for(messages: Sequence[Message]) -> Ends:
-    """A persistent buffer for each message."""
-    return [(m, PersistentBuffer(m.peer, m.nbytes, m.what)) for m in messages]
 
 
 def _messages(
