@@ -14,15 +14,18 @@ from __future__ import annotations
 import pickle
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..config import config
 from ..context import remote_stacks
-from ..context.divergence import Record, StepLog, difference
+from ..context.divergence import Record, difference
 from ..errors import DivergenceError, WaitTimeoutError
 from .communicator import Request, describe_all
 from .waiting import LateRanks
+
+if TYPE_CHECKING:
+    from .mpi import MpiCommunicator
 
 _FEW = 64
 """Up to how many ranks all are asked where a wait is for all."""
@@ -31,28 +34,10 @@ _LONGEST = 64
 """The most checks between two questions."""
 
 
-class NoteCommunicator(Protocol):
-    """What the watch needs of a communicator."""
-
-    rank: int
-    size: int
-    log: StepLog
-
-    @property
-    def members(self) -> tuple[int, ...]:
-        """The numbers of its ranks in the world of all."""
-
-    def post_note(self, peer: int, data: bytes) -> Any:
-        """Send some bytes beside all messages; the handle of the operation."""
-
-    def notes(self) -> Iterator[bytes]:
-        """The notes that have come."""
-
-
 class DeadlockMonitor:
     """One rank's watch over the waits on one communicator."""
 
-    def __init__(self, communicator: NoteCommunicator) -> None:
+    def __init__(self, communicator: MpiCommunicator) -> None:
         self._communicator = communicator
         self._posted: list[tuple[Any, bytes]] = []
         self._answers = True

@@ -192,6 +192,4 @@ def exchange(
     communicator.log.check(what)
     if outgoing:
         statistics.sent(len(outgoing), sum(piece.nbytes for piece in outgoing.values()))
-    receives = [(array, peer, 0, what) for peer, array in incoming.items()]
-    sends = [(array, peer, 0, what) for peer, array in outgoing.items()]
-    communicator.wait_all(post(communicator, receives, sends))
+    communicator.exchange(outgoing, incoming, communicator.log.tag, what)

@@ -15,9 +15,8 @@ import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator
-from ..comm.in_step import allgather, alltoall, carried, check_mark, mark_of, step, summed
+from ..comm.in_step import agree, allgather, alltoall, carried, check_mark, mark_of, step, summed
 from ..context import statistics
-from .messages import exchange
 from .trees import as_bytes, branches, folded_before
 
 Array = np.ndarray[Any, Any]
@@ -111,28 +110,8 @@ def prefix(
 
 
 def strung(communicator: Communicator, line: Array, length: int, what: str) -> Array:
-    """The lines of all ranks one after the other, of so many elements together, on every rank. Collective.
-
-    They go up a tree, each with its length, and all together come down.
-    """
-    step(communicator, "strung", what)
-    tree = branches(communicator.rank, communicator.size, int, communicator.nodes)
-    parts = [line]
-    for child in tree.children:
-        head = np.empty(2, np.int64)
-        exchange(communicator, {}, {child: head}, what)
-        check_mark(communicator, head[:1], child)
-        parts.append(np.empty(int(head[1]), line.dtype))
-        exchange(communicator, {}, {child: parts[-1]} if head[1] else {}, what)
-    whole = np.empty(length, line.dtype)
-    if tree.parent is None:
-        joined = np.concatenate(parts)
-        whole[: len(joined)] = joined
-    else:
-        mine = np.concatenate(parts)
-        head = np.append(mark_of(communicator), len(mine))
-        exchange(communicator, {tree.parent: head}, {}, what)
-        exchange(communicator, {tree.parent: mine} if len(mine) else {}, {}, what)
-        exchange(communicator, {}, {tree.parent: whole} if length else {}, what)
-    exchange(communicator, dict.fromkeys(tree.children, whole) if length else {}, {}, what)
+    """The lines of all ranks one after the other, of so many elements together, on every rank. Collective."""
+    whole = np.zeros(length, line.dtype)
+    joined = np.concatenate(agree(communicator, line, what))[:length]
+    whole[: len(joined)] = joined  # what ranks of a model give may be shorter
     return whole
