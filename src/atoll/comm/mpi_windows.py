@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import system
 from ..config import config
 from .communicator import Array, Request
-from .in_step import agree
 from .mpi_requests import MpiRequest
-from .segments import HEADER, Segment, mutexes, opened
+from .segments import HEADER, mapped_by_rank, mutexes
 from .shared_windows import SharedWindow
-from .waiting import Patience
 from .windows import Target, Window
 
 if TYPE_CHECKING:
@@ -53,29 +50,17 @@ class MpiWindow(Window):
         self._window.Lock_all(library.MODE_NOCHECK)
         _open.add(self)
         self._free = np.zeros(1, np.int64)
-        self._taken = np.ones(1, np.int64)
+        self._one = np.ones(1, np.int64)
         self._before = np.zeros(1, np.int64)
 
-    def _acquire(self, rank: int, lock: int) -> None:
-        place = _WORDS + 8 * lock
-        communicator = self.communicator
-        patience = Patience(
-            f"rank {communicator.rank} of {communicator.size}",
-            lambda: f"a lock of the memory of rank {rank} ({self.what})",
-        )
-        while True:
-            self._window.Compare_and_swap(
-                [self._taken, self._word],
-                [self._free, self._word],
-                [self._before, self._word],
-                rank,
-                place,
-            )
-            self._flushed(rank)
-            if not self._before[0]:
-                break
-            patience.pause()
+    def _taken(self, rank: int, lock: int) -> bool:
+        words = [[word, self._word] for word in (self._one, self._free, self._before)]
+        self._window.Compare_and_swap(*words, rank, _WORDS + 8 * lock)
+        self._flushed(rank)
+        if self._before[0]:
+            return False
         self._window.Sync()
+        return True
 
     def _release(self, rank: int, lock: int) -> None:
         self._window.Sync()
@@ -142,20 +127,6 @@ class MpiWindow(Window):
 
 def open_window(communicator: MpiCommunicator, nbytes: int, what: str) -> Window:
     """A window of real ranks. Collective."""
-    segment = Segment(nbytes)
-    facts = (system.host(), segment.path, segment.nbytes, segment.token)
-    every = agree(communicator, facts, what)
-    headers: list[Array | None] = [
-        segment.bytes
-        if rank == communicator.rank
-        else opened(path, total, token)
-        if where == facts[0]
-        else None
-        for rank, (where, path, total, token) in enumerate(every)
-    ]
-    reached = all(header is not None for header in headers) and mutexes.works
-    everywhere = all(agree(communicator, reached, what))
-    segment.finish()
-    if everywhere:
-        return SharedWindow(communicator, headers, what)
-    return MpiWindow(communicator, headers, what)
+    everyone = range(communicator.size)
+    headers, everywhere = mapped_by_rank(communicator, nbytes, everyone, what, mutexes.works)
+    return (SharedWindow if everywhere else MpiWindow)(communicator, headers, what)

@@ -18,10 +18,9 @@ import numpy as np
 from .. import system
 from ..config import config
 from ..context.caches import Living
-from ..context.interrupts import passed_on
 from .communicator import Array, Communicator
-from .in_step import agree, carried
-from .segments import named_memory, without_name
+from .in_step import carried
+from .segments import mapped_by_rank, named_memory, without_name
 
 _PATH = 256
 """The bytes of a message with a path."""
@@ -80,7 +79,8 @@ class NodeMemory:
         self._leads = communicator.rank == self._first
         self._kept: dict[int, _Piece] = {}
         _memories.add(self)
-        self.works = communicator.nodes.are_shared and self._can_be_shared()
+        what = "whether the ranks of a node share memory"
+        _, self.works = mapped_by_rank(communicator, 0, [self._first], what)
 
     def filled(self, nbytes: int, fill: Callable[[Array], None], what: str) -> Array:
         """So many bytes as all ranks of the node have filled them, for reading. Collective."""
@@ -147,40 +147,6 @@ class NodeMemory:
     def _exchange(self, sends: dict[int, Array], receives: dict[int, Array], what: str) -> None:
         here = self.communicator
         carried(here, lambda: here.exchange(sends, receives, here.log.tag, what))
-
-    def _can_be_shared(self) -> bool:
-        """Whether all ranks can map memory of the first ranks of their nodes. Collective."""
-        file = -1
-        path = token = ""
-        if self._leads:
-            path, file = named_memory(_PATH)
-            token = os.urandom(8).hex()
-            os.pwrite(file, token.encode(), 0)
-        what = "whether the ranks of a node share memory"
-        every = agree(self.communicator, (path, token), what)
-        reads = _has(*every[self._first])
-        answers = agree(self.communicator, reads, what)
-        if self._leads:
-            os.close(file)
-            without_name(path)
-        return all(answers)
-
-
-def _has(path: str, token: str) -> bool:
-    """Whether this process can map the file, and it is the one that is meant."""
-    try:
-        file = os.open(path, os.O_RDWR)
-    except OSError as problem:
-        passed_on(problem)
-        return False
-    try:
-        memory: Any = mmap.mmap(file, _PATH)
-        return bool(memory[: len(token)] == token.encode())
-    except (OSError, ValueError) as problem:
-        passed_on(problem)
-        return False
-    finally:
-        os.close(file)
 
 
 def node_memory(communicator: Communicator) -> NodeMemory | None:

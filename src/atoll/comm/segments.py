@@ -15,6 +15,7 @@ import mmap
 import os
 import secrets
 import tempfile
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -24,7 +25,8 @@ from .. import system
 from ..context.interrupts import passed_on
 from ..errors import CommunicationError
 from ..front import at_end
-from .communicator import Array
+from .communicator import Array, Communicator
+from .in_step import agree
 
 HEADER = 4096
 """Bytes in front of the memory of a segment."""
@@ -95,10 +97,6 @@ class Segment:
         if mutexes.works:
             mutexes.place(self.bytes)
 
-    def finish(self) -> None:
-        """All have mapped it: its file needs no name any more."""
-        without_name(self.path)
-
 
 def named_memory(nbytes: int) -> tuple[str, int]:
     """The path and the file descriptor of new memory, all zeros."""
@@ -136,3 +134,26 @@ def opened(path: str, nbytes: int, token: bytes) -> Array | None:
     finally:
         os.close(file)
     return memory if memory[_TOKEN : _TOKEN + 16].tobytes() == token else None
+
+
+def mapped_by_rank(
+    communicator: Communicator, nbytes: int, wanted: Iterable[int], what: str, works: bool = True
+) -> tuple[list[Array | None], bool]:
+    """A new segment of each rank, ``None`` where this process cannot map it; and whether all ranks have mapped those of
+    their ``wanted`` ranks, and everything works there. Collective.
+    """
+    mine = Segment(nbytes)
+    facts = (system.host(), mine.path, mine.nbytes, mine.token)
+    every = agree(communicator, facts, what)
+    segments = [
+        mine.bytes
+        if rank == communicator.rank
+        else opened(path, total, token)
+        if host == facts[0]
+        else None
+        for rank, (host, path, total, token) in enumerate(every)
+    ]
+    reached = works and all(segments[rank] is not None for rank in wanted)
+    everywhere = all(agree(communicator, reached, what))
+    without_name(mine.path)
+    return segments, everywhere

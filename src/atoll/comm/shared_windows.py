@@ -10,7 +10,6 @@ from ..context import remote_stacks
 from ..errors import RankFailedError
 from .communicator import Array
 from .segments import HEADER, holders, lock_address, mutexes
-from .waiting import Patience
 from .windows import Window
 
 if TYPE_CHECKING:
@@ -35,11 +34,11 @@ class SharedWindow(Window):
             if header is not None
         ]
 
-    def _acquire(self, rank: int, lock: int) -> None:
+    def _taken(self, rank: int, lock: int) -> bool:
         address = self._locks[rank][lock]
         outcome = mutexes.attempt(address)
         if outcome == errno.EBUSY:
-            outcome = self._wait_for(rank, lock, address)
+            return False
         self._holders[rank][lock] = self.rank
         if outcome:  # the holder has died, or had when another rank took it
             if outcome == errno.EOWNERDEAD:
@@ -50,22 +49,12 @@ class SharedWindow(Window):
                 f"{self.what}: a rank has died while it had a lock of rank {rank}, so the elements there may be "
                 f"half written ({os.strerror(outcome)})"
             )
+        return True
 
-    def _wait_for(self, rank: int, lock: int, address: int) -> int:
-        communicator = self.communicator
-
-        def describe() -> str:
-            holder = int(self._holders[rank][lock])
-            where = remote_stacks.told([communicator.members[holder]])
-            return (
-                f"a lock of the memory of rank {rank} ({self.what}), which rank {holder} has{where}"
-            )
-
-        who = f"rank {communicator.rank} of {communicator.size}"
-        patience = Patience(who, describe)
-        while (outcome := mutexes.attempt(address)) == errno.EBUSY:
-            patience.pause()
-        return int(outcome)
+    def _holder(self, rank: int, lock: int) -> str:
+        holder = int(self._holders[rank][lock])
+        where = remote_stacks.told([self.communicator.members[holder]])
+        return f", which rank {holder} has{where}"
 
     def _release(self, rank: int, lock: int) -> None:
         mutexes.unlock(self._locks[rank][lock])

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import CommunicationError
 from .communicator import Array, Request
+from .waiting import Patience
 
 if TYPE_CHECKING:
     from .communicator import Communicator
@@ -61,8 +62,24 @@ class Window:
     def begin(self) -> None:
         """Called before each operation: simulated ranks may take turns here."""
 
+    def _taken(self, rank: int, lock: int) -> bool:
+        """Try to take a lock of the memory of ``rank``."""
+        return True
+
+    def _holder(self, rank: int, lock: int) -> str:
+        """Who has a lock that this rank waits for, as text, where that is known."""
+        return ""
+
     def _acquire(self, rank: int, lock: int) -> None:
         """Take a lock, however long that takes."""
+        if self._taken(rank, lock):
+            return
+        patience = Patience(
+            f"rank {self.rank} of {self.communicator.size}",
+            lambda: f"a lock of the memory of rank {rank} ({self.what}){self._holder(rank, lock)}",
+        )
+        while not self._taken(rank, lock):
+            patience.pause()
 
     def _release(self, rank: int, lock: int) -> None:
         """Give a lock back."""
