@@ -54,8 +54,9 @@ def test_sums_and_lines_of_many(rank, size):
             )
             parts = [np.arange(k % 3) + 10.0 * k for k in range(size)]
             whole = np.concatenate(parts)
-            assert (strung(communicator, parts[rank], len(whole), "lines") == whole).all()
-            nothing = strung(communicator, whole[:0], 0, "no lines")
+            start = sum(map(len, parts[:rank]))
+            assert (strung(communicator, parts[rank], start, len(whole), "lines") == whole).all()
+            nothing = strung(communicator, whole[:0], 0, 0, "no lines")
             assert nothing.tolist() == []
     results = []
     for few in (1, 100):

@@ -295,7 +295,7 @@ def _dealt(pieces: Array, section: Section, small: int = 0) -> Section:
         return reshaped(known, even_line(known.layout.size, len(counts)))
     (start,), (length,) = [part.tolist() for part in sums(communicator, mine, what)]
     if length < small:
-        return replicated(strung(communicator, pieces, length, what), communicator)
+        return replicated(strung(communicator, pieces, start, length, what), communicator)
     even = even_line(length, communicator.size)
     (block,) = joined(communicator, [cut_along(pieces, start, even)], [pieces[:0]], what)
     return Section(block, even, communicator)
@@ -330,7 +330,8 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
 def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> Array:
     """The lines of all ranks one after the other, on all; ``bounds`` has where each begins. Collective."""
     if communicator.size > policy.limits.few_ranks:
-        return strung(communicator, line, bounds[communicator.size], what)
+        start, length = bounds[communicator.rank], bounds[communicator.size]
+        return strung(communicator, line, int(start), int(length), what)
     counts = np.diff(bounds)
     row = np.zeros(int(counts.max()), line.dtype)
     row[: len(line)] = line

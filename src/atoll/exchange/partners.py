@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator
-from ..comm.in_step import agree, allgather, alltoall, carried, check_mark, mark_of, step, summed
+from ..comm.in_step import allgather, alltoall, carried, check_mark, mark_of, step, summed
 from ..context import statistics
 from .trees import as_bytes, branches, folded_before
 
@@ -109,9 +109,13 @@ def prefix(
     return None if before is None else as_given(before)
 
 
-def strung(communicator: Communicator, line: Array, length: int, what: str) -> Array:
-    """The lines of all ranks one after the other, of so many elements together, on every rank. Collective."""
-    whole = np.zeros(length, line.dtype)
-    joined = np.concatenate(agree(communicator, line, what))[:length]
-    whole[: len(joined)] = joined  # what ranks of a model give may be shorter
-    return whole
+def strung(communicator: Communicator, line: Array, start: int, length: int, what: str) -> Array:
+    """The lines of all ranks one after the other, of so many elements together, on every rank. Collective.
+
+    This rank's line begins at ``start``. Ranks sum words in which all bytes of the other ranks are zero.
+    """
+    itemsize = line.dtype.itemsize
+    words = np.zeros(-(-length * itemsize // 8), np.uint64)
+    words.view(np.uint8)[start * itemsize :][: line.nbytes] = as_bytes(line)
+    whole = np.ascontiguousarray(summed(communicator, words, what)).view(np.uint8)
+    return whole[: length * itemsize].view(line.dtype)
