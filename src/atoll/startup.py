@@ -92,7 +92,7 @@ class Ender:
     def __init__(self, rank: int, size: int | None, record: Recorder | None = None) -> None:
         self.rank, self.size, self.record = rank, size, record
         self.process = os.getpid()
-        launcher.when_failing(self.failed_at_exit)
+        launcher.failing.append(self.failed_at_exit)
         self.ending = False
         self.code = 0
         """The exit code of a forked child that has got as far as its end."""
@@ -161,7 +161,7 @@ class Ender:
         if self.ending or os.getpid() != self.process:
             return
         self.ending = True
-        launcher.begin_to_fail()
+        launcher.ending.append(True)
         started = time.monotonic()
         watch_over(EXIT_FUNCTIONS + 3 * PAUSE, report.code)
         flush()

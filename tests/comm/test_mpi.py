@@ -154,7 +154,7 @@ def test_a_collective_that_one_rank_leaves_out_is_told(rank, size):
         assert world.recv(np.empty(1), 0)[0] == 1
         # What rank 0 has given up is still under way; end it, for the tests that follow.
         world.barrier()
-        world._mpi.Send(np.empty(0, np.uint8), 0, world._own_tag)
+        world.own.Send(np.empty(0, np.uint8), 0, world._own_tag)
     while world._abandoned:
         world._sweep()
     world.barrier()

@@ -15,21 +15,21 @@ def listed(which: nodes.Nodes) -> list[list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("marks", "expected", "is_even"),
+    ("marks", "expected", "even"),
     [
-        ("a", [[0]], True),
-        ("aaaa", [[0, 1, 2, 3]], True),
-        ("bbaa", [[0, 1], [2, 3]], True),
-        ("dcba", [[0], [1], [2], [3]], True),
-        ("aab", [[0, 1], [2]], False),
-        ("abb", [[0], [1, 2]], False),
-        ("baba", [[0, 2], [1, 3]], False),
+        ("a", [[0]], 1),
+        ("aaaa", [[0, 1, 2, 3]], 4),
+        ("bbaa", [[0, 1], [2, 3]], 2),
+        ("dcba", [[0], [1], [2], [3]], 1),
+        ("aab", [[0, 1], [2]], 1),
+        ("abb", [[0], [1, 2]], 1),
+        ("baba", [[0, 2], [1, 3]], 1),
     ],
 )
-def test_nodes_are_numbered_by_their_first_ranks(marks, expected, is_even):
+def test_nodes_are_numbered_by_their_first_ranks(marks, expected, even):
     which = nodes.numbered(numpy.array([ord(mark) for mark in marks]))
     assert listed(which) == expected
-    assert which.is_even == is_even
+    assert which.even == even
     assert which.several == (len(expected) > 1)
     assert which.two_levels == (1 < len(expected) < len(marks))
     for rank in range(len(marks)):

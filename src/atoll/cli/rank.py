@@ -412,7 +412,9 @@ def main() -> None:
             node_imports.begin(store)
         place = {"process": os.getpid(), "host": host_name()}
         record({"kind": "start", "local_size": launch.local_size, **place})
-        launcher.listen(lambda sign: channel.send({"kind": "progress", "sign": sign.decode()}))
+        launcher.listeners.append(
+            lambda sign: channel.send({"kind": "progress", "sign": sign.decode()})
+        )
         if not options["all_output"]:
             report_warnings(channel, startup.shortened)
     atexit.register(launcher.tell, launcher.ORDERLY)  # the first to be registered runs last

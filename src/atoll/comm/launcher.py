@@ -66,26 +66,6 @@ _INTERFACE = (
 )
 
 
-def when_leaving(call: Callable[[str], None]) -> None:
-    """Call ``call`` at the orderly end of this rank with a text that says how it ends."""
-    leaving.append(call)
-
-
-def when_failing(end: Callable[[BaseException], object]) -> None:
-    """Let ``end`` end all ranks because of an error in the exit functions of this one."""
-    failing.append(end)
-
-
-def begin_to_fail() -> None:
-    """Remember that this process ends because of a failure."""
-    ending.append(True)
-
-
-def listen(listener: Callable[[bytes], None]) -> None:
-    """Tell ``listener`` of the progress of this rank."""
-    listeners.append(listener)
-
-
 def tell(sign: bytes) -> None:
     """Report the progress of this rank to the listeners."""
     for listener in listeners:

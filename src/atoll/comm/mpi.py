@@ -59,7 +59,7 @@ from .nodes import Nodes
 from .pending import Item, Pending
 from .persistent import PersistentBuffer, PersistentBuffers
 from .waiting import SPINS, Patience
-from .windows import Window, bytes_of
+from .windows import Window
 
 Found = TypeVar("Found")
 _BYTE = MPI.BYTE
@@ -70,6 +70,8 @@ SLOT = 128
 _SMALL_KINDS = 64
 """How many gatherings of few bytes are kept set up in each communicator."""
 
+_persistent = has_persistent_collectives(MPI)
+datatypes = Datatypes(MPI)
 _REDUCTIONS = {"sum": MPI.SUM, "min": MPI.MIN}
 """MPI's operations on unsigned integers of 64 bits."""
 
@@ -80,6 +82,7 @@ class MpiCommunicator(Communicator):
     kind = "MPI"
     universe = "MPI"
     library = MPI
+    datatypes = datatypes
 
     def __init__(self, comm: Any, own: Any, traffic: Traffic, nodes: Nodes) -> None:
         own.Set_errhandler(MPI.ERRORS_RETURN)
@@ -98,7 +101,8 @@ class MpiCommunicator(Communicator):
         self.log = StepLog(self.rank, self.tag_limit, alone=self.size == 1)
         self.log.exact = nodes.alike
         self.watch = DeadlockMonitor(self)
-        self._mpi = own
+        self.own = own
+        """The duplicate that atoll communicates on."""
         self._members: tuple[int, ...] | None = None
         self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
         self._rows: dict[int, Rows] = {}
@@ -108,7 +112,7 @@ class MpiCommunicator(Communicator):
     @property
     def members(self) -> tuple[int, ...]:
         if self._members is None:
-            numbers = numbers_in(MPI, self._mpi, MPI.COMM_WORLD)
+            numbers = numbers_in(MPI, self.own, MPI.COMM_WORLD)
             if MPI.UNDEFINED in numbers:
                 raise WorldError(
                     "use(): this communicator has processes that are not in MPI.COMM_WORLD; atoll needs communicators of the ranks that were started together"
@@ -123,7 +127,7 @@ class MpiCommunicator(Communicator):
             self._sweep()
         message = datatypes.message(array)
         try:
-            handle = self._mpi.Isend(message, dest, tag)
+            handle = self.own.Isend(message, dest, tag)
         except MPI.Exception as error:
             raise post_error("send", error) from None
         if profiled.recording is not None:
@@ -134,7 +138,7 @@ class MpiCommunicator(Communicator):
         target = datatypes.receivable(array)
         message = datatypes.message(target)
         try:
-            handle = self._mpi.Irecv(message, source, tag)
+            handle = self.own.Irecv(message, source, tag)
         except MPI.Exception as error:
             raise post_error("receive", error) from None
         packed = None if target is array else target
@@ -143,20 +147,20 @@ class MpiCommunicator(Communicator):
     def persistent(
         self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
     ) -> PersistentBuffers:
-        return MpiPersistentBuffers(self, self._mpi, arriving, leaving)
+        return MpiPersistentBuffers(self, arriving, leaving)
 
     # Being in step ---------------------------------------------------------------------------
 
     def post_note(self, peer: int, data: bytes) -> Any:
         """Send some bytes beside all messages; the handle of the operation."""
-        return self._mpi.Isend((data, len(data), _BYTE), peer, self._log_tag)
+        return self.own.Isend((data, len(data), _BYTE), peer, self._log_tag)
 
     def notes(self) -> Iterator[bytes]:
         """The notes that have come."""
         status = MPI.Status()
-        while self._mpi.Iprobe(MPI.ANY_SOURCE, self._log_tag, status):
+        while self.own.Iprobe(MPI.ANY_SOURCE, self._log_tag, status):
             data = bytearray(status.Get_elements(_BYTE))
-            handle = self._mpi.Irecv((data, len(data), _BYTE), status.source, self._log_tag)
+            handle = self.own.Irecv((data, len(data), _BYTE), status.source, self._log_tag)
             while not handle.Test():
                 time.sleep(0)
             yield bytes(data)
@@ -251,7 +255,7 @@ class MpiCommunicator(Communicator):
     def _collective(
         self, operation: str, given: Array, result: Array, what: str, how: Any = None
     ) -> None:
-        comm, message, nbytes = self._mpi, datatypes.contiguous, given.nbytes
+        comm, message, nbytes = self.own, datatypes.contiguous, given.nbytes
         if operation == "allreduce":
             if given.dtype != np.uint64 or how not in _REDUCTIONS:
                 result[...] = reduced(self.allgather(given, what), how)
@@ -276,21 +280,21 @@ class MpiCommunicator(Communicator):
         if rows is None:
             if len(self._rows) >= _SMALL_KINDS or not _persistent or nbytes > SLOT:
                 return super().rows(nbytes)
-            rows = self._rows[nbytes] = SmallRows(self, nbytes, self._mpi)
+            rows = self._rows[nbytes] = SmallRows(self, nbytes)
         return rows
 
     def allgather_object(self, value: Any, what: str = "") -> list[Any]:
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
         what = what or "allgather_object"
         slot, slots = _slot(data), bytearray(SLOT * self.size)
-        handle = self._mpi.Iallgather((slot, SLOT, _BYTE), (slots, SLOT, _BYTE))
+        handle = self.own.Iallgather((slot, SLOT, _BYTE), (slots, SLOT, _BYTE))
         self._finish(handle, "allgather", what, (slot, slots), SLOT)
         lengths = memoryview(slots).cast("q")[:: SLOT // 8].tolist()
         if max(lengths) <= SLOT - 8:
             return _loads(slots, lengths, range(8, len(slots), SLOT))
         starts = [0, *accumulate(lengths)]
         gathered = bytearray(starts.pop())
-        handle = self._mpi.Iallgatherv((data, len(data), _BYTE), (gathered, lengths, starts, _BYTE))
+        handle = self.own.Iallgatherv((data, len(data), _BYTE), (gathered, lengths, starts, _BYTE))
         self._finish(handle, "allgather", what, (data, gathered))
         return _loads(gathered, lengths, starts)
 
@@ -315,7 +319,7 @@ class MpiCommunicator(Communicator):
         lengths = self.alltoall(np.array(sizes, np.int64), what).tolist()
         starts, places = [0, *accumulate(lengths)], [0, *accumulate(sizes)]
         given, received = b"".join(rows), bytearray(starts.pop())
-        handle = self._mpi.Ialltoallv(
+        handle = self.own.Ialltoallv(
             (given, sizes, places[:-1], _BYTE), (received, lengths, starts, _BYTE)
         )
         self._finish(handle, "alltoall", what, (given, received))
@@ -325,20 +329,10 @@ class MpiCommunicator(Communicator):
 
     def window(self, nbytes: int, what: str) -> Window:
         if self.size == 1:
-            return Window(self, bytes_of(nbytes), what)
+            return Window(self, np.zeros(nbytes, np.uint8), what)
         from .mpi_windows import open_window
 
         return open_window(self, nbytes, what)
-
-    def rma_window(self, memory: Array) -> Any:
-        """MPI's window over ``memory``. Collective; MPI's own making of it blocks, so all ranks come here first."""
-        window = MPI.Win.Create(memory, 1, comm=self._mpi)
-        window.Set_errhandler(MPI.ERRORS_RETURN)
-        return window
-
-    def message_of(self, array: Array) -> Any:
-        """MPI's description of a contiguous array."""
-        return datatypes.message(array)
 
     # Groups -------------------------------------------------------------------------------
 
@@ -347,11 +341,11 @@ class MpiCommunicator(Communicator):
         self.barrier("split: every rank of the world must call it")
         colors = sorted({c for c in self.allgather_object(color) if c is not None})
         number = MPI.UNDEFINED if color is None else colors.index(color)
-        part = self._mpi.Split(number, key)
+        part = self.own.Split(number, key)
         return (
             None
             if color is None
-            else self._sub(part, self.nodes.among(numbers_in(MPI, part, self._mpi)))
+            else self._sub(part, self.nodes.among(numbers_in(MPI, part, self.own)))
         )
 
     def group(self, ranks: Sequence[int]) -> MpiCommunicator | None:
@@ -360,9 +354,9 @@ class MpiCommunicator(Communicator):
             return None
         if chosen not in self._groups:
             self._meet(chosen)
-            everybody = self._mpi.Get_group()
+            everybody = self.own.Get_group()
             group = everybody.Incl(chosen)
-            part = self._mpi.Create_group(group, self._own_tag)
+            part = self.own.Create_group(group, self._own_tag)
             group.Free()
             everybody.Free()
             self._groups[chosen] = self._sub(part, self.nodes.among(chosen))
@@ -375,11 +369,11 @@ class MpiCommunicator(Communicator):
         nothing = np.empty(0, np.uint8)
 
         def send(rank: int) -> None:
-            handle = self._mpi.Isend(nothing, rank, self._own_tag)
+            handle = self.own.Isend(nothing, rank, self._own_tag)
             self._finish(handle, f"send to rank {rank}", what, nothing)
 
         def receive(rank: int) -> None:
-            handle = self._mpi.Irecv(nothing, rank, self._own_tag)
+            handle = self.own.Irecv(nothing, rank, self._own_tag)
             self._finish(handle, f"receive from rank {rank}", what, nothing)
 
         if self.rank != first:
@@ -399,15 +393,8 @@ class MpiCommunicator(Communicator):
             print(f"atoll: rank {self.rank}: {message}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        self._mpi.Abort(code)
+        self.own.Abort(code)
         os._exit(code)
-
-
-_persistent = has_persistent_collectives(MPI)
-
-# Data ---------------------------------------------------------------------------------------
-
-datatypes = Datatypes(MPI)
 
 
 def _untested(requests: Sequence[Request]) -> list[Request]:
@@ -442,9 +429,7 @@ def adopt(comm: Any) -> MpiCommunicator:
         raise TypeError(f"use() takes an mpi4py intracommunicator, not {a_type(comm)}")
     communicator = comm.Get_attr(_adopted)
     if not isinstance(communicator, MpiCommunicator):
-        own = duplicate(MPI, comm)
-        communicator = MpiCommunicator(comm, own, Traffic(), nodes_of(MPI, own))
-        comm.Set_attr(_adopted, communicator)
+        communicator = _on_duplicate(comm)
         if comm == MPI.COMM_WORLD and communicator.size > 1:
             _end_together(communicator)
             if profiled.of_job:
@@ -459,9 +444,13 @@ def world_communicator() -> MpiCommunicator:
 
 def replaced() -> MpiCommunicator:
     """Another communicator of all ranks of the job, after these have diverged. Collective."""
-    own = duplicate(MPI, MPI.COMM_WORLD)
-    communicator = MpiCommunicator(MPI.COMM_WORLD, own, Traffic(), nodes_of(MPI, own))
-    MPI.COMM_WORLD.Set_attr(_adopted, communicator)
+    return _on_duplicate(MPI.COMM_WORLD)
+
+
+def _on_duplicate(comm: Any) -> MpiCommunicator:
+    own = duplicate(MPI, comm)
+    communicator = MpiCommunicator(comm, own, Traffic(), nodes_of(MPI, own))
+    comm.Set_attr(_adopted, communicator)
     return communicator
 
 
@@ -497,7 +486,7 @@ def _end_together(communicator: MpiCommunicator) -> None:
 
     launcher.tell(launcher.TOGETHER)
     atexit.register(leave)
-    launcher.when_leaving(partial(leave_at_once, for_good=True))
+    launcher.leaving.append(partial(leave_at_once, for_good=True))
     # A rank that finalizes MPI no longer replies, so others would wait at their end for ever.
     MPI.Finalize = leave_at_once
 

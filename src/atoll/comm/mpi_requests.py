@@ -99,7 +99,6 @@ class MpiPersistentBuffers(PersistentBuffers):
     def __init__(
         self,
         communicator: MpiCommunicator,
-        comm: Any,
         arriving: Sequence[PersistentBuffer],
         leaving: Sequence[PersistentBuffer],
     ) -> None:
@@ -108,6 +107,7 @@ class MpiPersistentBuffers(PersistentBuffers):
         self._start_all, self._test_all = library.Prequest.Startall, library.Request.Testall
         self._handles: list[Any] = []
         self._sent, self._received = Traffic(), Traffic()
+        comm = communicator.own
         for set_up, buffers in ((comm.Recv_init, arriving), (comm.Send_init, leaving)):
             for each in buffers:
                 memory = (each.buffer, each.nbytes, library.BYTE)
@@ -187,10 +187,12 @@ class SmallRows(Rows):
     __slots__ = ("active", "handle")
     communicator: MpiCommunicator
 
-    def __init__(self, communicator: MpiCommunicator, nbytes: int, comm: Any) -> None:
+    def __init__(self, communicator: MpiCommunicator, nbytes: int) -> None:
         super().__init__(communicator, nbytes)
         byte = communicator.library.BYTE
-        self.handle = comm.Allgather_init((self.row, nbytes, byte), (self.rows, nbytes, byte))
+        self.handle = communicator.own.Allgather_init(
+            (self.row, nbytes, byte), (self.rows, nbytes, byte)
+        )
         self.active = False
 
     def gather(self, what: str) -> None:

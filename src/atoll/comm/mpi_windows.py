@@ -16,7 +16,7 @@ import numpy as np
 from ..config import config
 from .communicator import Array, Request
 from .mpi_requests import MpiRequest
-from .segments import HEADER, mapped_by_rank, mutexes
+from .segments import HEADER, blocks_behind, mapped_by_rank, mutexes
 from .shared_windows import SharedWindow
 from .windows import Target, Window
 
@@ -41,12 +41,13 @@ class MpiWindow(Window):
         self, communicator: MpiCommunicator, headers: list[Array | None], what: str
     ) -> None:
         mine: Any = headers[communicator.rank]
-        super().__init__(communicator, mine[HEADER:], what)
-        self.blocks = [None if header is None else header[HEADER:] for header in headers]
+        super().__init__(communicator, mine[HEADER:], what, blocks_behind(headers))
         library = communicator.library
         self._library = library
         self._word = library.INT64_T
-        self._window = communicator.rma_window(mine)
+        # MPI's own making of it blocks, so all ranks have come here first.
+        self._window = library.Win.Create(mine, 1, comm=communicator.own)
+        self._window.Set_errhandler(library.ERRORS_RETURN)
         self._window.Lock_all(library.MODE_NOCHECK)
         _open.add(self)
         self._free = np.zeros(1, np.int64)
@@ -73,7 +74,7 @@ class MpiWindow(Window):
     def _request(self, operation: str, target: Target, memory: Array) -> Request:
         byte = self._library.BYTE
         datatype = self._datatype(target)
-        origin = self.communicator.message_of(memory)
+        origin = self.communicator.datatypes.message(memory)
         place = [HEADER + target.displacement, 1, datatype]
         start = self._window.Rget if operation == "get from" else self._window.Rput
         handle = start(origin, target.rank, place)

@@ -66,14 +66,9 @@ class Nodes:
         return self.numbers is not None or self.per_node > 1
 
     @property
-    def is_even(self) -> bool:
-        """Whether every node has the same number of consecutive ranks."""
-        return self.numbers is None and self.size % self.per_node == 0
-
-    @property
     def even(self) -> int:
         """How many consecutive ranks every node has; 1 where nodes differ in that."""
-        return self.per_node if self.is_even else 1
+        return self.per_node if self.numbers is None and self.size % self.per_node == 0 else 1
 
     def of(self, rank: int) -> int:
         """The node of a rank."""

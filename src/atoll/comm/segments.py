@@ -136,6 +136,11 @@ def opened(path: str, nbytes: int, token: bytes) -> Array | None:
     return memory if memory[_TOKEN : _TOKEN + 16].tobytes() == token else None
 
 
+def blocks_behind(headers: Iterable[Array | None]) -> list[Array | None]:
+    """The memory of segments, without their headers."""
+    return [None if header is None else header[HEADER:] for header in headers]
+
+
 def mapped_by_rank(
     communicator: Communicator, nbytes: int, wanted: Iterable[int], what: str, works: bool = True
 ) -> tuple[list[Array | None], bool]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..context import remote_stacks
 from ..errors import RankFailedError
 from .communicator import Array
-from .segments import HEADER, holders, lock_address, mutexes
+from .segments import HEADER, blocks_behind, holders, lock_address, mutexes
 from .windows import Window
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ class SharedWindow(Window):
         self, communicator: MpiCommunicator, headers: list[Array | None], what: str
     ) -> None:
         mine: Any = headers[communicator.rank]
-        super().__init__(communicator, mine[HEADER:], what)
-        self.blocks = [None if header is None else header[HEADER:] for header in headers]
+        super().__init__(communicator, mine[HEADER:], what, blocks_behind(headers))
         self._holders = [holders(header) for header in headers if header is not None]
         self._locks = [
             [lock_address(header, lock) for lock in (0, 1)]

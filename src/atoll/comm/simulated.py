@@ -38,7 +38,7 @@ from .communicator import (
 )
 from .nodes import Nodes, consecutive
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest, nothing
-from .windows import SimulatedMemory, SimulatedWindow, Window, bytes_of
+from .windows import SimulatedWindow, Window
 from .world import World
 
 Latency = float | Callable[[int, int, int], float]
@@ -102,8 +102,8 @@ class Simulation:
         self._last_arrival: dict[tuple[int, int], float] = {}
         self.collectives: dict[tuple[int, int], _Collective] = {}
         """By communicator and number: the collectives that some ranks have yet to join."""
-        self.windows: dict[tuple[int, int], SimulatedMemory] = {}
-        """The windows that some ranks have yet to open."""
+        self.windows: dict[tuple[int, int], tuple[list[Array | None], dict[Any, Any]]] = {}
+        """Blocks and locks of the windows that some ranks have yet to open."""
         self.contexts = itertools.count(1)
         """Numbers for communicators."""
         self.groups: dict[tuple[int, tuple[int, ...]], int] = {}
@@ -129,12 +129,29 @@ class Simulation:
             raise RuntimeError("a simulation runs once")
         results: list[Any] = [None] * self.size
         failures: list[tuple[int, BaseException]] = []
+        everybody = tuple(range(self.size))
+
+        def main(rank: Rank) -> None:
+            rank.thread = threading.get_ident()
+            begin_simulated_rank()
+            rank.gate.acquire()
+            rank.state = "running"
+            failure: BaseException | None = None
+            try:
+                communicator = SimulatedCommunicator(self, rank, 0, everybody, self.nodes)
+                with World(communicator), config():
+                    results[rank.number] = function(*args)
+            except BaseException as error:
+                failure = error
+                if not isinstance(error, Dropped):
+                    failures.append((rank.number, error))
+            self.scheduler.end(rank, failure)
+
         threads = []
         for rank in self.scheduler.ranks:
             context = contextvars.copy_context()
-            arguments = (self._rank_main, rank, results, failures, function, args)
             thread = threading.Thread(
-                target=context.run, args=arguments, name=f"rank {rank.number}", daemon=True
+                target=context.run, args=(main, rank), name=f"rank {rank.number}", daemon=True
             )
             threads.append(thread)
             thread.start()
@@ -152,31 +169,6 @@ class Simulation:
             failure.add_note(f"raised on simulated rank {number} of {self.size}")
             raise failure
         return results
-
-    def _rank_main(
-        self,
-        rank: Rank,
-        results: list[Any],
-        failures: list[tuple[int, BaseException]],
-        function: Callable[..., Any],
-        args: tuple[Any, ...],
-    ) -> None:
-        rank.thread = threading.get_ident()
-        begin_simulated_rank()
-        rank.gate.acquire()
-        rank.state = "running"
-        failure: BaseException | None = None
-        try:
-            everybody = tuple(range(self.size))
-            communicator = SimulatedCommunicator(self, rank, 0, everybody, self.nodes)
-            with World(communicator), config():
-                results[rank.number] = function(*args)
-        except Dropped as dropped:
-            failure = dropped
-        except BaseException as error:
-            failure = error
-            failures.append((rank.number, error))
-        self.scheduler.end(rank, failure)
 
     # The mail -----------------------------------------------------------------------------
 
@@ -436,8 +428,8 @@ class SimulatedCommunicator(Communicator):
     def window(self, nbytes: int, what: str) -> Window:
         key = self._context, self._windows
         self._windows += 1
-        shared = self.simulation.windows.setdefault(key, SimulatedMemory(self.size))
-        window = SimulatedWindow(self, bytes_of(nbytes), what, shared)
+        shared = self.simulation.windows.setdefault(key, ([None] * self.size, {}))
+        window = SimulatedWindow(self, np.zeros(nbytes, np.uint8), what, *shared)
         self.barrier(what)
         self.simulation.windows.pop(key, None)  # every rank refers to it by now
         return window

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from ..context.divergence import StepLog
 from ..errors import DeadlockError
 from .communicator import (
@@ -20,7 +22,7 @@ from .communicator import (
     describe_all,
 )
 from .nodes import consecutive
-from .windows import Window, bytes_of
+from .windows import Window
 
 
 class SingleCommunicator(Communicator):
@@ -93,7 +95,7 @@ class SingleCommunicator(Communicator):
         return list(values)
 
     def window(self, nbytes: int, what: str) -> Window:
-        return Window(self, bytes_of(nbytes), what)
+        return Window(self, np.zeros(nbytes, np.uint8), what)
 
     def split(self, color: int | None, key: int = 0) -> SingleCommunicator | None:
         return None if color is None else SingleCommunicator()

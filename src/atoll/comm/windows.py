@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ..errors import CommunicationError
 from .communicator import Array, Request
@@ -22,6 +20,7 @@ from .waiting import Patience
 
 if TYPE_CHECKING:
     from .communicator import Communicator
+    from .scheduler import SimulatedRequest
     from .simulated import SimulatedCommunicator
 
 ATOMIC, MUTEX = 0, 1
@@ -48,13 +47,19 @@ class Window:
     takes_turns = False
     """Whether other ranks may act at each :meth:`begin`."""
 
-    def __init__(self, communicator: Communicator, memory: Array, what: str) -> None:
+    def __init__(
+        self,
+        communicator: Communicator,
+        memory: Array,
+        what: str,
+        blocks: list[Array | None] | None = None,
+    ) -> None:
         self.communicator = communicator
         self.rank = communicator.rank
         self.what = what
         self.memory = memory
         """This rank's bytes."""
-        self.blocks: list[Array | None] = [None] * communicator.size
+        self.blocks = blocks or [None] * communicator.size
         """By rank, the bytes that this process can load and store; ``None`` where it cannot."""
         self.blocks[self.rank] = memory
         self._held: set[tuple[int, int]] = set()
@@ -118,14 +123,6 @@ class Window:
         """End the window. Collective, after the last operation of every rank."""
 
 
-class SimulatedMemory:
-    """What the ranks of one simulated window share."""
-
-    def __init__(self, size: int) -> None:
-        self.blocks: list[Array | None] = [None] * size
-        self.queues: dict[tuple[int, int], deque[Any]] = {}
-
-
 class SimulatedWindow(Window):
     """The window of a simulated rank. A rank that waits for a lock passes its turn on."""
 
@@ -138,12 +135,11 @@ class SimulatedWindow(Window):
         communicator: SimulatedCommunicator,
         memory: Array,
         what: str,
-        shared: SimulatedMemory,
+        blocks: list[Array | None],
+        queues: dict[tuple[int, int], deque[SimulatedRequest]],
     ) -> None:
-        super().__init__(communicator, memory, what)
-        shared.blocks[self.rank] = memory
-        self.blocks = shared.blocks
-        self._queues = shared.queues
+        super().__init__(communicator, memory, what, blocks)
+        self._queues = queues
 
     def begin(self) -> None:
         self.communicator.take_turns()
@@ -164,8 +160,3 @@ class SimulatedWindow(Window):
         queue.popleft()
         if queue:
             self.communicator.now_complete(queue[0])
-
-
-def bytes_of(nbytes: int) -> Array:
-    """Fresh memory, all zeros, for a window within one process."""
-    return np.zeros(nbytes, np.uint8)

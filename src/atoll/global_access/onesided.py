@@ -381,13 +381,7 @@ class OneSided:
                 raise TypeError(
                     f"onesided: the index array of axis {axis} has dtype {array.dtype}; it must have integers"
                 )
-            array = array.astype(np.int64)
-            bad = array[(array < -extent) | (array >= extent)]
-            if bad.size:
-                raise LayoutIndexError(
-                    f"onesided: index {int(bad[0])} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
-                )
-            arrays.append(np.where(array < 0, array + extent, array))
+            arrays.append(_from_start(array.astype(np.int64), axis, extent))
         arrays = list(np.broadcast_arrays(*arrays))
         shape = arrays[0].shape
         if not arrays[0].size:
@@ -559,13 +553,18 @@ class OneSided:
             )
         place = []
         for axis, (item, extent) in enumerate(zip(items, self.shape, strict=True)):
-            number = item.__index__()
-            if not -extent <= number < extent:
-                raise LayoutIndexError(
-                    f"onesided: index {number} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
-                )
-            place.append(number % extent)
+            place.append(int(_from_start(np.array(item.__index__()), axis, extent)))
         return tuple(place)
+
+
+def _from_start(numbers: Array, axis: int, extent: int) -> Array:
+    """Indices along an axis, of which negative ones count from the end."""
+    bad = numbers[(numbers < -extent) | (numbers >= extent)]
+    if bad.size:
+        raise LayoutIndexError(
+            f"onesided: index {int(bad[0])} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
+        )
+    return np.where(numbers < 0, numbers + extent, numbers)
 
 
 def _address(array: Array) -> int:
