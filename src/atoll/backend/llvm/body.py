@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ... import policy
 from ..spec import STREAMS, Instruction, KernelSpec, Operand, whole
-from .builder import Code, Value
-from .fold import Fold
+from .builder import Code, Value, carried
+from .fold import Fold, with_nans
 from .function import Function
 from .kernel import Layout
 from .levels import ELEMENT, NEST, ROW, Analysis
@@ -63,17 +63,12 @@ class Body:
         """Code of some width in the function."""
         return Code(self.function, width, self._soft_flags)
 
-    def word(self, word: int, kind: str = "i64") -> str:
-        """A word of the argument block."""
-        at = self.function.op(f"getelementptr i64, ptr %block, i64 {word}")
-        return self.function.op(f"load {kind}, ptr {at}, align 8")
-
     def begin(self) -> None:
         """Compute what is the same for the whole nest."""
-        layout, axes = self._layout, range(self.spec.ndim)
+        layout, axes, function = self._layout, range(self.spec.ndim), self.function
         if any(instruction.op == "index" for instruction in self.spec.body):
-            self._origins = [self.word(layout.origins + axis) for axis in axes]
-            self._steps = [self.word(layout.steps + axis) for axis in axes]
+            self._origins = [function.word(layout.origins + axis) for axis in axes]
+            self._steps = [function.word(layout.steps + axis) for axis in axes]
             self._lane_offsets()
         nothing = Row([], [], "")
         self._emit(NEST, Place(self.code(), ""), nothing, self._constants)
@@ -100,6 +95,48 @@ class Body:
         return any(instruction.op == "index" for instruction in self.spec.body) or any(
             not access.masked(code) for access in row.accesses if access.operand.inner != "zero"
         )
+
+    def vectors(
+        self,
+        rows: list[Row],
+        start: str,
+        stop: str,
+        width: int,
+        begin: dict[Fold, list[Value]],
+        last: bool = False,
+    ) -> dict[Fold, list[Value]]:
+        """The body on elements ``start`` to ``stop`` of every one of ``rows``, ``width`` at a time; there is at least one.
+
+        ``begin`` holds the accumulators that are in registers; the result is their values at the end. What comes ``last`` of a
+        row is done by masked vectors, of which others hold a multiple.
+        """
+        function, code, half = self.function, self.code(width), Code(self.function, width // 2)
+        listed = last and self.by_lane(rows[0], code)
+        apart = {fold: half.nowhere(fold.dtype) for fold in begin if fold.quick and len(rows) == 1}
+        """Where NaNs have been seen, of extremes that are found sooner without them."""
+        kept: list[tuple[Code, Value]] = []
+        for fold, values in begin.items():
+            kept += [(Code(function, fold.lanes), value) for value in values]
+            kept += [(half, apart[fold])] if fold in apart else []
+
+        def turn(index: str, values: list[Value]) -> list[Value]:
+            place = Place.of_last(code, index, stop, listed) if last else Place(code, index)
+            left = iter(values)
+            state = {
+                fold: [next(left) for _ in range(len(some) + (fold in apart))]
+                for fold, some in begin.items()
+            }
+            results = self.elements(place, rows, state)
+            return [value for fold in begin for value in results[fold]]
+
+        hint = "tail" if last else "vector"
+        ends, results = iter(carried(function, hint, start, stop, width, kept, turn)), {}
+        for fold, some in begin.items():
+            results[fold] = [next(ends) for _ in some]
+            if fold in apart:
+                (best,) = results[fold]
+                results[fold] = [with_nans(Code(function, fold.lanes), best, next(ends), width)]
+        return results
 
     def elements(
         self, place: Place, rows: list[Row], state: dict[Fold, list[Value]]

@@ -13,11 +13,11 @@ width 1 is used where a value is the same for a whole row.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from ..flags import OVERFLOW
-from .function import Function
+from .function import Function, Head
 from .machine import vector_lanes, vector_name
 from .types import COMPONENT, KIND, VALUE_TYPE, itemsize, literal
 
@@ -67,6 +67,10 @@ class Code:
     def type(self, dtype: str) -> str:
         """The LLVM type of a value (or of a part of a complex one)."""
         return self.lanes(VALUE_TYPE[dtype])
+
+    def kind(self, value: Value) -> str:
+        """The LLVM type of this value (or of a part of it): a truth value may be wide."""
+        return self.truth_type(value) if value.dtype == "b1" else self.type(value.dtype)
 
     def spread(self, scalar: str, text: str) -> str:
         """The constant ``text`` of LLVM type ``scalar`` in all lanes."""
@@ -352,8 +356,9 @@ class Code:
         """One of two values, of which only the one that the ``i1`` chooses is computed."""
         choices = self.function.choose(condition, first, second)
         value = choices[0][0]
-        kind = self.truth_type(value) if value.dtype == "b1" else self.type(value.dtype)
-        name = self.function.phi(kind, *[(choice.name, block) for choice, block in choices])
+        name = self.function.phi(
+            self.kind(value), *[(choice.name, block) for choice, block in choices]
+        )
         return Value(value.dtype, name, wide=value.wide)
 
     def halves(self, value: Value) -> tuple[Value, Value]:
@@ -412,7 +417,7 @@ class Code:
     def any(self, mask: Value) -> str:
         """An ``i1``: whether the mask is true in any lane."""
         if self.width == 1:
-            return mask.name
+            return self.truth(mask)
         scalar = f"i{mask.wide or 1}"
         name = f"llvm.vector.reduce.or.v{self.width}{scalar}"
         self.module.declare(name, scalar, self.lanes(scalar))
@@ -465,6 +470,29 @@ class Code:
         old = self.function.op(f"load i32, ptr {self._soft_flags}")
         new = self.function.op(f"or i32 {old}, {wanted}")
         self.function.line(f"store i32 {new}, ptr {self._soft_flags}")
+
+
+def carried(
+    function: Function,
+    hint: str,
+    start: str,
+    stop: str,
+    step: int,
+    begin: Sequence[tuple[Code, Value]],
+    turn: Callable[[str, list[Value]], list[Value]],
+) -> list[Value]:
+    """Carry values through a loop of at least one turn: ``values = turn(index, values)`` for ``start``, ``start + step``
+    and so on below ``stop``. The values at the end, of which ``begin`` has the first ones."""
+    kinds = [(code.kind(v), name) for code, v in begin for name in (v.name, v.imag) if name]
+    loop = Head(function, hint, ("i64", start), *kinds)
+    names = iter(loop.names[1:])
+    values = [
+        replace(v, name=next(names), imag=next(names) if v.imag else "", number=None)
+        for _, v in begin
+    ]
+    values = turn(loop.index, values)
+    loop.end(step, stop, *[name for v in values for name in (v.name, v.imag) if name])
+    return values
 
 
 def widen_half(code: Code, value: Value) -> Value:

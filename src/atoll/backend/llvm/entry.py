@@ -67,17 +67,13 @@ def define_overlap(module: Module, layout: Layout, largest: int) -> None:
     """
     function = Function(module, "define internal i1 @overlap(ptr %block, i64 %a, i64 %b) noinline")
 
-    def word(offset: str) -> str:
-        at = function.op(f"getelementptr i64, ptr %block, i64 {offset}")
-        return function.op(f"load i64, ptr {at}, align 8")
-
     def operand(which: str) -> tuple[str, str, str, list[str]]:
-        start = word(function.op(f"add i64 {which}, {layout.pointers}"))
+        start = function.word(function.op(f"add i64 {which}, {layout.pointers}"))
         low = high = start
         row = function.op(f"mul i64 {which}, {layout.ndim}")
         strides = []
         for axis in range(layout.ndim):
-            stride = word(function.op(f"add i64 {row}, {layout.strides + axis}"))
+            stride = function.word(function.op(f"add i64 {row}, {layout.strides + axis}"))
             strides.append(stride)
             span = function.op(f"mul i64 {stride}, {last[axis]}")
             back = function.op(f"icmp slt i64 {span}, 0")
@@ -87,7 +83,8 @@ def define_overlap(module: Module, layout: Layout, largest: int) -> None:
         return start, low, high, strides
 
     last = [
-        function.op(f"sub i64 {word(str(layout.extents + axis))}, 1") for axis in range(layout.ndim)
+        function.op(f"sub i64 {function.word(layout.extents + axis)}, 1")
+        for axis in range(layout.ndim)
     ]
     start_a, low_a, high_a, strides_a = operand("%a")
     start_b, low_b, high_b, strides_b = operand("%b")

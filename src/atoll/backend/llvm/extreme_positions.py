@@ -19,17 +19,19 @@ the extreme of each piece, and at the end of the row locates the best one in its
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 from ... import policy
 from ..spec import STEPS
-from .arithmetic import is_nan, maximum, may_equal, may_exceed, minimum
+from .arithmetic import is_nan, may_equal, may_exceed
 from .body import Body, Row
-from .builder import Code, Value
-from .fold import Fold, join_nans, quicker, with_nans
+from .builder import Code, Value, carried
+from .fold import Fold
 from .function import Head
 from .memory import Place
 from .types import KIND, itemsize
 
+_EXTREMES = {"argmin": "minimum", "argmax": "maximum"}
 RowOf = Callable[[str], Row]
 Strands = Callable[[str], dict[int, Fold]]
 
@@ -44,6 +46,12 @@ class Seek:
         self.width = width
         self.tail = tail
         self.fresh = fresh
+        self.extremes = copy(elements)
+        self.extremes.folds = {
+            number: Fold(fold.reduction._replace(op=_EXTREMES[fold.op]), width, silent=fold.silent)
+            for number, fold in folds.items()
+        }
+        """The same body, of which the extremes are folded, and not their positions."""
         largest = max(itemsize(fold.parts[0]) for fold in folds.values())
         self.stretch = max(width, policy.limits.stretch // largest)
 
@@ -77,9 +85,10 @@ class Seek:
                 matters = self._may_matter(row, start, stop)
             body.branch(matters, locate, after)
             body.label(locate)
-            for number_of_fold in self.folds:
-                extreme = self._extreme(row, start, stop, number_of_fold)
-                self._find(row, start, stop, number_of_fold, extreme, self.folds[number_of_fold])
+            code = self.elements.code(self.width)
+            for which, lanes in self._extremes(row, start, stop).items():
+                extreme = self._extreme(code, which, lanes)
+                self._find(row, start, stop, which, extreme, self.folds[which])
             body.jump(after)
             body.label(after)
 
@@ -122,12 +131,13 @@ class Seek:
             def stream(way: str) -> None:
                 row = row_of(way)
                 self.elements.begin_row(row)
+                extremes = self._extremes(row, start, stop)
                 for number, fold in strands(way).items():
                     best, at = fold.load(single)
-                    lanes = self._extreme_lanes(row, start, stop, number)
+                    lanes = extremes[number]
                     some = wide.any(may_exceed(wide, fold.op, wide.broadcast(best), lanes))
                     with body.when(some, "take"):
-                        extreme = self._extreme_lane(wide, fold, lanes)
+                        extreme = self._extreme(wide, number, lanes)
                         kept = is_nan(single, best)
                         where = single.select(kept, at, Value("i8", start))
                         fold.store(single, [single.select(kept, best, extreme), where])
@@ -185,14 +195,15 @@ class Seek:
         body, code = self.body, self.elements.code(self.width)
         best = {number: fold.load(self.elements.code())[0] for number, fold in self.folds.items()}
         size = 8 * min(itemsize(fold.parts[0]) for fold in self.folds.values())
-        vector = code.lanes(f"i{size}")
-        loop = Head(body, "look", ("i64", start), (vector, "zeroinitializer"))
-        _, hits = loop.names
-        for number, new in self.elements.scanned(Place(code, loop.index), row).items():
-            better = check(code, self.folds[number].op, code.broadcast(best[number]), new[0])
-            hits = body.op(f"or {vector} {hits}, {code.widened(better, size).name}")
-        loop.repeat(self.width, stop, hits)
-        return code.any(Value("b1", hits, wide=size))
+
+        def turn(index: str, hits: list[Value]) -> list[Value]:
+            for number, new in self.elements.scanned(Place(code, index), row).items():
+                better = check(code, self.folds[number].op, code.broadcast(best[number]), new[0])
+                hits = [code.op("or", *hits, code.widened(better, size))]
+            return hits
+
+        nowhere = Value("b1", "zeroinitializer", wide=size)
+        return code.any(*carried(body, "look", start, stop, self.width, [(code, nowhere)], turn))
 
     def _find(
         self, row: Row, start: str, stop: str, number: int, extreme: Value, fold: Fold
@@ -205,48 +216,23 @@ class Seek:
         matches = self._matches(Place(code, loop.index), row, number, lanes)
         body.branch(code.any(matches), hit, miss)
         body.label(miss)
-        loop.repeat(self.width, stop)  # where no element counts, none is found
+        loop.end(self.width, stop)  # where no element counts, none is found
         body.jump(after)
         body.label(hit)
         self._join(row, fold, number, body.op(f"add i64 {loop.index}, {code.first(matches)}"))
         body.jump(after)
         body.label(after)
 
-    def _extreme(self, row: Row, start: str, stop: str, number: int) -> Value:
-        """The extreme of whole vectors."""
-        lanes = self._extreme_lanes(row, start, stop, number)
-        return self._extreme_lane(self.elements.code(self.width), self.folds[number], lanes)
+    def _extremes(self, row: Row, start: str, stop: str) -> dict[int, Value]:
+        """The extreme of each lane of whole vectors, for each fold."""
+        code = self.elements.code(self.width)
+        begin = {fold: fold.identity(code) for fold in self.extremes.folds.values()}
+        ends = self.extremes.vectors([row], start, stop, self.width, begin)
+        return {number: ends[fold][0] for number, fold in self.extremes.folds.items()}
 
-    def _extreme_lanes(self, row: Row, start: str, stop: str, number: int) -> Value:
-        """The extreme of each lane of whole vectors."""
-        body, code, fold = self.body, self.elements.code(self.width), self.folds[number]
-        begin = code.broadcast(fold.identity(self.elements.code())[0])
-        held = [("i64", start), (code.type(fold.dtype), begin.name)]
-        if not fold.quick_in(self.width):
-            loop = Head(body, "extreme", *held)
-            new = self._element(Place(code, loop.index), row, number)
-            best = self._better(code, fold, Value(fold.dtype, loop.names[1]), new)
-            loop.repeat(self.width, stop, best.name)
-            return best
-        half = Code(body, self.width // 2)
-        nowhere = half.nowhere(fold.dtype)
-        loop = Head(body, "extreme", *held, (half.truth_type(nowhere), nowhere.name))
-        new = self._element(Place(code, loop.index), row, number)
-        best = quicker(code, fold.op, new, Value(fold.dtype, loop.names[1]))
-        nans = join_nans(code, Value("b1", loop.names[2], wide=nowhere.wide), new)
-        loop.repeat(self.width, stop, best.name, nans.name)
-        return with_nans(code, best, nans, self.width)
-
-    def _extreme_lane(self, code: Code, fold: Fold, value: Value) -> Value:
-        while code.width > 1:
-            halves = code.halves(value)
-            code = Code(code.function, code.width // 2)
-            value = self._better(code, fold, *halves)
-        return value
-
-    @staticmethod
-    def _better(code: Code, fold: Fold, old: Value, new: Value) -> Value:
-        return (minimum if fold.op == "argmin" else maximum)(code, old, new)
+    def _extreme(self, code: Code, number: int, lanes: Value) -> Value:
+        """The extreme of all lanes."""
+        return self.extremes.folds[number].across(code, [lanes])[0]
 
     def _element(self, place: Place, row: Row, number: int) -> Value:
         """What a fold would take in at ``place``."""
@@ -277,7 +263,7 @@ class Seek:
         code = self.elements.code(self.tail)
         place = Place.of_last(code, index, count)
         for which, fold in self.folds.items():
-            best = self._extreme_lane(code, fold, self._element(place, row, which))
+            best = self._extreme(code, which, self._element(place, row, which))
             matches = self._matches(place, row, which, code.broadcast(best))
             with body.when(code.any(matches), "hit"):
                 lane = code.first(matches)

@@ -17,6 +17,7 @@ lanes are true, which is one instruction on the bits of the mask.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 
 import numpy as np
@@ -25,7 +26,7 @@ from ...ops.folds import fold_named
 from ..spec import STEPS, Reduction, rounds
 from .arithmetic import cast, combine_position
 from .builder import Code, Value
-from .function import Function, Head
+from .function import Function
 from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize
 from .ufuncs import emission
 
@@ -38,7 +39,7 @@ def quicker(code: Code, op: str, new: Value, old: Value) -> Value:
 
     It raises a flag where one is NaN, so it is for kernels that ask for none of that kind.
     """
-    relation = "olt" if op in ("minimum", "argmin") else "ogt"
+    relation = "olt" if op == "minimum" else "ogt"
     kind = code.type(new.dtype)
     better = code.function.op(f"fcmp {relation} {kind} {new.name}, {old.name}")
     text = f"select {code.lanes('i1')} {better}, {kind} {new.name}, {kind} {old.name}"
@@ -85,16 +86,14 @@ class Fold:
         if self.op in ("argmin", "argmax"):
             self.parts = (self.dtype, "i8")
         self.silent = silent
-        self.quick = self.op in ("minimum", "maximum") and self.quick_in(self.lanes)
+        extreme = self.op in ("minimum", "maximum") and KIND[self.dtype] == "f"
+        self.quick = extreme and silent and self.lanes > 2
+        """Whether extremes are found sooner with NaNs apart; see :func:`quicker`."""
         self.accumulators: list[str] = []
         self.steps = ""
         self._stacks: list[str] = []
         self._pushed = ""
         self._strands: Fold | None = None
-
-    def quick_in(self, lanes: int) -> bool:
-        """Whether extremes are found sooner with NaNs apart; see :func:`quicker`."""
-        return self.silent and KIND[self.dtype] == "f" and lanes > 2
 
     def allocate(self, function: Function, strands: int = 0) -> None:
         """Reserve the memory of the accumulators, and of so many strands."""
@@ -297,18 +296,18 @@ class Fold:
         """
         wide = Code(function, self.lanes)
         count = function.op(f"load i64, ptr {self._pushed}")
-        add, done = function.name("add"), function.name("carried")
-        kinds = [(wide.type(value.dtype), value.name) for value in values]
-        loop = Head(function, "carry", ("i64", str(first)), *kinds)
-        level, *names = loop.names
-        current = [Value(part, name) for part, name in zip(self.parts, names)]
-        rest = function.op(f"lshr i64 {count}, {level}")
-        function.branch(function.op(f"trunc i64 {rest} to i1"), add, done)
-        function.label(add)
-        sums = self.combine(wide, self._level(wide, level), current)
-        loop.carry(function.op(f"add i64 {level}, 1"), *[total.name for total in sums])
-        function.jump(loop.label)
-        function.label(done)
+        kinds = [wide.type(value.dtype) for value in values]
+
+        def is_set(level: str, *_: str) -> str:
+            return function.op(f"trunc i64 {function.op(f'lshr i64 {count}, {level}')} to i1")
+
+        def carry(level: str, *names: str) -> tuple[str, ...]:
+            sums = self.combine(wide, self._level(wide, level), self._named(names))
+            return function.op(f"add i64 {level}, 1"), *[total.name for total in sums]
+
+        begin = zip(kinds, [value.name for value in values])
+        level, *names = function.repeat("carry", is_set, carry, ("i64", str(first)), *begin)
+        current = self._named(names)
         for address, value in zip(self._stack_addresses(function, level), current):
             self._store(wide, address, value)
         pushed = function.op(f"add i64 {count}, {1 << first}")
@@ -332,10 +331,14 @@ class Fold:
         values = self.load(wide)
         if self.blocked:
             values = self._unwind(wide, values)
-        while wide.width > 1:
-            low, high = zip(*[wide.halves(value) for value in values])
-            wide = Code(function, wide.width // 2)
-            values = self.combine(wide, list(low), list(high))
+        return self.across(wide, values)
+
+    def across(self, code: Code, values: list[Value]) -> list[Value]:
+        """The fold of all lanes."""
+        while code.width > 1:
+            low, high = zip(*[code.halves(value) for value in values])
+            code = Code(code.function, code.width // 2)
+            values = self.combine(code, list(low), list(high))
         return values
 
     # folds of truth values that one element decides
@@ -355,23 +358,27 @@ class Fold:
         """Add up what is on the stack, the latest first."""
         function = wide.function
         count = function.op(f"load i64, ptr {self._pushed}")
-        body, done = function.name("unwind"), function.name("unwound")
         kinds = [wide.type(value.dtype) for value in values]
+
+        def unwind(level: str, rest: str, *names: str) -> tuple[str, ...]:
+            before = function.block
+            with function.when(function.op(f"trunc i64 {rest} to i1"), "add"):
+                sums = self.combine(wide, self._level(wide, level), self._named(names))
+                add = function.block
+            merged = [
+                function.phi(kind, (name, before), (total.name, add))
+                for kind, name, total in zip(kinds, names, sums)
+            ]
+            following = function.op(f"add i64 {level}, 1")
+            return following, function.op(f"lshr i64 {rest}, 1"), *merged
+
+        def is_left(_: str, rest: str, *names: str) -> str:
+            return function.op(f"icmp ne i64 {rest}, 0")
+
         begin = zip(kinds, [value.name for value in values])
-        loop = Head(function, "unwind", ("i64", "0"), ("i64", count), *begin)
-        level, rest, *names = loop.names
-        current = [Value(part, name) for part, name in zip(self.parts, names)]
-        function.branch(function.op(f"icmp eq i64 {rest}, 0"), done, body)
-        function.label(body)
-        with function.when(function.op(f"trunc i64 {rest} to i1"), "add"):
-            sums = self.combine(wide, self._level(wide, level), current)
-            add = function.block
-        merged = [
-            function.phi(kind, (name, body), (total.name, add))
-            for kind, name, total in zip(kinds, names, sums)
-        ]
-        following = function.op(f"add i64 {level}, 1")
-        loop.carry(following, function.op(f"lshr i64 {rest}, 1"), *merged)
-        function.jump(loop.label)
-        function.label(done)
-        return current
+        state = function.repeat("unwind", is_left, unwind, ("i64", "0"), ("i64", count), *begin)
+        return self._named(state[2:])
+
+    def _named(self, names: Sequence[str]) -> list[Value]:
+        """The accumulators of these names."""
+        return [Value(part, name) for part, name in zip(self.parts, names)]

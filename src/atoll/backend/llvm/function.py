@@ -98,6 +98,11 @@ class Function:
         """The value of ``kind`` that comes with the block before this one: (value, block) of each."""
         return self.op(f"phi {kind} " + ", ".join(f"[ {value}, %{b} ]" for value, b in sources))
 
+    def word(self, number: int | str, kind: str = "i64", base: str = "%block") -> str:
+        """A word of the argument block, or of another array of 8-byte words."""
+        at = self.op(f"getelementptr i64, ptr {base}, i64 {number}")
+        return self.op(f"load {kind}, ptr {at}, align 8")
+
     def allocate(self, type_: str, align: int = 64) -> str:
         """Memory of the function's own, taken once at its entry."""
         name = "%" + self.name("stack")
@@ -109,21 +114,45 @@ class Function:
     ) -> None:
         """``for i in range(start, stop, step): inside(i)``."""
 
-        def turn(index: str) -> str:
+        def turn(index: str) -> tuple[str]:
             inside(index)
-            return self.op(f"add nsw i64 {index}, {step}")
+            return (self.op(f"add nsw i64 {index}, {step}"),)
 
         self.advance(hint, start, stop, turn)
 
-    def advance(self, hint: str, start: str, stop: str, turn: Callable[[str], str]) -> None:
-        """``i = start``, and ``while i < stop: i = turn(i)``."""
-        head = Head(self, hint, ("i64", start))
+    def advance(
+        self,
+        hint: str,
+        start: str,
+        stop: str,
+        turn: Callable[..., tuple[str, ...]],
+        *carried: tuple[str, str],
+    ) -> list[str]:
+        """``i = start``, and ``while i < stop: i, *values = turn(i, *values)``. The values at the end, of which ``carried`` has
+        the types and the first ones."""
+
+        def test(index: str, *_: str) -> str:
+            return self.op(f"icmp slt i64 {index}, {stop}")
+
+        return self.repeat(hint, test, turn, ("i64", start), *carried)[1:]
+
+    def repeat(
+        self,
+        hint: str,
+        test: Callable[..., str],
+        turn: Callable[..., tuple[str, ...]],
+        *carried: tuple[str, str],
+    ) -> list[str]:
+        """``while test(*values): values = turn(*values)``. The values at the end, of which ``carried`` has the types and
+        the first ones."""
+        head = Head(self, hint, *carried)
         work, after = self.name(hint), self.name(hint)
-        self.branch(self.op(f"icmp slt i64 {head.index}, {stop}"), work, after)
+        self.branch(test(*head.names), work, after)
         self.label(work)
-        head.carry(turn(head.index))
+        head.carry(*turn(*head.names))
         self.jump(head.label)
         self.label(after)
+        return head.names
 
     def smaller(self, a: str, b: str) -> str:
         """The smaller one of two signed integers of 64 bits."""
@@ -158,7 +187,7 @@ class Head:
             phi = f"phi {kind} [ {first}, %{self._before} ], [ {value}, %{block} ]"
             self._function.lines[k] = f"  {name} = {phi}"
 
-    def repeat(self, step: int, stop: str, *values: str) -> None:
+    def end(self, step: int, stop: str, *values: str) -> None:
         """End the loop: the next turn has the index ``step`` further, if that is less than ``stop``."""
         function = self._function
         following = function.op(f"add nuw nsw i64 {self.index}, {step}")

@@ -96,15 +96,13 @@ class Nest:
     def _nest(self) -> None:
         body, layout, spec = self.body, self.layout, self.spec
         body.line(f"store i32 0, ptr {self.soft_flags}")
-        self.chunk = self.elements.word(layout.chunk)
-        self.extents = [self.elements.word(layout.extents + axis) for axis in range(spec.ndim)]
+        self.chunk = body.word(layout.chunk)
+        self.extents = [body.word(layout.extents + axis) for axis in range(spec.ndim)]
         self.strides = [
-            [self.elements.word(layout.strides + k * spec.ndim + axis) for axis in range(spec.ndim)]
+            [body.word(layout.strides + k * spec.ndim + axis) for axis in range(spec.ndim)]
             for k in range(len(spec.operands))
         ]
-        pointers = [
-            self.elements.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))
-        ]
+        pointers = [body.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))]
         for fold in self.folds.values():
             fold.allocate(body, STREAMS if self._streams() else 0)
         for written, other in self.pairs:
@@ -141,7 +139,7 @@ class Nest:
                 code, fold = self.elements.code(), self.folds[number]
                 for value in fold.result(code, fold.finish(code)):
                     offset = body.op(f"mul i64 {chunk}, {itemsize(value.dtype)}")
-                    array = self.elements.word(partial, "ptr")
+                    array = body.word(partial, "ptr")
                     address = body.op(f"getelementptr i8, ptr {array}, i64 {offset}")
                     Access(Operand(value.dtype), address, "0").store_one(code, address, value)
                     partial += 1

@@ -21,17 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from functools import reduce
 
 from ..spec import QUARTER, STEPS, STREAMS
 from .body import Body, Row
-from .builder import Code, Value
+from .builder import Code
 from .extreme_positions import Seek, Strands
-from .fold import Fold, with_nans
-from .function import Head
+from .fold import Fold
 from .levels import Analysis
-from .memory import Place
 
 
 class Rows:
@@ -113,7 +110,7 @@ class Rows:
         """Stretches that end where the accumulators of some sum have taken ``STEPS`` additions each."""
         function, blocked = self.function, self._blocked()
 
-        def block(start: str) -> str:
+        def block(start: str) -> tuple[str]:
             stop = main
             for fold in blocked:
                 left = function.op(f"sub i64 {STEPS}, {function.op(f'load i64, ptr {fold.steps}')}")
@@ -125,7 +122,7 @@ class Rows:
                 stop = function.smaller(function.op(f"add i64 {start}, {room}"), stop)
             self._stretch(rows, start, stop, width)
             self._advance(rows[0], start, stop)
-            return stop
+            return (stop,)
 
         function.advance("block", first, main, block)
 
@@ -259,10 +256,10 @@ class Rows:
         """A row by stretches, after each of which it may be over."""
         function = self.function
 
-        def settling(start: str) -> str:
+        def settling(start: str) -> tuple[str]:
             stop = function.smaller(function.op(f"add i64 {start}, {STEPS * width}"), main)
             self._stretch(rows, start, stop, width)
-            return function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}")
+            return (function.op(f"select i1 {self.settled()}, i64 {main}, i64 {stop}"),)
 
         function.advance("settling", "0", main, settling)
 
@@ -278,58 +275,21 @@ class Rows:
         function = self.function
         kept = [fold for fold in self.folds.values() if width % fold.lanes == 0]
         with function.when(function.op(f"icmp slt i64 {start}, {stop}"), "vectors"):
-            self._vector_loop(rows, start, stop, width, kept, block)
-
-    def _vector_loop(
-        self, rows: list[Row], start: str, stop: str, width: int, kept: list[Fold], block: bool
-    ) -> None:
-        function = self.function
-        wide = {fold: Code(function, fold.lanes) for fold in kept}
-        half = Code(function, max(1, width // 2))
-        pushed = [fold for fold in kept if block and fold.blocked]
-        nans = [fold for fold in kept if fold.quick and len(rows) == 1]
-        begin: dict[Fold, list[Value]] = {}
-        kinds: list[str] = []
-        for fold in kept:
-            code = wide[fold]
-            begin[fold] = fold.identity(code) if fold in pushed else fold.load(code)
-            kinds += [code.type(value.dtype) for value in begin[fold]]
-            if fold in nans:
-                begin[fold].append(half.nowhere(fold.dtype))
-                kinds.append(half.truth_type(begin[fold][-1]))
-        first = [value.name for values in begin.values() for value in values]
-        loop = Head(function, "vector", ("i64", start), *zip(kinds, first, strict=True))
-        names = iter(loop.names[1:])
-        state = {
-            fold: [replace(value, name=next(names), number=None) for value in values]
-            for fold, values in begin.items()
-        }
-        place = Place(self.elements.code(width), loop.index)
-        results = self.elements.elements(place, rows, state)
-        loop.repeat(width, stop, *[value.name for fold in kept for value in results[fold]])
-        for fold in kept:
-            values = results[fold]
-            if fold in nans:
-                best, seen = values
-                values = [with_nans(wide[fold], best, seen, width)]
-            if fold in pushed:
-                fold.push(function, values)
-            else:
-                fold.store(wide[fold], values)
+            wide = {fold: Code(function, fold.lanes) for fold in kept}
+            pushed = [fold for fold in kept if block and fold.blocked]
+            begin = {
+                fold: fold.identity(wide[fold]) if fold in pushed else fold.load(wide[fold])
+                for fold in kept
+            }
+            for fold, values in self.elements.vectors(rows, start, stop, width, begin).items():
+                if fold in pushed:
+                    fold.push(function, values)
+                else:
+                    fold.store(wide[fold], values)
 
     def _rest(self, rows: list[Row], start: str, stop: str) -> None:
         """What is left of a row, less than a vector."""
         if self.analysis.tail == 1:
             self._stretch(rows, start, stop, 1)
         else:
-            self._tail(rows, start, stop)
-
-    def _tail(self, rows: list[Row], start: str, stop: str) -> None:
-        """The last elements of a row, by masked vectors."""
-        width = self.analysis.tail
-        loop = Head(self.function, "tail", ("i64", start))
-        code = self.elements.code(width)
-        listed = self.elements.by_lane(rows[0], code)
-        place = Place.of_last(code, loop.index, stop, listed)
-        self.elements.elements(place, rows, {})
-        loop.repeat(width, stop)
+            self.elements.vectors(rows, start, stop, self.analysis.tail, {}, last=True)
