@@ -10,7 +10,6 @@ needs no temporary array of integers.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -24,10 +23,10 @@ from ..flags import INVALID, OVERFLOW, UNDERFLOW
 from ..memory import allocate_array
 from ..spec import STREAMS, Operand
 from .arithmetic import cast
-from .builder import Code, Value
+from .builder import Code, Value, carried
 from .compile import compile_text
 from .entry import define_entry
-from .function import Function, Head, Module
+from .function import Function, Module
 from .machine import machine
 from .memory import Access, Place
 from .types import KIND, itemsize
@@ -57,11 +56,8 @@ def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[
     """``ufunc.accumulate`` of a contiguous array in ``dtype``, and the floating-point flags that
     came up."""
     result = allocate_array(dense(array.shape, dtype), "a scan")
-    outer, length, inner = (
-        prod(array.shape[:axis]),
-        array.shape[axis],
-        prod(array.shape[axis + 1 :]),
-    )
+    outer, length = prod(array.shape[:axis]), array.shape[axis]
+    inner = prod(array.shape[axis + 1 :])
     strip = policy.limits.stretch // dtype.itemsize
     strips = -(-inner // strip)
     chunks = outer * strips if inner > 1 else -(-outer // STREAMS)
@@ -98,9 +94,8 @@ class Scan:
     def text(self) -> str:
         """The module."""
         body = self.body
-        self.source, self.target = self._word(1, "ptr"), self._word(2, "ptr")
-        self.outer, self.length, self.inner = self._word(3), self._word(4), self._word(5)
-        self.strips = self._word(6)
+        self.source, self.target = body.word(1, "ptr"), body.word(2, "ptr")
+        self.outer, self.length, self.inner, self.strips = [body.word(k) for k in range(3, 7)]
         self.whole = body.op(f"mul i64 {self.length}, {self.inner}")
         body.loop("chunk", "%first", "%last", self._strip if self.strip else self._lines)
         body.line("ret i32 0")
@@ -108,10 +103,6 @@ class Scan:
         define_entry(self.module, "NAME", OVERFLOW | UNDERFLOW | INVALID if rounds else 0)
         self.module.definitions["NAME.nest"] = body.text()
         return self.module.text()
-
-    def _word(self, number: int, kind: str = "i64") -> str:
-        at = self.body.op(f"getelementptr i64, ptr %block, i64 {number}")
-        return self.body.op(f"load {kind}, ptr {at}, align 8")
 
     def _at(self, base: str, number: str) -> Access:
         """The elements from ``number`` on of what is read, or of the results."""
@@ -129,14 +120,12 @@ class Scan:
         strip = body.op(f"srem i64 {chunk}, {self.strips}")
         left = body.op(f"mul i64 {strip}, {self.strip}")
         right = body.op(f"add i64 {left}, {self.strip}")
-        self.module.declare("llvm.smin.i64", "i64", "i64, i64")
-        right = body.op(f"call i64 @llvm.smin.i64(i64 {right}, i64 {self.inner})")
-        count = body.op(f"sub i64 {right}, {left}")
+        count = body.op(f"sub i64 {body.smaller(right, self.inner)}, {left}")
         width = max(1, 4 * self.module.machine.vector_bytes // max(itemsize(self.dtype), 2))
         width = min(width, 32)
         main = body.op(f"and i64 {count}, {-width}")
         begin = body.op(f"add i64 {body.op(f'mul i64 {outer}, {self.whole}')}, {left}")
-        places = Code(body, 1)
+        one, several = Code(body, 1), Code(body, width)
 
         def row(number: str) -> None:
             offset = body.op(f"add i64 {begin}, {body.op(f'mul i64 {number}, {self.inner}')}")
@@ -144,22 +133,17 @@ class Scan:
             source, target = self._at(self.source, offset), self._at(self.target, offset)
             before = self._at(self.target, above)
 
-            def elements(code: Code) -> Callable[[str], None]:
-                def combine(index: str) -> None:
-                    place = Place(code, index)
-                    new = self._read(source, place)
-                    target.store(place, self.combine(code, before.load(place), new))
+            def combine(place: Place) -> None:
+                new = self._read(source, place)
+                target.store(place, self.combine(place.code, before.load(place), new))
 
-                return combine
+            body.loop("scan", "0", main, lambda index: combine(Place(several, index)), width)
+            body.loop("scan", main, count, lambda index: combine(Place(one, index)))
 
-            body.loop("scan", "0", main, elements(Code(body, width)), width)
-            body.loop("scan", main, count, elements(places))
-
-        first_source, first_target = self._at(self.source, begin), self._at(self.target, begin)
+        source, target = self._at(self.source, begin), self._at(self.target, begin)
 
         def copy(index: str) -> None:
-            place = Place(places, index)
-            first_target.store(place, self._read(first_source, place))
+            target.store(Place(one, index), self._read(source, Place(one, index)))
 
         body.loop("copy", "0", count, copy)
         body.loop("row", "1", self.length, row)
@@ -183,21 +167,16 @@ class Scan:
             offset = body.op(f"mul i64 {which}, {self.whole}")
             pairs.append((self._at(self.source, offset), self._at(self.target, offset)))
         start = Place(code, "0")
-        state = tuple([self._read(source, start) for source, _ in pairs])
+        state = [self._read(source, start) for source, _ in pairs]
         for value, (_, target) in zip(state, pairs, strict=True):
             target.store(start, value)
 
-        kinds = [(code.type(v.dtype), name) for v in state for name in (v.name, v.imag) if name]
-        loop = Head(body, "scan", ("i64", "1"), *kinds)
-        work, after = body.name("scan"), body.name("scanned")
-        body.branch(body.op(f"icmp slt i64 {loop.index}, {self.length}"), work, after)
-        body.label(work)
-        place, names, results = Place(code, loop.index), iter(loop.names[1:]), []
-        for value, (source, target) in zip(state, pairs, strict=True):
-            held = Value(self.dtype, next(names), next(names) if value.imag else "")
-            new = self.combine(code, held, self._read(source, place))
-            target.store(place, new)
-            results += [name for name in (new.name, new.imag) if name]
-        loop.carry(body.op(f"add nsw i64 {loop.index}, 1"), *results)
-        body.jump(loop.label)
-        body.label(after)
+        def turn(index: str, state: list[Value]) -> list[Value]:
+            results, place = [], Place(code, index)
+            for value, (source, target) in zip(state, pairs, strict=True):
+                results.append(self.combine(code, value, self._read(source, place)))
+                target.store(place, results[-1])
+            return results
+
+        with body.when(body.op(f"icmp slt i64 1, {self.length}"), "scan"):
+            carried(body, "scan", "1", self.length, 1, [(code, value) for value in state], turn)
