@@ -158,6 +158,11 @@ class Function:
         """The smaller one of two signed integers of 64 bits."""
         return self.op(f"select i1 {self.op(f'icmp slt i64 {a}, {b}')}, i64 {a}, i64 {b}")
 
+    def larger(self, a: str, b: str) -> str:
+        """The larger one of two signed integers of 64 bits."""
+        self.module.declare("llvm.smax.i64", "i64", "i64, i64")
+        return self.op(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
+
     def text(self) -> str:
         """The whole definition."""
         return "\n".join([self.header + " {", "entry:", *self.stack, *self.lines, "}"])
@@ -174,9 +179,13 @@ class Head:
         function.jump(self.label)
         function.label(self.label)
         self.names = ["%" + function.name() for _ in carried]
-        self.index = self.names[0]
         self._at = len(function.lines)
         function.lines.extend([""] * len(carried))
+
+    @property
+    def index(self) -> str:
+        """The first of the values."""
+        return self.names[0]
 
     def carry(self, *values: str) -> None:
         """From the current block, the next turn begins with these values."""

@@ -162,14 +162,13 @@ class Nest:
                 moved = self._moved(moved, index, axis)
             row = body.op(f"mul i64 {number}, {extent}")
             before = body.op(f"sub i64 {start}, {row}")
-            first = body.op(f"call i64 @llvm.smax.i64(i64 {before}, i64 0)")
+            first = body.larger(before, "0")
             last = body.smaller(body.op(f"sub i64 {stop}, {row}"), extent)
             part = self._at(self._moved(moved, first, inner), first, indices)
             part.before = body.op(f"sub i64 {first}, {before}")
             self.rows.row([part], body.op(f"sub i64 {last}, {first}"))
 
-        self.module.declare("llvm.smax.i64", "i64", "i64, i64")
-        some = body.op(f"call i64 @llvm.smax.i64(i64 {extent}, i64 1)")
+        some = body.larger(extent, "1")
         first_row = body.op(f"udiv i64 {start}, {some}")
         body.loop("piece", first_row, body.op(f"udiv i64 {end}, {some}"), piece)
 
@@ -237,8 +236,7 @@ class Nest:
             across = body.op(f"and i1 {across}, {body.op(f'xor i1 {self.rows.ordered}, true')}")
         extent = self.extents[inner]
         width = body.op(f"select i1 {across}, i64 {policy.limits.vector}, i64 {extent}")
-        width = body.op(f"call i64 @llvm.smax.i64(i64 {width}, i64 1)")
-        self.module.declare("llvm.smax.i64", "i64", "i64, i64")
+        width = body.larger(width, "1")
         whole_tiles = body.op(f"add i64 {extent}, {body.op(f'sub i64 {width}, 1')}")
         tiles = body.op(f"sdiv i64 {whole_tiles}, {width}")
 

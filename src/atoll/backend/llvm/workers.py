@@ -51,6 +51,7 @@ from ...config import available_cores
 from ...context.interrupts import passed_on
 from ...context.threads import process_lock, tried
 from . import cache, worker_loops
+from . import machine as host
 
 SPIN_MICROSECONDS = 50.0
 """How long an idle worker watches before it sleeps, where there is a core for it."""
@@ -135,7 +136,7 @@ class NativeTeam:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple()
-        text = worker_loops.source(platform.machine())
+        text = worker_loops.source(host.machine())
         versions = llvmlite.__version__, llvm.llvm_version_info, llvm.get_default_triple()
         key = cache.key_of("workers", *versions, text)
         machine = target.create_target_machine(opt=2)
