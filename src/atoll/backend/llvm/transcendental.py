@@ -63,18 +63,19 @@ def exponential(code: Code, name: str, value: Value) -> Value:
 
 
 def logarithm(code: Code, name: str, value: Value) -> Value:
-    """``log``, ``log2`` or ``log10``."""
+    """``log``, ``log2``, ``log10`` or ``log1p``."""
     dtype = value.dtype
-    nil, infinity = code.const(dtype, 0.0), code.const(dtype, math.inf)
+    edge = code.const(dtype, -1.0 if name == "log1p" else 0.0)
 
     def other() -> Value:
-        at_zero, below = code.fcmp("oeq", value, nil), code.fcmp("olt", value, nil)
-        code.flag(at_zero, DIVIDE)
+        at_edge, below = code.fcmp("oeq", value, edge), code.fcmp("olt", value, edge)
+        code.flag(at_edge, DIVIDE)
         code.flag(below, INVALID)
-        result = code.select(at_zero, code.const(dtype, -math.inf), value)
+        result = code.select(at_edge, code.const(dtype, -math.inf), value)
         return code.select(below, code.const(dtype, math.nan), result)
 
-    ordinary = code.op("and", code.fcmp("ogt", value, nil), code.fcmp("olt", value, infinity))
+    infinity = code.const(dtype, math.inf)
+    ordinary = code.op("and", code.fcmp("ogt", value, edge), code.fcmp("olt", value, infinity))
     return _guarded(code, name, value, ordinary, other, 1.0)
 
 
@@ -166,30 +167,16 @@ def arccosh(code: Code, value: Value) -> Value:
 def arctanh(code: Code, value: Value) -> Value:
     """The number with this hyperbolic tangent."""
     dtype = value.dtype
-    unit = code.const(dtype, 1.0)
-    size = code.intrinsic("fabs", value)
-    inside = code.fcmp("olt", size, unit)
-    result = code.libm("atanh", code.select(inside, value, code.const(dtype, 0.5)))
-    at_one, outside = code.fcmp("oeq", size, unit), code.fcmp("ogt", size, unit)
-    code.flag(at_one, DIVIDE)
-    code.flag(outside, INVALID)
-    limit = copysign(code, code.const(dtype, math.inf), value)
-    other = code.select(at_one, limit, code.const(dtype, math.nan))
-    return code.select(inside, result, other)
+    unit, size = code.const(dtype, 1.0), code.intrinsic("fabs", value)
 
+    def other() -> Value:
+        at_one = code.fcmp("oeq", size, unit)
+        code.flag(at_one, DIVIDE)
+        code.flag(code.fcmp("ogt", size, unit), INVALID)
+        limit = copysign(code, code.const(dtype, math.inf), value)
+        return code.select(at_one, limit, code.const(dtype, math.nan))
 
-def log1p(code: Code, value: Value) -> Value:
-    """``log(1 + value)``."""
-    dtype = value.dtype
-    minus, infinity = code.const(dtype, -1.0), code.const(dtype, math.inf)
-    inside = code.op("and", code.fcmp("ogt", value, minus), code.fcmp("olt", value, infinity))
-    result = code.libm("log1p", code.select(inside, value, code.const(dtype, 1.0)))
-    at_minus, below = code.fcmp("oeq", value, minus), code.fcmp("olt", value, minus)
-    code.flag(at_minus, DIVIDE)
-    code.flag(below, INVALID)
-    other = code.select(at_minus, code.const(dtype, -math.inf), value)
-    other = code.select(below, code.const(dtype, math.nan), other)
-    return code.select(inside, result, other)
+    return _guarded(code, "atanh", value, code.fcmp("olt", size, unit), other, 0.5)
 
 
 def hyperbolic(code: Code, name: str, value: Value) -> Value:

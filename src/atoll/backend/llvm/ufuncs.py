@@ -197,7 +197,7 @@ UFUNCS: dict[str, Row] = {
     "log": _row(1, "di", f=_named(transcendental.logarithm, "log")),
     "log2": _row(1, "di", f=_named(transcendental.logarithm, "log2")),
     "log10": _row(1, "di", f=_named(transcendental.logarithm, "log10")),
-    "log1p": _row(1, "dui", f=transcendental.log1p),
+    "log1p": _row(1, "dui", f=_named(transcendental.logarithm, "log1p")),
     "logaddexp": _row(2, "oui", f=_named(transcendental.add_exponentials, "exp")),
     "logaddexp2": _row(2, "oui", f=_named(transcendental.add_exponentials, "exp2")),
     "cbrt": _row(1, f=_libm("cbrt")),
@@ -278,32 +278,12 @@ UFUNCS: dict[str, Row] = {
     "absolute.greater_equal": _row(3, c=_named(transcendental.compare_size, "greater_equal")),
 }
 
-_ALIASES = {
-    "true_divide": "divide",
-    "mod": "remainder",
-    "abs": "absolute",
-    "conj": "conjugate",
-    "degrees": "rad2deg",
-    "radians": "deg2rad",
-    "bitwise_not": "invert",
-    "pow": "power",
-    "acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2",
-    "acosh": "arccosh", "asinh": "arcsinh", "atanh": "arctanh",
-    "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
-    "bitwise_right_shift": "right_shift",
-}  # fmt: skip
-
-
-_HELD = frozenset(DTYPES)
-
-
-def _find(name: str) -> Row | None:
-    return UFUNCS.get(_ALIASES.get(name, name))
+UFUNCS |= {"degrees": UFUNCS["rad2deg"], "radians": UFUNCS["deg2rad"]}
 
 
 def emission(name: str, kind: str) -> Emission:
     """What writes the code of a ufunc for operands of a kind."""
-    row = _find(name)
+    row = UFUNCS.get(name)
     if row is None or kind not in row.emissions:
         raise ValueError(f"kernels: {name} is not supported for numbers of kind {kind!r}")
     return row.emissions[kind]
@@ -315,9 +295,9 @@ def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
     ``inputs`` are the dtypes of NumPy's loop, ``output`` that of its result; outputs of a ufunc with
     several go by names such as ``divmod.0``.
     """
-    row = UFUNCS.get(_ALIASES.get(name, name))
+    row = UFUNCS.get(name)
     dtypes = (*inputs, output) if output else tuple(inputs)
-    if row is None or len(inputs) != row.inputs or not _HELD.issuperset(dtypes):
+    if row is None or len(inputs) != row.inputs or not set(DTYPES).issuperset(dtypes):
         return False
     if KIND[inputs[0]] not in row.emissions:
         return False
@@ -330,24 +310,15 @@ def perform(code: Code, instruction: Instruction, values: list[Value]) -> Value:
     op = instruction.op
     if op == "cast":
         return cast(code, values[0], instruction.dtype)
-    if op == "where":
-        return code.select(*values)
-    if op == "real":
-        return code.real(values[0])
-    if op == "imag":
-        return code.imag(values[0])
-    if op == "complex":
-        return code.complex(*values)
+    if op in ("real", "imag", "complex", "where"):
+        write: Emission = getattr(code, "select" if op == "where" else op)
+        return write(*values)
     if op != "call":
         raise ValueError(f"kernels: there is no instruction {op!r}")
-    row = _find(instruction.name)
-    kind = KIND[values[0].dtype]
-    if row is None or kind not in row.emissions:
-        dtypes = ", ".join(value.dtype for value in values)
-        raise ValueError(f"kernels: {instruction.name} is not supported for {dtypes}")
-    if not row.half:
+    emit = emission(instruction.name, KIND[values[0].dtype])
+    if not UFUNCS[instruction.name].half:
         values = [code.single(value) for value in values]
-    result = row.emissions[kind](code, *values)
+    result = emit(code, *values)
     return code.half(result) if instruction.dtype == "f2" and result.dtype == "f4" else result
 
 
@@ -363,7 +334,7 @@ def _flags(spec: KernelSpec, instruction: Instruction) -> int:
         return _cast_flags(source, instruction.dtype)
     if instruction.op != "call":
         return 0
-    row = _find(instruction.name)
+    row = UFUNCS.get(instruction.name)
     if row is None:
         return 0
     source = spec.body[int(instruction.args[0].real)].dtype
