@@ -141,8 +141,7 @@ def _pick(size: int, chunk: int) -> int:
         body.advance("single", main, stop, single, ("i64", place))
 
     body.loop("chunk", "%first", "%last", write_chunk)
-    body.line("ret void")
-    body.module.definitions["NAME"] = body.text()
+    body.end("NAME")
     return compile_text("pick", body.module.text())
 
 

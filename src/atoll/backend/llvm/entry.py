@@ -54,8 +54,7 @@ def define_entry(module: Module, name: str, flags: int) -> None:
     with function.when(function.op(f"icmp ne i32 {raised}, 0"), "some"):
         wide = function.op(f"zext i32 {raised} to i64")
         function.op(f"atomicrmw or ptr %block, i64 {wide} monotonic")
-    function.line("ret void")
-    module.definitions[name] = function.text()
+    function.end(name)
 
 
 def define_overlap(module: Module, layout: Layout, largest: int) -> None:
@@ -98,5 +97,4 @@ def define_overlap(module: Module, layout: Layout, largest: int) -> None:
         single = function.op(f"icmp slt i64 {length}, 1")
         same = function.op(f"and i1 {same}, {function.op(f'or i1 {equal}, {single}')}")
     differ = function.op(f"xor i1 {same}, true")
-    function.line(f"ret i1 {function.op(f'and i1 {meet}, {differ}')}")
-    module.definitions["overlap"] = function.text()
+    function.end("overlap", f"i1 {function.op(f'and i1 {meet}, {differ}')}")

@@ -163,9 +163,11 @@ class Function:
         self.module.declare("llvm.smax.i64", "i64", "i64, i64")
         return self.op(f"call i64 @llvm.smax.i64(i64 {a}, i64 {b})")
 
-    def text(self) -> str:
-        """The whole definition."""
-        return "\n".join([self.header + " {", "entry:", *self.stack, *self.lines, "}"])
+    def end(self, name: str, result: str = "void") -> None:
+        """Return from the function, and define it in its module as ``name``."""
+        self.line(f"ret {result}")
+        lines = [self.header + " {", "entry:", *self.stack, *self.lines, "}"]
+        self.module.definitions[name] = "\n".join(lines)
 
 
 class Head:

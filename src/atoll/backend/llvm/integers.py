@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ..flags import DIVIDE, NEGATIVE_POWER, OVERFLOW
 from .arithmetic import cast
 from .builder import Code, Value, is_signed
+from .function import Function
 from .types import VALUE_TYPE, bits, itemsize, smallest
 
 
@@ -141,28 +142,24 @@ def power(code: Code, base: Value, exponent: Value) -> Value:
         code.flag(code.icmp("slt", exponent, code.const(dtype, 0)), NEGATIVE_POWER)
     kind = VALUE_TYPE[dtype]
     name = f"power.{kind}"
-    code.module.definitions[
-        name
-    ] = f"""define internal {kind} @{name}({kind} %base, {kind} %exponent) noinline memory(none) {{
-entry:
-  br label %head
-head:
-  %result = phi {kind} [ 1, %entry ], [ %next, %body ]
-  %square = phi {kind} [ %base, %entry ], [ %squared, %body ]
-  %left = phi {kind} [ %exponent, %entry ], [ %half, %body ]
-  %done = icmp eq {kind} %left, 0
-  br i1 %done, label %exit, label %body
-body:
-  %odd = trunc {kind} %left to i1
-  %product = mul {kind} %result, %square
-  %next = select i1 %odd, {kind} %product, {kind} %result
-  %squared = mul {kind} %square, %square
-  %half = lshr {kind} %left, 1
-  br label %head
-exit:
-  ret {kind} %result
-}}"""
+    head = f"define internal {kind} @{name}({kind} %base, {kind} %exponent) noinline memory(none)"
+    body = Function(code.module, head)
+
+    def turn(result: str, square: str, left: str) -> tuple[str, ...]:
+        odd = body.op(f"trunc {kind} {left} to i1")
+        product = body.op(f"mul {kind} {result}, {square}")
+        result = body.op(f"select i1 {odd}, {kind} {product}, {kind} {result}")
+        square = body.op(f"mul {kind} {square}, {square}")
+        return result, square, body.op(f"lshr {kind} {left}, 1")
+
+    begin = [(kind, "1"), (kind, "%base"), (kind, "%exponent")]
+    body.end(name, f"{kind} {body.repeat('power', _is_left(body, kind), turn, *begin)[0]}")
     return code.each(name, dtype, base, exponent)
+
+
+def _is_left(body: Function, kind: str) -> Callable[..., str]:
+    """Whether the last one of carried values is not zero."""
+    return lambda *values: body.op(f"icmp ne {kind} {values[-1]}, 0")
 
 
 def _chain(code: Code, base: Value, exponent: int) -> Value:
@@ -203,22 +200,14 @@ def gcd(code: Code, a: Value, b: Value) -> Value:
     """The greatest common divisor."""
     kind = VALUE_TYPE[a.dtype]
     name = f"gcd.{kind}"
-    code.module.definitions[
-        name
-    ] = f"""define internal {kind} @{name}({kind} %first, {kind} %second) noinline memory(none) {{
-entry:
-  br label %head
-head:
-  %a = phi {kind} [ %first, %entry ], [ %b, %body ]
-  %b = phi {kind} [ %second, %entry ], [ %rest, %body ]
-  %done = icmp eq {kind} %b, 0
-  br i1 %done, label %exit, label %body
-body:
-  %rest = urem {kind} %a, %b
-  br label %head
-exit:
-  ret {kind} %a
-}}"""
+    head = f"define internal {kind} @{name}({kind} %a, {kind} %b) noinline memory(none)"
+    body = Function(code.module, head)
+
+    def turn(first: str, second: str) -> tuple[str, str]:
+        return second, body.op(f"urem {kind} {first}, {second}")
+
+    divisor = body.repeat("gcd", _is_left(body, kind), turn, (kind, "%a"), (kind, "%b"))[0]
+    body.end(name, f"{kind} {divisor}")
     return code.each(name, a.dtype, absolute(code, a), absolute(code, b))
 
 

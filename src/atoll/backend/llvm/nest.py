@@ -88,7 +88,6 @@ class Nest:
         if self.pairs:
             largest = max(itemsize(operand.dtype) for operand in self.spec.operands)
             define_overlap(self.module, self.layout, largest)
-        self.module.definitions[self.name + ".nest"] = self.body.text()
         return self.module.text()
 
     # loops
@@ -118,7 +117,7 @@ class Nest:
         if self.analysis.settles:
             settled = body.op(f"select i1 {self.rows.settled()}, i32 {SETTLED}, i32 0")
             flags = body.op(f"or i32 {flags}, {settled}")
-        body.line(f"ret i32 {flags}")
+        body.end(self.name + ".nest", f"i32 {flags}")
 
     def _chunk(self, chunk: str, pointers: list[str]) -> None:
         body = self.body

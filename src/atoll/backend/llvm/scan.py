@@ -98,10 +98,9 @@ class Scan:
         self.outer, self.length, self.inner, self.strips = [body.word(k) for k in range(3, 7)]
         self.whole = body.op(f"mul i64 {self.length}, {self.inner}")
         body.loop("chunk", "%first", "%last", self._strip if self.strip else self._lines)
-        body.line("ret i32 0")
+        body.end("NAME.nest", "i32 0")
         rounds = KIND[self.dtype] in "fc" and self.ufunc in ("add", "multiply")
         define_entry(self.module, "NAME", OVERFLOW | UNDERFLOW | INVALID if rounds else 0)
-        self.module.definitions["NAME.nest"] = body.text()
         return self.module.text()
 
     def _at(self, base: str, number: str) -> Access:

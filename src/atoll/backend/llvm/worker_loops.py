@@ -142,11 +142,6 @@ class _Writer(Function):
         """Wake the workers that this participant is to wake."""
         self.line(f"call void @wake_children(ptr %block, i64 {me}, i64 {participants})")
 
-    def end(self, name: str, result: str = "void") -> None:
-        """Return, and define the function."""
-        self.line(f"ret {result}")
-        self.module.definitions[name] = self.text()
-
 
 def source(here: Machine) -> str:
     """The LLVM text of the loops for a machine."""
