@@ -40,7 +40,7 @@ from collections import deque
 from collections.abc import Callable
 from time import perf_counter, sleep
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -60,39 +60,44 @@ _LONGEST_SPIN = 10_000.0
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
-class Team(Protocol):
+class Team:
     """Threads that share loops."""
+
+    compiled = False
+    """Whether there are :meth:`launches`."""
+    size = 1
+    """How many threads there are, the caller included."""
+    _limit = worker_loops.MOST_PARTICIPANTS
 
     def run(
         self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
         """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``; note that in ``state`` as done."""
+        raise NotImplementedError
 
     def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
         """Run the kernels of a table, and note that in ``state`` as done. Not for a team that is no compiled one."""
+        raise NotImplementedError("there is no compiled loop on this system")
 
     def shared(self, threads: int) -> tuple[int, int, int]:
         """The addresses of :meth:`launches` and of what the threads share, and ``threads``, for who calls it in C."""
-
-    @property
-    def compiled(self) -> bool:
-        """Whether there are :meth:`launches`."""
+        raise NotImplementedError("there is no compiled loop on this system")
 
     def spin(self, microseconds: float | None) -> None:
         """How long a thread without work watches before it sleeps; None: as the cores allow."""
 
     def stop(self) -> None:
         """Send the threads home; the next :meth:`run` with several threads calls new ones."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Send the threads home and start no others: from now on the caller does everything."""
+        self._limit = 1
+        self.stop()
 
     def forget(self) -> None:
         """In a forked child: begin anew, for the threads are not here."""
-
-    @property
-    def size(self) -> int:
-        """How many threads there are, the caller included."""
+        raise NotImplementedError
 
 
 def _immortal(thing: object) -> None:
@@ -117,13 +122,15 @@ def _pauses_per_microsecond(pauses: Callable[[int], None]) -> float:
     return number / (best * 1e6)
 
 
-class NativeTeam:
+class NativeTeam(Team):
     """Workers that wait in compiled code, on Linux."""
+
+    compiled = True
 
     def __init__(self) -> None:
         self._compile()
         self._microseconds: float | None = None
-        self._begin()
+        self.forget()
 
     @staticmethod
     def supported() -> bool:
@@ -159,8 +166,7 @@ class NativeTeam:
         self._launches_address: int = engine.get_function_address("launches")
         self._pauses = _pauses_per_microsecond(compiled("pauses", None, integer))
 
-    def _begin(self) -> None:
-        """Start with a new block and only the caller."""
+    def forget(self) -> None:
         self._lock = threading.Lock()
         self._limit = worker_loops.MOST_PARTICIPANTS
         self._renew()
@@ -175,42 +181,34 @@ class NativeTeam:
         self._resize(1)
 
     def _resize(self, size: int) -> None:
-        self._size = size
+        self.size = size
         ctypes.c_int64.from_address(self._address + worker_loops.TEAM).value = size
         self.spin(self._microseconds)
-
-    @property
-    def size(self) -> int:
-        return self._size
 
     def spin(self, microseconds: float | None) -> None:
         self._microseconds = microseconds
         if microseconds is None:
-            microseconds = SPIN_MICROSECONDS if cores_suffice(self._size) else 0.0
+            microseconds = SPIN_MICROSECONDS if cores_suffice(self.size) else 0.0
         number = math.ceil(microseconds * self._pauses)
         ctypes.c_int64.from_address(self._address + worker_loops.SPIN).value = number
 
     def run(
         self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
-        if threads > self._size < self._limit:
+        if threads > self.size < self._limit:
             self._grow(threads)
         state.done = step
         self._share(self._address, function, argument, 0, count, threads)
 
-    @property
-    def compiled(self) -> bool:
-        return True
-
     def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
-        if threads > self._size < self._limit:
+        if threads > self.size < self._limit:
             self._grow(threads)
         state.done = step
         flags: int = self._launches(self._address, table, registers, threads)
         return flags
 
     def shared(self, threads: int) -> tuple[int, int, int]:
-        if threads > self._size < self._limit:
+        if threads > self.size < self._limit:
             self._grow(threads)
         return self._launches_address, self._address, threads
 
@@ -224,21 +222,21 @@ class NativeTeam:
                 self._lock.release()
 
     def _start(self, size: int) -> None:
-        while self._size < size:
+        while self.size < size:
             thread = threading.Thread(
                 target=self._worker,
-                args=(self._address, self._size),
-                name=f"atoll-worker-{self._size}",
+                args=(self._address, self.size),
+                name=f"atoll-worker-{self.size}",
                 daemon=True,
             )
             try:
                 thread.start()
             except RuntimeError as refused:  # by the system: go on with these
                 passed_on(refused)
-                self._limit = self._size
+                self._limit = self.size
                 return
             self._threads.append(thread)
-            self._resize(self._size + 1)
+            self._resize(self.size + 1)
 
     def stop(self) -> None:
         with self._lock:
@@ -254,42 +252,17 @@ class NativeTeam:
         for thread in threads:
             thread.join(1.0)
 
-    def close(self) -> None:
-        self._limit = 1
-        self.stop()
 
-    def forget(self) -> None:
-        self._begin()
-
-
-class PortableTeam:
+class PortableTeam(Team):
     """The same on an executor, for systems without a futex: some 50 microseconds a loop."""
 
     def __init__(self) -> None:
-        self._limit = worker_loops.MOST_PARTICIPANTS
         self.forget()
 
     def forget(self) -> None:
         self._busy = threading.Lock()
         self._executor: Any = None
-        self._size = 1
-
-    @property
-    def size(self) -> int:
-        return self._size
-
-    @property
-    def compiled(self) -> bool:
-        return False
-
-    def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
-        raise NotImplementedError("there is no compiled loop on this system")
-
-    def shared(self, threads: int) -> tuple[int, int, int]:
-        raise NotImplementedError("there is no compiled loop on this system")
-
-    def spin(self, microseconds: float | None) -> None:
-        """Nothing spins here."""
+        self.size = 1
 
     def run(
         self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
@@ -325,12 +298,12 @@ class PortableTeam:
         futures = []
         state.done = step  # as it is in the end
         try:
-            if self._executor is None or self._size < participants:
+            if self._executor is None or self.size < participants:
                 self.stop()
                 from concurrent.futures import ThreadPoolExecutor
 
                 self._executor = ThreadPoolExecutor(participants - 1, "atoll-worker")
-                self._size = participants
+                self.size = participants
             for _ in range(participants - 1):
                 futures.append(self._executor.submit(work))
         except RuntimeError as refused:  # the interpreter is shutting down, or threads are used up
@@ -348,11 +321,7 @@ class PortableTeam:
     def stop(self) -> None:
         if self._executor is not None:
             self._executor.shutdown()
-        self._executor, self._size = None, 1
-
-    def close(self) -> None:
-        self._limit = 1
-        self.stop()
+        self._executor, self.size = None, 1
 
 
 _team: Team | None = None
