@@ -120,19 +120,19 @@ class Loop:
             tuple(self.reductions),
         )
 
-    def run(self, chunk=None, threads=1, origins=None, steps=None, make=None):
+    def run(self, chunk=None, threads=1, origins=None, make=None):
         """Run; (flags, partials). ``make`` gives the compiled kernel of a specification."""
         ndim = len(self.shape)
         chunk = chunk or max(1, self.shape[0])
-        origins, steps = origins or [0] * ndim, steps or [1] * ndim
+        origins = origins or [0] * ndim
         if make is None and backend.current().name == "numpy":
-            return self._run_by_numpy(chunk, origins, steps)
+            return self._run_by_numpy(chunk, origins)
         if make is None:
             from atoll.backend.llvm.compile import compile_kernel as make
         addresses = [array.ctypes.data for array in self.arrays]
-        return self._call(make(self.spec()), chunk, addresses, origins, steps, threads)
+        return self._call(make(self.spec()), chunk, addresses, origins, threads)
 
-    def _call(self, kernel, chunk, addresses, origins, steps, threads):
+    def _call(self, kernel, chunk, addresses, origins, threads):
         from atoll.backend.llvm.types import SETTLED
 
         layout, block = kernel.layout, Block(kernel.layout)
@@ -144,14 +144,13 @@ class Loop:
         for slot, (dtype, value) in enumerate(zip(kernel.spec.scalars, self.numbers)):
             block.set_scalar(slot, dtype, value)
         words[layout.origins : layout.origins + len(origins)] = origins
-        words[layout.steps : layout.steps + len(steps)] = steps
         partials = [np.empty(chunks, dtype) for dtype in layout.partial_dtypes]
         for number, array in enumerate(partials):
             words[layout.partials + number] = array.ctypes.data
         run_block(kernel.address, block.address, chunks, threads)
         return int(words[layout.flags]) & ~SETTLED, partials
 
-    def _run_by_numpy(self, chunk, origins, steps):
+    def _run_by_numpy(self, chunk, origins):
         spec, views = self.spec(), []
         for array, strides, operand in zip(self.arrays, self.strides, self.operands, strict=True):
             shape = self.shape
@@ -168,7 +167,7 @@ class Loop:
         if is_flat(spec):
             chunk *= math.prod(self.shape[1:])
         scalars = [np.asarray(n).astype(np.dtype(d)) for d, n in zip(self.scalars, self.numbers)]
-        flags = Nest(spec).run(self.shape, chunk, views, scalars, origins, steps, partials)
+        flags = Nest(spec).run(self.shape, chunk, views, scalars, origins, partials)
         return flags, partials
 
 

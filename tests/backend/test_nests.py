@@ -201,14 +201,14 @@ def test_where_and_parts():
 @pytest.mark.parametrize("shape", [(50,), (5, 33), (3, 4, 5)])
 def test_index_values(shape):
     ndim = len(shape)
-    origins, steps = [3, -5, 100][:ndim], [2, 1, -7][:ndim]
+    origins = [3, -5, 100][:ndim]
     outs = [np.empty(shape, np.int64) for _ in shape]
     loop = Loop(shape)
     for axis, out in enumerate(outs):
         loop.store(out, loop.index(axis))
-    loop.run(chunk=4, threads=2, origins=origins, steps=steps)
+    loop.run(chunk=4, threads=2, origins=origins)
     for axis, (out, expected) in enumerate(zip(outs, np.indices(shape), strict=True)):
-        assert np.array_equal(out, origins[axis] + steps[axis] * expected)
+        assert np.array_equal(out, origins[axis] + expected)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

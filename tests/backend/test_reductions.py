@@ -175,10 +175,10 @@ def test_positions(dtype, op):
             assert same(values, x[expected])
         rows = np.stack([x, x[::-1], x])
         backwards = Loop(rows.shape)  # later rows have smaller positions, and win ties
-        first = backwards.call("multiply", "i8", backwards.index(0), backwards.const(len(x), "i8"))
+        first = backwards.call("multiply", "i8", backwards.index(0), backwards.const(-len(x), "i8"))
         place = backwards.call("add", "i8", first, backwards.index(1))
         backwards.reduce(op, dtype, backwards.load(rows), position=place)
-        _, (_, positions) = backwards.run(origins=[2, 0], steps=[-1, 1])
+        _, (_, positions) = backwards.run(origins=[-2, 0])
         assert positions[0] == getattr(np, op)(rows[::-1])
 
 

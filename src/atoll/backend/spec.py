@@ -64,7 +64,7 @@ class Instruction(NamedTuple):
                                          argument, any number: as stores before this have left it
     scalar      (slot,)                  a run-time scalar
     const       (python number,)         a compile-time constant, already of ``dtype``
-    index       (axis,)                  ``origin[axis] + step[axis] * current index``, as ``i8``
+    index       (axis,)                  ``origin[axis] + current index``, as ``i8``
     cast        (value,)                 NumPy's ``astype(dtype, casting='unsafe')``
     call        (value, ...)             the ufunc ``name`` on values that already have the ufunc's
                                          loop dtypes; ``dtype`` is its output's

@@ -50,8 +50,6 @@ class Body:
         self._analysis = analysis
         self._layout = Layout.of(spec)
         self._origins: list[str] = []
-        self._steps: list[str] = []
-        self._offsets = ""
         self._constants: dict[int, Value] = {}
         numbers = [n for n in analysis.members[NEST] if spec.body[n].op == "scalar"]
         self._reloaded = frozenset(
@@ -68,8 +66,6 @@ class Body:
         layout, axes, function = self._layout, range(self.spec.ndim), self.function
         if any(instruction.op == "index" for instruction in self.spec.body):
             self._origins = [function.word(layout.origins + axis) for axis in axes]
-            self._steps = [function.word(layout.steps + axis) for axis in axes]
-            self._lane_offsets()
         nothing = Row([], [], "")
         self._emit(NEST, Place(self.code(), ""), nothing, self._constants)
 
@@ -77,16 +73,6 @@ class Body:
         """Compute what is the same for a whole row."""
         row.values |= self._constants
         self._emit(ROW, Place(self.code(), "0"), row, row.values)
-
-    def _lane_offsets(self) -> None:
-        """Keep by how much the index values of the lanes of a vector differ from the first one's."""
-        width = self._analysis.width
-        code = self.code(width)
-        self._offsets = self.function.allocate(f"[{width} x i64]")
-        vector, lanes = code.lanes("i64"), code.lane_numbers()
-        steps = code.broadcast_name("i64", self._steps[-1])
-        values = self.function.op(f"mul {vector} {lanes}, {steps}")
-        self.function.line(f"store {vector} {values}, ptr {self._offsets}, align 8")
 
     # elements
 
@@ -333,10 +319,9 @@ class Body:
 
     def _index(self, place: Place, row: Row, axis: int) -> Value:
         function, code = self.function, place.code
-        origin, step = self._origins[axis], self._steps[axis]
 
         def at(index: str) -> str:
-            return function.op(f"add i64 {origin}, {function.op(f'mul i64 {index}, {step}')}")
+            return function.op(f"add i64 {self._origins[axis]}, {index}")
 
         if axis != self.spec.ndim - 1:
             return Value("i8", at(row.indices[axis]))
@@ -346,7 +331,5 @@ class Body:
         start = at(function.op(f"add i64 {row.first}, {place.index}"))
         if code.width == 1:
             return Value("i8", start)
-        vector = code.lanes("i64")
-        offsets = function.op(f"load {vector}, ptr {self._offsets}, align 8")
-        spread = code.broadcast_name("i64", start)
-        return Value("i8", function.op(f"add {vector} {spread}, {offsets}"))
+        lanes = Value("i8", code.lane_numbers())
+        return code.op("add", Value("i8", code.broadcast_name("i64", start)), lanes)

@@ -154,7 +154,7 @@ def _run(function: int, words: Sequence[Any], elements: int) -> None:
 def _run_kernel(
     kernel: Kernel, elements: int, memories: Sequence[tuple[int, int]], *others: Any
 ) -> None:
-    """Run a kernel of one axis on operands of these addresses and strides; ``others`` are the scalars, origin, step and
+    """Run a kernel of one axis on operands of these addresses and strides; ``others`` are the scalars, origin and
     partials, as its argument block has them."""
     pointers, strides = zip(*memories)
     words = [0, policy.limits.chunk, elements, *pointers, *strides, *others]
@@ -171,7 +171,7 @@ def places_of(mask: Array) -> Array:
     chunks = -(-mask.size // policy.limits.chunk)
     places = np.zeros(chunks + 1, np.int64)
     counts = places[1:]
-    _run_kernel(_count(), mask.size, [(_address(mask), 1)], 0, 1, _address(counts))
+    _run_kernel(_count(), mask.size, [(_address(mask), 1)], 0, _address(counts))
     np.cumsum(counts, out=counts)
     return places
 
@@ -196,7 +196,7 @@ def indices_of(positions: Array, shape: tuple[int, ...]) -> Array:
         columns, length = indices[:, axis], shape[axis]
         memories = [(_address(each), each.strides[0]) for each in (positions, rows, columns)]
         inverse = np.float64(1.0 / length).view(np.int64)
-        _run_kernel(_split(), size, memories, length, 0, inverse, 0, 0, 1)
+        _run_kernel(_split(), size, memories, length, 0, inverse, 0, 0)
         positions = rows
     return indices
 

@@ -29,7 +29,6 @@ class Layout:
     strides: int
     scalars: int
     origins: int
-    steps: int
     partials: int
     size: int
     partial_dtypes: tuple[str, ...]
@@ -43,11 +42,9 @@ class Layout:
         strides = pointers + operands
         scalars = strides + operands * ndim
         origins = scalars + 2 * len(spec.scalars)
-        steps, partials = origins + ndim, origins + 2 * ndim
+        partials = origins + ndim
         size = partials + len(dtypes)
-        return cls(
-            ndim, operands, pointers, strides, scalars, origins, steps, partials, size, dtypes
-        )
+        return cls(ndim, operands, pointers, strides, scalars, origins, partials, size, dtypes)
 
 
 @dataclass(slots=True, eq=False)

@@ -273,14 +273,13 @@ def _words_of(layout: Layout, numbers: Any) -> list[Any]:
     words[layout.extents : layout.pointers] = extents
     words[layout.strides : layout.scalars] = strides
     words[layout.scalars : layout.origins : 2] = literals
-    words[layout.origins : layout.steps] = origins
+    words[layout.origins : layout.partials] = origins
     return words
 
 
 def _block_of(layout: Layout, numbers: Any, parts: list[tuple[Partials, int]]) -> Any:
     """The argument block of a launch, but for pointers and for what is given at each run."""
     words = [number or 0 for number in _words_of(layout, numbers)]
-    words[layout.steps : layout.partials] = [1] * layout.ndim
     slot = layout.partials
     for fold, start in parts:
         for address in fold.addresses(start):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +12,6 @@ from ...graph.op import Op
 from ..base import Array, Backend, KernelStep, Launch, Run
 from ..spec import KernelSpec
 from .nest import Nest, ufunc_of
-
-
-class _Numbers(NamedTuple):
-    """The numbers of a launch that differ from one place of its slices to another."""
-
-    extents: tuple[int, ...]
-    chunk: int
-    chunks: int
-    origins: tuple[int, ...]
-    places: tuple[tuple[int, tuple[int, ...]], ...]
-    """For each operand its offset and its strides, in bytes."""
-    literals: tuple[Any, ...]
 
 
 class _Span:
@@ -47,44 +35,47 @@ def over(owner: Array, address: int, shape: Any, strides: Any, dtype: np.dtype[A
 class NumpyStep(KernelStep):
     """One launch, run by NumPy."""
 
-    __slots__ = ("_nest", "_numbers", "_ordered", "_partials", "_raised")
+    __slots__ = (
+        "_chunk", "_chunks", "_extents", "_literals", "_nest", "_ordered", "_origins", "_partials",
+        "_places", "_raised",
+    )  # fmt: skip
 
     def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Any, int]]) -> None:
         if launch.compiled is None:
             launch.compiled = Nest(launch.spec)
         self.launch = launch
         self._nest: Nest = launch.compiled
-        self._numbers = numbers = _Numbers(*numbers)
+        extents, chunk, self._chunks, origins, self._places, self._literals = numbers
+        self._extents, self._chunk, self._origins = extents, chunk, origins
         self._ordered: bool | None = None
         self._raised: list[int] = []
-        stop = numbers.chunks
         self._partials: list[Array] = []
         for fold, start in parts:
             for array in (fold.partials, fold.positions):
                 if array is not None:
-                    self._partials.append(array[start : start + stop])
+                    self._partials.append(array[start : start + self._chunks])
 
     @staticmethod
     def numbers_of(launch: Launch) -> tuple[Any, ...]:
+        """The numbers of a launch that differ from one place of its slices to another; for each operand its offset and strides."""
         places = tuple([(memory.offset, memory.strides) for memory in launch.memories])
         literals = tuple([literal for _, _, literal in launch.scalars])
         return launch.extents, launch.chunk, launch.chunks, launch.origins, places, literals
 
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
-        numbers = self._numbers
-        return numbers.extents, [strides for _, strides in numbers.places]
+        return self._extents, [strides for _, strides in self._places]
 
     def raised_by(self) -> Sequence[int]:
         return self._raised[:-1]
 
     def run(self, state: Run) -> None:
         """Make arrays of the operands, and compute."""
-        numbers, launch, views = self._numbers, self.launch, []
+        launch, views = self.launch, []
         for memory, operand, (offset, strides) in zip(
-            launch.memories, launch.spec.operands, numbers.places, strict=True
+            launch.memories, launch.spec.operands, self._places, strict=True
         ):
             value: Any = state.registers[memory.register]
-            shape = numbers.extents
+            shape = self._extents
             if operand.run > 1:
                 shape, strides = (*shape, operand.run), (*strides, memory.dtype.itemsize)
             address = value.address + offset
@@ -93,15 +84,14 @@ class NumpyStep(KernelStep):
             self._ordered = self._nest.in_order(views)
         scalars = [
             np.asarray(state.scalars[number] if number >= 0 else literal).astype(dtype)
-            for (number, dtype, _), literal in zip(launch.scalars, numbers.literals, strict=True)
+            for (number, dtype, _), literal in zip(launch.scalars, self._literals, strict=True)
         ]
         flags = self._nest.run(
-            numbers.extents,
-            numbers.chunk,
+            self._extents,
+            self._chunk,
             views,
             scalars,
-            numbers.origins,
-            (1,) * len(numbers.extents),
+            self._origins,
             self._partials,
             self._ordered,
         )

@@ -84,7 +84,6 @@ class Nest:
         views: Sequence[Array],
         scalars: Sequence[Any],
         origins: Sequence[int],
-        steps: Sequence[int],
         partials: Sequence[Array],
         ordered: bool | None = None,
     ) -> int:
@@ -98,7 +97,7 @@ class Nest:
         full = _full_folds(self.spec, extents, chunk, partials)
         with np.errstate(all="call", call=self.note):
             for box in _boxes(extents, 1 if ordered else policy.limits.chunk, self._cut):
-                self._block(box, views, scalars, origins, steps, full)
+                self._block(box, views, scalars, origins, full)
             self._at = len(self.spec.body)
             for fold in full:
                 fold.end()
@@ -126,14 +125,13 @@ class Nest:
         views: Sequence[Array],
         scalars: Sequence[Any],
         origins: Sequence[int],
-        steps: Sequence[int],
         full: list[_Fold],
     ) -> None:
         """Compute a block."""
         blocks = [view[box] for view in views]
         shape = tuple([part.stop - part.start for part in box])
         values: list[Any] = [None] * len(self.spec.body)
-        where = (box, shape, origins, steps, scalars, blocks)
+        where = (box, shape, origins, scalars, blocks)
         for number, compute in self._work:
             self._at = number
             values[number] = compute(values, where)
@@ -158,9 +156,9 @@ class Nest:
         args = [whole(a) for a in instruction.args] if instruction.op != "const" else []
         if instruction.op == "load":
             kept, operand = self._kept[args[0]], args[0]
-            return lambda values, where: _load(where[5][operand], kept)
+            return lambda values, where: _load(where[4][operand], kept)
         if instruction.op == "scalar":
-            return lambda values, where: where[4][args[0]]
+            return lambda values, where: where[3][args[0]]
         if instruction.op == "const":
             constant = np.asarray(instruction.args[0], dtype)
             return lambda values, where: constant
@@ -193,7 +191,7 @@ class Nest:
         runs = self.spec.operands[operand].run > 1
 
         def store(values: list[Any], where: Any) -> None:
-            target, new, wanted = where[5][operand], values[value], True
+            target, new, wanted = where[4][operand], values[value], True
             if mask >= 0:
                 wanted = values[mask][..., None] if runs and values[mask].ndim else values[mask]
             np.copyto(target, new[..., None] if runs and new.ndim else new, where=wanted)
@@ -273,10 +271,8 @@ def _order(spec: KernelSpec, mask: int) -> list[int]:
 
 def _line(axis: int, where: Any) -> Array:
     """The indices along an axis, to be broadcast over a block."""
-    box, shape, origins, steps = where[:4]
-    line: Array = origins[axis] + steps[axis] * np.arange(
-        box[axis].start, box[axis].stop, dtype=np.int64
-    )
+    box, shape, origins = where[:3]
+    line: Array = origins[axis] + np.arange(box[axis].start, box[axis].stop, dtype=np.int64)
     return line.reshape([-1 if k == axis else 1 for k in range(len(shape))])
 
 
