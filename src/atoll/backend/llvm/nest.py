@@ -236,11 +236,8 @@ class Nest:
         extent = self.extents[inner]
         width = body.op(f"select i1 {across}, i64 {policy.limits.vector}, i64 {extent}")
         width = body.larger(width, "1")
-        whole_tiles = body.op(f"add i64 {extent}, {body.op(f'sub i64 {width}, 1')}")
-        tiles = body.op(f"sdiv i64 {whole_tiles}, {width}")
 
-        def tile(number: str) -> None:
-            first = body.op(f"mul i64 {number}, {width}")
+        def tile(first: str) -> tuple[str]:
             count = body.smaller(body.op(f"sub i64 {extent}, {first}"), width)
             begin = self._moved(pointers, first, inner)
 
@@ -249,8 +246,9 @@ class Nest:
                 self.rows.row([self._at(moved, first, [*indices, index])], count)
 
             body.loop("line", start, stop, row)
+            return (body.op(f"add i64 {first}, {width}"),)
 
-        body.loop("tile", "0", tiles, tile)
+        body.advance("tile", "0", extent, tile)
 
     def _size(self, stride: str) -> str:
         self.module.declare("llvm.abs.i64", "i64", "i64, i1")
@@ -406,8 +404,8 @@ class Nest:
         several streams. The order in which an element is folded stays the same.
         """
         body, inner = self.body, self.inner
-        count = body.op(f"sub i64 {stop}, {start}")
-        batches = body.op(f"sdiv i64 {count}, {STREAMS}")
+        whole = body.op(f"and i64 {body.op(f'sub i64 {stop}, {start}')}, {-STREAMS}")
+        middle = body.op(f"add i64 {start}, {whole}")
 
         def rows(first: str, number: int) -> None:
             batch = []
@@ -417,13 +415,8 @@ class Nest:
                 batch.append(self._at(moved, "0", [*indices, index]))
             self.rows.row(batch, self.extents[inner])
 
-        def batch(number: str) -> None:
-            first = body.op(f"mul i64 {number}, {STREAMS}")
-            rows(body.op(f"add i64 {start}, {first}"), STREAMS)
-
-        body.loop("batch", "0", batches, batch)
-        done = body.op(f"mul i64 {batches}, {STREAMS}")
-        body.loop("row", body.op(f"add i64 {start}, {done}"), stop, lambda index: rows(index, 1))
+        body.loop("batch", start, middle, lambda first: rows(first, STREAMS), STREAMS)
+        body.loop("row", middle, stop, lambda index: rows(index, 1))
 
     # folds that one element decides
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from ...context.interrupts import passed_on
+import numpy as np
 
 KIND = {
     "b1": "b",
@@ -65,25 +65,8 @@ def literal(dtype: str, number: int | float) -> str:
         size = bits(dtype)
         number = int(number) & ((1 << size) - 1)
         return str(number - (1 << size) if number >> (size - 1) else number)
-    if dtype == "f2":
-        return "0xH" + _half(float(number))
-    value = float(number)
-    if dtype == "f4":
-        value = _single(value)
+    with np.errstate(all="ignore"):
+        if dtype == "f2":
+            return "0xH" + np.asarray(number, ">f2").tobytes().hex().upper()
+        value = float(np.float32(number) if dtype == "f4" else number)
     return "0x" + struct.pack(">d", value).hex().upper()
-
-
-def _half(value: float) -> str:
-    try:
-        return struct.pack(">e", value).hex().upper()
-    except OverflowError as problem:
-        passed_on(problem)
-        return "7C00" if value > 0 else "FC00"
-
-
-def _single(value: float) -> float:
-    try:
-        return float(struct.unpack(">f", struct.pack(">f", value))[0])
-    except OverflowError as problem:
-        passed_on(problem)
-        return float("inf") if value > 0 else -float("inf")
