@@ -31,16 +31,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import IntEnum
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import policy, system
 from ..front import native
-from . import python_spans
-from .call_sites import Site, line_in_program, line_of
-from .sources import place_text
+from .call_sites import Site, line_in_program, line_of, site_from
+from .sources import is_ours, place_text
 
 T = TypeVar("T")
 
@@ -226,6 +225,16 @@ class Recording:
         header[Header.THRESHOLD] = threshold
         header[Header.COUNT] = len(kept)
 
+    def note(self, event: tuple[int, ...]) -> None:
+        """Add an event to the timeline, unless it is shorter than others that had no room there."""
+        header, length = self.header, event[1]
+        header[Header.LATEST] = event[0] + length
+        if length >= header[Header.THRESHOLD] and header[Header.COUNT] >= header[Header.CAPACITY]:
+            self.thin()
+        if length >= header[Header.THRESHOLD]:
+            self.events[header[Header.COUNT]] = event
+            header[Header.COUNT] += 1
+
     def wait(self, name: str, line: int) -> None:
         """Note that this rank waits from now on: if it is killed meanwhile, that is what it was at."""
         self.header[Header.WAITING_LINE], self.header[Header.WAITING_NAME] = line, self.name(name)
@@ -256,7 +265,98 @@ class _Now:
 
 
 now = _Now()
-spans: Any = python_spans if native is None else native
+
+
+class _Spans(threading.local):
+    """The spans of a thread where the native front was not built: the same as ``_native/spans.c``, in Python.
+
+    Python's own profiling hook notices calls: a frame of atoll whose caller is none.
+    """
+
+    def __init__(self) -> None:
+        self._recording: Recording | None = None
+        self._open: list[list[int]] = []
+        """When each span began, and what spans inside it took."""
+        self._call: FrameType | None = None
+        self._line = 0
+
+    def profile(self, memory: Any = None, *parts: Any) -> None:
+        """Notice calls while spans are recorded."""
+        hook = None if memory is None else self._notice
+        sys.setprofile(hook)
+        threading.setprofile(hook)
+
+    def _current(self) -> Recording | None:
+        recording = now.recording
+        if recording is not self._recording:
+            self._recording, self._open, self._call, self._line = recording, [], None, 0
+        return recording
+
+    def _notice(self, frame: FrameType, event: str, _: Any) -> None:
+        """Begin and end calls of the program."""
+        recording = self._current()
+        if recording is None:
+            return
+        if event == "return" and self._call is frame:
+            original = frame.f_locals.get("original")  # the function of NumPy's for which it stands
+            name = getattr(original, "__name__", "") or frame.f_code.co_name
+            self._call = None
+            self.end(Kind.CALL, recording.called(name), self._line)
+            self._line = 0
+        elif event == "call" and self._call is None:
+            file, outer = frame.f_code.co_filename, frame.f_back
+            if outer is None or is_ours(outer.f_code.co_filename) or not is_ours(file):
+                return
+            if "profil" not in file:
+                self._call, self._line = frame, max(recording.line_at(site_from(outer)), 0)
+                self.begin()
+
+    def begin_call(self) -> int:
+        """The hook notices calls of Python's functions."""
+        return -1
+
+    def end_call(self, begun: int, name: int) -> None:
+        """The same for their ends."""
+
+    def line(self) -> int:
+        """The line of the program that is at work."""
+        recording = self._current()
+        if recording is None or self._call is not None:
+            return self._line
+        return max(recording.line_at(site_from(sys._getframe(1))), 0)
+
+    def begin(self) -> None:
+        """Begin a span."""
+        if self._current() is not None:
+            self._open.append([time.monotonic_ns(), 0])
+
+    def end(
+        self, kind: int, name: int, line: int, nbytes: int = 0, peer: int = -1, count: int = 1
+    ) -> None:
+        """End a span."""
+        line = self.line() if line < 0 else line
+        self.end_work((kind, name, nbytes, count, (line,), (1.0,)), peer)
+
+    def end_work(self, work: tuple[Any, ...], peer: int = -1) -> None:
+        """End a span that worked for several lines, each for a part of it."""
+        recording = self._current()
+        if recording is None or not self._open:
+            return
+        kind, name, nbytes, count, lines, parts = work
+        lines, parts = lines or (self._line,), parts or (1.0,)
+        start, inner = self._open.pop()
+        length = time.monotonic_ns() - start
+        if self._open:
+            self._open[-1][1] += length
+        for line, part in zip(lines, parts, strict=True):
+            spent = int((length - inner) * part)
+            recording.totals[line, kind] += (count, spent, int(nbytes * part))
+        if kind == Kind.SEND and 0 <= peer < PEERS:
+            recording.peers[peer] += (count, nbytes)
+        recording.note((start, length, nbytes, kind, lines[0], name, 0, peer, count))
+
+
+spans: Any = _Spans() if native is None else native
 """Who measures the spans: ``_native/spans.c`` where it was built."""
 begin = spans.begin
 """Begin a span; only while a profile is recorded."""

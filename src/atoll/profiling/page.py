@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -73,26 +74,8 @@ def _shortest(profile: Profile) -> int:
 
 
 def _line(line: Line) -> dict[str, Any]:
-    return {
-        "place": line.place,
-        "path": line.source.file,
-        "function": line.source.function,
-        "text": line.text,
-        "time": line.seconds,
-        "calls": line.calls,
-        "call": line.call_seconds,
-        "plan": line.plan_seconds,
-        "compile": line.compile_seconds,
-        "kernels": line.kernel_seconds,
-        "kernel_count": line.kernels,
-        "kernel_bytes": line.kernel_bytes,
-        "numpy": line.numpy_seconds,
-        "messages": line.messages,
-        "sent": line.sent_bytes,
-        "wait": line.wait_seconds,
-        "file": line.file_seconds,
-        "file_bytes": line.file_bytes,
-    }
+    figures = asdict(line)
+    return {**figures.pop("source"), **figures, "seconds": line.seconds}
 
 
 def _rank(rank: Rank, shortest: int, names: _Numbers, sources: _Numbers) -> dict[str, Any]:
