@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import marshal
 import os
-import struct
 import threading
 import time
 from collections.abc import Callable
@@ -40,10 +39,6 @@ _NEWS = 4 << 20
 _CONNECTING = 2.0
 """Seconds for the first connection."""
 
-_REQUEST, _REPLY = struct.Struct("<cII"), struct.Struct("<cI")
-_GET, _PUT = b"g", b"p"
-_HERE, _YOURS = b"h", b"y"
-
 
 class Table:
     """The entries, and who makes those that are not there yet."""
@@ -57,16 +52,15 @@ class Table:
         self._log: list[tuple[bytes, object]] = []
         """The keys in the order in which they were given, and by whom."""
 
-    def get(self, key: bytes, client: object) -> tuple[bytes, bytes]:
-        """An entry, or the word that ``client`` is to make it."""
+    def get(self, key: bytes, client: object) -> bytes | None:
+        """An entry; ``None`` if ``client`` is to make it."""
         with self._changed:
             while key in self._makers and self._makers[key] is not client:
                 self._changed.wait()
             data = self._entries.get(key)
-            if data:
-                return _HERE, data
-            self._makers[key] = client
-            return _YOURS, b""
+            if not data:
+                self._makers[key] = client
+            return data or None
 
     def news(self, position: int, key: bytes, client: object) -> tuple[int, dict[bytes, bytes]]:
         """Entries that others than ``client`` have given since a position in the log, without ``key``; the next position."""
@@ -135,31 +129,19 @@ def serve(listener: socket.socket, name: str) -> Callable[[], None]:
 def _answer(table: Table, connection: socket.socket) -> None:
     client, position = object(), 0
     try:
-        with connection:
+        with connection, connection.makefile("rb") as requests:
             while True:
-                kind, length, size = _REQUEST.unpack(_received(connection, _REQUEST.size))
-                key, data = _received(connection, length), _received(connection, size)
-                if kind == _PUT:
+                key, data = marshal.load(requests)
+                if data is not None:
                     table.put(key, data, client)
-                else:
-                    word, entry = table.get(key, client)
-                    position, news = table.news(position, key, client)
-                    content = marshal.dumps((entry, news))
-                    connection.sendall(_REPLY.pack(word, len(content)) + content)
-    except OSError:
+                    continue
+                entry = table.get(key, client)
+                position, news = table.news(position, key, client)
+                connection.sendall(marshal.dumps((entry, news)))
+    except (OSError, EOFError):
         return
     finally:
         table.leave(client)
-
-
-def _received(connection: socket.socket, count: int) -> bytes:
-    data = bytearray()
-    while len(data) < count:
-        some = connection.recv(min(count - len(data), 1 << 20))
-        if not some:
-            raise ConnectionError
-        data += some
-    return bytes(data)
 
 
 class Store:
@@ -177,13 +159,14 @@ class Store:
         data = self._news.pop(key, None)
         if data is not None:
             return data
-        return self._exchanged(_GET, key, b"")
+        return self._request(key, None)
 
     def put(self, key: bytes, data: bytes) -> None:
         """Give an entry to the other ranks; nothing if there is none."""
-        self._exchanged(_PUT, key, data)
+        self._request(key, data)
 
-    def _exchanged(self, kind: bytes, key: bytes, data: bytes) -> bytes | None:
+    def _request(self, key: bytes, data: bytes | None) -> bytes | None:
+        """Give an entry, or ask for one if there is no data."""
         if self._process != os.getpid():  # the connection is that of the rank, not of its child
             return None
         with self._lock:
@@ -191,14 +174,13 @@ class Store:
             if connection is None:
                 return None
             try:
-                connection.sendall(_REQUEST.pack(kind, len(key), len(data)) + key + data)
-                entry = None
-                if kind != _PUT:
-                    word, size = _REPLY.unpack(_received(connection, _REPLY.size))
-                    entry, news = marshal.loads(_received(connection, size))
+                connection.sendall(marshal.dumps((key, data)))
+                entry: bytes | None = None
+                if data is None:
+                    with connection.makefile("rb") as reply:
+                        entry, news = marshal.load(reply)
                     self._news.update(news)
-                    entry = None if word == _YOURS else entry
-            except OSError as problem:
+            except (OSError, EOFError) as problem:
                 connection.close()
                 passed_on(problem)
                 return None
