@@ -165,6 +165,17 @@ def _credentials(connection: Any) -> tuple[int, int]:
     return process, user
 
 
+def end_with_parent(number: int) -> bool:
+    """Let a signal end this process when its parent dies; False where the system cannot."""
+    if not has("prctl"):
+        return False
+    import ctypes
+
+    set_parent_death_signal = 1
+    ctypes.CDLL(None).prctl(set_parent_death_signal, number)
+    return True
+
+
 def wait_for_reader(seconds: float) -> None:
     """Wait until the launcher has read what was written to standard error, if that is a pipe; no longer than this."""
     end = time.monotonic() + seconds

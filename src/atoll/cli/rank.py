@@ -234,11 +234,7 @@ def prefix_lines(rank: int, source: int, sink: int, target: int) -> None:
 
 def end_with(parent: int, reader: int, system: Any) -> None:
     """End this process when its parent is killed, which closes the other end of the pipe."""
-    if system.has("prctl"):
-        import ctypes
-
-        die_with_parent = 1
-        ctypes.CDLL(None).prctl(die_with_parent, signal.SIGKILL)
+    if system.end_with_parent(signal.SIGKILL):
         os.close(reader)
         if os.getppid() != parent:
             os._exit(1)

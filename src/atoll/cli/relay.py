@@ -6,7 +6,6 @@ insists. One loop waits for output, for input from a terminal, and for signals.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import resource
@@ -125,7 +124,7 @@ class Relay:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
-            preexec_fn=_end_with_parent(),
+            preexec_fn=partial(system.end_with_parent, signal.SIGTERM),
         )
         try:
             self._stay_with(process, terminal, wake, listener)
@@ -498,16 +497,3 @@ def allow_many_files() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _end_with_parent() -> Callable[[], None] | None:
-    """Called in a child before it becomes the launcher: end when this process dies."""
-    if not system.has("prctl"):
-        return None
-    control = ctypes.CDLL(None).prctl
-    die_with_parent = 1
-
-    def ask() -> None:
-        control(die_with_parent, signal.SIGTERM)
-
-    return ask

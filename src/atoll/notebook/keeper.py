@@ -9,13 +9,13 @@ ends the ranks and itself. If the ranks end, so does the keeper.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 from typing import Any
 
 from .. import system
@@ -26,13 +26,6 @@ GRACE = 5.0
 CLIENT = os.path.join("security", "ipcontroller-client.json")
 ENGINE = os.path.join("security", "ipcontroller-engine.json")
 """The files, in the folder, through which the kernel and the engines find the controller."""
-
-
-def end_with_parent() -> None:
-    """End this process when the keeper dies, where the system can do that; otherwise only if the keeper ends in order."""
-    if system.has("prctl"):
-        die_with_parent = 1
-        ctypes.CDLL(None).prctl(die_with_parent, signal.SIGTERM)
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
@@ -79,6 +72,8 @@ def main() -> None:
         "atoll.notebook.engine",
     ]
     command += [os.path.join(folder, ENGINE), folder]
+    # Where the system cannot do that, the ranks end only if the keeper ends in order.
+    end_with_parent = partial(system.end_with_parent, signal.SIGTERM)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
     os.register_at_fork(after_in_child=end_with_parent)
     try:
