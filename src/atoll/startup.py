@@ -36,7 +36,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from . import system
 from .comm import launcher
@@ -72,22 +72,20 @@ ONE_LINE = "_render_traceback_"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-class Report:
+class Report(NamedTuple):
     """A rank's report of its end: the kind of end, the text, and the exit code.
 
     ``same`` is equal in the reports of other ranks that need not be printed, too.
     """
 
-    __slots__ = ("code", "kind", "same", "text")
-
-    def __init__(self, kind: str, text: str, code: int, same: str = "") -> None:
-        self.kind, self.text, self.code, self.same = kind, text, code, same
+    kind: str
+    text: str
+    code: int
+    same: str = ""
 
 
 class Ender:
     """Ends all ranks from this one; knows this rank and the listeners of its reports."""
-
-    __slots__ = ("code", "ending", "process", "rank", "record", "size")
 
     def __init__(self, rank: int, size: int | None, record: Recorder | None = None) -> None:
         self.rank, self.size, self.record = rank, size, record
@@ -166,10 +164,9 @@ class Ender:
         watch_over(EXIT_FUNCTIONS + 3 * PAUSE, report.code)
         flush()
         if self.record is not None:
-            fields = {name: getattr(report, name) for name in Report.__slots__}
-            self.record(fields)
-        else:
-            tell_terminal(self.rank, self.size, report)
+            self.record(report._asdict())
+        elif ranks := ranks_with_the_same(self.rank, report):
+            write_error(message(report.kind, report.text, report.code, ranks, self.size))
         if not at_exit:  # an abort would skip what ``atexit`` holds
             import atexit
 
@@ -290,13 +287,6 @@ def write_error(text: str, descriptor: int = 2) -> None:
             return
 
 
-def tell_terminal(rank: int, size: int | None, report: Report) -> None:
-    """Print a report, unless another rank of this host is about to print the same."""
-    ranks = ranks_with_the_same(rank, report)
-    if ranks:
-        write_error(message(report.kind, report.text, report.code, ranks, size))
-
-
 def ranks_with_the_same(rank: int, report: Report) -> list[int]:
     """All ranks of this host that report the same now, or nothing if another one speaks for them.
 
@@ -325,9 +315,8 @@ def ranks_with_the_same(rank: int, report: Report) -> list[int]:
                 meeting.sendto(str(rank).encode(), name)
             except OSError:
                 return ranks
-            time.sleep(
-                2 * PAUSE
-            )  # the speaker's pause, and the time that it may take to speak on a busy machine
+            # the speaker's pause, and the time that it may take to speak on a busy machine
+            time.sleep(2 * PAUSE)
             return []
         until = time.monotonic() + PAUSE
         while (left := until - time.monotonic()) > 0:
@@ -414,19 +403,12 @@ def watch_exceptions(ender: Ender) -> None:
     atexit.register(end_after_all)
 
 
-def watch_exits(ender: Ender) -> bool:
-    """Let an exit with a code other than 0 end all ranks; False where Python does not allow it."""
+def watch_exits(ender: Ender) -> None:
+    """Let an exit with a code other than 0 end all ranks."""
     import ctypes
     import gc
 
-    namespaces = [
-        referent
-        for referent in gc.get_referents(SystemExit.__dict__)
-        if isinstance(referent, dict) and "code" in referent
-    ]
-    if len(namespaces) != 1:
-        return False
-    namespace = namespaces[0]
+    (namespace,) = gc.get_referents(SystemExit.__dict__)
     member = namespace["code"]
 
     def read(error: SystemExit) -> object:
@@ -440,7 +422,6 @@ def watch_exits(ender: Ender) -> bool:
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(SystemExit))
     if sys.version_info < (3, 12):
         raise_exits_in_python()
-    return True
 
 
 def watch_bare_exits(ender: Ender) -> None:
@@ -484,14 +465,11 @@ def threads_per_rank(local_size: int) -> int:
     A rank whose launcher has bound it to fewer cores than the launcher's own process has
     those for itself; others share theirs.
     """
-    if not system.has("affinity"):
-        return max(1, system.cores() // local_size)
-    try:
-        own = os.sched_getaffinity(0)
-        launcher = os.sched_getaffinity(os.getppid())
-    except OSError:
-        return max(1, system.cores() // local_size)
-    return max(1, len(own) // (1 if own < launcher else local_size))
+    if system.has("affinity"):
+        with suppress(OSError):
+            if os.sched_getaffinity(0) < os.sched_getaffinity(os.getppid()):
+                local_size = 1
+    return max(1, system.cores() // local_size)
 
 
 def share_cores(local_size: int) -> None:
@@ -505,16 +483,10 @@ def share_cores(local_size: int) -> None:
     for name in open_variables:
         os.environ[name] = wanted
     if "OPENBLAS_NUM_THREADS" in open_variables and "numpy" in sys.modules:
-        limit_loaded_libraries(int(wanted))
+        with suppress(ImportError):  # without threadpoolctl loaded libraries keep their threads
+            from threadpoolctl import threadpool_limits
 
-
-def limit_loaded_libraries(threads: int) -> None:
-    """Limit the threads of libraries that are loaded already; without threadpoolctl they keep their threads."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return
-    threadpool_limits(limits=threads)
+            threadpool_limits(limits=int(wanted))
 
 
 def is_own_command() -> bool:
