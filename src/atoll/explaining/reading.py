@@ -16,7 +16,6 @@ from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State, Step
 from ..execute.program import ByNumpy, Program
-from ..graph.geometry import Geometry
 from ..graph.picture import letters
 from ..graph.words import key_text, slice_text
 from ..plan import launches
@@ -35,7 +34,7 @@ _STYLES = {
 
 
 class Planned:
-    """A launch that is only spoken of: it stands where the step would be that runs it."""
+    """Stands in a program for the step that would run a launch, where the program is only read."""
 
     __slots__ = ("launch",)
 
@@ -43,8 +42,8 @@ class Planned:
         self.launch = launch
 
     def run(self, state: State) -> None:
-        """A program that was made to be explained has no kernels."""
-        raise AssertionError("a program that was made to be explained cannot run")
+        """A program that is only read has no kernels."""
+        raise AssertionError("a program that was made to be read cannot run")
 
 
 @dataclass(slots=True)
@@ -112,7 +111,7 @@ class Reader:
             note.role,
             note.shape,
             str(note.dtype),
-            _nbytes(note.local),
+            note.local.nbytes,
             "" if note.layout is None else repr(note.layout),
             how,
         )
@@ -253,14 +252,14 @@ class Reader:
         name, sent = self.names[step.register], step.call.traffic()
         if sent is None:
             given = [source for source in step.sources if source != step.register]
-            size = sum([_nbytes(self.registers[source].local) for source in given])
+            size = sum([self.registers[source].local.nbytes for source in given])
             return Collective(name, step.call.label, size, exact=False)
         return Collective(name, step.call.label, sum(sent.values()), tuple(sorted(sent)))
 
     def _collective(self, step: Fold | FoldAcross | Position) -> Collective:
         note = self.registers[step.register]
         if isinstance(step, Fold | FoldAcross):
-            return Collective(self.names[step.register], step.ufunc.__name__, _nbytes(note.local))
+            return Collective(self.names[step.register], step.ufunc.__name__, note.local.nbytes)
         return Collective(self.names[step.register], step.name, 2 * note.dtype.itemsize)
 
     def _launch(self, launch: launches.Launch, events: _Events) -> Launch:
@@ -319,7 +318,7 @@ class Reader:
 
         def take(register: int) -> None:
             nonlocal now, peak
-            size = _nbytes(self.registers[register].local)
+            size = self.registers[register].local.nbytes
             buffers[len(holders)] = (size, 1)
             holders[register] = len(holders)
             now += size
@@ -338,10 +337,6 @@ class Reader:
                         buffers[holders[register]] = (size, count - 1)
                         now -= size if count == 1 else 0
         return peak
-
-
-def _nbytes(geometry: Geometry) -> int:
-    return geometry.size * geometry.dtype.itemsize
 
 
 def _key_region(

@@ -27,6 +27,7 @@ from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, AssignLocally, FinishExchange, Localise, StartExchange
 from ..execute.parts import State
 from ..execute.program import ByNumpy, Combine, CombinePositions, Program
+from ..explaining.reading import Planned
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..lazy.cells import pending_cells
@@ -34,7 +35,6 @@ from ..lazy.evaluate import computed_again, counted_by, evaluate, look_up, passi
 from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
 from ..lazy.shared_calls import counted
-from ..plan.launches import Launch
 from .expected import EXPECTED
 from .loops import Loops
 from .reuse import Addresses, Reuse, Touched, span
@@ -57,19 +57,6 @@ class InPython(NamedTuple):
     """So many elements are treated one by one."""
 
     elements: int
-
-
-class Planned:
-    """A launch that is counted instead of compiled."""
-
-    __slots__ = ("launch",)
-
-    def __init__(self, launch: Launch, parts: Any) -> None:
-        self.launch = launch
-
-    def run(self, state: State) -> None:
-        """A program that was made to be counted has no kernels."""
-        raise AssertionError("a program that was made to be counted cannot run")
 
 
 class Counter:
@@ -159,7 +146,7 @@ class Counter:
 
         Of a mask every second element is true: what it selects is half of all, and lies everywhere.
         """
-        nbytes = _nbytes(geometry)
+        nbytes = geometry.nbytes
         if geometry.size <= FEW:
             ones = np.ones(geometry.size, geometry.dtype)
             if geometry.dtype == np.bool_:
@@ -251,7 +238,7 @@ class Counter:
             events.append(named(name, shapes, result, self._touched(arrays), line))
         elif isinstance(step, CountLocally | Localise | AssignLocally):
             geometry = getattr(step, "geometry", notes[step.register].local)
-            events.append(Work("copy", near(2 * _nbytes(geometry)), 0, asked))
+            events.append(Work("copy", near(2 * geometry.nbytes), 0, asked))
             registers[step.register] = self._some(geometry)
         elif isinstance(step, StartExchange):
             self._exchange(step, state, asked)
@@ -260,8 +247,7 @@ class Counter:
         elif isinstance(step, RunCollective):
             self._collective(step, state, notes, asked)
         elif isinstance(step, FoldAcross):
-            for name in ("partial",):
-                self._have(registers, getattr(step, name), notes)
+            self._have(registers, step.partial, notes)
             step.run(state)
             events.append(Waited())
         else:
@@ -300,8 +286,8 @@ class Counter:
         if transfers is not None or rule is not None or self.preparing:
             state.registers[step.register] = self._some(step.geometry)
             return
-        shares = [_nbytes(notes[source].local) for source in step.sources]
-        most = max([*shares, _nbytes(step.geometry)])
+        shares = [notes[source].local.nbytes for source in step.sources]
+        most = max([*shares, step.geometry.nbytes])
         if most > config.gather_bytes:
             raise CommunicationError(
                 f"model: {name} at {asked or 'a line'} has shares of {most} bytes on rank {self.world.rank} of "
@@ -326,8 +312,8 @@ def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) 
     forms = [operand.form(step.call.world) for operand in step.call.operands]
     place = step.call.place
     result = step.geometry.shape if place is None else place.layout.shape
-    nbytes = sum([_nbytes(notes[source].local) for source in step.sources])
-    nbytes += _nbytes(step.geometry)
+    nbytes = sum([notes[source].local.nbytes for source in step.sources])
+    nbytes += step.geometry.nbytes
     shapes = [form.shape for form in forms]
     name = step.call.function.name
     if name == "transform":
@@ -338,7 +324,7 @@ def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) 
 def _held(program: Program) -> int:
     """The most bytes that a program goes through at one time: its operands, and memory that is taken and let go."""
     notes = program.description.registers
-    most = held = sum([_nbytes(note.local) for note in notes if note.role == "data"])
+    most = held = sum([note.local.nbytes for note in notes if note.role == "data"])
     taken: dict[int, int] = {}
     for step in program.steps:
         register = getattr(step, "register", -1)
@@ -347,14 +333,10 @@ def _held(program: Program) -> int:
         elif isinstance(step, Share):
             taken[register] = taken.pop(step.source, 0)
         elif register >= 0 and register not in taken and notes[register].role == "value":
-            taken[register] = _nbytes(notes[register].local)
+            taken[register] = notes[register].local.nbytes
             held += taken[register]
             most = max(most, held)
     return most
-
-
-def _nbytes(geometry: Geometry) -> int:
-    return geometry.size * geometry.dtype.itemsize
 
 
 def _of_any_values(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
