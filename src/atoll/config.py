@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -34,30 +34,6 @@ def available_cores() -> int:
     return int(_counted[0])
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class Settings:
-    """One complete set of settings. ``None`` for ``threads`` means: all available cores; for ``everywhere``:
-    32 times ``small``; for ``ranks_per_node``: as the hosts tell."""
-
-    threads: int | None = None
-    small: int = policy.limits.small
-    everywhere: int | None = None
-    fusion: bool = True
-    cache_bytes: int = 1 << 30
-    gather_bytes: int = 1 << 30
-    kernel_cache: str = "auto"
-    cpu_features: str = "native"
-    wait_check: float = 1.0
-    wait_report: float = 30.0
-    wait_abort: float = 300.0
-    debug: bool = False
-    backend: str = "llvm"
-    front: str = "native"
-    traceback: str = "short"
-    mpi: str = "auto"
-    ranks_per_node: int | None = None
-
-
 def _integer(minimum: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         if isinstance(value, bool):
@@ -70,21 +46,13 @@ def _integer(minimum: int) -> Callable[[Any], int]:
     return check
 
 
+_FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True)
+_FLAGS |= dict.fromkeys(("0", "false", "no", "off"), False)
+
+
 def _flag(value: Any) -> bool:
-    words = {
-        "1": True,
-        "true": True,
-        "yes": True,
-        "on": True,
-        "0": False,
-        "false": False,
-        "no": False,
-        "off": False,
-    }
-    if isinstance(value, bool):
-        return value
     if isinstance(value, str):
-        return words[value.strip().lower()]
+        return _FLAGS[value.strip().lower()]
     if value in (0, 1):
         return bool(value)
     raise TypeError
@@ -133,26 +101,39 @@ def _features(value: Any) -> str:
     return ",".join(words)
 
 
-_RULES: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "threads": (_integer(1), "an integer >= 1"),
-    "small": (_integer(0), "an integer >= 0 (elements)"),
-    "everywhere": (_integer(0), "an integer >= 0 (elements)"),
-    "fusion": (_flag, "true or false"),
-    "cache_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
-    "gather_bytes": (_bytes, "a number of bytes, such as 1000000 or 2GB"),
-    "kernel_cache": (_path, "'auto', 'off', or a folder"),
-    "cpu_features": (_features, "'native', or features to do without, such as '-avx512f'"),
-    "wait_check": (_seconds, "a number of seconds > 0"),
-    "wait_report": (_seconds, "a number of seconds > 0"),
-    "wait_abort": (_seconds, "a number of seconds > 0"),
-    "debug": (_flag, "true or false"),
-    "backend": (_choice("llvm", "numpy"), "'llvm' or 'numpy'"),
-    "front": (_choice("native", "python"), "'native' or 'python'"),
-    "traceback": (_choice("short", "full"), "'short' or 'full'"),
-    "mpi": (_choice("auto", "on", "off"), "'auto', 'on' or 'off'"),
-    "ranks_per_node": (_integer(1), "an integer >= 1"),
-}
-_NAMES = tuple(f.name for f in fields(Settings))
+def _setting(default: Any, rule: Callable[[Any], Any], words: str) -> Any:
+    """A field of the settings: its default, what checks and converts a value, and what values it may have."""
+    return field(default=default, metadata={"rule": rule, "words": words})
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Settings:
+    """One complete set of settings. ``None`` for ``threads`` means: all available cores; for ``everywhere``:
+    32 times ``small``; for ``ranks_per_node``: as the hosts tell."""
+
+    threads: int | None = _setting(None, _integer(1), "an integer >= 1")
+    small: int = _setting(policy.limits.small, _integer(0), "an integer >= 0 (elements)")
+    everywhere: int | None = _setting(None, _integer(0), "an integer >= 0 (elements)")
+    fusion: bool = _setting(True, _flag, "true or false")
+    cache_bytes: int = _setting(1 << 30, _bytes, "a number of bytes, such as 1000000 or 2GB")
+    gather_bytes: int = _setting(1 << 30, _bytes, "a number of bytes, such as 1000000 or 2GB")
+    kernel_cache: str = _setting("auto", _path, "'auto', 'off', or a folder")
+    cpu_features: str = _setting(
+        "native", _features, "'native', or features to do without, such as '-avx512f'"
+    )
+    wait_check: float = _setting(1.0, _seconds, "a number of seconds > 0")
+    wait_report: float = _setting(30.0, _seconds, "a number of seconds > 0")
+    wait_abort: float = _setting(300.0, _seconds, "a number of seconds > 0")
+    debug: bool = _setting(False, _flag, "true or false")
+    backend: str = _setting("llvm", _choice("llvm", "numpy"), "'llvm' or 'numpy'")
+    front: str = _setting("native", _choice("native", "python"), "'native' or 'python'")
+    traceback: str = _setting("short", _choice("short", "full"), "'short' or 'full'")
+    mpi: str = _setting("auto", _choice("auto", "on", "off"), "'auto', 'on' or 'off'")
+    ranks_per_node: int | None = _setting(None, _integer(1), "an integer >= 1")
+
+
+_RULES = {each.name: each.metadata for each in fields(Settings)}
+_NAMES = tuple(_RULES)
 _VARIABLES = {"ATOLL_NUM_THREADS": "threads", **{f"ATOLL_{name.upper()}": name for name in _NAMES}}
 _OPTIONAL = ("threads", "everywhere", "ranks_per_node")
 
@@ -163,13 +144,13 @@ def checked(name: str, value: Any, source: str) -> Any:
         raise ConfigError(
             f"{source}: there is no setting {name!r}; the settings are {', '.join(_NAMES)}"
         )
-    rule, words = _RULES[name]
+    rule = _RULES[name]
     if value is None and name in _OPTIONAL:
         return None
     try:
-        return rule(value)
+        return rule["rule"](value)
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
-        raise ConfigError(f"{source}: {name} must be {words}, not {value!r}") from None
+        raise ConfigError(f"{source}: {name} must be {rule['words']}, not {value!r}") from None
 
 
 def from_environment(environ: Mapping[str, str]) -> Settings:

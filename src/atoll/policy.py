@@ -17,18 +17,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-_PIECES = [
-    "short",
-    "chunk",
-    "vector",
-    "part_vector",
-    "stretch",
-    "pieces",
-    "numbers",
-    "panel",
-    "entries",
-    "held",
-]
+_PIECES = (
+    "short", "chunk", "vector", "part_vector", "stretch", "pieces", "numbers", "panel", "entries", "held",
+)  # fmt: skip
 """The limits by which work is cut into pieces."""
 
 
