@@ -139,7 +139,7 @@ class RanksMagics(Magics):  # type: ignore[misc]
                 )
             self._start(wanted, self._threads)
         elif rest or command not in ("status", "output", "stop"):
-            raise UsageError(f"%ranks: there is no command {line_of(words)!r}\n{HELP}")
+            raise UsageError(f"%ranks: there is no command {' '.join(words)!r}\n{HELP}")
         elif command == "status":
             print(
                 f"{ranks.size} ranks are running" if running and ranks else "no ranks are running"
@@ -157,8 +157,3 @@ class RanksMagics(Magics):  # type: ignore[misc]
         if self._ranks is not None:
             self._ranks.end()
             self._ranks = None
-
-
-def line_of(words: list[str]) -> str:
-    """The words of a magic as they were written."""
-    return " ".join(words)

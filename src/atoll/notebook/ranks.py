@@ -233,30 +233,35 @@ class Ranks:
 
     def _begin_anew(self, verdict: str) -> str:
         """Let diverged ranks continue in a new world; what to tell the user."""
-        results = self._send(engine.begin_anew, verdict)
         deadline = _Deadline()
         deadline.begin(REACTION)
-        self._attend(lambda: _all_ready(results), results, deadline)
-        for result in results:
-            result.get()
+        self._answers(self._send(engine.begin_anew, verdict), deadline)
         return ANEW
+
+    def _answers(self, results: Sequence[Any], deadline: _Deadline | None = None) -> list[Any]:
+        """The results of a call on all ranks, once these have ended."""
+
+        def look() -> bool:
+            ready = all(result.ready() for result in results)
+            if not ready:
+                time.sleep(LOOK)
+            return ready
+
+        self._attend(look, results, deadline or _Deadline())
+        return [result.get() for result in results]
 
     # Variables ----------------------------------------------------------------------------
 
     def push(self, variables: Mapping[str, Any]) -> None:
         """Give all ranks variables."""
         with _explained("--push", variables):
-            results = [self._client[rank].push(dict(variables), block=False) for rank in self._all]
-            self._attend(lambda: _all_ready(results), results, _Deadline())
-            for result in results:
-                result.get()
+            given = dict(variables)
+            self._answers([self._client[rank].push(given, block=False) for rank in self._all])
 
     def pull(self, names: Sequence[str]) -> Any:
         """Variables of rank 0, and whole arrays of all ranks."""
         with _explained("--pull", names):
-            results = self._send(engine.pickled, list(names))
-            self._attend(lambda: _all_ready(results), results, _Deadline())
-            answers = [result.get() for result in results]
+            answers = self._answers(self._send(engine.pickled, list(names)))
             for answer in answers:
                 if isinstance(answer, str):
                     raise CellError(answer)
@@ -294,13 +299,6 @@ def _explained(option: str, names: Collection[str]) -> Iterator[None]:
         if "Can't get attribute" in text:
             cure = ". What the notebook defines, the ranks have to define as well, or both import it from a module"
         raise CellError(f"%%ranks {option} {','.join(names)}: {text}{cure}") from None
-
-
-def _all_ready(results: Sequence[Any]) -> bool:
-    if all(result.ready() for result in results):
-        return True
-    time.sleep(LOOK)
-    return False
 
 
 def _client(file: str, messages: Messages) -> Any:
