@@ -20,22 +20,26 @@ Entry = TypeVar("Entry")
 Arguments = ParamSpec("Arguments")
 
 
+def _make_room(cache: Any) -> None:
+    """Let a cache that is full forget everything."""
+    if len(cache) >= policy.limits.entries:
+        cache.clear()
+        statistics.add("caches_full")
+
+
 class Memo(dict[Key, Entry]):
     """Facts that cost microseconds to work out again."""
 
     __slots__ = ()
 
     def __setitem__(self, key: Key, entry: Entry) -> None:
-        if len(self) >= policy.limits.entries:
-            self.clear()
-            statistics.add("caches_full")
+        _make_room(self)
         super().__setitem__(key, entry)
 
     def only(self, key: Key, entry: Entry) -> Entry:
         """The entry of a key: this one, or the one that another thread has stored meanwhile."""
-        if len(self) >= policy.limits.entries and key not in self:
-            self.clear()
-            statistics.add("caches_full")
+        if key not in self:
+            _make_room(self)
         return super().setdefault(key, entry)
 
 
@@ -79,9 +83,7 @@ class Living(Generic[Key]):
 
 def keep(forms: Any, key: tuple[Any, ...], form: object, convert: object = None) -> None:
     """Let the native recorder know a form, or what else it finds by geometries; ``convert`` brings a number to the dtype of the loop."""
-    if len(forms) >= policy.limits.entries:
-        forms.clear()
-        statistics.add("caches_full")
+    _make_room(forms)
     forms.keep(key, form, convert)
 
 

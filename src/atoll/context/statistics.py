@@ -108,9 +108,6 @@ class Counters:
             values["messages"] += messages
             values["bytes_moved"] += nbytes
 
-    def sent(self, messages: int, nbytes: int) -> None:
-        self.ran(0, 0, messages, nbytes)
-
     def allocated(self, name: str, bytes_in_use: int) -> None:
         with self._lock:
             values = self._values
@@ -145,7 +142,7 @@ def add(name: str, amount: int = 1) -> None:
 
 def sent(messages: int, nbytes: int) -> None:
     """Count messages to other ranks, and their bytes."""
-    _separate.get().sent(messages, nbytes)
+    _separate.get().ran(0, 0, messages, nbytes)
 
 
 def attempted(
