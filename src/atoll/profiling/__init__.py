@@ -19,8 +19,8 @@ from ..context import profiler
 from ..context.interrupts import tolerated
 from ..context.profiler import Recording
 from ..lazy.pending import sync
-from .profiles import Line, Profile, Rank
-from .record import Record, folder_of, marked, part_of, record_of, records_in
+from .profiles import Line, Profile, Rank, checked
+from .record import Record, folder_of, part_of, record_of, records_in
 
 __all__ = ["Line", "Profile", "Rank", "profile", "read"]
 
@@ -40,11 +40,7 @@ class profile:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self._path = None if path is None else os.fspath(path)
-        if self._path is not None and not self._path.endswith((".json", ".html")):
-            raise ValueError(
-                f"a profile is saved as .json (a timeline) or .html (a page), not as {self._path!r}"
-            )
+        self._path = None if path is None else checked(path)
         self._profile = Profile()
 
     def __enter__(self) -> Profile:
@@ -62,7 +58,7 @@ class profile:
         align(communicator, recording)
         if self._owns:
             profiler.start(recording)
-        self._since = marked(recording, time.monotonic_ns())
+        self._since = time.monotonic_ns(), recording.totals.copy(), recording.peers.copy()
         return self._profile
 
     def __exit__(

@@ -138,18 +138,13 @@ class Profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the profile: ``.json`` is a timeline in Chrome's trace format, ``.html`` a page with pictures."""
-        name = os.fspath(path)
-        kind = os.path.splitext(name)[1]
-        if kind not in (".json", ".html"):
-            raise ValueError(
-                f"a profile is saved as .json (a timeline) or .html (a page), not as {name!r}"
-            )
+        name = checked(path)
         if not self._writes:
             return
         from .page import page
         from .trace import trace
 
-        text = trace(self) if kind == ".json" else page(self)
+        text = trace(self) if name.endswith(".json") else page(self)
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
 
@@ -168,6 +163,16 @@ class Profile:
             f'<iframe srcdoc="{escape(page(self))}" '
             'style="width:100%;height:760px;border:0"></iframe>'
         )
+
+
+def checked(path: str | os.PathLike[str]) -> str:
+    """The path of a profile, which says by its end how it is saved."""
+    name = os.fspath(path)
+    if not name.endswith((".json", ".html")):
+        raise ValueError(
+            f"a profile is saved as .json (a timeline) or .html (a page), not as {name!r}"
+        )
+    return name
 
 
 def _shifts(records: Sequence[Record]) -> list[int]:

@@ -63,18 +63,8 @@ class Record:
         return replace(self, events=self.events[:0])
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A moment of a recording, from which on it is read."""
-
-    time: int
-    totals: Any
-    peers: Any
-
-
-def marked(recording: Recording, time: int) -> Mark:
-    """This moment."""
-    return Mark(time, recording.totals.copy(), recording.peers.copy())
+Mark = tuple[int, Any, Any]
+"""A moment of a recording, from which on it is read: its time, and the totals and messages until then."""
 
 
 def record_of(recording: Recording, since: Mark | None = None) -> Record:
@@ -83,12 +73,13 @@ def record_of(recording: Recording, since: Mark | None = None) -> Record:
     record = _record(header, recording.totals, recording.peers, recording.events, texts)
     if since is None:
         return record
+    began, totals, peers = since
     return replace(
         record,
-        began=since.time,
-        totals=record.totals - since.totals[: len(record.totals)],
-        peers=record.peers - since.peers,
-        events=record.events[record.events["start"] >= since.time],
+        began=began,
+        totals=record.totals - totals[: len(record.totals)],
+        peers=record.peers - peers,
+        events=record.events[record.events["start"] >= began],
     )
 
 

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import compress
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .profiles import Line, Profile
+    from .profiles import Profile
 
 MOST = 25
 """So many lines are shown, those that took longest."""
 
 NARROW = 24
 """The code of a line has at least so many columns, or is left out."""
-
-
-class Column(NamedTuple):
-    """A column of the table, which is left out where no line has anything in it."""
-
-    title: str
-    text: Callable[[Line], str]
-    used: Callable[[Line], float]
 
 
 def _digits(number: float) -> str:
@@ -55,20 +47,21 @@ def count_text(count: float) -> str:
 
 
 COLUMNS = (
-    Column("time", lambda line: seconds_text(line.seconds), lambda _: 1),
-    Column("calls", lambda line: count_text(line.calls), lambda line: line.calls),
-    Column("in calls", lambda line: seconds_text(line.call_seconds), lambda line: line.call_seconds),
-    Column("kernels", lambda line: count_text(line.kernels), lambda line: line.kernels),
-    Column("in kernels", lambda line: seconds_text(line.kernel_seconds), lambda line: line.kernel_seconds),
-    Column("memory", lambda line: bytes_text(line.kernel_bytes), lambda line: line.kernel_bytes),
-    Column("in NumPy", lambda line: seconds_text(line.numpy_seconds), lambda line: line.numpy_seconds),
-    Column("messages", lambda line: count_text(line.messages), lambda line: line.messages),
-    Column("sent", lambda line: bytes_text(line.sent_bytes), lambda line: line.sent_bytes),
-    Column("waiting", lambda line: seconds_text(line.wait_seconds), lambda line: line.wait_seconds),
-    Column("planning", lambda line: seconds_text(line.plan_seconds), lambda line: line.plan_seconds),
-    Column("compiling", lambda line: seconds_text(line.compile_seconds), lambda line: line.compile_seconds),
-    Column("files", lambda line: seconds_text(line.file_seconds), lambda line: line.file_seconds),
-)  # fmt: skip
+    ("time", "seconds", seconds_text),
+    ("calls", "calls", count_text),
+    ("in calls", "call_seconds", seconds_text),
+    ("kernels", "kernels", count_text),
+    ("in kernels", "kernel_seconds", seconds_text),
+    ("memory", "kernel_bytes", bytes_text),
+    ("in NumPy", "numpy_seconds", seconds_text),
+    ("messages", "messages", count_text),
+    ("sent", "sent_bytes", bytes_text),
+    ("waiting", "wait_seconds", seconds_text),
+    ("planning", "plan_seconds", seconds_text),
+    ("compiling", "compile_seconds", seconds_text),
+    ("files", "file_seconds", seconds_text),
+)
+"""Title, field of a line, and how it is written. Columns without anything in them are left out, but for the first."""
 
 
 def title(profile: Profile) -> str:
@@ -107,9 +100,12 @@ def table(profile: Profile, width: int | None = None) -> str:
     """The lines that took longest, one a row."""
     width = width or shutil.get_terminal_size((100, 24)).columns
     lines = profile.lines[:MOST]
-    columns = [column for column in COLUMNS if any(column.used(line) for line in profile.lines)]
-    rows = [["line", *[column.title for column in columns]]]
-    rows += [[line.place, *[column.text(line) for column in columns]] for line in lines]
+    used = [any(getattr(line, name) for line in profile.lines) for _, name, _ in COLUMNS[1:]]
+    columns = [*COLUMNS[:1], *compress(COLUMNS[1:], used)]
+    rows = [["line", *[head for head, _, _ in columns]]]
+    rows += [
+        [line.place, *[text(getattr(line, name)) for _, name, text in columns]] for line in lines
+    ]
     widths = [max(len(row[k]) for row in rows) for k in range(len(columns) + 1)]
     rest = width - sum(widths) - 2 * len(widths)
     texts = [title(profile), ""]

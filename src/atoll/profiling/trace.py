@@ -30,17 +30,11 @@ def trace(profile: Profile) -> str:
 def _events(rank: Rank) -> Iterator[dict[str, Any]]:
     record = rank.record
     process = record.rank
-    yield _named(process, "process_name", f"rank {process} on {record.host}")
-    yield {
-        "ph": "M",
-        "pid": process,
-        "tid": 0,
-        "name": "process_sort_index",
-        "args": {"sort_index": process},
-    }
+    yield _about(process, "process_name", name=f"rank {process} on {record.host}")
+    yield _about(process, "process_sort_index", sort_index=process)
     for thread in sorted({*record.events["thread"].tolist()}):
         name = "program" if thread == 0 else f"thread {thread}"
-        yield _named(process, "thread_name", name, thread)
+        yield _about(process, "thread_name", thread, name=name)
     for start, length, nbytes, kind, line, name, thread, peer, count in record.events.tolist():
         category = CATEGORIES[Kind(kind)]
         source = record.sources[line] if line < len(record.sources) else record.sources[0]
@@ -66,5 +60,5 @@ def _events(rank: Rank) -> Iterator[dict[str, Any]]:
         }
 
 
-def _named(process: int, what: str, name: str, thread: int = 0) -> dict[str, Any]:
-    return {"ph": "M", "pid": process, "tid": thread, "name": what, "args": {"name": name}}
+def _about(process: int, what: str, thread: int = 0, **facts: Any) -> dict[str, Any]:
+    return {"ph": "M", "pid": process, "tid": thread, "name": what, "args": facts}
