@@ -7,6 +7,7 @@ Data is named ``a``, ``b``, ..., in the order in which ``atoll.graph.show`` name
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from .text import html, plain
 
@@ -89,10 +90,7 @@ class Launch:
     @property
     def elements(self) -> int:
         """How often the body runs."""
-        product = 1
-        for extent in self.extents:
-            product *= extent
-        return product
+        return prod(self.extents)
 
 
 @dataclass(frozen=True, slots=True)

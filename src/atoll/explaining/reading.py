@@ -73,14 +73,12 @@ class Reader:
         """Numbers for messages."""
 
     def _names(self) -> list[str]:
-        counts = {"data": 0, "value": 0, "patch": 0}
-        names = []
-        for note in self.registers:
-            number = counts[note.role]
-            counts[note.role] += 1
-            form = {"data": letters(number), "value": f"v{number + 1}", "patch": f"p{number + 1}"}
-            names.append(form[note.role])
-        return names
+        names = {
+            "data": map(letters, count()),
+            "value": (f"v{number}" for number in count(1)),
+            "patch": (f"p{number}" for number in count(1)),
+        }
+        return [next(names[note.role]) for note in self.registers]
 
     def explanation(self, what: str, state: str, planned: str) -> Explanation:
         """All that is known of the program."""

@@ -16,6 +16,7 @@ from typing import Any, overload
 from ..comm.counting import Sent, Together
 from ..context import statistics
 from ..errors import a_type
+from ..graph.words import size
 from .counting import Counter, Evaluated
 from .machines import MACHINES as MACHINES
 from .machines import Link as Link
@@ -69,7 +70,7 @@ class Estimate:
         return "\n".join([
             f"{_time(self.seconds)} a step on {self.ranks} ranks of {self.machine}, bound by {PARTS[self.bound]}",
             f"  {', '.join(parts)}; {_time(self.hidden)} of messages behind work",
-            f"  rank {self.rank} reads and writes {_size(self.nbytes)}, sends {self.messages} messages ({_size(self.sent)}) to "
+            f"  rank {self.rank} reads and writes {size(self.nbytes)}, sends {self.messages} messages ({size(self.sent)}) to "
             f"{self.partners} ranks, and takes part in {self.collectives} collectives",
             *([f"  longest at {longest}: {_time(self.lines[longest])}"] if longest else []),
         ])  # fmt: skip
@@ -218,10 +219,3 @@ def _time(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.3g} {name}"
     return f"{seconds * 1e6:.2g} us"
-
-
-def _size(nbytes: float) -> str:
-    for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if nbytes >= unit:
-            return f"{nbytes / unit:.3g} {name}"
-    return f"{nbytes:.0f} bytes"

@@ -324,8 +324,8 @@ def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) 
 def _held(program: Program) -> int:
     """The most bytes that a program goes through at one time: its operands, and memory that is taken and let go."""
     notes = program.description.registers
-    most = held = sum([note.local.nbytes for note in notes if note.role == "data"])
-    taken: dict[int, int] = {}
+    held: int = sum([note.local.nbytes for note in notes if note.role == "data"])
+    most, taken = held, dict[int, int]()
     for step in program.steps:
         register = getattr(step, "register", -1)
         if isinstance(step, Release):

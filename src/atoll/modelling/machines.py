@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from math import log2
 from typing import Any
 
+import numpy as np
+
 from ..errors import ConfigError
 
 
@@ -99,19 +101,13 @@ class Machine:
             "rows": self.rows,
             "extremes": self.extremes,
         }[form]
-        sizes = [log2(size) for size, _ in table]
+        sizes = np.log2([size for size, _ in table])
         rates = [rate for _, rate in table]
         busy = min(self.ranks_of_node(ranks, threads) * threads, self.cores)
         own = distance / threads
         if own > self.private:
             own *= min(busy, self.sharing)
-        at = log2(max(own, 1))
-        k = next((k for k, size in enumerate(sizes) if at < size), len(sizes))
-        if k in (0, len(sizes)):
-            rate = rates[min(k, len(sizes) - 1)]
-        else:
-            part = (at - sizes[k - 1]) / (sizes[k] - sizes[k - 1])
-            rate = rates[k - 1] + part * (rates[k] - rates[k - 1])
+        rate = float(np.interp(log2(max(own, 1)), sizes, rates))
         # what comes from memory is shared by the node's cores, what comes from caches is not
         from_caches = max(0.0, (rate - rates[-1]) / max(rates[0] - rates[-1], 1e-9))
         shared = min(1.0, self.node_memory / (rates[-1] * busy))

@@ -27,14 +27,7 @@ CUBES = {"solve": 2 / 3, "det": 2 / 3, "slogdet": 2 / 3, "cholesky": 1 / 3, "inv
 """What the functions of ``linalg`` count for, in cubes of the length of a matrix (in rows by squared columns of a tall one)."""
 
 PRODUCTS = frozenset(("matmul", "dot", "inner", "vdot", "tensordot"))
-TRANSFORMS = frozenset(
-    [
-        f"{way}{kind}fft{form}"
-        for way in ("", "i")
-        for kind in ("", "r", "h")
-        for form in ("", "2", "n")
-    ]
-)
+TRANSFORMS = {f"{way}{kind}fft{form}" for way in ("", "i") for kind in ("", "r", "h") for form in ("", "2", "n")}  # fmt: skip
 
 
 class Work(NamedTuple):
