@@ -96,14 +96,20 @@ def reserve(descriptor: int, start: int, nbytes: int) -> None:
 
 def host() -> str:
     """A name that only processes of one host, since its start, have in common."""
-    name = os.uname().nodename
+    return os.uname().nodename + proc_file("sys/kernel/random/boot_id").strip()
+
+
+def proc_file(path: str) -> str:
+    """The text of a file in ``/proc``, such as ``7/stat``; empty if the process has ended, or there are no such files."""
     if has("proc"):
-        try:
-            with open("/proc/sys/kernel/random/boot_id") as file:
-                return name + file.read().strip()
-        except OSError:
-            return name
-    return name
+        with suppress(OSError), open(f"/proc/{path}", errors="replace") as file:
+            return file.read()
+    return ""
+
+
+def process_state(process: int) -> list[str]:
+    """The fields of ``/proc/N/stat`` behind the name: state, parent, and so on; none if the process has ended."""
+    return proc_file(f"{process}/stat").rpartition(")")[2].split()
 
 
 def arithmetic() -> str:
@@ -130,6 +136,36 @@ def socket_name(name: str) -> str:
     if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
         raise OSError(f"{folder} is not a folder that only this user can open")
     return os.path.join(folder, name[:40])
+
+
+def listen(name: str) -> Any:
+    """The socket at which processes of this user on this host meet; ``None`` where another process has it, or there is none."""
+    import socket
+
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(socket_name(name))
+        listener.listen(1024)
+    except OSError:
+        listener.close()
+        return None
+    return listener
+
+
+def connect(name: str, seconds: float) -> Any:
+    """A connection with the process that listens at a socket, if it is this user's; each wait ends after so many seconds."""
+    import socket
+
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.settimeout(seconds)
+        connection.connect(socket_name(name))
+        if not is_own_user(connection):
+            raise PermissionError
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def remove_socket(name: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from atoll import system
 from atoll.context import node_store
 from atoll.context.node_store import Store, Table
 
@@ -19,9 +20,9 @@ from .commands import atoll
 def clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Store]]:
     monkeypatch.setattr(node_store, "store", [])
     name = secrets.token_hex(16)
-    listener = node_store.listen(name)
+    listener = system.listen(name)
     assert listener is not None
-    assert node_store.listen(name) is None  # the second process of the node is no server
+    assert system.listen(name) is None  # the second process of the node is no server
     stop = node_store.serve(listener, name)
     stores = [node_store.connect(name) for _ in range(3)]
     yield [store for store in stores if store is not None]

@@ -37,9 +37,8 @@ EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check: its state, a line for people, and the facts for programs."""
+    """The result of a check: its state, a line for people, and the facts for programs."""
 
-    name: str
     state: str
     text: str
     facts: Mapping[str, object] = field(default_factory=dict)
@@ -56,23 +55,18 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Print the findings; 1 if something is broken."""
-    as_json = asked.json
-    findings = []
+    findings: list[dict[str, object]] = []
     for check in CHECKS:
-        findings.append(check())
-        if not as_json:
-            print(line(findings[-1]), flush=True)
-    broken = [finding.name for finding in findings if finding.state == "broken"]
-    if as_json:
-        print(json.dumps({"broken": broken, "findings": [asdict(f) for f in findings]}, indent=1))
+        name, found = check.__name__.removeprefix("check_"), check()
+        findings.append({"name": name, **asdict(found)})
+        if not asked.json:
+            print(f"{found.state:<7} {name:<10} {found.text}", flush=True)
+    broken = [str(finding["name"]) for finding in findings if finding["state"] == "broken"]
+    if asked.json:
+        print(json.dumps({"broken": broken, "findings": findings}, indent=1))
     else:
         print(f"broken: {', '.join(broken)}" if broken else "nothing is broken")
     return 1 if broken else 0
-
-
-def line(finding: Finding) -> str:
-    """A finding for people."""
-    return f"{finding.state:<7} {finding.name:<10} {finding.text}"
 
 
 def ask(
@@ -108,7 +102,7 @@ def check_python() -> Finding:
     version, system = platform.python_version(), f"{platform.system()} {platform.machine()}"
     facts = {"version": version, "executable": sys.executable, "system": system}
     text = f"{platform.python_implementation()} {version} on {system}, {sys.executable}"
-    return Finding("python", "ok", f"{text}; atoll {__version__}", facts)
+    return Finding("ok", f"{text}; atoll {__version__}", facts)
 
 
 def check_numpy() -> Finding:
@@ -123,20 +117,20 @@ def check_numpy() -> Finding:
         facts["blas"] = "unknown"
     text = f"{numpy.__version__}, BLAS: {facts['blas']}"
     if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (2, 1):
-        return Finding("numpy", "broken", f"{text}; atoll needs 2.1: pip install -U numpy", facts)
-    return Finding("numpy", "ok", text, facts)
+        return Finding("broken", f"{text}; atoll needs 2.1: pip install -U numpy", facts)
+    return Finding("ok", text, facts)
 
 
 def check_extension() -> Finding:
     """Whether small calls go through C."""
     if front.native is not None:
-        return Finding("extension", "ok", "calls on small arrays go through C", {"front": "C"})
+        return Finding("ok", "calls on small arrays go through C", {"front": "C"})
     slow = "calls on small arrays go through Python, and take about five times as long as NumPy's"
     if os.environ.get("ATOLL_FRONT") == "python":
         cure = "unset ATOLL_FRONT"
     else:
         cure = f"install a C compiler (such as gcc), then build the extension: {front.BUILD}"
-    return Finding("extension", "slow", f"{slow}; {cure}", {"front": "Python"})
+    return Finding("slow", f"{slow}; {cure}", {"front": "Python"})
 
 
 def check_compiler() -> Finding:
@@ -145,16 +139,14 @@ def check_compiler() -> Finding:
         facts = ask([sys.executable, "-c", probes.COMPILER])
     except ProbeError as problem:
         text = f"NumPy runs the loops, on one thread, for llvmlite cannot: {problem}"
-        return Finding("compiler", "slow", f"{text}; pip install -U llvmlite")
+        return Finding("slow", f"{text}; pip install -U llvmlite")
     text = f"llvmlite {facts['version']} with LLVM {facts['llvm']}"
     if not facts["compiles"]:
-        return Finding("compiler", "broken", f"{text} compiles wrong code", facts)
+        return Finding("broken", f"{text} compiles wrong code", facts)
     features = facts["features"]
     assert isinstance(features, list)
     widest = [name for name in ("avx512f", "avx2", "sse2", "neon", "sve") if name in features]
-    return Finding(
-        "compiler", "ok", f"{text} for {facts['cpu']} ({widest[0] if widest else 'scalar'})", facts
-    )
+    return Finding("ok", f"{text} for {facts['cpu']} ({widest[0] if widest else 'scalar'})", facts)
 
 
 def check_libmvec() -> Finding:
@@ -163,11 +155,9 @@ def check_libmvec() -> Finding:
     try:
         library = ctypes.CDLL("libmvec.so.1")
     except OSError:
-        return Finding(
-            "libmvec", "note", "absent; exp, sin and their like run one number at a time"
-        )
+        return Finding("note", "absent; exp, sin and their like run one number at a time")
     widths = [width for width, name in names.items() if hasattr(library, name)]
-    return Finding("libmvec", "ok", f"vector functions for {', '.join(widths)}", {"for": widths})
+    return Finding("ok", f"vector functions for {', '.join(widths)}", {"for": widths})
 
 
 def check_cores() -> Finding:
@@ -176,8 +166,8 @@ def check_cores() -> Finding:
     facts = {"available": cores, "installed": os.cpu_count(), "threads": threads}
     text = f"{cores} available of {os.cpu_count()}; one process runs {threads} threads"
     if threads > cores:
-        return Finding("cores", "note", f"{text}, more than there are cores", facts)
-    return Finding("cores", "ok", text, facts)
+        return Finding("note", f"{text}, more than there are cores", facts)
+    return Finding("ok", text, facts)
 
 
 def check_memory() -> Finding:
@@ -186,19 +176,11 @@ def check_memory() -> Finding:
         size = os.sysconf("SC_PAGE_SIZE")
         total, free = size * os.sysconf("SC_PHYS_PAGES"), size * os.sysconf("SC_AVPHYS_PAGES")
     except (ValueError, OSError):
-        return Finding("memory", "note", "this system does not say")
-    try:
-        if not system.has("proc"):
-            raise OSError
-        with open("/proc/meminfo", encoding="ascii") as file:
-            kinds = dict(entry.split(":", 1) for entry in file)
-        free = int(kinds["MemAvailable"].split()[0]) << 10
-    except (OSError, KeyError, ValueError):
-        free = min(free, total)
+        return Finding("note", "this system does not say")
+    known = re.search(r"^MemAvailable: *(\d+)", system.proc_file("meminfo"), re.MULTILINE)
+    free = int(known[1]) << 10 if known else min(free, total)
     facts = {"total_bytes": total, "available_bytes": free}
-    return Finding(
-        "memory", "ok", f"{total / 2**30:.1f} GiB, {free / 2**30:.1f} GiB available", facts
-    )
+    return Finding("ok", f"{total / 2**30:.1f} GiB, {free / 2**30:.1f} GiB available", facts)
 
 
 def installed(name: str) -> str | None:
@@ -212,35 +194,35 @@ def installed(name: str) -> str | None:
 def check_mpi() -> Finding:
     """The MPI library that mpi4py loads."""
     if installed("mpi4py") is None:
-        return Finding("mpi", "note", f"mpi4py is not installed: one process only; {INSTALL}")
+        return Finding("note", f"mpi4py is not installed: one process only; {INSTALL}")
     try:
         facts = ask([sys.executable, "-c", probes.LIBRARY])
     except ProbeError as problem:
-        return Finding("mpi", "broken", f"mpi4py cannot load MPI: {problem}; {INSTALL}")
+        return Finding("broken", f"mpi4py cannot load MPI: {problem}; {INSTALL}")
     text = f"mpi4py {facts['mpi4py']} with {facts['vendor']} (MPI {facts['standard']})"
-    return Finding("mpi", "ok", text, facts)
+    return Finding("ok", text, facts)
 
 
 def check_ranks() -> Finding:
     """Whether the launcher that `atoll run` uses starts two ranks that can talk, and how fast."""
     if installed("mpi4py") is None:
-        return Finding("ranks", "note", "not tried without mpi4py")
+        return Finding("note", "not tried without mpi4py")
     try:
         launcher = find()
     except LaunchError as problem:
-        return Finding("ranks", "broken", str(problem))
+        return Finding("broken", str(problem))
     facts: dict[str, object] = {"launcher": launcher.path, "family": launcher.family}
     try:
         facts |= pair(launcher)
     except ProbeError as problem:
         advice = "is it the one of mpi4py's MPI? `atoll run --mpiexec PATH` takes another"
-        return Finding("ranks", "broken", f"{launcher.path}: {problem}; {advice}", facts)
+        return Finding("broken", f"{launcher.path}: {problem}; {advice}", facts)
     text = (
         f"2 ranks talk by {launcher.path} ({launcher.family}): "
         f"latency {facts['latency_us']:.1f} us, allreduce {facts['allreduce_us']:.1f} us, "
         f"{facts['bandwidth_gb_s']:.1f} GB/s each way"
     )
-    return Finding("ranks", "ok", text, facts)
+    return Finding("ok", text, facts)
 
 
 def pair(launcher: Mpiexec) -> dict[str, object]:
@@ -258,7 +240,7 @@ def check_extras() -> Finding:
         f"{name} ({EXTRAS[name]})" for name, version in versions.items() if not version
     )
     text = "; ".join(filter(None, [present, f"absent: {absent}" if absent else ""]))
-    return Finding("extras", "note" if absent else "ok", text, versions)
+    return Finding("note" if absent else "ok", text, versions)
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (

@@ -121,10 +121,8 @@ def agents(launcher: int) -> set[tuple[int, str]]:
 
 def _family(number: int) -> tuple[int, str]:
     """The parent and the time of birth of a process."""
-    with suppress(OSError), open(f"/proc/{number}/stat", errors="replace") as file:
-        words = file.read().rpartition(")")[2].split()
-        return int(words[1]), words[19]
-    return -1, ""
+    words = system.process_state(number)
+    return (int(words[1]), words[19]) if words else (-1, "")
 
 
 def end_agents(processes: Iterable[tuple[int, str]]) -> None:

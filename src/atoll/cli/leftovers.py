@@ -26,14 +26,10 @@ FIRST, LATER = 3.0, 1.5
 
 def shared_files(process: int) -> set[str]:
     """The names of MPI's files that a living process has mapped from the folder of shared memory."""
-    if not (system.has("proc") and system.has("shm")):
+    if not system.has("shm"):
         return set()
-    try:
-        with open(f"/proc/{process}/maps", errors="surrogateescape") as maps:
-            paths = {line.rstrip("\n").partition("/")[2] for line in maps}
-    except OSError:
-        return set()
-    mapped = (("/" + path).removeprefix(FOLDER + "/") for path in paths)
+    lines = system.proc_file(f"{process}/maps").split("\n")
+    mapped = {("/" + line.partition("/")[2]).removeprefix(FOLDER + "/") for line in lines}
     return {name for name in mapped if _NAME.fullmatch(name)}
 
 

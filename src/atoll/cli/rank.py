@@ -75,12 +75,7 @@ class Channel:
         self._file = kept(2)
         self.spare: list[int] = []
         """The launcher's own streams, which the supervisor keeps open: launchers read them to their end."""
-        connection = socket.socket(socket.AF_UNIX)
-        with connection, contextlib.suppress(OSError):
-            connection.settimeout(5.0)
-            connection.connect(system.socket_name(mark))
-            if not system.is_own_user(connection):
-                raise PermissionError
+        with contextlib.suppress(OSError), system.connect(mark, 5.0) as connection:
             connection.sendall(b"%d" % rank)
             _, pipes, _, _ = socket.recv_fds(connection, 1, 2)
             if len(pipes) != 2:
@@ -324,7 +319,9 @@ def run_module(name: str) -> None:
 
 def run_script(script: str) -> None:
     """A file of source code, or a folder or archive with a ``__main__.py`` in it."""
-    if os.path.isdir(script) or is_archive(script):
+    import pkgutil
+
+    if pkgutil.get_importer(script) is not None:  # as Python finds out
         import runpy
 
         set_first_path(script)
@@ -341,16 +338,6 @@ def run_script(script: str) -> None:
     namespace["__file__"], namespace["__cached__"] = path, None
     namespace["__loader__"] = SourceFileLoader("__main__", path)
     exec(code, namespace)
-
-
-def is_archive(path: str) -> bool:
-    """Whether Python would look for a ``__main__.py`` inside this file."""
-    with open(path, "rb") as file:
-        if file.read(2) == b"PK":
-            return True
-    import zipfile
-
-    return path.endswith((".zip", ".pyz")) and zipfile.is_zipfile(path)
 
 
 def set_first_path(folder: str) -> None:
@@ -397,7 +384,7 @@ def main() -> None:
         watch = functools.partial(watch_elsewhere, *watched)
         meeting, serve, listener = f"{mark}-node", None, None
         if launch.local_size != 1:
-            listener = node_store.listen(meeting)
+            listener = system.listen(meeting)
         if listener is not None:
             serve = functools.partial(node_store.serve, listener, meeting)
         supervise(channel, launch.rank, prefixed, watch, system, serve)

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 from .. import startup, system
+from ..comm import launcher
 from ..comm.waiting import LateRanks
 from ..config import config
 from ..context import remote_stacks
@@ -116,7 +117,7 @@ class Relay:
         for number in FORWARDED:
             signal.signal(number, lambda number, _: self._signals.append(number))
         allow_many_files()
-        listener = listen_for_ranks(self._mark)
+        listener = system.listen(self._mark)
         process = subprocess.Popen(
             command,
             env=environment,
@@ -160,7 +161,7 @@ class Relay:
     @property
     def progress(self) -> bool:
         """Whether the job has completed a checkpoint."""
-        return bool(self._verdict.kept)
+        return bool(self._verdict.signs[launcher.KEPT])
 
     def _stay_with(
         self,
@@ -271,7 +272,7 @@ class Relay:
                 self._one_host |= fields["local_size"] == self._size
                 self._processes[rank] = fields["process"]
                 self._leftovers.follow(fields["process"], time.monotonic())
-        elif rank in self._verdict.starting:
+        elif rank in self._verdict.signs[launcher.STARTING]:
             self._starting.setdefault(rank, time.monotonic())
         return b""
 
@@ -382,9 +383,9 @@ class Relay:
 
     def _attend_start(self, now: float) -> None:
         """MPI's start waits in C for missing ranks, so only this process can report it."""
-        waiting = sorted(self._starting.keys() - self._verdict.together)
+        waiting = sorted(self._starting.keys() - self._verdict.signs[launcher.TOGETHER])
         since = min((self._starting[rank] for rank in waiting), default=now)
-        if self._verdict.together or self._verdict.waiting:
+        if self._verdict.signs[launcher.TOGETHER] or self._verdict.waiting:
             self._next_word = float("inf")  # MPI has started, or another error has occurred
             return
         absent = sorted(self._ended() - self._starting.keys()) if waiting else []
@@ -417,15 +418,15 @@ class Relay:
 
         Ranks that wait at their end do the same for the others of their host.
         """
-        ended = self._verdict.ends.keys() | self._verdict.orderly
+        ended = self._verdict.ends.keys() | self._verdict.signs[launcher.ORDERLY]
         if not self._one_host:
-            ended |= self._verdict.leaving
+            ended |= self._verdict.signs[launcher.LEAVING]
         left = self._verdict.places.keys() - ended
         if not ended or not left or self._verdict.reported or self._deadline < float("inf"):
             self._stragglers = None
             return
         self._stragglers = self._stragglers or LateRanks()
-        said = self._stragglers.look(left, ends=bool(self._verdict.together))
+        said = self._stragglers.look(left, ends=bool(self._verdict.signs[launcher.TOGETHER]))
         if said is None:
             return
         words, over = f"came to the end of the program, and {said[0]}", said[1]
@@ -478,18 +479,6 @@ class Relay:
             name = signal.Signals(self._ended_by).name
             self._say(f"atoll: ended by {name}; all ranks ended\n")
         return 128 + self._ended_by
-
-
-def listen_for_ranks(mark: str) -> socket.socket | None:
-    """The socket to which the ranks of this host connect; None where that is not possible."""
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(system.socket_name(mark))
-    except OSError:
-        listener.close()
-        return None
-    listener.listen(1024)
-    return listener
 
 
 def allow_many_files() -> None:

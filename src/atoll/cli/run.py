@@ -176,8 +176,7 @@ def check(request: Request) -> None:
             raise UsageError(f"the script {kind!r} cannot be read; check its permissions")
     if request.hostfile is not None:
         try:
-            with open(request.hostfile, encoding="utf-8") as file:
-                lines = [line.partition("#")[0].strip() for line in file]
+            lines = hostfile_lines(request.hostfile)
         except (OSError, UnicodeDecodeError) as problem:
             reason = getattr(problem, "strerror", None) or "it is no text"
             raise UsageError(
@@ -185,6 +184,12 @@ def check(request: Request) -> None:
             ) from None
         if not any(lines):
             raise UsageError(f"the hostfile {request.hostfile!r} names no host; write one per line")
+
+
+def hostfile_lines(path: str) -> list[str]:
+    """The lines of a hostfile without comments."""
+    with open(path, encoding="utf-8") as file:
+        return [line.partition("#")[0].strip() for line in file]
 
 
 def run_profiled(path: str, run: Callable[[], int]) -> int:
@@ -263,8 +268,7 @@ def named_hosts(request: Request) -> list[str]:
     """The hosts that the command line names, without what follows their names."""
     lines = (request.hosts or "").split(",")
     if request.hostfile is not None:
-        with open(request.hostfile, encoding="utf-8") as file:
-            lines += [line.partition("#")[0] for line in file]
+        lines += hostfile_lines(request.hostfile)
     names = (re.match(r"[^\s:]*", line.strip()) for line in lines)
     return list(dict.fromkeys(name[0] for name in names if name and name[0]))
 

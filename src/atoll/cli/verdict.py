@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,20 +51,12 @@ class Verdict:
         self._size = size
         self.places: dict[int, tuple[int, str]] = {}
         """Process number and host of the ranks that have started."""
-        self.starting: set[int] = set()
-        """Ranks that wait for MPI to start, or have done so."""
-        self.together: set[int] = set()
-        """Ranks that can reach the others, so that these need them until the end."""
-        self.leaving: set[int] = set()
-        """Ranks that have come to the end of the program, and wait for the others."""
-        self.orderly: set[int] = set()
-        """Ranks that have reported an intended end."""
+        self.signs: defaultdict[bytes, set[int]] = defaultdict(set)
+        """The ranks that have given each sign of :mod:`..comm.launcher`."""
         self.ends: dict[int, End] = {}
         """How ranks have ended, in order: that a rank ended is known before the launcher ends the others for it."""
         self.lost: set[int] = set()
         """Ranks that were killed from outside, or are on a host that is lost, before anything else had gone wrong."""
-        self.kept: set[int] = set()
-        """Ranks that have reported a new checkpoint."""
         self._groups: dict[tuple[str, int, str], Group] = {}
         self._said = 0
         self._traces = 0
@@ -87,7 +80,7 @@ class Verdict:
     @property
     def vanished(self) -> list[int]:
         """The ranks that have reported their start, and no end."""
-        return sorted(self.places.keys() - self.ends.keys() - self.orderly)
+        return sorted(self.places.keys() - self.ends.keys() - self.signs[launcher.ORDERLY])
 
     @property
     def reporters(self) -> set[int]:
@@ -117,14 +110,7 @@ class Verdict:
         if kind == "start":
             self.places[rank] = fields["process"], fields["host"]
         elif kind == "progress":
-            signs = {
-                launcher.STARTING: self.starting,
-                launcher.TOGETHER: self.together,
-                launcher.LEAVING: self.leaving,
-                launcher.ORDERLY: self.orderly,
-                launcher.KEPT: self.kept,
-            }
-            signs[fields["sign"].encode()].add(rank)
+            self.signs[fields["sign"].encode()].add(rank)
         elif kind == "end":
             code = os.waitstatus_to_exitcode(fields["status"])
             end = End(rank, 128 - code if code < 0 else code, max(-code, 0), fields["told"])
@@ -198,7 +184,7 @@ class Verdict:
 
         Ends of which the launcher told the rank are consequences; if there are no others, their cause is unknown.
         """
-        needed = self.together - self.orderly
+        needed = self.signs[launcher.TOGETHER] - self.signs[launcher.ORDERLY]
         for end in self.ends.values():
             if not end.told and (end.code or end.rank in needed):
                 return end

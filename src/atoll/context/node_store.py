@@ -96,20 +96,6 @@ class Table:
             self._changed.notify_all()
 
 
-def listen(name: str) -> socket.socket | None:
-    """The socket at which the ranks of this node meet, for the first process that asks; ``None`` for the others."""
-    import socket
-
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(system.socket_name(name))
-        listener.listen(1024)
-    except OSError:
-        listener.close()
-        return None
-    return listener
-
-
 def serve(listener: socket.socket, name: str) -> Callable[[], None]:
     """Answer the ranks of this node in threads, until this process ends; what to call then."""
     table = Table()
@@ -197,24 +183,14 @@ store: list[Store] = []
 
 def connect(name: str) -> Store | None:
     """Connect this rank with the table of its node."""
-    import socket
-
     until = time.monotonic() + _CONNECTING
-    while True:
-        connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(PATIENCE)
+    while time.monotonic() < until:
         try:
-            connection.connect(system.socket_name(name))
-            if not system.is_own_user(connection):
-                raise PermissionError
+            store[:] = [Store(system.connect(name, PATIENCE))]
+            return store[0]
         except OSError:
-            connection.close()
-            if time.monotonic() > until:
-                return None
             time.sleep(0.01)
-            continue
-        store[:] = [Store(connection)]
-        return store[0]
+    return None
 
 
 def once(key: bytes, make: Callable[[], bytes]) -> bytes:

@@ -132,8 +132,8 @@ def ask(rank: int) -> Whereabouts | None:
     if process is None:
         return None
     who = f"rank {rank}"
-    state = _state(process)
-    if state in _ENDED:
+    state = "".join(system.process_state(process)[:1])
+    if state in ("", "Z", "X"):
         return Whereabouts(rank, f"{who} (process {process}) has ended")
     if state in ("T", "t"):
         return Whereabouts(rank, f"{who} (process {process}) is stopped, as by the signal SIGSTOP")
@@ -185,18 +185,6 @@ def steps(rank: int) -> int | None:
             return int.from_bytes(file.read(8), sys.byteorder)
     except OSError:
         return None
-
-
-_ENDED = ("", "Z", "X")
-
-
-def _state(process: int) -> str:
-    """The kernel's letter for the state of a process; empty if it has ended."""
-    try:
-        with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
 
 
 Frame = tuple[str, int, str]
@@ -269,11 +257,8 @@ def _paper(process: int) -> str | None:
 def _catches(process: int) -> bool:
     """Whether a process has a handler for the signal, which would end it otherwise."""
     asked_by = number() or 0
-    try:
-        with open(f"/proc/{process}/status", encoding="utf-8", errors="replace") as file:
-            caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", file.read(), re.MULTILINE)
-    except OSError:
-        return False
+    status = system.proc_file(f"{process}/status")
+    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
     return caught is not None and bool(int(caught[1], 16) >> (asked_by - 1) & 1)
 
 
