@@ -23,7 +23,7 @@ from .. import system
 from ..comm.world import current_world
 from ..config import config
 from ..lazy.pending import sync
-from ..modelling.machines import Link, Machine
+from ..modelling.machines import FORMS, Link, Machine
 
 SIZES = (1 << 19, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27)
 """The bytes that the loops go through whose rates are measured."""
@@ -68,21 +68,22 @@ def _fastest(
     return best
 
 
-def _copied(count: int, summed: bool = False) -> Action:
-    """A loop that makes a new array of an array, and perhaps sums up how much it changed."""
+def _copied(count: int) -> Action:
+    """A loop that makes a new array of an array."""
     u = atoll.ones(count)
     sync()
 
     def advance() -> None:
         old = u.copy()
         u[...] = u * 0.5
-        _looked_at(u, old, summed)
+        sync()
+        del old  # which was there as long
 
     return advance
 
 
 def _stencil(count: int, summed: bool = False) -> Action:
-    """The same of the mean of an element's neighbours in a square."""
+    """The same of the mean of an element's neighbours in a square, and perhaps of the sum of how much it changed."""
     side = int(count**0.5)
     u = atoll.ones((side, side))
     sync()
@@ -90,39 +91,24 @@ def _stencil(count: int, summed: bool = False) -> Action:
     def advance() -> None:
         old = u.copy()
         u[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
-        _looked_at(u, old, summed)
+        if summed:
+            change = u - old
+            float((change * change).sum())
+        else:
+            sync()
 
     return advance
 
 
-def _looked_at(u: Array, old: Array, summed: bool) -> None:
-    if summed:
-        change = u - old
-        float((change * change).sum())
-    else:
+def _reduced(value: Callable[[Array], Array], ndim: int = 1) -> Loop:
+    """A loop that reduces an array of twice as many elements: as many bytes as the others go through."""
+
+    def loop(count: int) -> Action:
+        u = atoll.ones((int((2 * count) ** (1 / ndim)),) * ndim)
         sync()
+        return lambda: float(value(u))
 
-
-def _folded(count: int) -> Action:
-    """The sum of an array of twice as many elements: as many bytes as the others go through."""
-    u = atoll.ones(2 * count)
-    sync()
-    return lambda: float(u.sum())
-
-
-def _rows(count: int) -> Action:
-    """The sums of its rows, as many as elements of each."""
-    side = int((2 * count) ** 0.5)
-    u = atoll.ones((side, side))
-    sync()
-    return lambda: float(u.sum(1)[0])
-
-
-def _extreme(count: int) -> Action:
-    """Its largest element."""
-    u = atoll.ones(2 * count)
-    sync()
-    return lambda: float(u.max())
+    return loop
 
 
 def _computed(formula: Callable[[Array], Array]) -> Loop:
@@ -168,12 +154,12 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 def core(seconds: float = 0.35) -> Machine:
     """This machine as a node, without what ranks measure: messages take what they usually do."""
     loops: dict[str, Loop] = {
-        "copied": _copied,
+        "plain": _copied,
         "stencil": _stencil,
         "summed": partial(_stencil, summed=True),
-        "folded": _folded,
-        "rows": _rows,
-        "extremes": _extreme,
+        "folded": _reduced(lambda u: u.sum()),
+        "rows": _reduced(lambda u: u.sum(1)[0], 2),
+        "extremes": _reduced(lambda u: u.max()),
         "sum": _computed(_sum),
         "chain": _computed(_chain),
     }
@@ -192,14 +178,12 @@ def core(seconds: float = 0.35) -> Machine:
     with config(small=0, threads=1):
         small = fastest({name: loop(TINY) for name, loop in loops.items()})
         touched: dict[Any, Action] = {
-            (name, nbytes): loops[name](nbytes // 16)
-            for nbytes in SIZES
-            for name in ("copied", "stencil", "summed", "folded", "rows", "extremes")
+            (form, nbytes): loops[form](nbytes // 16) for nbytes in SIZES for form in FORMS
         }
         moved = fastest(touched)
         large = fastest({name: loops[name](FORMULA) for name in loops})
     with config(small=0, threads=cores):
-        node = _fastest({"copied": _copied(SIZES[-1] // 16)}, seconds)["copied"]
+        node = _fastest({"plain": _copied(SIZES[-1] // 16)}, seconds)["plain"]
     spent = fastest(bare)
 
     def rates(name: str) -> tuple[tuple[int, float], ...]:
@@ -212,18 +196,14 @@ def core(seconds: float = 0.35) -> Machine:
     operations = (2 * TERMS + 1) / element("sum")
     chain = max(element("chain") - (LONG + 2) / operations, 1e-12)
     private, sharing = system.caches()
-    alone, memory = small["copied"], rates("copied")
+    alone = small["plain"]
+    memory: dict[str, Any] = {field: rates(form) for form, field in FORMS.items()}
     link = Link(1e-6, 4e9)
     return Machine(
         name=platform.node() or "this machine",
         cores=cores,
-        memory=memory,
-        stencils=rates("stencil"),
-        summed=rates("summed"),
-        folded=rates("folded"),
-        rows=rates("rows"),
-        extremes=rates("extremes"),
-        node_memory=max(SIZES[-1] / node, memory[-1][1]),
+        **memory,
+        node_memory=max(SIZES[-1] / node, memory["memory"][-1][1]),
         private=private,
         sharing=min(sharing, cores),
         operations=operations,

@@ -12,6 +12,10 @@ import numpy as np
 
 from ..errors import ConfigError
 
+FORMS = {"plain": "memory", "stencil": "stencils"}
+FORMS |= {form: form for form in ("summed", "folded", "rows", "extremes")}
+"""By the form of a loop (:attr:`.Work.form`), the field of a machine that has the rates at which it touches memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -93,14 +97,7 @@ class Machine:
         self, distance: float, ranks: int, threads: int = 1, form: str = "plain"
     ) -> float:
         """Bytes per second of one rank, for memory after which it touched ``distance`` other bytes."""
-        table = {
-            "plain": self.memory,
-            "stencil": self.stencils,
-            "summed": self.summed,
-            "folded": self.folded,
-            "rows": self.rows,
-            "extremes": self.extremes,
-        }[form]
+        table = getattr(self, FORMS[form])
         sizes = np.log2([size for size, _ in table])
         rates = [rate for _, rate in table]
         busy = min(self.ranks_of_node(ranks, threads) * threads, self.cores)
@@ -125,7 +122,7 @@ def read(path: str | os.PathLike[str]) -> Machine:
         with open(path, encoding="utf-8") as file:
             facts: dict[str, Any] = json.load(file)
         facts["inside"], facts["network"] = Link(**facts["inside"]), Link(**facts["network"])
-        for name in ("memory", "stencils", "summed", "folded", "rows", "extremes", "functions"):
+        for name in (*FORMS.values(), "functions"):
             facts[name] = tuple([(key, float(rate)) for key, rate in facts[name]])
         return Machine(**facts)
     except (OSError, ValueError, KeyError, TypeError) as problem:
