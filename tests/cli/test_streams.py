@@ -7,19 +7,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atoll.cli.streams import Extract, Lines, Stage, fed, flushed
+from atoll.cli.streams import Extract, Lines, Stage
 
 cuts = st.lists(st.integers(0, 200), max_size=8)
 
 
-def through(stages: list[Stage], data: bytes, places: list[int], pause: bool = False) -> bytes:
-    """``data`` in pieces through ``stages``, with a pause after each or none."""
+def through(stage: Stage, data: bytes, places: list[int], pause: bool = False) -> bytes:
+    """``data`` in pieces through a stage, with a pause after each or none."""
     out, edges = b"", sorted({0, len(data), *(place for place in places if place < len(data))})
     for start, stop in pairwise(edges):
-        out += fed(stages, data[start:stop])
+        out += stage.feed(data[start:stop])
         if pause:
-            out += flushed(stages)
-    return out + flushed(stages, ended=True)
+            out += stage.flush()
+    return out + stage.flush(ended=True)
 
 
 @given(cuts)
@@ -30,16 +30,16 @@ def test_stretches_are_taken_out_wherever_the_stream_is_cut(places: list[int]) -
         taken.append(stretch)
         return b"!"
 
-    stages: list[Stage] = [Extract(b"<<a", b">>", take)]
+    stage = Extract(b"<<a", b">>", take)
     data = b"one <<a first >> two << no <<a second>> <<a>> end <<"
-    assert through(stages, data, places) == b"one ! two << no ! ! end <<"
+    assert through(stage, data, places) == b"one ! two << no ! ! end <<"
     assert taken == [b"<<a first >>", b"<<a second>>", b"<<a>>"]
 
 
 @given(st.binary(max_size=200), cuts, st.booleans())
 def test_other_bytes_pass_unchanged(data: bytes, places: list[int], pause: bool) -> None:
-    stages: list[Stage] = [Extract(b"\x1emark", b"\x1e\n", lambda stretch: stretch)]
-    assert through(stages, data, places, pause) == data
+    stage = Extract(b"\x1emark", b"\x1e\n", lambda stretch: stretch)
+    assert through(stage, data, places, pause) == data
 
 
 def test_only_a_possible_beginning_is_held_back() -> None:
@@ -52,5 +52,5 @@ def test_only_a_possible_beginning_is_held_back() -> None:
 
 @given(cuts, st.booleans())
 def test_lines_of_a_rank_come_whole_behind_its_number(places: list[int], pause: bool) -> None:
-    out = through([Lines(10)], b"one\n\na line [1] \nopen", places, pause)
+    out = through(Lines(10), b"one\n\na line [1] \nopen", places, pause)
     assert out == b"[10] one\n[10] \n[10] a line [1] \n[10] open\n"

@@ -28,7 +28,7 @@ from ..config import config
 from ..context import remote_stacks
 from .hosts import Hosts, agents, end_agents, limit
 from .leftovers import Leftovers
-from .streams import Extract, Lines, Stage, fed, flushed
+from .streams import Extract, Lines, Stage
 from .verdict import Verdict
 
 GRACE = 4.0
@@ -84,8 +84,8 @@ class Relay:
         """Whether all ranks are on this host, as they say."""
         remote_stacks.set_job(mark)
         records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._record)
-        self._stages: dict[int, tuple[int, list[Stage]]] = {}
-        self._launcher_stages: dict[int, list[Stage]] = {1: [], 2: [records]}
+        self._stages: dict[int, tuple[int, Stage]] = {}
+        self._launcher_stages: dict[int, Stage] = {1: Stage(), 2: records}
         self._starting: dict[int, float] = {}
         self._next_word = min(config.wait_report, config.wait_abort)
         self._signals: list[int] = []
@@ -187,20 +187,22 @@ class Relay:
             if listener is not None:
                 add(listener.fileno(), 0, lambda: self._accept(listener, add))
             left = set(launchers)
-            while left:
-                ready = [key.data for key, _ in selector.select(QUIET)]
+
+            def read(ready: list[Source]) -> bool:
                 for source in sorted(ready, key=lambda source: source.order):
                     if not source.read():
                         selector.unregister(source.descriptor)
                         left.discard(source.descriptor)
-                self._attend(process, idle=not ready)
+                return bool(ready)
+
+            while left:
+                some = read([key.data for key, _ in selector.select(QUIET)])
+                self._attend(process, idle=not some)
             # The launcher has ended, and with it the ranks; what they wrote before is in the pipes.
-            while ready := [key.data for key, _ in selector.select(0) if key.data.order in (1, 2)]:
-                for source in sorted(ready, key=lambda source: source.order):
-                    if not source.read():
-                        selector.unregister(source.descriptor)
-        for target, stages in self._stages.values():
-            self._print(target, flushed(stages, ended=True))
+            while read([key.data for key, _ in selector.select(0) if key.data.order in (1, 2)]):
+                pass
+        for target, stage in self._stages.values():
+            self._print(target, stage.flush(ended=True))
 
     def _accept(
         self, listener: socket.socket, add: Callable[[int, int, Callable[[], bool]], None]
@@ -230,8 +232,7 @@ class Relay:
         self._channels[rank] = channel = Channel(connection, rank)
         add(connection.fileno(), 1, lambda: self._hear(channel))
         for target, (read, _) in zip((1, 2), pipes):
-            stages: list[Stage] = [Lines(rank)] if self._all_output else []
-            self._stages[read] = target, stages
+            self._stages[read] = target, Lines(rank) if self._all_output else Stage()
             add(read, 2, partial(self._rank_writes, read))
         return True
 
@@ -285,9 +286,9 @@ class Relay:
 
     def _rank_writes(self, source: int) -> bool:
         """Pass on what a rank of this host has written; False at the end."""
-        target, stages = self._stages[source]
+        target, stage = self._stages[source]
         data = os.read(source, 1 << 16)
-        self._pass_on(target, fed(stages, data))
+        self._pass_on(target, stage.feed(data))
         if not data:
             os.close(source)
         return bool(data)
@@ -297,9 +298,9 @@ class Relay:
 
         Once a rank of this host has reported why the job ends, launchers explain it in words of their own, which say less.
         """
-        stages = self._launcher_stages[target]
+        stage = self._launcher_stages[target]
         data = os.read(source, 1 << 16)
-        text = fed(stages, data) if data else flushed(stages, ended=True)
+        text = stage.feed(data) if data else stage.flush(ended=True)
         if not (self._one_host and (self._verdict.decided or self._ended_by)):
             self._pass_on(target, text)
         return bool(data)
@@ -370,8 +371,8 @@ class Relay:
             pause = GRACE if self._verdict.reported or self._one_host else startup.PAUSE
             self._deadline = min(self._deadline, now + pause)
         if idle and not self._verdict.decided:
-            for target, stages in self._launcher_stages.items():
-                self._print(target, flushed(stages))
+            for target, stage in self._launcher_stages.items():
+                self._print(target, stage.flush())
 
     def _where_others_are(self) -> str:
         """Where the ranks are that have not reported, if others have waited for them on other hosts in vain."""

@@ -1,4 +1,4 @@
-"""Stages that filter the output of the ranks on its way to the user.
+"""Stages that the output of ranks goes through on its way to the user.
 
 A stage takes bytes as they arrive and returns the bytes to pass on. ``flush`` returns what is held.
 """
@@ -6,20 +6,21 @@ A stage takes bytes as they arrive and returns the bytes to pass on. ``flush`` r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 
-class Stage(Protocol):
-    """What a byte stream passes through."""
+class Stage:
+    """Passes all bytes on as they come."""
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes in, give bytes out."""
+        return data
 
     def flush(self, ended: bool = False) -> bytes:
         """Give out what has been held for a possible beginning; ``ended``: everything."""
+        return b""
 
 
-class Extract:
+class Extract(Stage):
     """Removes each range from ``begin`` to ``end``; ``handle`` returns its replacement.
 
     It holds back only a possible beginning of a range, so that lines appear when they are written and binary output is
@@ -62,7 +63,7 @@ def _overlap(data: bytes, word: bytes) -> int:
     return 0
 
 
-class Lines:
+class Lines(Stage):
     """Passes on whole lines, each behind the number of the rank that has written it: ``[rank] line``."""
 
     def __init__(self, rank: int) -> None:
@@ -77,18 +78,3 @@ class Lines:
     def flush(self, ended: bool = False) -> bytes:
         """At the end of the stream, give out a line without an end."""
         return self.feed(b"\n") if ended and self._held else b""
-
-
-def fed(stages: list[Stage], data: bytes) -> bytes:
-    """``data`` after all ``stages``."""
-    for stage in stages:
-        data = stage.feed(data)
-    return data
-
-
-def flushed(stages: list[Stage], ended: bool = False) -> bytes:
-    """What all ``stages`` still held, each passed on through those after it."""
-    data = b""
-    for stage in stages:
-        data = stage.feed(data) + stage.flush(ended)
-    return data
