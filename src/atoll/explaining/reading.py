@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from math import prod
 from typing import Any
@@ -186,7 +186,7 @@ class Reader:
         return f"new, to hold {self.names[note.source]}{part}"
 
     def _messages(self, step: StartExchange) -> list[Message]:
-        messages = []
+        messages: list[tuple[bool, int, str, str, int]] = []
         for incoming in step.exchange.receives:
             note = self.registers[incoming.register]
             size = prod(incoming.shape) * note.dtype.itemsize
@@ -195,7 +195,7 @@ class Reader:
             if all(part.is_contiguous for part in note.region):
                 corner = [part.lowest if len(part) else 0 for part in note.region]
                 region = _key_region(incoming.key or (), corner, base.shape, region)
-            messages.append(Message(False, incoming.peer, self.names[note.source], region, size))
+            messages.append((False, incoming.peer, self.names[note.source], region, size))
         for outgoing in step.exchange.sends:
             note = self.registers[outgoing.register]
             size = prod(outgoing.shape) * note.dtype.itemsize
@@ -204,23 +204,17 @@ class Reader:
                 halo = note.layout.halo(self.description.rank)
                 corner = [low - before for low, (before, _) in zip(note.corner, halo, strict=True)]
                 region = _key_region(outgoing.key or (), corner, note.shape, region)
-            messages.append(
-                Message(True, outgoing.peer, self.names[outgoing.register], region, size)
-            )
+            messages.append((True, outgoing.peer, self.names[outgoing.register], region, size))
         totals: Counter[tuple[bool, int]] = Counter()
-        for message in messages:
-            totals[message.sends, message.peer] += message.nbytes
+        for sends, peer, _, _, nbytes in messages:
+            totals[sends, peer] += nbytes
         packets = {
             way: next(self._travels)
             for way, total in totals.items()
             if total <= policy.limits.cached
         }
         return [
-            replace(
-                m,
-                travels=packets.get((m.sends, m.peer)) or next(self._travels),
-                between_nodes=self._is_far(m.peer),
-            )
+            Message(*m, packets.get(m[:2]) or next(self._travels), self._is_far(m[1]))
             for m in messages
         ]
 
@@ -232,19 +226,16 @@ class Reader:
         """The messages that bring parts of a fold to the owners of the result."""
         name, item = self.names[step.register], self.registers[step.register].dtype.itemsize
         parts = [
-            Message(False, source, name, ", its part", prod(shape) * item, next(self._travels))
+            (False, source, name, ", its part", prod(shape) * item)
             for _, shape, sources in step.plan.joins
             for source in sources
         ]
         parts += [
-            Message(True, peer, name, ", this rank's part", prod(shape) * item, next(self._travels))
+            (True, peer, name, ", this rank's part", prod(shape) * item)
             for peer, _, shape in step.plan.sends
         ]
-        return [
-            replace(part, between_nodes=self._is_far(part.peer))
-            for part in parts
-            if part.peer != step.communicator.rank
-        ]
+        others = [part for part in parts if part[1] != step.communicator.rank]
+        return [Message(*part, next(self._travels), self._is_far(part[1])) for part in others]
 
     def _together(self, step: RunCollective) -> Collective:
         name, sent = self.names[step.register], step.call.traffic()
@@ -310,30 +301,20 @@ class Reader:
 
     def _peak(self) -> int:
         """The most bytes in new buffers at any step, from where each is asked for to where it is let go."""
-        holders: dict[int, int] = {}
-        buffers: dict[int, tuple[int, int]] = {}
+        buffers: dict[int, list[int]] = {}  # by register: its bytes, and how many registers have it
         now = peak = 0
-
-        def take(register: int) -> None:
-            nonlocal now, peak
-            size = self.registers[register].local.nbytes
-            buffers[len(holders)] = (size, 1)
-            holders[register] = len(holders)
-            now += size
-            peak = max(peak, now)
-
         for step in self.program.steps:
             for register, _ in self._allocated(step):
-                take(register)
-            if isinstance(step, Share) and step.source in holders:
-                buffer = holders[step.register] = holders[step.source]
-                buffers[buffer] = (buffers[buffer][0], buffers[buffer][1] + 1)
+                buffers[register] = [self.registers[register].local.nbytes, 1]
+                now += buffers[register][0]
+                peak = max(peak, now)
+            if isinstance(step, Share) and step.source in buffers:
+                buffers[step.register] = buffers[step.source]
+                buffers[step.source][1] += 1
             elif isinstance(step, Release):
-                for register in step.registers:
-                    if register in holders:
-                        size, count = buffers[holders[register]]
-                        buffers[holders[register]] = (size, count - 1)
-                        now -= size if count == 1 else 0
+                for buffer in [buffers[k] for k in step.registers if k in buffers]:
+                    buffer[1] -= 1
+                    now -= 0 if buffer[1] else buffer[0]
         return peak
 
 
