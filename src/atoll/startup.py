@@ -387,10 +387,8 @@ def watch_exceptions(ender: Ender) -> None:
     def end_all(
         kind: type[BaseException], error: BaseException, frames: TracebackType | None
     ) -> None:
-        if os.getpid() == ender.process:
-            ender.failed(error.with_traceback(frames), before)
-        else:
-            ender.code = 1
+        ender.failed(error.with_traceback(frames), before)
+        if os.getpid() != ender.process:
             before(kind, error, frames)
 
     def end_after_all() -> None:
@@ -493,48 +491,42 @@ def is_own_command() -> bool:
     """Whether this process is ``atoll ...`` or ``python -m atoll ...`` itself."""
     if os.path.basename(sys.argv[0] if sys.argv else "") in ("atoll", "atoll.exe"):
         return True
-    words = list(getattr(sys, "orig_argv", ()))
+    words = sys.orig_argv
     return sys.argv[:1] == ["-m"] and words[words.index("-m") + 1 :][:1] == ["atoll"]
 
 
-def one_line_for_problems() -> None:
-    """In atoll's own command, what keeps atoll from being imported is one line and exit code 2."""
+def show_in_one_line(words: Callable[[BaseException], str], code: int | None = None) -> None:
+    """Let Python show errors for which there are words as one line, and leave with a code if one is given."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-        if kind.__name__ == "ConfigError":
-            write_error(f"atoll: {error}\n")
-        elif isinstance(error, ModuleNotFoundError) and error.name == "numpy":
-            write_error(f"atoll: {error.name} is not installed; pip install {error.name}\n")
-        else:
+        if not (text := words(error)):
             before(kind, error, frames)
             return
-        os._exit(2)
+        write_error(f"atoll: {text}\n")
+        if code is not None:
+            os._exit(code)
 
     sys.excepthook = hook
 
 
-def show_in_one_line(problem: Exception) -> None:
-    """Let Python and IPython show an error that keeps atoll from being imported as one line."""
-    setattr(problem, ONE_LINE, lambda: [f"{type(problem).__name__}: {problem}"])
-    if sys.excepthook is not sys.__excepthook__:
-        return  # a rank reports it; another hook shows errors in its own way
-
-    def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
-        if error is problem:
-            write_error(f"atoll: {error}\n")
-        else:
-            sys.__excepthook__(kind, error, frames)
-
-    sys.excepthook = hook
+def problem_of_import(error: BaseException) -> str:
+    """The words for what keeps atoll from being imported in its own command."""
+    if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
+        return f"{error.name} is not installed; pip install {error.name}"
+    return str(error) if type(error).__name__ == "ConfigError" else ""
 
 
 def warn_of_settings() -> None:
     """Warn the importer of unknown settings in the environment: once, on ranks. A malformed one is an error of one line."""
     try:
         from .config import warn_of_unknown
-    except ValueError as problem:
-        show_in_one_line(problem)
+    except ValueError as error:
+        problem, line = error, f"{type(error).__name__}: {error}"
+        setattr(problem, ONE_LINE, lambda: [line])
+        # Else a rank reports it, or errors are shown in another way.
+        if sys.excepthook is sys.__excepthook__:
+            show_in_one_line(lambda error: str(error) if error is problem else "")
         raise
 
     launch = launcher.detect()
@@ -548,7 +540,7 @@ def begin() -> bool:
     Without a launcher it only reads the environment.
     """
     if is_own_command():
-        one_line_for_problems()
+        show_in_one_line(problem_of_import, 2)
         return False
     launch = launcher.detect()
     if launch is None or launch.size == 1 or os.environ.get(BEGUN) == str(os.getpid()):

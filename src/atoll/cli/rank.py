@@ -342,7 +342,7 @@ def run_script(script: str) -> None:
 
 def set_first_path(folder: str) -> None:
     """Replace the folder of this file, which Python has put first, by the program's own."""
-    if not getattr(sys.flags, "safe_path", False):
+    if not sys.flags.safe_path:
         sys.path[0] = folder
 
 
