@@ -116,8 +116,8 @@ def check_numpy() -> Finding:
     except (KeyError, TypeError, ImportError):
         facts["blas"] = "unknown"
     text = f"{numpy.__version__}, BLAS: {facts['blas']}"
-    if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (2, 1):
-        return Finding("broken", f"{text}; atoll needs 2.1: pip install -U numpy", facts)
+    if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (2, 2):
+        return Finding("broken", f"{text}; atoll needs 2.2: pip install -U numpy", facts)
     return Finding("ok", text, facts)
 
 
