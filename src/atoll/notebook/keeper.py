@@ -60,18 +60,8 @@ def main() -> None:
     """Keep the ranks until the kernel ends."""
     ranks, folder, *options = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    command = [
-        sys.executable,
-        "-m",
-        "atoll",
-        "run",
-        "-n",
-        ranks,
-        *options,
-        "-m",
-        "atoll.notebook.engine",
-    ]
-    command += [os.path.join(folder, ENGINE), folder]
+    command = [sys.executable, "-m", "atoll", "run", "-n", ranks, *options]
+    command += ["-m", "atoll.notebook.engine", os.path.join(folder, ENGINE), folder]
     # Where the system cannot do that, the ranks end only if the keeper ends in order.
     end_with_parent = partial(system.end_with_parent, signal.SIGTERM)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)

@@ -83,33 +83,29 @@ def publish(data: Mapping[str, Any], metadata: Any = None) -> None:
 
 def _page(messages: Iterable[Mapping[str, Any]]) -> str:
     """The messages of a rank as HTML."""
-    parts: list[str] = []
-    text = ""
+    page = text = ""
     for message in messages:
         if message["kind"] == "stream":
             text += message["text"]
-            continue
-        if message["kind"] == "clear_output":
-            parts, text = [], ""
-            continue
-        parts, text = [*parts, *_block(text)], ""
-        parts.append(_displayed(message["data"]))
-    return "".join([*parts, *_block(text)])
+        elif message["kind"] == "clear_output":
+            page = text = ""
+        else:
+            page, text = page + _block(text) + _displayed(message["data"]), ""
+    return page + _block(text)
 
 
-def _block(text: str) -> list[str]:
-    return [preformatted(_COLOURS.sub("", text))] if text else []
+def _block(text: str) -> str:
+    return preformatted(_COLOURS.sub("", text)) if text else ""
 
 
 def _displayed(data: Mapping[str, Any]) -> str:
-    if "text/html" in data:
-        return str(data["text/html"])
-    if "image/svg+xml" in data:
-        return str(data["image/svg+xml"])
+    for kind in ("text/html", "image/svg+xml"):
+        if kind in data:
+            return str(data[kind])
     for kind in ("image/png", "image/jpeg"):
         if kind in data:
             return f'<img src="data:{kind};base64,{escape(data[kind].strip())}"/>'
-    return "".join(_block(str(data.get("text/plain", ""))))
+    return _block(str(data.get("text/plain", "")))
 
 
 def _text(messages: Iterable[Mapping[str, Any]]) -> str:
