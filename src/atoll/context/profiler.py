@@ -362,13 +362,11 @@ begin = spans.begin
 """Begin a span; only while a profile is recorded."""
 
 
-def end(
-    kind: Kind, name: str, line: int = -1, nbytes: int = 0, peer: int = -1, count: int = 1
-) -> None:
-    """End the innermost span. A line below zero is that which is at work."""
+def end(kind: Kind, name: str, nbytes: int = 0, peer: int = -1) -> None:
+    """End the innermost span, of the line that is at work."""
     recording = now.recording
     if recording is not None:
-        spans.end(kind, recording.name(name), line, nbytes, peer, count)
+        spans.end(kind, recording.name(name), -1, nbytes, peer, 1)
 
 
 @contextmanager
@@ -381,7 +379,7 @@ def span(kind: Kind, name: str, nbytes: int = 0) -> Iterator[None]:
     try:
         yield
     finally:
-        end(kind, name, nbytes=nbytes)
+        end(kind, name, nbytes)
 
 
 @contextmanager
@@ -398,10 +396,10 @@ def call(name: str) -> Iterator[None]:
         spans.end_call(begun, recording.name(name))
 
 
-def sent(name: str, peer: int, nbytes: int, count: int = 1) -> None:
-    """Note messages to another rank; only while a profile is recorded."""
+def sent(name: str, peer: int, nbytes: int) -> None:
+    """Note a message to another rank; only while a profile is recorded."""
     begin()
-    end(Kind.SEND, name, nbytes=nbytes, peer=peer, count=count)
+    end(Kind.SEND, name, nbytes, peer)
 
 
 class _Waiting(threading.local):

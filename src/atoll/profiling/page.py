@@ -35,7 +35,8 @@ def page(profile: Profile) -> str:
 
 def _data(profile: Profile) -> dict[str, Any]:
     shortest = _shortest(profile)
-    names, sources = _Numbers(), _Numbers()
+    names: dict[Any, int] = {}
+    sources: dict[Any, int] = {}
     return {
         "program": profile.program,
         "seconds": profile.seconds,
@@ -45,24 +46,9 @@ def _data(profile: Profile) -> dict[str, Any]:
         "ranks": [_rank(rank, shortest, names, sources) for rank in profile.ranks],
         "messages": _messages(profile),
         "thinned": f"Spans shorter than {seconds_text(shortest * 1e-9)} are left out." if shortest else "",
-        "names": names.items,
-        "sources": sources.items,
+        "names": [*names],
+        "sources": [*sources],
     }  # fmt: skip
-
-
-class _Numbers:
-    """Numbers for what occurs again and again."""
-
-    def __init__(self) -> None:
-        self.items: list[Any] = []
-        self._known: dict[Any, int] = {}
-
-    def of(self, item: Any) -> int:
-        number = self._known.get(item)
-        if number is None:
-            number = self._known[item] = len(self.items)
-            self.items.append(item)
-        return number
 
 
 def _shortest(profile: Profile) -> int:
@@ -78,10 +64,14 @@ def _line(line: Line) -> dict[str, Any]:
     return {**figures.pop("source"), **figures, "seconds": line.seconds}
 
 
-def _rank(rank: Rank, shortest: int, names: _Numbers, sources: _Numbers) -> dict[str, Any]:
+def _rank(
+    rank: Rank, shortest: int, names: dict[Any, int], sources: dict[Any, int]
+) -> dict[str, Any]:
+    """What is drawn of a rank; names and sources get numbers, which spans have instead."""
     record = rank.record
-    texts = [names.of(name) for name in record.names]
-    places = [sources.of((source.place, source.text)) for source in record.sources]
+    texts = [names.setdefault(name, len(names)) for name in record.names]
+    shown = [(source.place, source.text) for source in record.sources]
+    places = [sources.setdefault(source, len(sources)) for source in shown]
     events = record.events[record.events["length"] >= shortest]
     return {
         "rank": record.rank,

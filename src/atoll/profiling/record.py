@@ -67,12 +67,10 @@ Mark = tuple[int, Any, Any]
 """A moment of a recording, from which on it is read: its time, and the totals and messages until then."""
 
 
-def record_of(recording: Recording, since: Mark | None = None) -> Record:
-    """What was recorded so far, or since a moment."""
+def record_of(recording: Recording, since: Mark) -> Record:
+    """What was recorded since a moment."""
     header, texts = recording.header, recording.texts
     record = _record(header, recording.totals, recording.peers, recording.events, texts)
-    if since is None:
-        return record
     began, totals, peers = since
     return replace(
         record,

@@ -16,7 +16,6 @@ from ..comm import launcher
 from ..context import profiler
 from ..context.profiler import Recording
 from . import read, remove
-from .profiles import Profile
 from .record import folder_of, part_of, path_of_timeline
 
 
@@ -57,15 +56,13 @@ def prepared(path: str) -> str:
     return path
 
 
-def joined(path: str, report: bool = True) -> Profile:
+def joined(path: str) -> None:
     """Save the profile whose parts the ranks have left, as a timeline and as a page; and print its table."""
     profile = read(path)
     timeline = path_of_timeline(path)
     saved = [timeline, f"{timeline.removesuffix('.json')}.html"]
     for name in saved:
         profile.save(name)
-    if report:
-        sys.stderr.write(f"{profile.table()}\n\nThe profile is in {' and '.join(saved)}.\n")
+    sys.stderr.write(f"{profile.table()}\n\nThe profile is in {' and '.join(saved)}.\n")
     for rank in profile.ranks:
         remove(part_of(path, rank.record.rank))
-    return profile
