@@ -57,11 +57,11 @@ def main(asked: argparse.Namespace) -> int:
     """Print the findings; 1 if something is broken."""
     findings: list[dict[str, object]] = []
     for check in CHECKS:
-        name, found = check.__name__.removeprefix("check_"), check()
-        findings.append({"name": name, **asdict(found)})
+        name, finding = check.__name__.removeprefix("check_"), check()
+        findings.append({"name": name, **asdict(finding)})
         if not asked.json:
-            print(f"{found.state:<7} {name:<10} {found.text}", flush=True)
-    broken = [str(finding["name"]) for finding in findings if finding["state"] == "broken"]
+            print(f"{finding.state:<7} {name:<10} {finding.text}", flush=True)
+    broken = [str(each["name"]) for each in findings if each["state"] == "broken"]
     if asked.json:
         print(json.dumps({"broken": broken, "findings": findings}, indent=1))
     else:
