@@ -20,7 +20,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .. import system
@@ -138,12 +138,9 @@ def ask(rank: int) -> Whereabouts | None:
     if state in ("T", "t"):
         return Whereabouts(rank, f"{who} (process {process}) is stopped, as by the signal SIGSTOP")
     if not _catches(process):
-        ended = _paper(process) is not None
-        return (
-            Whereabouts(rank, f"{who} (process {process}) runs no Python any more", True)
-            if ended
-            else None
-        )
+        if _paper(process) is None:
+            return None
+        return Whereabouts(rank, f"{who} (process {process}) runs no Python any more", True)
     frames = _frames(process)
     if frames is None:
         return None
@@ -197,17 +194,27 @@ def _frames(process: int) -> list[Frame] | None:
     paper = _paper(process)
     if asked_by is None or paper is None:
         return None
+    frames: list[Frame] = []
+    before, since = "", time.monotonic()
+    until = since + ANSWER
     try:
         start = os.stat(paper).st_size
         _signal_main_thread(process, asked_by)
-        text = ""
-        for text in _growing(paper, start):
+        while (now := time.monotonic()) < until:
+            with open(paper, encoding="utf-8", errors="replace") as file:
+                file.seek(start)
+                text = file.read()
             frames = parsed(text)
             if any(is_users(frame[0]) for frame in frames):
-                return frames
+                break
+            if text != before:
+                before, since = text, now
+            elif text and now - since > PAUSE:
+                break
+            time.sleep(1e-3)
     except OSError:
         return None
-    return parsed(text)
+    return frames
 
 
 def _signal_main_thread(process: int, number: int) -> None:
@@ -217,22 +224,6 @@ def _signal_main_thread(process: int, number: int) -> None:
     send = getattr(ctypes.CDLL(None), "tgkill", None)
     if send is None or send(process, process, number):
         os.kill(process, number)
-
-
-def _growing(paper: str, start: int) -> Iterator[str]:
-    """What is written from ``start`` on, again and again while it may still grow."""
-    until = time.monotonic() + ANSWER
-    before, since = "", time.monotonic()
-    while (now := time.monotonic()) < until:
-        with open(paper, encoding="utf-8", errors="replace") as file:
-            file.seek(start)
-            text = file.read()
-        yield text
-        if text != before:
-            before, since = text, now
-        elif text and now - since > PAUSE:
-            return
-        time.sleep(1e-3)
 
 
 def parsed(text: str) -> list[Frame]:
