@@ -99,7 +99,7 @@ class Machine:
         """Bytes per second of one rank, for memory after which it touched ``distance`` other bytes."""
         table = getattr(self, FORMS[form])
         sizes = np.log2([size for size, _ in table])
-        rates = [rate for _, rate in table]
+        rates: list[float] = [rate for _, rate in table]
         busy = min(self.ranks_of_node(ranks, threads) * threads, self.cores)
         own = distance / threads
         if own > self.private:
