@@ -20,8 +20,8 @@ FOLDER = "/dev/shm"
 _NAME = re.compile(r"(?:mpich_shm_|sm_segment\.|vader_segment\.)[A-Za-z0-9_.-]+")
 """MPICH has a file for all ranks of a host, Open MPI for each."""
 
-FIRST, LATER = 3.0, 1.5
-"""Ranks are inspected often in their first seconds, then after half as long again each time."""
+LATER = 1.5
+"""Ranks are inspected after half as long again each time."""
 
 
 def shared_files(process: int) -> set[str]:
@@ -65,13 +65,16 @@ class Leftovers:
         """Note what ranks share at this moment, if it is time to look again."""
         if not self._processes or not (surely or now >= self._next):
             return
-        elapsed = now - self._began
-        self._next = now if elapsed < FIRST else self._began + elapsed * LATER
+        self._next = self._began + (now - self._began) * LATER
         for process in self._processes:
-            names = shared_files(process)
-            self._names |= names
-            if any(name.startswith("mpich") for name in names):
+            if any(name.startswith("mpich") for name in self.note(process)):
                 return
+
+    def note(self, process: int) -> set[str]:
+        """Note what a rank shares at this moment."""
+        names = shared_files(process)
+        self._names |= names
+        return names
 
     def clear(self) -> None:
         """The job has ended."""

@@ -273,8 +273,11 @@ class Relay:
                 self._one_host |= fields["local_size"] == self._size
                 self._processes[rank] = fields["process"]
                 self._leftovers.follow(fields["process"], time.monotonic())
-        elif rank in self._verdict.signs[launcher.STARTING]:
-            self._starting.setdefault(rank, time.monotonic())
+        elif fields["kind"] == "progress":
+            if here:  # MPI may just have made its files
+                self._leftovers.note(self._processes[rank])
+            if rank in self._verdict.signs[launcher.STARTING]:
+                self._starting.setdefault(rank, time.monotonic())
         return b""
 
     def _warn(self, rank: int, text: str) -> None:
