@@ -26,7 +26,7 @@ def twin(layout: Layout) -> Layout:
 @pytest.mark.parametrize(("grid", "node"), CASES)
 def test_a_seat_is_arithmetic(grid, node):
     order = NodeOrder(grid, node)
-    table = order.taken(numpy.arange(len(order))).reshape(grid)
+    table = order.item(numpy.arange(len(order))).reshape(grid)
     assert sorted(table.ravel()) == list(range(prod(grid)))
     assert order[3:7] == tuple(table.ravel()[3:7])
     for number, cell in enumerate(itertools.product(*map(range, grid))):

@@ -21,7 +21,6 @@ from .defaults import set_ranks_per_node as set_ranks_per_node
 from .index_set import EMPTY as EMPTY
 from .index_set import IndexSet as IndexSet
 from .index_set import Listed as Listed
-from .index_set import Piece as Piece
 from .index_set import Range as Range
 from .index_set import listed as listed
 from .layout import Layout as Layout

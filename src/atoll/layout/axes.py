@@ -381,11 +381,10 @@ class CyclicAxis(Axis):
             return self._reached(ascending(wanted.values), 1)
         assert isinstance(wanted, Pattern)
         coordinates: set[int] = set()
-        for piece in wanted.pieces():
-            starts = range(piece.start, piece.start + max(piece.period, 1) * piece.repeats)
-            if piece.period:
-                starts = starts[:: piece.period]
-            coordinates.update(self._reached(starts, (piece.length - 1) * piece.step + 1))
+        for offset, width in zip(wanted.offsets, wanted.widths):
+            low = wanted.first + wanted.step * (offset - wanted.lead)
+            starts = range(low, wanted.highest + 1, wanted.step * wanted.period)
+            coordinates.update(self._reached(starts, (width - 1) * wanted.step + 1))
             if len(coordinates) == self.processes:
                 break
         return sorted(coordinates)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, overload
 
 import numpy as np
@@ -20,6 +22,7 @@ from .index_set import Computed, Indices
 Widths = tuple[int, int]
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Bounds(Sequence[int]):
     """The bounds of blocks of ``width`` elements, of which the first ``longer`` ones have ``more`` elements besides.
 
@@ -27,21 +30,13 @@ class Bounds(Sequence[int]):
     Blocks come in the order of ``selected``.
     """
 
-    __slots__ = ("blocks", "longer", "more", "selected", "size", "width")
-
-    def __init__(
-        self,
-        width: int,
-        longer: int,
-        size: int,
-        blocks: int,
-        selected: range | None = None,
-        more: int = 1,
-    ) -> None:
-        self.width, self.longer, self.size, self.blocks = width, longer, size, blocks
-        self.more = more
-        self.selected = selected
-        """``None``: all."""
+    width: int
+    longer: int
+    size: int
+    blocks: int
+    selected: range | None = None
+    """``None``: all."""
+    more: int = 1
 
     def __len__(self) -> int:
         return self.blocks + 1
@@ -138,14 +133,8 @@ class Bounds(Sequence[int]):
 
     def _with(self, selected: range | None, times: int = 1) -> Bounds:
         """The same blocks, each so many times as long, of which others are selected."""
-        return Bounds(
-            times * self.width,
-            self.longer,
-            times * self.size,
-            self.blocks,
-            selected,
-            times * self.more,
-        )
+        width, size, more = times * self.width, times * self.size, times * self.more
+        return Bounds(width, self.longer, size, self.blocks, selected, more)
 
     def scaled(self, times: int) -> Sequence[int]:
         """Each bound so many times as large."""
@@ -169,11 +158,6 @@ class Bounds(Sequence[int]):
         longest = max([self[block + 1] - self[block] for block in some])
         step = abs(self.selected.step)
         return longest if step == 1 or last - first < 4 else max(longest, -(-width // step))
-
-    def _form(self) -> tuple[Any, ...]:
-        selected = self.selected
-        cut = None if selected is None else (selected.start, selected.step, len(selected))
-        return self.width, self.longer, self.more, self.size, self.blocks, cut
 
     def _breaks(self) -> list[int]:
         """Numbers of bounds between which they grow evenly, but for the rounding of a stride."""
@@ -205,7 +189,7 @@ class Bounds(Sequence[int]):
         if len(other) != len(self) or samples(self) != samples(other):
             return False
         if isinstance(other, Bounds):
-            return self._form() == other._form() or self._equals(other)
+            return _form(self) == _form(other) or self._equals(other)
         return tuple(self) == other
 
     def __hash__(self) -> int:
@@ -216,6 +200,9 @@ class Bounds(Sequence[int]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+_form = attrgetter("width", "longer", "more", "size", "blocks", "selected")
 
 
 def evenly(count: int) -> Sequence[int]:

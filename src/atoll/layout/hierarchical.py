@@ -8,27 +8,28 @@ cells that belongs to one node has less surface than a line of them: fewer eleme
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from ..context.caches import remembered
 from ..errors import LayoutError
 from .grids import Grid, factorisations, surface
-from .index_set import Computed, Indices
+from .index_set import Computed
 
 
+@dataclass(frozen=True, slots=True)
 class NodeOrder(Computed[int]):
     """The ranks in the row-major order of their cells; ``node`` is the grid of the ranks of one node."""
 
-    __slots__ = ("grid", "node")
-
-    def __init__(self, grid: Grid, node: Grid) -> None:
-        self.grid, self.node = grid, node
+    grid: Grid
+    node: Grid
 
     def __len__(self) -> int:
         return prod(self.grid)
 
     def item(self, place: Any) -> Any:
+        """The rank at a place, or the ranks at an array of places."""
         number = place
         outer = inner = 0
         above = within = 1
@@ -40,15 +41,9 @@ class NodeOrder(Computed[int]):
             within *= n
         return outer * within + inner
 
-    def taken(self, numbers: Indices) -> Indices:
-        """The ranks at an array of places."""
-        ranks: Indices = self.item(numbers)
-        return ranks
-
-    def index(self, rank: int, *limits: Any) -> int:
-        """The place of a rank; a ValueError if it is not there."""
+    def place(self, rank: Any) -> int | None:
         if not 0 <= rank < len(self):
-            raise ValueError(f"{rank} is not in {self!r}")
+            return None
         outer, inner = divmod(rank, prod(self.node))
         number, weight = 0, 1
         for count, n in zip(reversed(self.grid), reversed(self.node)):
@@ -57,20 +52,6 @@ class NodeOrder(Computed[int]):
             number += (before * n + within) * weight
             weight *= count
         return number
-
-    def __contains__(self, rank: object) -> bool:
-        return isinstance(rank, int) and 0 <= rank < len(self)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, NodeOrder):
-            return NotImplemented
-        return (self.grid, self.node) == (other.grid, other.node)
-
-    def __hash__(self) -> int:
-        return hash((self.grid, self.node))
-
-    def __repr__(self) -> str:
-        return f"NodeOrder({self.grid}, {self.node})"
 
 
 def is_in_order(grid: Grid, node: Sequence[int]) -> bool:

@@ -34,7 +34,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import Any, NamedTuple, SupportsIndex, TypeGuard, TypeVar, overload
+from typing import Any, SupportsIndex, TypeGuard, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,19 @@ class Computed(Sequence[Item]):
         """The items at some places."""
         return tuple(map(self.item, places))
 
+    def place(self, item: Any) -> int | None:
+        """The place of an item; ``None`` if it is not there."""
+        return next((place for place, each in enumerate(self) if each == item), None)
+
+    def index(self, item: Any, *limits: Any) -> int:
+        place = self.place(item)
+        if place is None:
+            raise ValueError(f"{item} is not in {self!r}")
+        return place
+
+    def __contains__(self, item: object) -> bool:
+        return self.place(item) is not None
+
     @overload
     def __getitem__(self, key: int) -> Item: ...
     @overload
@@ -78,16 +91,6 @@ class Computed(Sequence[Item]):
         return repr(tuple(self))
 
 
-class Piece(NamedTuple):
-    """``repeats`` progressions of ``length`` indices each: ``start + k * period + i * step``."""
-
-    start: int
-    length: int
-    step: int
-    period: int
-    repeats: int
-
-
 class IndexSet(ABC):
     """The common interface; an index set is also a read-only sequence of its indices."""
 
@@ -97,25 +100,21 @@ class IndexSet(ABC):
     def __len__(self) -> int:
         """The number of indices."""
 
-    @abstractmethod
     def __contains__(self, index: object) -> bool:
         """Whether a global index is in the set."""
+        return is_index(index) and bool(self.contains(index.__index__()))
 
     @abstractmethod
     def contains(self, indices: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """For each global index of an array, whether it is in the set."""
 
     @abstractmethod
-    def _global(self, local: int) -> int: ...
+    def _global(self, local: Any) -> Any:
+        """:meth:`global_of` without checks."""
 
     @abstractmethod
-    def _local(self, index: int) -> int: ...
-
-    @abstractmethod
-    def _globals(self, local: Indices) -> Indices: ...
-
-    @abstractmethod
-    def _locals(self, indices: Indices) -> Indices: ...
+    def _local(self, index: Any) -> Any:
+        """:meth:`local_of` without checks."""
 
     @abstractmethod
     def array(self) -> Indices:
@@ -140,10 +139,6 @@ class IndexSet(ABC):
     @abstractmethod
     def key(self) -> Key:
         """What to index a NumPy axis with: a slice where one will do, else an array."""
-
-    @abstractmethod
-    def pieces(self) -> tuple[Piece, ...]:
-        """The set as repeated progressions: few, however many indices there are."""
 
     @abstractmethod
     def shifted(self, by: int) -> IndexSet:
@@ -203,11 +198,11 @@ class IndexSet(ABC):
             if where.size and (int(where.min()) < 0 or int(where.max()) >= len(self)):
                 bad = int(where[(where < 0) | (where >= len(self))].flat[0])
                 raise LayoutIndexError(self._outside("local", bad))
-            return self._globals(where)
+            return self._global(where)
         number = local.__index__()
         if not 0 <= number < len(self):
             raise LayoutIndexError(self._outside("local", number))
-        return self._global(number)
+        return int(self._global(number))
 
     @overload
     def local_of(self, index: int | np.integer[Any]) -> int: ...
@@ -220,11 +215,11 @@ class IndexSet(ABC):
             inside = self.contains(values)
             if not inside.all():
                 raise LayoutIndexError(self._outside("global", int(values[~inside].flat[0])))
-            return self._locals(values)
+            return self._local(values)
         number = index.__index__()
         if number not in self:
             raise LayoutIndexError(self._outside("global", number))
-        return self._local(number)
+        return int(self._local(number))
 
     def _outside(self, which: str, value: int) -> str:
         if which == "local":
@@ -236,15 +231,6 @@ class IndexSet(ABC):
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.array().tolist())
-
-    def runs(self) -> Iterator[tuple[int, int]]:
-        """The set as contiguous runs ``(start, stop)``, in order."""
-        values = self.array()
-        if not values.size:
-            return
-        edges = np.flatnonzero(np.diff(values) != 1) + 1
-        for start, stop in zip([0, *edges.tolist()], [*edges.tolist(), values.size]):
-            yield int(values[start]), int(values[stop - 1]) + 1
 
     def clipped(self, start: int, stop: int) -> IndexSet:
         """The indices from ``start`` up to ``stop``, ascending."""
@@ -308,17 +294,11 @@ class Range(IndexSet):
             inside &= (given - self.start) % self.step == 0
         return inside
 
-    def _global(self, local: int) -> int:
-        return self.values[local]
-
-    def _local(self, index: int) -> int:
-        return (index - self.values.start) // self.values.step
-
-    def _globals(self, local: Indices) -> Indices:
+    def _global(self, local: Any) -> Any:
         return local * self.step + self.start
 
-    def _locals(self, indices: Indices) -> Indices:
-        shifted = indices - self.start
+    def _local(self, index: Any) -> Any:
+        shifted = index - self.start
         return shifted if self.step == 1 else shifted // self.step
 
     def array(self) -> Indices:
@@ -343,15 +323,6 @@ class Range(IndexSet):
             return slice(0, 0)
         stop = v[-1] + (1 if v.step > 0 else -1)
         return slice(v.start, None if stop < 0 else stop, v.step)
-
-    def pieces(self) -> tuple[Piece, ...]:
-        v = self.values
-        return (Piece(v.start, len(v), v.step, 0, 1),) if v else ()
-
-    def runs(self) -> Iterator[tuple[int, int]]:
-        if self.is_contiguous:
-            return iter([(self.values[0], self.values[-1] + 1)] if self.values else [])
-        return ((index, index + 1) for index in self.values)
 
     def shifted(self, by: int) -> Range:
         v = self.values
@@ -470,13 +441,6 @@ class Listed(IndexSet):
             return f"Listed(<{len(self.indices)} indices>)"
         return f"Listed({self.indices.tolist()})"
 
-    def __contains__(self, index: object) -> bool:
-        if not is_index(index):
-            return False
-        number, (values, _) = index.__index__(), self._sorted()
-        place = int(np.searchsorted(values, number))
-        return place < len(values) and int(values[place]) == number
-
     def contains(self, indices: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         given, (values, _) = np.asarray(indices, dtype=np.int64), self._sorted()
         if not len(values):
@@ -484,21 +448,13 @@ class Listed(IndexSet):
         places = np.minimum(np.searchsorted(values, given), len(values) - 1)
         return np.asarray(values[places] == given)
 
-    def _global(self, local: int) -> int:
-        return int(self.indices[local])
-
-    def _local(self, index: int) -> int:
-        values, order = self._sorted()
-        place = int(np.searchsorted(values, index))
-        return place if order is None else int(order[place])
-
-    def _globals(self, local: Indices) -> Indices:
+    def _global(self, local: Any) -> Any:
         return self.indices[local]
 
-    def _locals(self, indices: Indices) -> Indices:
+    def _local(self, index: Any) -> Any:
         values, order = self._sorted()
-        places = np.searchsorted(values, indices).astype(np.int64, copy=False)
-        return places if order is None else order[places]
+        places = np.searchsorted(values, index)
+        return places.astype(np.int64, copy=False) if order is None else order[places]
 
     def array(self) -> Indices:
         return self.indices
@@ -523,9 +479,6 @@ class Listed(IndexSet):
     @property
     def key(self) -> Key:
         return self.indices
-
-    def pieces(self) -> tuple[Piece, ...]:
-        return tuple(Piece(start, stop - start, 1, 0, 1) for start, stop in self.runs())
 
     def shifted(self, by: int) -> Listed:
         return Listed(self.indices + by)
@@ -553,7 +506,7 @@ class Listed(IndexSet):
     def sliced(self, selected: range) -> tuple[IndexSet, IndexSet]:
         chosen = Range.of(selected)
         kept = np.flatnonzero(chosen.contains(self.indices))
-        return listed(chosen._locals(self.indices[kept])), listed(kept)
+        return listed(chosen._local(self.indices[kept])), listed(kept)
 
     def positions(self, subset: IndexSet) -> IndexSet:
         return listed(self.local_of(subset.array()))

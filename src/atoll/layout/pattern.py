@@ -10,6 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,6 @@ from .index_set import (
     Indices,
     Key,
     Listed,
-    Piece,
     Range,
     ascending,
     is_index,
@@ -58,14 +58,10 @@ class Pattern(IndexSet):
             _set(self, "size", turns * width + (rest if rest < width else width) - self.lead)
         else:
             _set(self, "before", (0, *accumulate(widths)))
-            _set(self, "size", self._below(end) - self.lead)
-
-    def _below(self, place: int) -> int:
-        """How many places of the comb in ``[0, place)`` belong to a run."""
-        turns, rest = divmod(place, self.period)
-        run = bisect_right(self.offsets, rest) - 1
-        inside = min(rest - self.offsets[run], self.widths[run])
-        return turns * self.before[-1] + self.before[run] + inside
+            turns, rest = divmod(end, self.period)
+            run = bisect_right(self.offsets, rest) - 1
+            inside = self.before[run] + min(rest - self.offsets[run], widths[run])
+            _set(self, "size", turns * self.before[-1] + inside - self.lead)
 
     def __len__(self) -> int:
         return self.size
@@ -95,16 +91,7 @@ class Pattern(IndexSet):
         inside &= rest - offsets[run] < np.asarray(self.widths)[run]
         return inside
 
-    def _global(self, local: int) -> int:
-        turns, rest = divmod(local + self.lead, self.before[-1])
-        run = bisect_right(self.before, rest) - 1
-        place = turns * self.period + self.offsets[run] + rest - self.before[run]
-        return self.first + self.step * (place - self.lead)
-
-    def _local(self, index: int) -> int:
-        return self._below((index - self.first) // self.step + self.lead) - self.lead
-
-    def _globals(self, local: Indices) -> Indices:
+    def _global(self, local: Any) -> Any:
         place = local + self.lead if self.lead else local
         turns = place // self.before[-1]
         rest = place - turns * self.before[-1]
@@ -117,8 +104,8 @@ class Pattern(IndexSet):
         place += self.first - self.step * self.lead
         return place
 
-    def _locals(self, indices: Indices) -> Indices:
-        place = indices - self.first
+    def _local(self, index: Any) -> Any:
+        place = index - self.first
         if self.step != 1:
             place //= self.step
         place += self.lead
@@ -132,7 +119,8 @@ class Pattern(IndexSet):
         return result
 
     def array(self) -> Indices:
-        return self._globals(np.arange(self.size, dtype=np.int64))
+        indices: Indices = self._global(np.arange(self.size, dtype=np.int64))
+        return indices
 
     @property
     def lowest(self) -> int:
@@ -149,28 +137,6 @@ class Pattern(IndexSet):
     @property
     def key(self) -> Key:
         return self.array()
-
-    def pieces(self) -> tuple[Piece, ...]:
-        result = []
-        low, high = self.lead, self.lead + self.extent
-        stride = self.step * self.period
-        for number, (offset, width) in enumerate(zip(self.offsets, self.widths)):
-            # Only the first run may be cut at its front, only the last one at its end.
-            begin = 1 if number == 0 and low else 0
-            end = max((high - width - offset) // self.period + 1, begin)
-            if begin:
-                result.append(self._piece(low, min(width, high), 0, 1))
-            if end > begin:
-                start = offset + begin * self.period
-                result.append(self._piece(start, start + width, stride, end - begin))
-            start = offset + end * self.period
-            if low < start < high:
-                result.append(self._piece(start, min(start + width, high), 0, 1))
-        return tuple(sorted(result))
-
-    def _piece(self, start: int, stop: int, period: int, repeats: int) -> Piece:
-        begin = self.first + self.step * (start - self.lead)
-        return Piece(begin, stop - start, self.step, period if repeats > 1 else 0, repeats)
 
     def _numbered(self, first: int, step: int) -> Pattern:
         return Pattern(first, step, self.period, self.offsets, self.widths, self.lead, self.extent)

@@ -10,6 +10,7 @@ ranks, the list is read at that number.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any, NamedTuple
 
@@ -21,14 +22,14 @@ from .hierarchical import NodeOrder
 from .index_set import Computed, Indices
 
 
+@dataclass(frozen=True, slots=True)
 class Turning(Computed[int]):
-    """The numbers ``(first + hop * k) % modulus`` for ``k`` in ``range(count)``, which all differ."""
+    """The numbers ``(first + hop * k) % modulus`` for ``k`` in ``range(length)``, which all differ."""
 
-    __slots__ = ("first", "hop", "length", "modulus")
-
-    def __init__(self, first: int, hop: int, modulus: int, count: int) -> None:
-        self.first, self.hop = first % modulus, hop % modulus
-        self.modulus, self.length = modulus, count
+    first: int
+    hop: int
+    modulus: int
+    length: int
 
     def __len__(self) -> int:
         return self.length
@@ -40,28 +41,14 @@ class Turning(Computed[int]):
         first = self.first + self.hop * places.start
         return turning(first, self.hop * places.step, self.modulus, len(places))
 
-    def index(self, number: int, *limits: Any) -> int:
-        """The place of a number; a ValueError if it is not there."""
+    def place(self, number: Any) -> int | None:
         common = gcd(self.hop, self.modulus)
         apart, rest = divmod(number - self.first, common)
+        if rest or not 0 <= number < self.modulus:
+            return None
         period = self.modulus // common
-        place = apart * pow(self.hop // common, -1, period) % period if not rest else self.length
-        if place >= self.length or not 0 <= number < self.modulus:
-            raise ValueError(f"{number} is not in {self!r}")
-        return place
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Turning):
-            mine, theirs = [(t.first, t.hop, t.modulus, t.length) for t in (self, other)]
-            return mine == theirs
-        if isinstance(other, range):  # see turning()
-            return False
-        return tuple(self) == other if isinstance(other, tuple) else NotImplemented
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"Turning({self.first}, {self.hop}, {self.modulus}, {self.length})"
+        place = apart * pow(self.hop // common, -1, period) % period
+        return place if place < self.length else None
 
 
 def turning(first: int, hop: int, modulus: int, count: int) -> Sequence[int]:
@@ -83,7 +70,7 @@ def _taken(order: Sequence[int] | Indices, places: Indices) -> Indices:
     elif isinstance(order, Turning):
         taken = (places * order.hop + order.first) % order.modulus
     elif isinstance(order, NodeOrder):
-        taken = order.taken(places)
+        taken = order.item(places)
     else:
         taken = np.asarray(order, np.int64)[places]
     return taken
@@ -416,16 +403,9 @@ class Holders(Computed[int]):
     def item(self, place: int) -> int:
         return self._seats.rank(self._cell, place)
 
-    def index(self, rank: int, *limits: Any) -> int:
-        """Which copy a rank has; a ValueError if it has none."""
+    def place(self, rank: Any) -> int | None:
         seat = self._seats.seat(rank)
-        if seat is None or seat[0] != self._cell:
-            raise ValueError(f"rank {rank} is not in {self!r}")
-        return seat[1]
-
-    def __contains__(self, rank: object) -> bool:
-        seat = self._seats.seat(rank) if isinstance(rank, int) else None
-        return seat is not None and seat[0] == self._cell
+        return seat[1] if seat is not None and seat[0] == self._cell else None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
