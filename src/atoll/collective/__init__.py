@@ -25,6 +25,7 @@ from .moving import by_parts as by_parts
 from .moving import even_line as even_line
 from .moving import even_part as even_part
 from .moving import even_rows as even_rows
+from .moving import in_blocks_along as in_blocks_along
 from .moving import redistributed as redistributed
 from .moving import reshaped as reshaped
 from .moving import uneven_line as uneven_line
@@ -32,7 +33,6 @@ from .products import few_products as few_products
 from .products import multiplied as multiplied
 from .products import product_layout as product_layout
 from .scans import accumulated as accumulated
-from .scans import in_blocks_along as in_blocks_along
 from .scans import whole_along as whole_along
 from .searching import Finder as Finder
 from .section import Section as Section

@@ -116,16 +116,11 @@ def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int, nodes: Nodes) 
     place = layout.coordinates(rank)
     if place is None:
         return None
-    grid = [layout.grid[k] for k in axes]
-
-    def rank_at(number: int) -> int:
-        full = list(place)
-        for k, coordinate in zip(axes, np.unravel_index(number, grid), strict=True):
-            full[k] = int(coordinate)
-        return layout.rank_at(full)
-
-    number = int(np.ravel_multi_index([place[k] for k in axes], grid))
-    return branches(number, prod(grid), rank_at, nodes)
+    seats = layout.seats
+    for k in reversed(axes):
+        seats = seats.joined(k)
+    ranks = seats.at([c for k, c in enumerate(place) if k not in axes])
+    return branches(ranks.index(rank), len(ranks), ranks.__getitem__, nodes)
 
 
 def _owned(axis: Axis, coordinate: int) -> IndexSet:

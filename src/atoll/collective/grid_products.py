@@ -80,7 +80,7 @@ def grid_layouts(rows: int, length: int, columns: int, grid: Grid) -> tuple[Layo
 def _axis(extent: int, outer: int, inner: int) -> Axis:
     """An axis in even blocks, each of which is in even blocks."""
     if 1 in (outer, inner):
-        return BlockAxis(extent, balanced_bounds(extent, outer * inner))
+        return BlockAxis.even(extent, outer * inner)
     ends = [0]
     for low, high in pairwise(balanced_bounds(extent, outer)):
         ends += [low + end for end in balanced_bounds(high - low, inner)[1:]]

@@ -29,22 +29,26 @@ from .section import Section, empty
 Array = np.ndarray[Any, Any]
 
 
+def in_blocks_along(shape: tuple[int, ...], axis: int, size: int) -> Layout:
+    """One axis in even blocks, in the order of the ranks, the others whole."""
+    axes = [BlockAxis.even(n, size if k == axis else 1) for k, n in enumerate(shape)]
+    return Layout.in_order(axes, size)
+
+
 def even_line(length: int, size: int) -> Layout:
     """One axis in even blocks, in the order of the ranks."""
-    return Layout.in_order([BlockAxis(length, balanced_bounds(length, size))], size)
+    return in_blocks_along((length,), 0, size)
+
+
+def even_rows(shape: tuple[int, ...], size: int) -> Layout:
+    """The first axis in even blocks, in the order of the ranks, the others whole."""
+    return in_blocks_along(shape, 0, size)
 
 
 def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
     """Where a rank's part of an even line begins and ends."""
     bounds = balanced_bounds(length, size)
     return bounds[rank], bounds[rank + 1]
-
-
-def even_rows(shape: tuple[int, ...], size: int) -> Layout:
-    """The first axis in even blocks, in the order of the ranks, the others whole."""
-    axes = [BlockAxis(shape[0], balanced_bounds(shape[0], size))]
-    axes += [BlockAxis(n, (0, n)) for n in shape[1:]]
-    return Layout.in_order(axes, size)
 
 
 def uneven_line(counts: Array) -> Layout:

@@ -147,15 +147,11 @@ def _candidates(a: Layout, b: Layout, shape: tuple[int, ...]) -> Iterator[Layout
         )
         if alone and operand.axes[contracted].is_undistributed:
             axes = list(operand.axes)
-            axes[contracted] = _whole(shape[-1] if contracted == -1 else shape[-2])
+            axes[contracted] = BlockAxis.even(shape[-1] if contracted == -1 else shape[-2])
             yield operand.seated(axes, operand.seats)
     flat = a.ndim == b.ndim == 2 and a.grid == b.grid and a.copies == b.copies == 1
     if flat and a.seats == b.seats:
         yield a.seated([a.axes[0], b.axes[1]], a.seats)
-
-
-def _whole(length: int) -> BlockAxis:
-    return BlockAxis(length, (0, length))
 
 
 def _contracted(a: Layout, b: Layout) -> Any:
@@ -169,7 +165,7 @@ def _contracted(a: Layout, b: Layout) -> Any:
 
 
 def _operand_layout(shape: tuple[int, ...], cut: Any, size: int, axis: int) -> Layout:
-    axes = [_whole(n) for n in shape]
+    axes: list[Any] = [BlockAxis.even(n) for n in shape]
     axes[axis] = cut
     return Layout.in_order(axes, size)
 

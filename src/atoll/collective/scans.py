@@ -11,7 +11,7 @@ the result of the ranks before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -21,9 +21,9 @@ from .. import policy
 from ..exchange.messages import exchange
 from ..exchange.partners import prefix
 from ..layout import BlockAxis, Layout
-from ..layout.bounds import balanced_bounds, filled_blocks
+from ..layout.bounds import filled_blocks
 from ..ops.folds import FOLDS
-from .moving import redistributed
+from .moving import in_blocks_along, redistributed
 from .operation import Form, Moves, collective, result_layout, small_or
 from .process_grid import Line
 from .section import Section, replicated
@@ -66,8 +66,10 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
     place = layout.coordinates(section.rank)
     if place is None:
         return section.with_block(scanned)
-    line = RanksAlong(layout, axis, place)
-    if along.count(place[axis]) and len(line) > 1:
+    filled = filled_blocks(along.bounds)
+    if place[axis] in filled and len(filled) > 1:
+        seats = layout.seats.selected(axis, filled).joined(axis)
+        line = seats.at((*place[:axis], *place[axis + 1 :]))
         last = np.take(scanned, -1, axis=axis)
         before = prefix(section.communicator, last, line, ufunc, "a scan")
         if before is not None and scanned.size:
@@ -163,37 +165,6 @@ def _carried(
     if rank != ranks[-1]:
         exchange(section.communicator, {ranks[place + 1]: np.array(row, order="C")}, {}, _WHAT)
     return row, ranks[-1]
-
-
-class RanksAlong(Sequence[int]):
-    """The ranks along an axis in blocks that have elements of it, in order. ``place`` has the other coordinates."""
-
-    __slots__ = ("_axis", "_layout", "_numbers", "_place")
-
-    def __init__(self, layout: Layout, axis: int, place: tuple[int, ...]) -> None:
-        self._layout, self._axis, self._place = layout, axis, place
-        self._numbers = filled_blocks(layout.axes[axis].bounds)  # type: ignore[attr-defined]
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, number: Any) -> Any:
-        before, after = self._place[: self._axis], self._place[self._axis + 1 :]
-        return self._layout.rank_at((*before, self._numbers[number], *after))
-
-    def index(self, rank: int, *limits: Any) -> int:
-        """Where in the line a rank is."""
-        place = self._layout.coordinates(rank)
-        if place is None:
-            raise ValueError(f"rank {rank} has no elements")
-        return self._numbers.index(place[self._axis])
-
-
-def in_blocks_along(shape: tuple[int, ...], axis: int, size: int) -> Layout:
-    """Even blocks along one axis, the others whole."""
-    axes = [BlockAxis(n, (0, n)) for n in shape]
-    axes[axis] = BlockAxis(shape[axis], balanced_bounds(shape[axis], size))
-    return Layout.in_order(axes, size)
 
 
 def whole_along(layout: Layout, axis: int) -> Layout | None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..context.caches import remembered
 from ..layout import BlockAxis, Layout
-from ..layout.bounds import balanced_bounds
 from .moving import redistributed
 from .operation import Form, Moves, collective, small_or
 from .section import Section, empty
@@ -33,7 +32,7 @@ class TransformStep(NamedTuple):
         """What the result is like, where the operand has the axis whole."""
         count = self.length // 2 + 1 if self.name == "rfft" else self.length
         dtype = getattr(np.fft, self.name)(np.zeros(2, form.dtype)).dtype
-        return Form(dtype, form.layout.replaced(self.axis, BlockAxis(count, (0, count))))
+        return Form(dtype, form.layout.replaced(self.axis, BlockAxis.even(count)))
 
 
 def with_whole(layout: Layout, axis: int) -> Layout | None:
@@ -52,8 +51,8 @@ def with_whole(layout: Layout, axis: int) -> Layout | None:
     if plain and others:
         into = max(others, key=lambda k: (shape[k], -k))
         axes = list(layout.axes)
-        axes[into] = BlockAxis(shape[into], balanced_bounds(shape[into], count))
-        axes[axis] = BlockAxis(shape[axis], (0, shape[axis]))
+        axes[into] = BlockAxis.even(shape[into], count)
+        axes[axis] = BlockAxis.even(shape[axis])
         return layout.arranged(axes)
     rest = (*shape[:axis], *shape[axis + 1 :])
     if prod(rest) < min(size, shape[axis] // 4):

@@ -36,7 +36,7 @@ import numpy as np
 
 from .. import policy
 from ..errors import LayoutError, LayoutIndexError
-from .bounds import Bounds, block_of, cut_bounds, evenly, samples
+from .bounds import Bounds, balanced_bounds, block_of, cut_bounds, evenly, samples
 from .index_set import EMPTY, IndexSet, Indices, Listed, Range, ascending, listed
 from .pattern import Pattern, block_cyclic
 from .seats import turning
@@ -202,6 +202,11 @@ class BlockAxis(Axis):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "processes", len(self.bounds) - 1)
+
+    @classmethod
+    def even(cls, size: int, processes: int = 1) -> BlockAxis:
+        """Blocks that differ by one element at most, the longer ones first."""
+        return cls(size, balanced_bounds(size, processes))
 
     def __hash__(self) -> int:
         return hash((samples(self.bounds), self.ends, self.periodic, self.halos is None))

@@ -452,7 +452,7 @@ class Layout:
         seats, number, dimension = self.seats, 0, 0
         for item in read_key(key, self.shape):
             if item is None:
-                axes.append(BlockAxis(1, (0, 1)))
+                axes.append(BlockAxis.even(1))
                 seats = seats.expanded(dimension)
                 dimension += 1
                 cuts.append(None)
@@ -525,7 +525,7 @@ class Layout:
                 continue
             seats = seats.joined(dimension)
             if keepdims:
-                axes.append(BlockAxis(1, (0, 1)))
+                axes.append(BlockAxis.even(1))
                 seats = seats.expanded(dimension)
                 dimension += 1
         return self.seated(axes, seats)
@@ -551,7 +551,7 @@ class Layout:
             raise LayoutError(
                 f"layout: {self.shape} does not broadcast to {extents}; axes must have the same extents, or extent 1"
             )
-        axes: list[Axis] = [BlockAxis(extent, (0, extent)) for extent in extents[:extra]]
+        axes: list[Axis] = [BlockAxis.even(extent) for extent in extents[:extra]]
         for axis, extent in zip(self.axes, extents[extra:]):
             axes.append(axis if axis.size == extent else axis.stretched(extent))
         seats = self.seats
