@@ -32,11 +32,10 @@ def cholesky(matrix: GridMatrix) -> None:
 
 def _factored(matrix: GridMatrix) -> bool:
     """Whether all pivots were positive, which all ranks of the grid know; else the factors are not complete."""
-    length, width = matrix.layout.shape[0], matrix.width
+    length = matrix.layout.shape[0]
     under_way = _panel(matrix, 0)
-    for start in range(0, length, width):
+    for start, stop in matrix.panels():
         panel = under_way.finish()
-        stop = min(start + width, length)
         if np.isnan(panel[0, 0]):
             return False
         if stop == length:
@@ -65,7 +64,7 @@ def _panel(matrix: GridMatrix, start: int) -> Sharing:
     panel = np.empty((width + len(matrix.rows) - below, width), matrix.block.dtype)
     if matrix.place[1] == root:
         top = matrix.owner(start, 0)
-        columns = slice(*np.searchsorted(matrix.columns, (start, stop)).tolist())
+        columns = matrix.held_columns(start, stop)
         corner = panel[:width]
         if matrix.place[0] == top:
             held = slice(below - width, below)
@@ -90,13 +89,9 @@ def _corner(block: Array) -> Array:
 def _for_columns(matrix: GridMatrix, left: Array, below: int, right: int) -> Array:
     """The panel's rows that have the numbers of this rank's columns: each rank of this column of the grid has some."""
     columns = matrix.columns[right:]
-    homes = columns // matrix.width % matrix.grid[0]
-    mine = columns[homes == matrix.place[0]]
+    mine = columns[matrix.homes(columns, 0) == matrix.place[0]]
     part = left[np.searchsorted(matrix.rows, mine) - below]
-    gathered = matrix.column_line.gather(part, matrix.owners(columns, 0).tolist(), _WHAT)
-    ordered = np.empty_like(gathered)
-    ordered[np.argsort(homes, kind="stable")] = gathered
-    return ordered
+    return matrix.gathered(part, columns, _WHAT)
 
 
 def _strips(matrix: GridMatrix, stop: int, right: int) -> list[int]:

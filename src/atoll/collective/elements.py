@@ -18,10 +18,9 @@ import numpy as np
 from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather
-from ..exchange.messages import exchange
 from ..exchange.partners import strung, sums
 from ..layout import Layout
-from .messages import joined, uneven
+from .messages import answered, exchanged, joined, uneven
 from .moving import (
     by_parts,
     even_line,
@@ -137,14 +136,15 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
         requests[peer] = once if repeats else rows[places]
         asked[peer] = (places, again if repeats else None)
     del owners, rows, others
-    wanted = uneven(communicator, requests, _PLACES, "requests for elements")
-    answers = {peer: table[places] for peer, places in wanted.items()}
-    arriving = {
-        peer: np.empty((requests[peer].size, table.shape[1]), section.dtype) for peer in asked
-    }
-    exchange(communicator, answers, arriving, "elements that were asked for")
+    arrived = answered(
+        communicator,
+        requests,
+        lambda wanted: {peer: table[places] for peer, places in wanted.items()},
+        (_PLACES, table[:0]),
+        ("requests for elements", "elements that were asked for"),
+    )
     for peer, (places, repeated) in asked.items():
-        result[places] = arriving[peer] if repeated is None else arriving[peer][repeated]
+        result[places] = arrived[peer] if repeated is None else arrived[peer][repeated]
     return result
 
 
@@ -170,21 +170,14 @@ def fetch_told(section: Section, indices: tuple[Array, ...], line: Layout) -> Ar
     low, high = parts[rank]
     result = np.empty((high - low, table.shape[1]), section.dtype)
     own = np.flatnonzero(owners == rank)
-    pieces = table[rows[own]]
-    outgoing = {}
-    for peer, ends in enumerate(parts):
-        first, last = np.searchsorted(own, ends)
-        if peer == rank:
-            result[own[first:last] - low] = pieces[first:last]
-        elif first < last:
-            outgoing[peer] = pieces[first:last]
-    places = {peer: part for peer, part in by_parts(owners[low:high]) if peer != rank}
-    incoming = {
-        p: np.empty((len(part), table.shape[1]), section.dtype) for p, part in places.items()
-    }
-    exchange(communicator, outgoing, incoming, "elements that all know to be wanted")
-    for peer, part in places.items():
-        result[part] = incoming[peer]
+    rows = table[rows[own]]
+    ends = [np.searchsorted(own, part) for part in parts]
+    pieces = {peer: rows[first:last] for peer, (first, last) in enumerate(ends)}
+    places = dict(by_parts(owners[low:high]))
+    shapes = {peer: (len(part), table.shape[1]) for peer, part in places.items()}
+    what = "elements that all know to be wanted"
+    for peer, piece in exchanged(communicator, pieces, shapes, section.dtype, what).items():
+        result[places[peer]] = piece
     return result.reshape(high - low, *section.shape[len(indices) :])
 
 
@@ -225,8 +218,7 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
     one rank the later place, so that index arrays in a line give NumPy's answer. With a ``ufunc``
     values are joined with what is there (``ufunc.at``). Collective.
     """
-    communicator, rank = section.communicator, section.rank
-    count = len(indices)
+    communicator, count = section.communicator, len(indices)
     wide = prod(section.shape[count:])
     values = np.broadcast_to(values, (*indices[0].shape, *section.shape[count:]))
     flat = values.reshape(indices[0].size, wide)
@@ -236,15 +228,9 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
         places[holder] = rows
         pieces[holder] = flat[chosen].astype(section.dtype, copy=False)
     arrived = uneven(communicator, places, _PLACES, "where elements go")
-    outgoing = {p: np.ascontiguousarray(piece) for p, piece in pieces.items() if p != rank}
-    incoming = {
-        peer: np.empty((where.size, wide), section.dtype)
-        for peer, where in arrived.items()
-        if peer != rank
-    }
-    exchange(communicator, outgoing, incoming, "elements that go to their owners")
-    if rank in pieces:
-        incoming[rank] = pieces[rank]
+    shapes = {peer: (where.size, wide) for peer, where in arrived.items()}
+    what = "elements that go to their owners"
+    incoming = exchanged(communicator, pieces, shapes, section.dtype, what)
     put_rows(section, count, ((arrived[peer], incoming[peer]) for peer in sorted(arrived)), ufunc)
 
 

@@ -22,10 +22,10 @@ import numpy as np
 from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.nodes import Nodes
-from ..exchange.messages import exchange
 from ..exchange.trees import Branches, branches, folded_by_tree, in_pairs
 from ..layout import EMPTY, Axis, IndexSet, Layout
 from ..layout.index_set import listed
+from .messages import exchanged
 from .operation import Form, brought, collective, result_layout
 from .section import Section
 
@@ -144,31 +144,16 @@ def folded(
     """
     if plan.between is not None:
         return _folded_by_tree(partial, plan, communicator, join)
-    rank = communicator.rank
-    outgoing: dict[int, Array] = {}
-    incoming: dict[int, Array] = {}
-    own: Partial | None = None
-    for peer, key, _ in plan.sends:
-        piece = tuple([np.asarray(array[key]) for array in partial])
-        if peer == rank:
-            own = piece
-        else:
-            outgoing[peer] = _bytes(piece)
+    outgoing = {
+        peer: _bytes(tuple([np.asarray(array[key]) for array in partial]))
+        for peer, key, _ in plan.sends
+    }
     item = sum(array.dtype.itemsize for array in partial)
-    for _, shape, sources in plan.joins:
-        for source in sources:
-            if source != rank:
-                incoming[source] = np.empty(prod(shape) * item, np.uint8)
-    exchange(communicator, outgoing, incoming, "partial results")
+    nbytes = {s: (prod(shape) * item,) for _, shape, sources in plan.joins for s in sources}
+    arrived = exchanged(communicator, outgoing, nbytes, np.dtype(np.uint8), "partial results")
     results = tuple([np.empty(plan.shape, array.dtype) for array in partial])
     for key, shape, sources in plan.joins:
-        pieces: list[Partial] = []
-        for source in sources:
-            if source == rank:
-                assert own is not None
-                pieces.append(own)
-            else:
-                pieces.append(_arrays(incoming.pop(source), shape, partial))
+        pieces = [_arrays(arrived.pop(source), shape, partial) for source in sources]
         total = in_pairs(pieces, join)
         for array, values in zip(results, total, strict=True):
             array[key] = values

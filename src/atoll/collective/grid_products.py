@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import pairwise
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from ..layout import BlockAxis, Layout
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds
 from ..layout.grids import factorisations
+from .messages import exchanged
 from .moving import redistributed
 from .section import Section, empty
 
@@ -164,22 +164,15 @@ def _segment(block: Array, axis: int, ends: Array, number: int, start: int) -> A
 def _sum_layers(mine: Section, product: Array, grid: Grid, place: Grid) -> None:
     """Sum the partial products of all layers in their order, each rank its rows of them."""
     _, columns, layers = grid
-    row, layer, column = place
+    row, _, column = place
     axis = mine.layout.axes[0]
     cuts = [int(axis.bounds[row * layers + k]) for k in range(layers + 1)]  # type: ignore[attr-defined]
-    outgoing: dict[int, Array] = {}
-    incoming: dict[int, Array] = {}
-    pieces = []
-    for k in range(layers):
-        rank = (row * layers + k) * columns + column
-        piece = product[cuts[k] - cuts[0] : cuts[k + 1] - cuts[0]]
-        if k == layer:
-            pieces.append(piece)
-            continue
-        pieces.append(np.empty(mine.block.shape, mine.dtype))
-        if piece.size:
-            outgoing[rank] = piece
-        if prod(mine.block.shape):
-            incoming[rank] = pieces[-1]
-    exchange(mine.communicator, outgoing, incoming, "partial products of layers")
-    mine.block[...] = reduce(np.add, pieces)
+    pieces = {
+        (row * layers + k) * columns + column: product[low - cuts[0] : high - cuts[0]]
+        for k, (low, high) in enumerate(pairwise(cuts))
+    }
+    shape: tuple[int, ...] = mine.block.shape
+    shapes = dict.fromkeys(pieces, shape)
+    what = "partial products of layers"
+    arrived = exchanged(mine.communicator, pieces, shapes, mine.dtype, what)
+    mine.block[...] = reduce(np.add, arrived.values())

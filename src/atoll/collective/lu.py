@@ -12,7 +12,6 @@ is solved from the last panel to the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -82,29 +81,20 @@ class Factors:
                 swaps, row = swaps + 1, followed[k]
         return -1 if swaps % 2 else 1
 
-    def _panels(self) -> Iterator[tuple[int, int]]:
-        length = self.matrix.layout.shape[0]
-        for start in range(0, length, self.matrix.width):
-            yield start, min(start + self.matrix.width, length)
-
-    def _columns(self, start: int, stop: int) -> slice:
-        return slice(*np.searchsorted(self.matrix.columns, (start, stop)).tolist())
-
     def _factor(self) -> None:
         done, length = 0, len(self.order)
         under_way = self._panel(0, done)
-        for start, stop in self._panels():
+        for start, stop in self.matrix.panels():
             pivots, panel = (each.finish() for each in under_way)
             pivots = pivots[:, 0] + np.arange(start, stop)
-            width, column = stop - start, self._columns(start, stop)
+            width, column = stop - start, self.matrix.held_columns(start, stop)
             self.order[start:stop] = pivots
             top, below = panel[:width], panel[width:]
             self._singular[0] = bool((top.diagonal() == 0).any())
             if self._singular[0]:
                 return
-            counts = self.matrix.owners(pivots, 0)
-            self._active -= counts
-            homes = pivots // self.matrix.width % self.matrix.grid[0]
+            self._active -= self.matrix.owners(pivots, 0)
+            homes = self.matrix.homes(pivots, 0)
             mine = pivots[homes == self.matrix.place[0]]
             places = np.argsort(self._rows[done:])
             chosen = places[np.searchsorted(self._rows[done:], mine, sorter=places)]
@@ -112,21 +102,18 @@ class Factors:
                 _to_front(part, chosen)
             held, below = slice(done, done + len(mine)), below[len(mine) :]
             done = held.stop
-            ordered = np.argsort(homes, kind="stable")
-            ours = ordered[_span(counts, self.matrix.place[0])]
+            ours = np.flatnonzero(homes == self.matrix.place[0])
             if column.start < column.stop:
                 self.block[held, column] = top[ours]
                 self.block[done:, column] = below
             rest = self.block[:, column.stop :]
-            gathered = self.matrix.column_line.gather(rest[held], counts.tolist(), _WHAT)
-            across = np.empty_like(gathered)
-            across[ordered] = gathered
+            across = self.matrix.gathered(rest[held], pivots, _WHAT)
             lower = np.tril(top, -1) + np.eye(width, dtype=top.dtype)
             across = np.linalg.solve(lower, across)
             rest[held] = across[ours]
             following = 0
             if stop < length:
-                ahead = self._columns(stop, min(stop + self.matrix.width, length))
+                ahead = self.matrix.held_columns(stop, min(stop + self.matrix.width, length))
                 following = ahead.stop - ahead.start
                 take_off(rest[done:, :following], below, across[:, :following])
                 under_way = self._panel(stop, done)
@@ -144,7 +131,7 @@ class Factors:
         panel = np.empty((width + len(self._rows) - done, width), self.block.dtype)
         pivots = np.empty((width, 1), np.int64)
         if matrix.place[1] == root:
-            rows = self.block[done:, self._columns(start, stop)]
+            rows = self.block[done:, self.matrix.held_columns(start, stop)]
             top = panel[:width]
             chosen = _tournament(rows, self._rows[done:], self._active, matrix.column_line, top)
             if matrix.place[0] == 0:
@@ -177,15 +164,15 @@ class Factors:
         if matrix.is_member:
             sides = self.block[:, len(matrix.columns) :]
             done = len(self._rows)
-            for start, stop in reversed(list(self._panels())):
+            for start, stop in reversed(list(self.matrix.panels())):
                 done = self._substituted(start, stop, sides, done, section.block)
         return section
 
     def _substituted(self, start: int, stop: int, sides: Array, done: int, solution: Array) -> int:
         """Solve for the rows of a panel, and take them out of the equations above."""
         matrix, width = self.matrix, stop - start
-        root, column = matrix.owner(start, 0), self._columns(start, stop)
-        owners = self.order[start:stop] // matrix.width % matrix.grid[0]
+        root, column = matrix.owner(start, 0), self.matrix.held_columns(start, stop)
+        owners = matrix.homes(self.order[start:stop], 0)
         counts = np.bincount(owners, minlength=matrix.grid[0])
         before = done - int(counts[matrix.place[0]])
         upper = np.empty((done, width), self.block.dtype)
@@ -215,12 +202,6 @@ def _to_front(rows: Array, chosen: Array) -> None:
     replaced = np.setdiff1d(np.arange(count), chosen, assume_unique=True)
     rows[chosen[chosen >= count]] = rows[replaced]
     rows[:count] = first
-
-
-def _span(counts: Array, place: int) -> slice:
-    """Which elements of a line, of which each place has so many, belong to a place."""
-    start = int(counts[:place].sum())
-    return slice(start, start + int(counts[place]))
 
 
 def _tournament(rows: Array, numbers: Array, counts: Array, line: Line, top: Array) -> Array:

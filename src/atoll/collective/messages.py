@@ -36,18 +36,54 @@ def uneven(
             peer: part.view(form.dtype).reshape(-1, *form.shape[1:])
             for peer, part in routed(communicator, given, what).items()
         }
-    counts = arriving(communicator, {p: len(piece) for p, piece in pieces.items()}, what)
-    outgoing = {
-        peer: np.ascontiguousarray(piece)
-        for peer, piece in pieces.items()
-        if len(piece) and peer != communicator.rank
+    lengths = {peer: len(piece) for peer, piece in pieces.items()}
+    counts = arriving(communicator, lengths, what)
+    if own := lengths.get(communicator.rank):
+        counts[communicator.rank] = own
+    shapes = {peer: (count, *form.shape[1:]) for peer, count in counts.items()}
+    return exchanged(communicator, pieces, shapes, form.dtype, what)
+
+
+def exchanged(
+    communicator: Communicator,
+    pieces: Mapping[int, Array],
+    shapes: Mapping[int, tuple[int, ...]],
+    dtype: np.dtype[Any],
+    what: str,
+) -> dict[int, Array]:
+    """Send pieces to some ranks while those of known shapes arrive; what arrived, by sender.
+
+    A piece for this rank itself is not copied, and empty ones do not travel.
+    """
+    rank = communicator.rank
+    arrived = {
+        peer: pieces[rank] if peer == rank else np.empty(shape, dtype)
+        for peer, shape in shapes.items()
     }
-    incoming = {p: np.empty((n, *form.shape[1:]), form.dtype) for p, n in counts.items()}
+    outgoing, incoming = (
+        {peer: piece for peer, piece in some.items() if peer != rank and piece.size}
+        for some in (pieces, arrived)
+    )
+    outgoing = {peer: np.ascontiguousarray(piece) for peer, piece in outgoing.items()}
     exchange(communicator, outgoing, incoming, what)
-    own = pieces.get(communicator.rank)
-    if own is not None and len(own):
-        incoming[communicator.rank] = own
-    return incoming
+    return arrived
+
+
+def answered(
+    communicator: Communicator,
+    requests: Mapping[int, Array],
+    answer: Callable[[dict[int, Array]], Mapping[int, Array]],
+    forms: tuple[Array, Array],
+    whats: tuple[str, str],
+) -> dict[int, Array]:
+    """Ask ranks for a row for each element of a request; the rows that each of them answers with.
+
+    ``answer`` takes the requests of all ranks to this one. ``forms`` are as in :func:`uneven`, for requests and for answers,
+    and ``whats`` say what these are. Collective.
+    """
+    wanted = uneven(communicator, requests, forms[0], whats[0])
+    shapes = {peer: (len(places), *forms[1].shape[1:]) for peer, places in requests.items()}
+    return exchanged(communicator, answer(wanted), shapes, forms[1].dtype, whats[1])
 
 
 def _by_nodes(communicator: Communicator, form: Array) -> bool:

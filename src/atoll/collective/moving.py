@@ -17,13 +17,14 @@ import numpy as np
 
 from .. import policy
 from ..context.caches import remembered
-from ..exchange.messages import Piece, exchange
+from ..exchange.messages import Piece
 from ..exchange.schedule import Copy, Exchange
 from ..graph.node import Value
 from ..layout import BlockAxis, Layout, Region, Transfer, transfer
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds, scaled_bounds
 from .by_nodes import pays, routed
+from .messages import exchanged
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
@@ -142,7 +143,6 @@ def reshaped(section: Section, target: Layout) -> Section:
         _move(Section(section.block.reshape(-1), _line(have), communicator), _line(want), into)
         return result
     outgoing: dict[int, Array] = {}
-    incoming: dict[int, Array] = {}
     values = section.block.reshape(-1)
     flat, order = _ascending(flat_indices(source.region(rank), source.shape))
     if order is not None:
@@ -154,14 +154,11 @@ def reshaped(section: Section, target: Layout) -> Section:
         for peer, chosen in by_parts(_holders(target, flat, copy)):
             outgoing[peer] = values[chosen]
     wanted, order = _ascending(flat_indices(target.region(rank), target.shape))
-    places: list[tuple[int, Any]] = []
-    for peer, chosen in by_parts(_holders(source, wanted)):
-        places.append((peer, chosen))
-        incoming[peer] = outgoing.pop(rank) if peer == rank else np.empty(len(chosen), result.dtype)
-    arriving = {peer: part for peer, part in incoming.items() if peer != rank}
-    exchange(communicator, outgoing, arriving, "a reshape")
-    for peer, chosen in places:
-        into[chosen if order is None else order[chosen]] = incoming[peer]
+    places = dict(by_parts(_holders(source, wanted)))
+    shapes = {peer: (len(chosen),) for peer, chosen in places.items()}
+    arrived = exchanged(communicator, outgoing, shapes, result.dtype, "a reshape")
+    for peer, chosen in places.items():
+        into[chosen if order is None else order[chosen]] = arrived[peer]
     return result
 
 

@@ -7,7 +7,7 @@ and receives about ``n**2 / sqrt(size)`` elements in a factorisation of ``n`` ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isqrt
 from typing import Any
 
@@ -233,6 +233,20 @@ class GridMatrix:
             self.row_line = Line(communicator, range(first, first + grid[1]))
             self.column_line = Line(communicator, range(column, grid[0] * grid[1], grid[1]))
 
+    def panels(self) -> Iterator[tuple[int, int]]:
+        """The first column of each panel, and the one behind its last."""
+        length = min(self.layout.shape)
+        for start in range(0, length, self.width):
+            yield start, min(start + self.width, length)
+
+    def held_columns(self, start: int, stop: int) -> slice:
+        """The columns of a panel in this rank's block."""
+        return slice(*np.searchsorted(self.columns, (start, stop)).tolist())
+
+    def homes(self, indices: Array, axis: int) -> Array:
+        """The row or the column of the grid that has each of these rows or columns of the matrix."""
+        return indices // self.sizes[axis] % self.grid[axis]
+
     @property
     def is_member(self) -> bool:
         """Whether this rank is in the grid."""
@@ -255,8 +269,16 @@ class GridMatrix:
 
     def owners(self, indices: Array, axis: int) -> Array:
         """How many of these rows or columns of the matrix each row or column of the grid has."""
-        homes = indices // self.sizes[axis] % self.grid[axis]
-        return np.bincount(homes, minlength=self.grid[axis])
+        return np.bincount(self.homes(indices, axis), minlength=self.grid[axis])
+
+    def gathered(self, part: Array, rows: Array, what: str) -> Array:
+        """Rows of the matrix, of which each rank of this column of the grid has a ``part``, in the order of their numbers."""
+        homes = self.homes(rows, 0)
+        counts = np.bincount(homes, minlength=self.grid[0]).tolist()
+        gathered = self.column_line.gather(part, counts, what)
+        ordered = np.empty_like(gathered)
+        ordered[np.argsort(homes, kind="stable")] = gathered
+        return ordered
 
     @property
     def section(self) -> Section:

@@ -31,12 +31,12 @@ import numpy as np
 
 from ..config import config
 from ..context.caches import remembered
-from ..exchange.messages import exchange
 from ..exchange.trees import added
 from ..layout import BlockAxis, Layout
 from ..layout.bounds import scaled_bounds
 from .elements import everywhere, to_all
 from .grid_products import Grid, grid_layouts, multiplied_on_grid, product_grid, received
+from .messages import exchanged
 from .moving import even_line, redistributed
 from .operation import Form, collective, result_layout
 from .section import Section, empty
@@ -347,14 +347,7 @@ def _by_parts(a: Section, b: Section, target: Layout) -> Section:
         to, source = (rank + shift) % size, (rank - shift) % size
         rows, columns = target.region(to)
         piece = np.matmul(left[rows.key], right[:, columns.key])
-        if shift:
-            arriving = np.empty(total.shape, dtype)
-            exchange(
-                communicator,
-                {to: piece} if piece.size else {},
-                {source: arriving} if total.size else {},
-                "partial products",
-            )
-            piece = arriving
-        np.add(total, piece, out=total)
+        shapes = {source: total.shape}
+        arrived = exchanged(communicator, {to: piece}, shapes, dtype, "partial products")
+        np.add(total, arrived[source], out=total)
     return Section(total, target, communicator)

@@ -161,17 +161,15 @@ def factored(matrix: GridMatrix) -> dict[int, Array]:
 
     The result has T for each panel of this rank's column of the grid, by the panel's first column. Collective.
     """
-    rows, columns = matrix.layout.shape
     joined: dict[int, Array] = {}
     if not matrix.is_member:
         return joined
-    for start in range(0, min(rows, columns), matrix.width):
-        stop = min(start + matrix.width, rows, columns)
+    for start, stop in matrix.panels():
         first = int(np.searchsorted(matrix.rows, start))
-        part = slice(*np.searchsorted(matrix.columns, (start, stop)).tolist())
+        part = matrix.held_columns(start, stop)
         if matrix.place[1] == matrix.owner(start, 1):
             joined[start] = _panel_factored(matrix, start, stop, matrix.block[first:, part])
-        if stop < columns:
+        if stop < matrix.layout.shape[1]:
             square, vectors = _reflections(matrix, start, stop, joined)
             right = matrix.block[first:, int(np.searchsorted(matrix.columns, stop)) :]
             _reflect(matrix.column_line, vectors, square.conj().T, right)
@@ -223,8 +221,7 @@ def orthogonal(matrix: GridMatrix, joined: dict[int, Array], columns: int) -> Se
         return basis
     numbers = basis.region[1].array()
     basis.block[...] = matrix.rows[:, None] == numbers
-    for start in reversed(range(0, min(matrix.layout.shape), matrix.width)):
-        stop = min(start + matrix.width, *matrix.layout.shape)
+    for start, stop in reversed(list(matrix.panels())):
         square, vectors = _reflections(matrix, start, stop, joined)
         first, left = np.searchsorted(matrix.rows, start), np.searchsorted(numbers, start)
         _reflect(matrix.column_line, vectors, square, basis.block[first:, left:])

@@ -21,7 +21,7 @@ from ..exchange.messages import exchange
 from ..layout import Layout
 from ..layout.bounds import balanced_bounds
 from .elements import fetch
-from .messages import uneven
+from .messages import answered
 from .moving import by_parts, even_line, line_start, redistributed, reshaped
 from .operation import Form, collective, small_or
 from .process_grid import Line
@@ -146,26 +146,21 @@ def _asked(
     """The places of values, each of which one rank is asked for. Collective, and so may the answers be."""
     places = np.empty(values.shape, np.intp)
     asked = dict(by_parts(ranks))
-    wanted = uneven(
+
+    def answers(wanted: dict[int, Array]) -> dict[int, Array]:
+        found = answer(np.concatenate([values[:0], *wanted.values()]))
+        ends = np.cumsum([len(piece) for piece in wanted.values()])
+        return dict(zip(wanted, np.split(found, ends)))
+
+    arrived = answered(
         communicator,
         {peer: values[part] for peer, part in asked.items()},
-        values[:0],
-        "what to look up",
+        answers,
+        (values[:0], places[:0]),
+        ("what to look up", "places in a line"),
     )
-    ends = np.cumsum([len(piece) for piece in wanted.values()]).tolist()
-    answers = answer(np.concatenate([values[:0], *wanted.values()]))
-    leaving = {
-        peer: answers[i:j] for peer, (i, j) in zip(wanted, pairwise([0, *ends]), strict=True)
-    }
-    own = leaving.pop(communicator.rank, places[:0])
-    arrived = {
-        peer: np.empty(part.size, np.intp)
-        for peer, part in asked.items()
-        if peer != communicator.rank
-    }
-    exchange(communicator, leaving, arrived, "places in a line")
     for peer, part in asked.items():
-        places[part] = own if peer == communicator.rank else arrived[peer]
+        places[part] = arrived[peer]
     return places
 
 

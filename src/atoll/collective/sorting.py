@@ -163,28 +163,34 @@ def groups_of(size: int) -> int:
 
 def starts(line: Section) -> Section:
     """For each element of an ordered line, whether it differs from the one before. Collective."""
-    block, along = line.block, line.layout.axes[0]
+    block = line.block
     marks = np.ones(len(block), np.bool_)
     marks[1:] = _differ(block[1:], block[:-1])
-    start = line_start(line.layout, line.rank)
-    stop, before = start + len(block), np.empty(1, block.dtype)
-    outgoing = {along.locate(stop)[0]: block[-1:]} if len(block) and stop < along.size else {}
-    incoming = {along.locate(start - 1)[0]: before} if len(block) and start else {}
-    exchange(line.communicator, outgoing, incoming, "the last element of the rank before")
-    if incoming:
+    before = _beside(line, -1, "the last element of the rank before")
+    if before is not None:
         marks[:1] = _differ(block[:1], before)
     return line.with_block(marks)
 
 
 def first_behind(line: Section, none: Any) -> Any:
     """The element behind this rank's part of a line in even blocks; ``none`` behind the last. Collective."""
+    behind = _beside(line, 1, "the first element of the rank behind")
+    return np.full(1, none, line.dtype)[0] if behind is None else behind[0]
+
+
+def _beside(line: Section, way: int, what: str) -> Array | None:
+    """The element behind this rank's part of a line in blocks (1), or before it (-1), if there is one. Collective."""
     block, along = line.block, line.layout.axes[0]
+    if not len(block):
+        exchange(line.communicator, {}, {}, what)
+        return None
     start = line_start(line.layout, line.rank)
-    stop, behind = start + len(block), np.full(1, none, block.dtype)
-    outgoing = {along.locate(start - 1)[0]: block[:1]} if len(block) and start else {}
-    incoming = {along.locate(stop)[0]: behind} if len(block) and stop < along.size else {}
-    exchange(line.communicator, outgoing, incoming, "the first element of the rank behind")
-    return behind[0]
+    sides = [(start - 1, block[:1]), (start + len(block), block[-1:])]
+    (to, mine), (source, _) = sides[::way]
+    outgoing = {along.locate(to)[0]: mine} if 0 <= to < along.size else {}
+    incoming = {along.locate(source)[0]: np.empty_like(mine)} if 0 <= source < along.size else {}
+    exchange(line.communicator, outgoing, incoming, what)
+    return next(iter(incoming.values()), None)
 
 
 def _differ(left: Array, other: Array) -> Array:
