@@ -55,6 +55,28 @@ def through_view(view: Geometry, outer: AxisMap) -> AxisMap | None:
     return tuple(result)
 
 
+def reach(outer: AxisMap, box: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The least index along each axis that a box of loop indices leads to, and the one after the greatest."""
+    reached = []
+    for start, steps in outer:
+        if len(steps) == 1 and type(steps[0][1]) is int and steps[0][1] == 1:
+            begin, end = box[steps[0][0]]
+            moved = type(start) is not int or start
+            reached.append((start + begin, start + end) if moved else (begin, end))
+            continue
+        first = last = start
+        for axis, step in steps:
+            low, high = box[axis][0], box[axis][1] - 1
+            if step < 0:
+                low, high = high, low
+            if type(low) is not int or low:
+                first = first + step * low
+            if type(high) is not int or high:
+                last = last + step * high
+        reached.append((first, last + 1))
+    return tuple(reached)
+
+
 def operands_under(node: Node, outer: AxisMap) -> list[tuple[Node, AxisMap | None]]:
     """The operands from which a loop computes a node under a map, each with its own map; ``None`` where there is none."""
     if node.op.is_view:

@@ -12,7 +12,7 @@ region that it needs. The rank that owns the region can work out the same ghost 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ from ..ops.maps import (
     identity,
     inside_region,
     operands_under,
+    reach,
     through_view,
 )
 from ..ops.placement import Place
@@ -94,6 +95,20 @@ class Needs:
         ghost = GhostRegion(register, source, node.place, dtype, region, outer, boxed)
         self.ghosts.append(ghost)
         return ghost
+
+
+def renumbered(
+    instruction: Instruction, values: Mapping[int, int], place: Callable[[int], int]
+) -> Instruction:
+    """An instruction in a body whose values and operands have other numbers. What is loaded again stays so."""
+    op, args = instruction.op, instruction.args
+    if op in ("scalar", "const", "index"):
+        return instruction
+    first: tuple[int, ...] = ()
+    if op in ("load", "store"):
+        first, args = (place(whole(args[0])),), args[1:]
+    rest = args if op == "load" else [values[whole(argument)] for argument in args]
+    return instruction._replace(args=(*first, *rest))
 
 
 def updates_under(
@@ -254,7 +269,7 @@ class Body:
             offset, strides = self.strided(node.geometry.strides, outer)
             return self.load(register, offset, strides, dtype)
         self.is_movable = False
-        wanted = self.reached(outer)
+        wanted = reach(outer, self.box)
         owned = box_of_rank(place, self.rank)
         if owned is not None and all(
             a <= low and high <= b for (low, high), (a, b) in zip(wanted, owned, strict=True)
@@ -270,26 +285,6 @@ class Body:
         operand = whole(self.instructions[number].args[0])
         self.memories[operand] = self.memories[operand]._replace(outer=outer)
         return number
-
-    def reached(self, outer: AxisMap) -> Box:
-        """The least and the greatest index of each axis that the box leads to."""
-        box = []
-        for start, steps in outer:
-            if len(steps) == 1 and type(steps[0][1]) is int and steps[0][1] == 1:
-                begin, end = self.box[steps[0][0]]
-                moved = type(start) is not int or start
-                box.append((start + begin, start + end) if moved else (begin, end))
-                continue
-            first = last = start
-            for axis, step in steps:
-                begin, end = self.box[axis]
-                if step < 0:
-                    begin, end = end - 1, begin + 1
-                if type(begin) is not int or begin:
-                    first = first + step * begin
-                last = last + step * (end - 1)
-            box.append((first, last + 1))
-        return tuple(box)
 
     def _cut(self, outer: AxisMap, wanted: Box, owned: Box) -> None:
         """Cut the box where what it reads begins or ends to be this rank's own."""
@@ -511,7 +506,7 @@ class Body:
         if box is None or self.counts is not None or len(node.args) > 2:
             raise AssertionError(f"{node!r} should have been stored: {region!r} is no box")
         inside, outside = True, False
-        for (first, last), (low, high, _, _) in zip(self.reached(outer), box, strict=True):
+        for (first, last), (low, high, _, _) in zip(reach(outer, self.box), box, strict=True):
             if first is low and last is high:
                 continue
             if last <= low or first >= high:

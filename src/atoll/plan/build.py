@@ -14,7 +14,7 @@ from ..exchange.ghosts import GhostRegion, Ghosts, plan_exchange
 from ..exchange.schedule import Exchange
 from ..exchange.shares import box_of_rank
 from ..execute.allocation import Allocate, Copy, Share
-from ..execute.exchange import AcrossRanks, Fold, Position
+from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import Step
 from ..execute.program import Combine, CombinePositions, Program
 from ..graph.geometry import Geometry
@@ -24,7 +24,7 @@ from ..layout import Layout
 from ..ops.folds import reduced_shape
 from ..ops.placement import Place
 from .body import Needs
-from .coalesce import Begin, OpenExchange, read_elsewhere
+from .coalesce import OpenExchange, Placeholder, read_at_shifts
 from .description import Description, GroupNote, describe_group, describe_registers
 from .groups import Group, make_groups
 from .launches import Launch
@@ -33,6 +33,7 @@ from .numpy_steps import StepsByNumpy
 from .readers import readers_of
 from .shapes import dense_shape
 from .statements import Trace, make_statements
+from .steps import Use
 
 _register_of = attrgetter("register")
 
@@ -87,8 +88,6 @@ class Planner(StepsByNumpy):
         self.fold_across = getattr(make, "fold_across", fold_across)
         self.exchange_under_maps = getattr(make, "exchange_under_maps", self.exchange_under_maps)
         self.groups: list[Group] = []
-        self.made: list[list[Step]] = []
-        """The steps of each group."""
         self.joins: dict[int, Fold | Position] = {}
         """What ranks have folded, each its share, and have yet to join; by node."""
         self.exchanges: list[OpenExchange] = []
@@ -111,9 +110,9 @@ class Planner(StepsByNumpy):
         for place, group in enumerate(groups):
             if self.joins and any(n in self.joins for s in group.statements for n in s.reads):
                 self._join(stored)
-            first = len(self.steps)
+            self.steps.append([])
             self._group(place, group, groups, last_use)
-            own_steps = [step for step, _ in self.steps[first:] if not isinstance(step, Begin)]
+            own_steps = [step for step, _ in self.steps[-1] if not isinstance(step, Placeholder)]
             stored += [
                 (own_steps[-1], number[id(s.node)], self.registers.of[id(s.node)])
                 for s in group.statements
@@ -121,14 +120,13 @@ class Planner(StepsByNumpy):
             ]
             for s in group.statements:
                 self.registers.in_memory[id(s.node)] = self.registers.of[id(s.node)]
-            self.made.append([step for step, _ in self.steps[first:]])
         self._join(stored)
         self._make_exchanges()
         notes: list[GroupNote] = []
         if describe:
             notes = [
-                describe_group(group, self.registers, steps)
-                for group, steps in zip(groups, self.made, strict=True)
+                describe_group(group, self.registers, [step for step, _ in steps])
+                for group, steps in zip(groups, self.steps, strict=True)
             ]
         kept = [
             s.node for s in statements if id(s.node) in self.trace.alive and id(s.node) in number
@@ -174,7 +172,6 @@ class Planner(StepsByNumpy):
     ) -> None:
         registers = self.registers
         first = group.statements[0]
-        self.launches.append([])
         if first.style == "numpy":
             self._by_numpy(first.node)
             return
@@ -255,7 +252,6 @@ class Planner(StepsByNumpy):
             self._add(combine, {register})
         if group.place is not None:
             self._across_ranks(group, group.place, across)
-        self.launches[-1] += launches
 
     def _extremes(self, node: Node) -> Any:
         """Memory for the extreme elements themselves, of which only the positions are wanted.
@@ -314,7 +310,6 @@ class Planner(StepsByNumpy):
         joins = list(self.joins.values())
         step = AcrossRanks(self.world.communicator, joins)
         self._add(step, {join.register for join in joins})
-        self.made[-1].append(step)
         stored += [
             (step, self.number[node], join.register)
             for node, join in self.joins.items()
@@ -339,7 +334,7 @@ class Planner(StepsByNumpy):
 
     def _exchange(
         self, needs: Needs, place: int, group: Group, groups: list[Group], reusable: dict[int, int]
-    ) -> tuple[Step, set[int]] | None:
+    ) -> Use | None:
         """Begin to bring together this rank's ghost regions, and to send what others need for theirs.
 
         ``place`` is the number of the group. The step that ends it is to be put in place by the caller, if there is one.
@@ -362,7 +357,7 @@ class Planner(StepsByNumpy):
             return theirs
 
         readers = readers_of(group, registers, world.rank, world.size)
-        elsewhere = read_elsewhere(group, registers)
+        elsewhere = read_at_shifts(group, registers)
         if elsewhere:
             by_rank: dict[int, Sequence[GhostRegion]] = {
                 rank: of_rank(rank) for rank in sorted({world.rank, *readers})
@@ -374,7 +369,7 @@ class Planner(StepsByNumpy):
                     return None
             shared = OpenExchange(place, ghosts=[by_rank])
             self.exchanges.append(shared)
-            self._add(shared.begin, set())
+            self._add(shared, set())
             return shared.end, set()
         planned = self._planned(lambda rank: enumerate(of_rank(rank)), readers)
         return None if planned is None else self._begin(planned, planned.uses())
@@ -386,31 +381,18 @@ class Planner(StepsByNumpy):
 
     def _make_exchanges(self) -> None:
         """Put the steps of the exchanges that groups share where they begin and end."""
-        if not self.exchanges:
-            return
-        placed: dict[int, list[tuple[Step, set[int]]]] = {}
+        placed: dict[int, list[Use]] = {}
         for shared in self.exchanges:
             ranks = {rank for ghosts in shared.ghosts for rank in ghosts}
             exchange = self._planned(shared.ghosts_of, ranks)
-            before = len(self.steps)
-            end = [] if exchange is None else [self._begin(exchange, exchange.uses())]
-            placed[id(shared.begin)], placed[id(shared.end)] = self.steps[before:], end
-            del self.steps[before:]
-        self.steps = [
-            new
-            for step, uses in self.steps
-            for new in (placed[id(step)] if isinstance(step, Begin) else [(step, uses)])
-        ]
-        self.made = [
-            [
-                new
-                for step in steps
-                for new in (
-                    [step for step, _ in placed[id(step)]] if isinstance(step, Begin) else [step]
-                )
+            for mark, kind in ((shared, StartExchange), (shared.end, FinishExchange)):
+                made: list[Use] = [] if exchange is None else [(kind(exchange), exchange.uses())]
+                placed[id(mark)] = made
+        if placed:
+            self.steps = [
+                [new for use in group for new in placed.get(id(use[0]), [use])]
+                for group in self.steps
             ]
-            for steps in self.made
-        ]
 
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
         """For each result, a leaf that dies in this group and lies in memory as the result does."""

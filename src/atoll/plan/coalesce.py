@@ -25,10 +25,9 @@ from ..exchange.ghosts import GhostRegion
 from ..exchange.shares import Box
 from ..execute.parts import State
 from ..layout.symbolic_layout import interval
-from ..ops.maps import identity
 from .body import Body, Needs
 from .groups import Group
-from .readers import reads_of
+from .readers import reads_elsewhere
 from .registers import Registers
 from .shapes import dense_shape
 
@@ -93,8 +92,8 @@ def _volume(box: Box) -> int:
     return prod([high - low for low, high in box])
 
 
-class Begin:
-    """Stands where an exchange begins, until all that joins it is known."""
+class Placeholder:
+    """Stands where a step of an exchange will be, until all that joins it is known."""
 
     __slots__ = ()
 
@@ -103,20 +102,13 @@ class Begin:
         raise AssertionError("an exchange that was never made")
 
 
-class End(Begin):
-    """Stands where it is over."""
-
-    __slots__ = ()
-
-
 @dataclass(slots=True, eq=False)
-class OpenExchange:
-    """An exchange that other groups may join."""
+class OpenExchange(Placeholder):
+    """An exchange that other groups may join; it stands where it begins."""
 
     group: int
     """The number of the group before which it begins."""
-    begin: Begin = field(default_factory=Begin)
-    end: End = field(default_factory=End)
+    end: Placeholder = field(default_factory=Placeholder)
     ghosts: list[dict[int, Sequence[GhostRegion]]] = field(default_factory=list)
     """For each group that takes part, the ghost regions of this rank and of those that may read what it owns."""
 
@@ -125,7 +117,7 @@ class OpenExchange:
         return [pair for group in self.ghosts for pair in enumerate(group.get(rank, ()))]
 
 
-def read_elsewhere(group: Group, registers: Registers) -> list[int] | None:
+def read_at_shifts(group: Group, registers: Registers) -> list[int] | None:
     """The nodes of which a group may read what another rank owns, by their ids.
 
     ``None`` where its exchange stays its own: where shares are no boxes, or ghost regions as large as shares.
@@ -134,18 +126,10 @@ def read_elsewhere(group: Group, registers: Registers) -> list[int] | None:
     if place is None or not place.layout.is_block:
         return None
     nodes = []
-    for node, outer in reads_of(group, registers):
-        home = node.place
-        if home is None:
-            continue
-        if outer is None or not home.layout.is_block or home.layout.grid != place.layout.grid:
+    for node, outer in reads_elsewhere(group, registers):
+        layout = node.place.layout
+        if outer is None or not layout.is_block or layout.grid != place.layout.grid:
             return None
-        if (
-            home is place
-            and node.geometry.shape == group.domain
-            and outer == identity(group.domain)
-        ):
-            continue
         for axis, (_, steps) in enumerate(outer):
             if len(steps) > 1 or any(step != 1 or at != axis for at, step in steps):
                 return None

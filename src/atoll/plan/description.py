@@ -13,9 +13,10 @@ import numpy as np
 from ..exchange.ghosts import GhostRegion
 from ..execute.parts import Step
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Operation, Site
+from ..graph.node import Operation, Site
 from ..graph.words import label
 from ..layout import IndexSet, Layout
+from ..ops.placement import Place
 from .groups import Group
 from .registers import Registers
 
@@ -85,62 +86,30 @@ def describe_registers(
     """A note for each register."""
     notes = []
     for number, node in enumerate(registers.keep):
-        local = registers.geometry[number]
-        corner, padding = registers.corner[number], registers.padding[number]
+        lies = registers.geometry[number], registers.corner[number], registers.padding[number]
         if node is None:
-            ghost = ghosts.get(number)
-            notes.append(
-                RegisterNote(
-                    "patch",
-                    local.shape,
-                    local.dtype,
-                    local,
-                    corner,
-                    padding,
-                    None,
-                    source=-1 if ghost is None else ghost.source,
-                    region=() if ghost is None else ghost.region,
-                )
-            )
-            continue
-        notes.append(
-            RegisterNote(
-                "data" if number < leaves else "value",
-                node.geometry.shape,
-                node.geometry.dtype,
-                local,
-                corner,
-                padding,
-                _layout(node),
-                id(node) in alive,
-            )
-        )
+            ghost, local = ghosts.get(number), lies[0]
+            shown = (-1, ()) if ghost is None else (ghost.source, ghost.region)
+            note = RegisterNote("patch", local.shape, local.dtype, *lies, None, False, *shown)
+        else:
+            role, seen = "data" if number < leaves else "value", id(node) in alive
+            form = node.geometry
+            note = RegisterNote(role, form.shape, form.dtype, *lies, _layout(node.place), seen)
+        notes.append(note)
     return tuple(notes)
 
 
-def _layout(node: Node) -> Layout | None:
-    layout: Layout | None = None if node.place is None else node.place.layout
-    return layout
+def _layout(place: Place | None) -> Layout | None:
+    return None if place is None else place.layout
 
 
 def describe_group(group: Group, registers: Registers, steps: list[Step]) -> GroupNote:
     """A note for a group that has become steps."""
-    return GroupNote(
-        tuple(
-            [
-                StatementNote(
-                    registers.of[id(s.node)],
-                    label(s.node),
-                    s.style,
-                    s.reason,
-                    s.remark,
-                    s.node.site,
-                )
-                for s in group.statements
-            ]
-        ),
-        group.domain,
-        None if group.place is None else group.place.layout,
-        tuple(sorted(group.apart.items())),
-        tuple(steps),
-    )
+    statements = [
+        StatementNote(
+            registers.of[id(s.node)], label(s.node), s.style, s.reason, s.remark, s.node.site
+        )
+        for s in group.statements
+    ]
+    apart = tuple(sorted(group.apart.items()))
+    return GroupNote(tuple(statements), group.domain, _layout(group.place), apart, tuple(steps))

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..graph.geometry import Geometry
 from ..graph.node import Node, in_order
+from ..ops.maps import reach
 from .reasons import Chosen
 
 
@@ -51,24 +52,6 @@ def _apart(view: Geometry, other: Geometry) -> bool:
     """Whether two views of one base touch no common element, as far as their bounds tell."""
     if view.axes is None or other.axes is None:
         return False
-    for reads, others in zip(view.axes, other.axes, strict=True):
-        low, high = _bounds(reads, view.shape)
-        begin, end = _bounds(others, other.shape)
-        if high <= begin or end <= low:
-            return True
-    return False
-
-
-def _bounds(reads: Any, shape: Sequence[int]) -> tuple[int, int]:
-    """The first index along an axis that a view touches, and the one after the last."""
-    low, steps = reads
-    if len(steps) == 1 and type(steps[0][1]) is int and steps[0][1] == 1:
-        return low, low + shape[steps[0][0]]
-    high = low + 1
-    for axis, step in steps:
-        reach = step * (shape[axis] - 1)
-        if reach < 0:
-            low = low + reach
-        else:
-            high = high + reach
-    return low, high
+    reads = reach(view.axes, [(0, n) for n in view.shape])
+    writes = reach(other.axes, [(0, n) for n in other.shape])
+    return any(high <= begin or end <= low for (low, high), (begin, end) in zip(reads, writes))

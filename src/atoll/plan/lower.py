@@ -460,11 +460,6 @@ def strip_width(extent: int) -> int:
     return extent // -(-extent // 2048)
 
 
-def _chunk_length(extent: Number, inner: Number, most: int) -> Number:
-    """How many indices of the outermost loop make a chunk, where the others make ``inner`` elements of each."""
-    return greatest(least(extent, most // greatest(inner, 1)), 1)
-
-
 def _fold_strides(
     node: Node, registers: Registers, ndim: int, register: int
 ) -> tuple[tuple[int, ...], list[int]]:
@@ -509,7 +504,8 @@ def _assemble(
         chunk = many
     else:
         inner: Number = prod(extents[2:], start=extents[1]) if depth > 1 else 1
-        chunk = _chunk_length(many, inner if run == 1 else inner * run, chunk)
+        chunk //= greatest(inner if run == 1 else inner * run, 1)
+        chunk = greatest(least(many, chunk), 1)
     chunks = (many + (chunk - 1)) // chunk
     partials: list[tuple[int, int]] = []
     reductions: list[Reduction] = []
@@ -540,13 +536,10 @@ def _assemble(
             strides.append(stride)
         if cut is not None and number in cut.strides:
             strides[0] = cut.strides[number]
-        last = strides[-1]
-        kind = "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"
-        if run > 1 and access == "w":
-            kind = f"run{run}"
-        operands.append(new(Operand, (code_of(memory.dtype), access, kind, group)))
         lies = memory.register, offset, tuple(strides), memory.dtype, access
         final.append(new(Memory, (*lies, None, ())))
+        kind = f"run{run}" if run > 1 and access == "w" else final[-1].inner
+        operands.append(new(Operand, (code_of(memory.dtype), access, kind, group)))
     instructions: list[Instruction] = []
     for instruction in body.instructions:
         if instruction.op == "index":

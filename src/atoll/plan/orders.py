@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from copy import copy
 
 from .. import policy
-from ..backend.spec import STEPS, STREAMS, Reduction, arguments, behind, rounds, whole
+from ..backend.spec import STEPS, STREAMS, Reduction, behind, rounds, whole
 from ..graph.geometry import Geometry
 from ..layout.symbolic import Number
-from .body import Body
+from .body import Body, renumbered
 
 COLUMNS = 7
 """So many columns are few. No limit of the policy: it decides in which order numbers are added up."""
@@ -132,15 +132,11 @@ def _only(body: Body, reductions: list[Reduction]) -> Body:
     places: dict[int, int] = {}
     rest.instructions = []
     for old in needed:
-        instruction = body.instructions[old]
-        if instruction.op == "load":
-            place = places.setdefault(whole(instruction.args[0]), len(places))
-            instruction = instruction._replace(args=(place, *instruction.args[1:]))
-        elif arguments(instruction):
-            instruction = instruction._replace(
-                args=tuple([number[n] for n in arguments(instruction)])
+        rest.instructions.append(
+            renumbered(
+                body.instructions[old], number, lambda place: places.setdefault(place, len(places))
             )
-        rest.instructions.append(instruction)
+        )
     rest.indexed = {whole(i.args[0]) for i in rest.instructions if i.op == "index"}
     rest.memories = [body.memories[place] for place in places]
     rest.reductions = [

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..exchange.readers import ends_of, who_reads
 from ..graph.node import Node
 from ..layout import Region
-from ..ops.maps import AxisMap, broadcast_map, identity, operands_under
+from ..ops.maps import AxisMap, broadcast_map, identity, operands_under, reach
 from ..ops.placement import Place
 from .groups import Group
 from .registers import Registers
@@ -18,38 +20,37 @@ def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[
     """The ranks, of ``size``, whose share of a group may read what ``rank`` owns."""
     place = group.place
     ranks: set[int] = set()
-    for node, outer in reads_of(group, registers):
-        home: Place | None = node.place
-        if home is None:
-            continue
+    for node, outer in reads_elsewhere(group, registers):
+        home: Place = node.place
         if outer is None:
             if place is None:
                 return set(range(size))
             ranks.update(place.layout.ranks)
-            continue
-        own = home is place and node.geometry.shape == group.domain
-        if own and outer == identity(group.domain):
-            continue
-        if place is None:
-            if _reaches(home.layout.region(rank), outer, group.domain):
-                return set(range(size))
-            continue
-        ranks |= who_reads(home.layout.region(rank), outer, place.layout)
+        elif place is not None:
+            ranks |= who_reads(home.layout.region(rank), outer, place.layout)
+        elif _reaches(home.layout.region(rank), outer, group.domain):
+            return set(range(size))
     return ranks
 
 
 def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
     """Whether a loop over the whole domain can reach ``mine``."""
-    for held, (start, steps) in zip(mine, outer, strict=True):
+    for held, (low, high) in zip(mine, reach(outer, [(0, n) for n in domain]), strict=True):
         if not held:
             return False
-        ends = [sorted((0, step * (domain[axis] - 1))) for axis, step in steps]
-        low = start + sum(first for first, _ in ends)
-        high = start + sum(last for _, last in ends)
         begin, end = ends_of(held)
-        if high < begin or low >= end:
+        if high <= begin or low >= end:
             return False
     return True
+
+
+def reads_elsewhere(group: Group, registers: Registers) -> Iterator[Read]:
+    """What the loops of a group may read of other ranks' shares: all but what lies as they do, at their own index."""
+    own = identity(group.domain)
+    for node, outer in reads_of(group, registers):
+        aligned = node.place is group.place and node.geometry.shape == group.domain
+        if node.place is not None and not (aligned and outer == own):
+            yield node, outer
 
 
 def reads_of(group: Group, registers: Registers) -> list[Read]:

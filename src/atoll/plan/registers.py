@@ -31,6 +31,12 @@ class Memory(NamedTuple):
     part: tuple[int, ...] = ()
     """The turns of unrolled loops that this belongs to: what other turns use are other elements."""
 
+    @property
+    def inner(self) -> str:
+        """What is known of the innermost stride; see :class:`~atoll.backend.spec.Operand`."""
+        last = self.strides[-1]
+        return "unit" if last == self.dtype.itemsize else "zero" if last == 0 else "any"
+
 
 @dataclass(slots=True)
 class Registers:

@@ -12,7 +12,6 @@ where a long axis is folded inside few others: three sums of a million elements 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -20,7 +19,16 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..backend.spec import QUARTER, STEPS, STREAMS, Instruction, KernelSpec, Operand, Reduction
+from ..backend.spec import (
+    QUARTER,
+    STEPS,
+    STREAMS,
+    Instruction,
+    KernelSpec,
+    Operand,
+    Reduction,
+    arguments,
+)
 from ..layout.symbolic import Number, function
 from ..ops.folds import fold_named
 from ..ops.table import code_of
@@ -134,18 +142,10 @@ def _only_positions(body: Body, axis: int, cut: list[Reduction]) -> bool:
         for number, instruction in enumerate(body.instructions)
         if instruction.op == "index" and instruction.args[0] == axis
     }
-    used = {
-        int(argument.real) for instruction in body.instructions for argument in _values(instruction)
-    }
+    used = {n for instruction in body.instructions for n in arguments(instruction)}
     positions = {r.position for r in body.reductions if r not in cut}
     sought = all(r.position in numbers for r in cut if r.position >= 0)
     return sought and not numbers & used and not numbers & positions
-
-
-def _values(instruction: Instruction) -> Sequence[Any]:
-    if instruction.op in ("load", "scalar", "const", "index"):
-        return ()
-    return instruction.args[1:] if instruction.op == "store" else instruction.args
 
 
 def _kept(loops: list[Loop], reduction: Reduction) -> list[Loop]:
@@ -166,34 +166,27 @@ def _apart(
     registers: Registers,
 ) -> None:
     """Let a reduction fold each slab into results of its own, and fold those in the end."""
-    numbers = [reduction.operand] + [reduction.operand + 1] * (reduction.position >= 0)
-    originals = [slabs.memories[number] for number in numbers]
     shape = (count, *[axis.extent for axis in kept])
-    starts = [fold_named(reduction.op).identity(originals[0].dtype)]
+    starts = [fold_named(reduction.op).identity(slabs.memories[reduction.operand].dtype)]
     if reduction.position >= 0:
         starts.append(np.iinfo(np.int64).max)
-    inputs = []
-    for number, original, start in zip(numbers, originals, starts, strict=True):
+    inputs, outputs = [], []
+    for number, start in enumerate(starts, reduction.operand):
+        original = slabs.memories[number]
         geometry = dense_shape(shape, original.dtype)
         register = registers.extra(geometry)
-        along = [0] * len(body.box)
+        along, wanted = [0] * len(body.box), [0]
         for axis, stride in zip(kept, geometry.strides[1:], strict=True):
             if axis.axis >= 0:
                 along[axis.axis] = stride
+            wanted.append(original.strides[axis.axis] if axis.axis >= 0 else 0)
         slabs.begins.append((register, start))
         slabs.memories[number] = Memory(register, 0, tuple(along), original.dtype, "rw")
         strides[number] = geometry.strides[0]
         inputs.append(Memory(register, 0, geometry.strides, original.dtype))
-    outputs = [
-        Memory(
-            reduction.register,
-            reduction.offset,
-            (0, *[reduction.strides[k.axis] if k.axis >= 0 else 0 for k in kept]),
-            reduction.dtype,
-            "rw",
+        outputs.append(
+            Memory(original.register, original.offset, tuple(wanted), original.dtype, "rw")
         )
-        for reduction in originals
-    ]
     slabs.ends.append(_joining(body, reduction, kept, height, loop, shape, inputs, outputs))
 
 
@@ -232,7 +225,7 @@ def _joining(
             position = 7
     memories = [*inputs, *outputs]
     operands = [
-        Operand(code_of(memory.dtype), memory.access, _inner(memory), group)
+        Operand(code_of(memory.dtype), memory.access, memory.inner, group)
         for group, memory in enumerate(memories)
     ]
     spec = KernelSpec(
@@ -244,8 +237,3 @@ def _joining(
     )
     origins, along = (0,) * len(shape), (loop.axes, *[axis.axes for axis in kept])
     return Launch(spec, shape, shape[0], 1, memories, scalars, origins, [], body.operations, along)
-
-
-def _inner(memory: Memory) -> str:
-    last = memory.strides[-1]
-    return "unit" if last == memory.dtype.itemsize else "zero" if last == 0 else "any"

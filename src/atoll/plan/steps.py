@@ -13,9 +13,11 @@ from ..execute.parts import Step
 from ..graph.node import Node
 from ..layout import Range, Region
 from .body import Needs
-from .launches import Launch
 from .registers import Registers
 from .statements import Trace
+
+Use = tuple[Step, set[int]]
+"""A step, and the registers that it uses."""
 
 
 class Steps:
@@ -35,20 +37,20 @@ class Steps:
         self.make_exchange: Any = Exchange
         self.exchange_under_maps: Any = exchange_under_maps
         """Make exchanges."""
-        self.steps: list[tuple[Step, set[int]]] = []
-        self.launches: list[list[Launch]] = []
+        self.steps: list[list[Use]] = []
+        """The steps of each group."""
         self.ghosts: dict[int, GhostRegion] = {}
         """The ghost regions of this rank, by their registers."""
 
     def _add(self, step: Step, uses: set[int]) -> None:
-        self.steps.append((step, uses))
+        self.steps[-1].append((step, uses))
 
-    def _begin(self, exchange: Exchange, uses: set[int]) -> tuple[Step, set[int]]:
+    def _begin(self, exchange: Exchange, uses: set[int]) -> Use:
         """Begin an exchange of these registers; the step that finishes it."""
         self._add(StartExchange(exchange), uses)
         return FinishExchange(exchange), uses
 
-    def _begin_under_maps(self, needs: Needs, place: Any) -> tuple[Step, set[int]]:
+    def _begin_under_maps(self, needs: Needs, place: Any) -> Use:
         """Begin the exchange of loops over local indices of ``place``; all ranks have the same steps."""
         assert self.world is not None
         ghosts, geometries = needs.ghosts, self.registers.geometry
@@ -88,7 +90,8 @@ class Steps:
 
     def _with_releases(self, outputs: tuple[int, ...]) -> list[Step]:
         last: dict[int, int] = {}
-        for k, (_, uses) in enumerate(self.steps):
+        planned = [use for group in self.steps for use in group]
+        for k, (_, uses) in enumerate(planned):
             for register in uses:
                 last[register] = k
         dying: dict[int, list[int]] = {}
@@ -96,8 +99,8 @@ class Steps:
             if register not in outputs:
                 dying.setdefault(k, []).append(register)
         steps: list[Step] = []
-        for k, (step, _) in enumerate(self.steps):
+        for k, (step, _) in enumerate(planned):
             steps.append(step)
-            if k in dying and k + 1 < len(self.steps):
+            if k in dying and k + 1 < len(planned):
                 steps.append(Release(tuple(sorted(dying[k]))))
         return steps

@@ -21,7 +21,7 @@ import numpy as np
 from .. import policy
 from ..backend.spec import Instruction, Reduction, arguments, rounds, whole
 from ..ops.table import code_of
-from .body import Body
+from .body import Body, renumbered
 from .launches import Loop
 from .registers import Memory, Registers
 from .shapes import dense_shape
@@ -205,15 +205,10 @@ class _Turns:
         op, args = instruction.op, instruction.args
         if op == "index" and whole(args[0]) == self.loop.axis:
             return Instruction("const", "i8", (self.old.box[self.loop.axis][0] + turn,))
-        if op == "load":
-            again = (len(self.body.instructions),) if len(args) > 1 else ()
-            return instruction._replace(args=(self._place(whole(args[0]), turn), *again))
-        if op == "store":
-            values = [known[whole(argument)] for argument in args[1:]]
-            return instruction._replace(args=(self._place(whole(args[0]), turn), *values))
-        if op in ("scalar", "const", "index"):
-            return instruction
-        return instruction._replace(args=tuple([known[whole(argument)] for argument in args]))
+        moved = renumbered(instruction, known, lambda number: self._place(number, turn))
+        if op == "load" and len(args) > 1:
+            return moved._replace(args=(moved.args[0], len(self.body.instructions)))
+        return moved
 
     def _call(self, name: str, dtype: str, *args: int) -> int:
         return self._emit(Instruction("call", dtype, args, name))
