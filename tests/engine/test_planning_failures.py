@@ -20,7 +20,7 @@ STAGES = [
     "plan.build.make_groups",
     "plan.build.bodies_of",
     "plan.build.launches_of",
-    "plan.lower.cut_into_slabs",
+    "plan.nests.cut_into_slabs",
     "plan.build.readers_of",
     "exchange.ghosts.needed",
     "exchange.ghosts.moves",

@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll.config import config
-from atoll.plan.lower import strip_width
+from atoll.plan.nests import strip_width
 
 from .oracle import SMALL, arrays, check_line, lines
 

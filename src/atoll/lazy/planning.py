@@ -19,10 +19,10 @@ from ..ops.fingerprint import outlined
 from ..ops.placement import placed_view
 from ..ops.table import check
 from ..plan.build import LaunchMaker, Planner
+from ..plan.choices import Trace
 from ..plan.flattened import whole_folds
 from ..plan.plans import Plans
 from ..plan.samples import Sample, Twins
-from ..plan.statements import Trace
 from ..plan.symbolic_steps import SymbolicLaunch
 from .walk import Lookup
 
@@ -54,7 +54,7 @@ def make_program(
     below = min(256, settings.small)
     at = {id(instead[node]): place for node, place in (regions or {}).items()}
     supports = backend.current().supports
-    trace = Trace(planned, wanted, frozenset(alive), supports, below, scalar_of, at)
+    trace = Trace(planned, wanted, frozenset(alive), supports, below, scalar_of, at, settings.debug)
     planner = Planner(trace, leaves, make)
     trace.placed = planner.world is not None
     trace.together = planner.world is not None and planner.world.size > 1

@@ -24,15 +24,17 @@ from ..layout import Layout
 from ..ops.folds import reduced_shape
 from ..ops.placement import Place
 from .body import Needs
+from .choices import Trace
 from .coalesce import OpenExchange, Placeholder, read_at_shifts
 from .description import Description, GroupNote, describe_group, describe_registers
 from .groups import Group, make_groups
 from .launches import Launch
+from .legality import check_group
 from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
 from .readers import readers_of
 from .shapes import dense_shape
-from .statements import Trace, make_statements
+from .statements import make_statements
 from .steps import Use
 
 _register_of = attrgetter("register")
@@ -99,6 +101,9 @@ class Planner(StepsByNumpy):
         alive = self.trace.alive
         statements = make_statements(self.trace)
         self.groups = groups = make_groups(statements, fusion)
+        if self.trace.debug:
+            for group in groups:
+                check_group(group, "groups")
         for statement in statements:
             self.registers.add(statement.node)
         varying = self.registers.varying
@@ -410,6 +415,7 @@ class Planner(StepsByNumpy):
             for source, aligned in statement.reads.items():
                 reads[source] = reads.get(source, True) and aligned
         roots = {id(root) for root in self.trace.roots}
+        own = {id(s.node) for s in group.statements}
         for statement in group.statements:
             if statement.style != "map":
                 continue
@@ -424,7 +430,7 @@ class Planner(StepsByNumpy):
                     last_use[source] == place
                     and source not in self.trace.alive
                     and source not in roots
-                    and id(old) not in {id(s.node) for s in group.statements}
+                    and id(old) not in own
                     and registers.geometry[register] is registers.geometry[registers.of[id(node)]]
                     and old.place is node.place
                     and not registers.padding[register]

@@ -9,15 +9,17 @@ from __future__ import annotations
 from .. import policy
 from ..graph.node import Node
 from . import reasons
+from .choices import Choice
 from .reasons import Chosen
 
 
-def bound_sizes(order: list[Node], stored: Chosen, by_numpy: Chosen) -> None:
+def bound_sizes(choice: Choice) -> None:
     """Store what lies between the kernels of an expression that would outgrow one.
 
     A kernel takes the operations in their order. It ends where the fewest values are needed by those that come after, in the
     second half of what it may hold; these values are stored.
     """
+    order, stored, by_numpy = choice.trace.order, choice.stored, choice.by_numpy
     limits = policy.limits
     if len(order) <= limits.kernel_operations:
         read = {id(arg) for node in order for arg in node.args if type(arg) is Node and arg.value}

@@ -51,6 +51,8 @@ class Registers:
     """By node, of leaves and of what earlier groups have stored: the register."""
     scalar_of: dict[tuple[int, int], int]
     rank: int = 0
+    debug: bool = False
+    """Whether what passes make is checked."""
     geometry: list[Geometry] = field(default_factory=list)
     corner: list[tuple[int, ...]] = field(default_factory=list)
     padding: list[int] = field(default_factory=list)

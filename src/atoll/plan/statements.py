@@ -9,7 +9,6 @@ the expression has grown past the bounds of one kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -22,30 +21,12 @@ from ..ops.elementwise import is_native, parts_of
 from ..ops.maps import AxisMap, broadcast_map, identity, operands_under
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
+from .choices import Choice, Trace
 from .hazards import reads_safely
 from .kernel_sizes import bound_sizes
+from .legality import check_choice, check_statements
+from .passes import Pass, applied
 from .reasons import Chosen
-
-
-@dataclass(slots=True)
-class Trace:
-    """The pending nodes behind what is wanted, and what is known of their surroundings."""
-
-    order: list[Node]
-    roots: list[Node]
-    alive: frozenset[int]
-    """ids of pending nodes and of sources that something outside this trace refers to."""
-    supported: Callable[[Node], bool]
-    numpy_below: int
-    scalar_of: dict[tuple[int, int], int]
-    """Number of the run-time scalar that is an argument: by id of the node and place."""
-    regions: dict[int, Any] = field(default_factory=dict)
-    """Where the regions of assignments lie, by id of the node, as far as that is known already."""
-    placed: bool = False
-    """Whether something lies on ranks, be they one."""
-    together: bool = False
-    """Whether ranks compute it together. Then which loops there are, and so which messages, must
-    not depend on what is alive: garbage is collected at different times on different ranks."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,11 +75,10 @@ def _is_box(update: Node) -> bool:
     return len(update.args) == 2 and update.params[0].box is not None
 
 
-def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
-    """The nodes that become statements, and those among them that NumPy runs; each with why."""
+def choose_stored(choice: Choice) -> None:
+    """Store what is wanted, folded or assigned, what kernels lack, and what would be computed several times."""
+    trace, stored, by_numpy = choice.trace, choice.stored, choice.by_numpy
     order = trace.order
-    stored: Chosen = dict.fromkeys(map(id, trace.roots), reasons.WANTED)
-    by_numpy: Chosen = {}
     modes: dict[int, list[Any]] = {}
     taken: dict[int, Any] = {}  # how many elements are read through views
     fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
@@ -173,8 +153,7 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
                 taken[id(arg)] = taken[id(arg)] + size if id(arg) in taken else size
         if node.op.is_update and (node.params[0].box is None or len(node.args) == 3):
             stored.setdefault(id(node), reasons.NO_BOX)
-            if node.args[0].value is None:
-                stored.setdefault(id(node.args[0]), reasons.OVERWRITTEN)
+            choice.store(reasons.OVERWRITTEN, node.args[0])
     direct: set[int] = set()  # arithmetic on what is in memory, at its own index
     for node in order:
         if node.op.elementwise:
@@ -188,8 +167,6 @@ def choose_stored(trace: Trace) -> tuple[Chosen, Chosen]:
             continue
         if id(node) not in direct or taken[id(node)] > node.geometry.size:
             stored.setdefault(id(node), reasons.SHIFTED)
-    bound_sizes(order, stored, by_numpy)
-    return stored, by_numpy
 
 
 def _is_below(node: Node, size: int) -> bool:
@@ -216,12 +193,10 @@ def _lies_on_ranks(node: Node) -> bool:
     )
 
 
-def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
-    """What several ranks need in memory besides: operands of a view that no axis map describes,
-    and, where shares are no intervals, updates, index values, and what they are made of; and what
-    every rank computes for itself, since one may have read it already."""
+def _store_replicated(choice: Choice) -> None:
+    """What every rank computes for itself is in memory where ranks read it together, since one may have read it already."""
     alone: dict[int, bool] = {}
-    for node in trace.order:
+    for node in choice.trace.order:
         used = [arg for arg in node.args if type(arg) is Node]
         alone[id(node)] = node.place is None and all(
             alone.get(id(arg), arg.place is None) for arg in used
@@ -230,7 +205,13 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
             while arg.op.is_view and alone.get(id(arg), False):
                 arg = arg.args[0]
             if alone.get(id(arg), False):
-                stored.setdefault(id(arg), reasons.EVERYWHERE)
+                choice.stored.setdefault(id(arg), reasons.EVERYWHERE)
+
+
+def _store_scattered(choice: Choice) -> None:
+    """What ranks need in memory besides: operands of a view that no axis map describes, and, where shares are no intervals,
+    updates, index values, and what they are made of."""
+    trace, stored, by_numpy = choice.trace, choice.stored, choice.by_numpy
     for node in trace.order:
         place: Place | None = node.place
         scattered = place is not None and not place.layout.is_block
@@ -240,38 +221,47 @@ def _store_for_ranks(trace: Trace, stored: Chosen, by_numpy: Chosen) -> None:
         looped = node.op.is_update and scattered and _is_share(node, trace)
         if looped:
             stored.setdefault(id(node), reasons.SCATTERED)
-            if node.args[0].value is None:
-                stored.setdefault(id(node.args[0]), reasons.SCATTERED)
+            choice.store(reasons.SCATTERED, node.args[0])
             _store_for_share(node, region_place(node, trace), stored)
         elif node.op.is_update and (scattered or (place is not None and crosses(node.params[0]))):
-            for arg in node.args:
-                if type(arg) is Node and arg.value is None:
-                    stored.setdefault(id(arg), reasons.SCATTERED)
+            choice.store(reasons.SCATTERED, *node.args)
             stored.setdefault(id(node), reasons.SCATTERED)
             if crosses(node.params[0]) or len(node.args) == 3:
                 by_numpy.setdefault(id(node), reasons.NO_LOOP)
         searched: Place | None = node.args[0].place if node.op.finds_position else None
         if searched is not None and not searched.layout.is_block:
-            by_numpy.setdefault(
-                id(node), reasons.NO_LOOP
-            )  # loops over local indices know no positions
+            # loops over local indices know no positions
+            by_numpy.setdefault(id(node), reasons.NO_LOOP)
         if goes_across(node):
             stored.setdefault(id(node), reasons.SCATTERED)
             by_numpy.setdefault(id(node), reasons.ACROSS)
-        if node.op.is_view and node.args[0].value is None:
+        if node.op.is_view:
             base: Place | None = node.args[0].place
             if base is not None and (not base.layout.is_block or scattered):
-                stored.setdefault(id(node.args[0]), reasons.SCATTERED)
+                choice.store(reasons.SCATTERED, node.args[0])
         for arg in node.args if scattered and not looped else ():
             if type(arg) is not Node or arg.place is place:
                 continue
             if not (_lies_ready(arg, stored) or _spreads(arg, stored)):
                 stored.setdefault(id(arg), reasons.SCATTERED)
-    for node in trace.order:
-        if id(node) in by_numpy:
-            for arg in node.args:
-                if type(arg) is Node and arg.value is None:
-                    stored.setdefault(id(arg), reasons.FOR_NUMPY)
+
+
+def _store_operands(choice: Choice) -> None:
+    """NumPy reads memory."""
+    for node in choice.trace.order:
+        if id(node) in choice.by_numpy:
+            choice.store(reasons.FOR_NUMPY, *node.args)
+
+
+_on_ranks = attrgetter("trace.placed")
+RULES: tuple[Pass[Choice], ...] = (
+    Pass("stored nodes", None, choose_stored),
+    Pass("kernel sizes", None, bound_sizes),
+    Pass("replicated values", _on_ranks, _store_replicated),
+    Pass("scattered shares", _on_ranks, _store_scattered),
+    Pass("operands of NumPy", _on_ranks, _store_operands),
+)
+"""By which rules nodes are stored, in order."""
 
 
 def region_place(update: Node, trace: Trace) -> Any:
@@ -352,19 +342,18 @@ class Reads:
     def visit(self, node: Node, outer: AxisMap, *, inside: bool = False) -> None:
         """Walk the expression of ``node`` under the map ``outer``; without recursion, since it may be deep."""
         stack = [(node, outer, inside)]
+        seen, found, stored, own = self._seen, self.found, self.stored, self.own
         while stack:
             node, outer, inside = stack.pop()
-            seen = len(self._seen)
-            self._seen.add((id(node), outer, inside))
-            if len(self._seen) == seen:
+            before = len(seen)
+            seen.add((id(node), outer, inside))
+            if len(seen) == before:
                 continue
-            if node.value is not None or (inside and id(node) in self.stored):
+            if node.value is not None or (inside and id(node) in stored):
                 aligned = (
-                    node.geometry.shape == self.domain
-                    and node.place is self.place
-                    and outer == self.own
+                    node.geometry.shape == self.domain and node.place is self.place and outer == own
                 )
-                self.found[id(node)] = self.found.get(id(node), True) and aligned
+                found[id(node)] = found.get(id(node), True) and aligned
                 continue
             self.inside.add(id(node))
             for arg, inner in reversed(operands_under(node, outer)):
@@ -391,9 +380,9 @@ def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and what it reads."""
     met = trace.order
     trace.order = in_order(trace.roots, attrgetter("weight"))
-    stored, by_numpy = choose_stored(trace)
-    if trace.placed:
-        _store_for_ranks(trace, stored, by_numpy)
+    choice = Choice(trace, dict.fromkeys(map(id, trace.roots), reasons.WANTED), {})
+    applied(RULES, choice, check_choice if trace.debug else None)
+    stored, by_numpy = choice.stored, choice.by_numpy
     statements: list[Statement] = []
     _keep_sources(trace, met, stored)
     chosen = [node for node in trace.order if id(node) in stored]
@@ -414,6 +403,8 @@ def make_statements(trace: Trace) -> list[Statement]:
         statement.remark = by_numpy.get(id(node), "")
         statements.append(statement)
     _place_updates(trace, statements, stored)
+    if trace.debug:
+        check_statements(statements, "statements")
     return statements
 
 

@@ -13,8 +13,8 @@ from ..execute.parts import Step
 from ..graph.node import Node
 from ..layout import Range, Region
 from .body import Needs
+from .choices import Trace
 from .registers import Registers
-from .statements import Trace
 
 Use = tuple[Step, set[int]]
 """A step, and the registers that it uses."""
@@ -29,9 +29,8 @@ class Steps:
         self.number = {id(node): k for k, node in enumerate(trace.order)}
         placed = [node.place for node in [*leaves, *trace.order] if node.place is not None]
         self.world = placed[0].world if placed else None
-        self.registers = Registers(
-            {}, {}, trace.scalar_of, 0 if self.world is None else self.world.rank
-        )
+        rank = 0 if self.world is None else self.world.rank
+        self.registers = Registers({}, {}, trace.scalar_of, rank, trace.debug)
         for leaf in leaves:
             self.registers.add(leaf)
         self.make_exchange: Any = Exchange
@@ -92,8 +91,7 @@ class Steps:
         last: dict[int, int] = {}
         planned = [use for group in self.steps for use in group]
         for k, (_, uses) in enumerate(planned):
-            for register in uses:
-                last[register] = k
+            last.update(dict.fromkeys(uses, k))
         dying: dict[int, list[int]] = {}
         for register, k in last.items():
             if register not in outputs:

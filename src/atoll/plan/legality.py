@@ -1,0 +1,105 @@
+"""What legal choices, statements, loop nests and launches are.
+
+``config.debug`` has them checked after each pass of planning. Only structure is looked at, and no extent: in a plan these are
+symbolic, and a comparison would become a condition of the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..backend.spec import Instruction, arguments, whole
+
+if TYPE_CHECKING:
+    from .choices import Choice
+    from .groups import Group
+    from .launches import Launch
+    from .nests import Nest
+    from .statements import Statement
+
+STYLES = ("map", "place", "fold", "numpy", "collective", "local")
+
+
+def require(holds: object, where: str, rule: str, what: object) -> None:
+    """Raise an error that names the pass and the rule that it broke."""
+    if not holds:
+        raise AssertionError(f"planning, after {where}: {rule}, but not {what!r}")
+
+
+def check_choice(choice: Choice, where: str) -> None:
+    """Roots are stored, and what NumPy computes, and nothing that is in memory already."""
+    pending = {id(node) for node in choice.trace.order}
+    for root in choice.trace.roots:
+        require(root.value or id(root) in choice.stored, where, "all roots are stored", root)
+    for node in choice.trace.order:
+        if id(node) in choice.by_numpy:
+            require(id(node) in choice.stored, where, "what NumPy computes is stored", node)
+    for stored, reason in choice.stored.items():
+        require(
+            stored in pending and reason, where, "pending nodes are stored for a reason", reason
+        )
+
+
+def check_statements(statements: Sequence[Statement], where: str) -> None:
+    """A statement is of a style that is its operation's, and reads leaves and what earlier ones store."""
+    later = {id(statement.node) for statement in statements}
+    for statement in statements:
+        node, op = statement.node, statement.node.op
+        require(statement.style in STYLES, where, "styles are known", statement.style)
+        fits = {"fold": op.folds, "place": op.is_update, "local": op.is_update}
+        require(fits.get(statement.style, True), where, "styles are those of operations", node)
+        later.discard(id(node))
+        ahead = later.intersection(statement.reads)
+        require(not ahead, where, "what a statement reads is stored before it", node)
+
+
+def check_group(group: Group, where: str) -> None:
+    """All statements of a group run over its domain, and read at their own index what it stores."""
+    stored: set[int] = set()
+    for statement in group.statements:
+        alike = statement.domain == group.domain and statement.place is group.place
+        require(alike, where, "statements of a group share domain and place", statement.node)
+        aligned = all(statement.reads[source] for source in stored.intersection(statement.reads))
+        require(aligned, where, "what a group stores is read at its own index", statement.node)
+        stored.add(id(statement.node))
+
+
+def check_nest(nest: Nest, where: str) -> None:
+    """Values are computed before they are used, and operands have a stride for each axis."""
+    ndim, memories = len(nest.body.box), nest.memories
+    _check_body(nest.body.instructions, nest.body.reductions, memories, where)
+    for memory in memories:
+        require(len(memory.strides) == ndim, where, "operands have a stride for each axis", memory)
+    for loop in nest.loops:
+        known = all(0 <= axis < ndim for axis in loop.axes)
+        require(known, where, "loops run along axes of the domain", loop)
+
+
+def check_launch(launch: Launch, where: str) -> None:
+    """A kernel is given what its specification lists."""
+    spec, ndim = launch.spec, launch.spec.ndim
+    _check_body(spec.body, spec.reductions, launch.memories, where)
+    require(len(launch.memories) == len(spec.operands), where, "operands have memory", spec)
+    require(len(launch.scalars) == len(spec.scalars), where, "scalars have numbers", spec)
+    bound = [launch.extents, launch.origins, launch.axes, *[m.strides for m in launch.memories]]
+    alike = all(len(numbers) == ndim for numbers in bound)
+    require(alike, where, "every loop has an extent, an origin, axes and strides", launch)
+    full = [fold for fold in spec.reductions if fold.operand < 0]
+    require(len(full) == len(launch.partials), where, "full reductions have partials", launch)
+
+
+def _check_body(
+    instructions: Sequence[Instruction], reductions: Sequence[Any], memories: Any, where: str
+) -> None:
+    for number, instruction in enumerate(instructions):
+        ready = all(0 <= argument < number for argument in arguments(instruction))
+        require(ready, where, "values are computed before they are used", instruction)
+        if instruction.op in ("load", "store"):
+            operand = whole(instruction.args[0])
+            require(operand < len(memories), where, "loads and stores have operands", instruction)
+            written = instruction.op == "load" or "w" in memories[operand].access
+            require(written, where, "what a store writes is written", instruction)
+    for fold in reductions:
+        known = -1 <= fold.position < len(instructions) and 0 <= fold.value < len(instructions)
+        require(known, where, "reductions fold values of the body", fold)

@@ -1,0 +1,39 @@
+"""Passes: the rules by which planning goes on, in tables of a name, a condition and a rewrite.
+
+Two stages of planning are tables: which nodes are stored (``statements.RULES``), and what becomes of a loop nest
+(``nests.PASSES``). With ``config.debug`` a specification (:mod:`.legality`) is checked after each pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+State = TypeVar("State")
+
+
+class Pass(NamedTuple, Generic[State]):
+    """A rule of planning."""
+
+    name: str
+    applies: Callable[[State], object] | None
+    """``None``: always."""
+    rewrite: Callable[[State], list[State] | None]
+    """What takes the place of a state; ``None`` where it is the same one, changed."""
+
+
+def applied(
+    passes: Sequence[Pass[State]], state: State, check: Callable[[State, str], None] | None
+) -> list[State]:
+    """What the passes make of a state, one after the other. ``check`` takes a state and the name of the pass that made it."""
+    states = [state]
+    for name, applies, rewrite in passes:
+        for each in states[:]:
+            made = rewrite(each) if applies is None or applies(each) else None
+            if made is not None:
+                place = states.index(each)
+                states[place : place + 1] = made
+        if check is not None:
+            for each in states:
+                check(each, name)
+    return states
