@@ -20,7 +20,7 @@ from ..context.caches import remembered
 from ..exchange.messages import Piece
 from ..exchange.schedule import Copy, Exchange
 from ..graph.node import Value
-from ..layout import BlockAxis, Layout, Region, Transfer, transfer
+from ..layout import BlockAxis, Layout, Record, Region, Transfer, transfer
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds, scaled_bounds
 from .by_nodes import pays, routed
@@ -101,7 +101,7 @@ def _pieces_of(
 _pieces = remembered(_pieces_of)
 
 
-def _move_by_nodes(section: Section, plan: Transfer, into: Array) -> None:
+def _move_by_nodes(section: Section, plan: Transfer[Record], into: Array) -> None:
     """The same, by few messages between nodes."""
     leaving: dict[int, list[Array]] = {}
     for record in plan.sends:

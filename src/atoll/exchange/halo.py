@@ -24,7 +24,7 @@ from ..context.caches import remembered
 from ..context.divergence import HASH_MASK
 from ..errors import LayoutError
 from ..graph.node import Value
-from ..layout import BlockAxis, HaloTransfer, Layout, halo_transfer
+from ..layout import BlockAxis, HaloRecord, Layout, Transfer, halo_transfer
 from ..ops.fingerprint import of_layout
 from .messages import Piece
 from .schedule import Copy, Exchange
@@ -57,7 +57,7 @@ def wrapped(axis: BlockAxis) -> BlockAxis:
 
 
 @remembered
-def _planned(layout: Layout, rank: int, axis: int | None, side: str | None) -> HaloTransfer:
+def _planned(layout: Layout, rank: int, axis: int | None, side: str | None) -> Transfer[HaloRecord]:
     """What ``rank`` sends, receives and copies."""
     if any(counts_its_wrap(axis) for axis in layout.axes):
         axes = [wrapped(axis) if isinstance(axis, BlockAxis) else axis for axis in layout.axes]

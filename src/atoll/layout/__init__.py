@@ -34,7 +34,6 @@ from .pattern import Pattern as Pattern
 from .pattern import block_cyclic as block_cyclic
 from .slicing import Slicing as Slicing
 from .transfer import HaloRecord as HaloRecord
-from .transfer import HaloTransfer as HaloTransfer
 from .transfer import Record as Record
 from .transfer import Transfer as Transfer
 from .transfer import halo_transfer as halo_transfer

@@ -65,9 +65,20 @@ class Axis(ABC):
     def locate_array(self, indices: Indices) -> Located:
         """:meth:`locate` for an array of global indices."""
 
-    @abstractmethod
     def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
         """``wanted`` cut by owner: each index once, ascending within a piece."""
+        if not len(wanted):
+            return iter(())
+        self._check(wanted.lowest)
+        self._check(wanted.highest)
+        if isinstance(wanted, Listed):
+            values = np.sort(wanted.array())
+            return _grouped(values, self.locate_array(values)[0])
+        return self._owners_of(wanted)
+
+    @abstractmethod
+    def _owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        """The same for a range or a pattern that has indices, all of which are on the axis."""
 
     @abstractmethod
     def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
@@ -242,16 +253,8 @@ class BlockAxis(Axis):
 
         return _in_tiles(indices, searched)
 
-    def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
-        count, bounds = len(wanted), self.bounds
-        if not count:
-            return
-        self._check(wanted.lowest)
-        highest = self._check(wanted.highest)
-        if isinstance(wanted, Listed):
-            values = np.sort(wanted.array())
-            yield from _grouped(values, self.locate_array(values)[0])
-            return
+    def _owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        count, bounds, highest = len(wanted), self.bounds, wanted.highest
         done, index, coordinate = 0, wanted.lowest, 0
         if isinstance(wanted, Range):
             values_left = ascending(wanted.values)
@@ -364,14 +367,9 @@ class CyclicAxis(Axis):
 
         return _in_tiles(indices, dealt)
 
-    def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
-        if not len(wanted):
-            return
-        low, high = self._check(wanted.lowest), self._check(wanted.highest) + 1
-        if isinstance(wanted, Listed):
-            values = np.sort(wanted.array())
-            yield from _grouped(values, self.locate_array(values)[0])
-        elif wanted.is_contiguous:
+    def _owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        low, high = wanted.lowest, wanted.highest + 1
+        if wanted.is_contiguous:
             for coordinate in self._reached(range(low, high), 1):
                 yield coordinate, self._clipped(coordinate, low, high)
         else:
@@ -528,15 +526,15 @@ class UnstructuredAxis(Axis):
 
     def owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
         self._dense()
-        if not len(wanted):
-            return
-        self._check(wanted.lowest)
-        self._check(wanted.highest)
-        if not self.overlaps and not any(isinstance(held, Listed) for held in self.sets):
-            yield from self.holders_of(wanted)
-            return
-        values = np.sort(wanted.array())
-        yield from _grouped(values, self._table()[0][values])
+        if self.overlaps or any(isinstance(held, Listed) for held in self.sets):
+            return Axis.owners_of(self, Listed(wanted.array()))
+        if len(wanted):
+            self._check(wanted.lowest)
+            self._check(wanted.highest)
+        return self._owners_of(wanted)
+
+    def _owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
+        return self.holders_of(wanted)
 
     def holders_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
         self._dense()

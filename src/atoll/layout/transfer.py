@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -90,13 +90,16 @@ def region_key(positions: Sequence[IndexSet]) -> tuple[Any, ...]:
     return np.ix_(*(places.array() for places in positions))
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """One rank's share in moving an array: ``sends``, ``receives``, and ``local`` copies."""
+Kind = TypeVar("Kind")
 
-    sends: tuple[Record, ...]
-    receives: tuple[Record, ...]
-    local: tuple[Record, ...]
+
+@dataclass(frozen=True, slots=True)
+class Transfer(Generic[Kind]):
+    """One rank's share in moving an array, or in filling padding: ``sends``, ``receives``, and ``local`` copies."""
+
+    sends: tuple[Kind, ...]
+    receives: tuple[Kind, ...]
+    local: tuple[Kind, ...]
 
 
 def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
@@ -146,7 +149,7 @@ def holds(layout: Layout, rank: int, key: Any) -> bool:
     )
 
 
-def transfer(source: Layout, target: Layout, rank: int) -> Transfer:
+def transfer(source: Layout, target: Layout, rank: int) -> Transfer[Record]:
     """List the sends, receives and copies of ``rank`` for a change of layout."""
     if source.shape != target.shape or source.processes != target.processes:
         raise LayoutError(
@@ -238,15 +241,6 @@ class HaloRecord(NamedTuple):
         return region_key(self.target)
 
 
-@dataclass(frozen=True, slots=True)
-class HaloTransfer:
-    """One rank's share in filling the communication padding of all ranks."""
-
-    sends: tuple[HaloRecord, ...]
-    receives: tuple[HaloRecord, ...]
-    local: tuple[HaloRecord, ...]
-
-
 # A range of one axis of a padded block: the coordinate at the other end of the message, the
 # global indices, and their places in the padded blocks of the sender and of the receiver.
 _Stretch = tuple[int, IndexSet, IndexSet, IndexSet]
@@ -254,7 +248,7 @@ _Stretch = tuple[int, IndexSet, IndexSet, IndexSet]
 
 def halo_transfer(
     layout: Layout, rank: int, axis: int | None = None, side: str | None = None
-) -> HaloTransfer:
+) -> Transfer[HaloRecord]:
     """List the messages of ``rank`` that fill communication padding, corners included.
 
     With ``axis`` they fill the padding beside the blocks along this axis, without corners, and with ``side`` ("left" or
@@ -264,7 +258,7 @@ def halo_transfer(
     """
     place = layout.coordinates(rank)
     if place is None or not layout.is_padded:
-        return HaloTransfer((), (), ())
+        return Transfer((), (), ())
     copy = layout.copy_number(rank)
     incoming, outgoing = [], []
     for number, (line, here) in enumerate(zip(layout.axes, place)):
@@ -286,7 +280,7 @@ def halo_transfer(
         outgoing.append(leaving_along)
     arriving = _halo_records(layout, incoming, copy)
     leaving = _halo_records(layout, outgoing, copy)
-    return HaloTransfer(
+    return Transfer(
         tuple([record for record in leaving if record.peer != rank]),
         tuple([record for record in arriving if record.peer != rank]),
         tuple([record for record in arriving if record.peer == rank]),
