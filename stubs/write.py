@@ -18,7 +18,7 @@ from types import ModuleType
 import numpy
 
 import atoll
-from atoll.functions.public import CREATED
+from atoll.lazy.registry import registry
 from numpys import Stub, names_defined, resolve, stub
 from rewriting import OURS, PREFIX, Place, Rewriter, mentions_arrays, overridden
 
@@ -77,7 +77,7 @@ class Writer:
             if alias.asname == alias.name
         }
         self.kept = self._numpys_own()
-        created = {f"numpy.{name}".rpartition(".") for name in CREATED}
+        created = {f"numpy.{name}".rpartition(".") for name in registry.created}
         named = {(module, name) for module, _, name in created}
         named |= {(module, name) for module, names in FILES.items() for name in names}
         self.laid_out = {resolve(*name) for name in named} | {

@@ -20,7 +20,7 @@ from .public import collective, publish
 Array = np.ndarray[Any, Any]
 
 
-@collective(np.apply_along_axis)
+@collective(np.apply_along_axis, keeps="arrays")
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Any:
     arr = asarray(arr)
     world = world_of([arr])
@@ -90,7 +90,7 @@ class vectorize(np.vectorize):
             result = _vectorized(self.pyfunc, self.otypes, args)
             if result is not NotImplemented:
                 giver = class_giver(args)
-                return result if giver is None else in_class_of(giver, "vectorize", {}, result)
+                return result if giver is None else in_class_of(giver, "arrays", {}, result)
         given = Given(classes=True)
         return given.take(super().__call__(*given.give(args), **given.give(options)))
 

@@ -15,7 +15,7 @@ from .blocks import call
 from .public import array_of, collective, is_large, names, native
 
 
-@native
+@native(keeps="arrays")
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     f = array_of(f)
     if not is_large(f) or f.dtype.kind not in "iufc" or edge_order not in (1, 2):
@@ -91,7 +91,7 @@ def _slope(f: Any, axis: int, steps: Any, edge_order: int) -> Any:
     return joining.concatenate([low, inside, high], axis).astype(f.dtype, copy=False)
 
 
-@native
+@native()
 def polyval(p: Any, x: Any) -> Any:
     if not is_large(x) or is_large(p) or np.ndim(p) != 1:
         return NotImplemented
@@ -101,7 +101,7 @@ def polyval(p: Any, x: Any) -> Any:
     return value
 
 
-@native
+@native()
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
@@ -121,7 +121,7 @@ def cross(
     return in_order(joining.stack(parts, axisc), None)
 
 
-@native
+@native(keeps="asked")
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
@@ -178,7 +178,7 @@ def _variables(m: Any, rowvar: bool, dtype: Any, other: Any) -> Any:
     return rows.astype(kind, copy=False)
 
 
-@native
+@native(keeps="asked")
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     c = names["cov"](x, y, rowvar, dtype=dtype)
     if np.ndim(c) == 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..front import Kind
 from ..lazy import selecting, shaping
 from ..lazy.creation import asarray
 from ..lazy.elementwise import assign, value_for
@@ -38,7 +39,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     return into(out, result, "unsafe")
 
 
-@collective(np.piecewise)
+@collective(np.piecewise, keeps="arrays")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
     x = asarray(x)
     alone = isinstance(condlist, Handle) and condlist.ndim == x.ndim == 1  # type: ignore[attr-defined]
@@ -67,7 +68,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) 
     return result
 
 
-@native
+@native()
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     conditions = list(condlist)
     choices = [
@@ -97,7 +98,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return shaping.in_order(result.astype(kind, copy=False), None)
 
 
-@native
+@native(kind=Kind.WRITES)
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     if (
         is_large(dst)
@@ -128,7 +129,7 @@ def _copied_under(dst: Any, src: Any, casting: Any, where: Any) -> Any:
     return None
 
 
-@collective(np.putmask, writes=(0, "a"))
+@collective(np.putmask, writes=(0, "a"), kind=Kind.WRITES)
 def putmask(a: Any, mask: Any, values: Any) -> Any:
     if place_of(a) is None:
         return NotImplemented
@@ -153,7 +154,7 @@ def _cycled(line: Any, length: int) -> Any:
     return call("take", line, call("arange", length) % line.size)
 
 
-@collective(np.fill_diagonal, writes=(0, "a"))
+@collective(np.fill_diagonal, writes=(0, "a"), kind=Kind.LARGE | Kind.WRITES)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
     if place_of(a) is None or a.ndim < 2:
         return NotImplemented

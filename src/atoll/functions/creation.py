@@ -10,6 +10,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..comm.world import current_world
+from ..front import Kind
 from ..layout import Layout
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray as _asarray
@@ -29,14 +30,17 @@ def _of_shape(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
         shape = shape if type(shape) is int else plain(shape)
         return make(shape, float if dtype is None else dtype, order, layout)
 
-    return declare(function, getattr(np, name), name)
+    original = getattr(np, name)
+    return declare(
+        function, original, name, kind=Kind.SHAPED, short=False, creates=True, device=True
+    )
 
 
 zeros, empty = _of_shape("zeros", creation.zeros), _of_shape("empty", creation.empty)
 ones = _of_shape("ones", lambda shape, *given: creation.filled(shape, 1, *given))
 
 
-@native
+@native(kind=Kind.SHAPED, grows=True, creates=True, device=True)
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, layout: Any = None
 ) -> Any:
@@ -99,28 +103,28 @@ def _shaped_like(
     return shaping.like(a, result) if subok else result
 
 
-@native
+@native(grows=True, creates=True, device=True)
 def zeros_like(
     a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
     return _shaped_like(a, zeros, (), dtype, order, subok, shape)
 
 
-@native
+@native(grows=True, creates=True, device=True)
 def ones_like(
     a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
     return _shaped_like(a, ones, (), dtype, order, subok, shape)
 
 
-@native
+@native(grows=True, creates=True, device=True)
 def empty_like(
     prototype: Any, /, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
     return _shaped_like(prototype, empty, (), dtype, order, subok, shape)
 
 
-@native
+@native(grows=True, creates=True, device=True)
 def full_like(
     a: Any,
     fill_value: Any,
@@ -132,7 +136,7 @@ def full_like(
     return _shaped_like(a, full, (fill_value,), dtype, order, subok, shape)
 
 
-@native
+@native(kind=Kind.RANGE, short=False, creates=True, device=True)
 def arange(*args: Any, dtype: Any = None, **named: Any) -> Any:
     if len(args) == 0 and "stop" not in named and "start" in named:
         numpy_arange: Any = np.arange
@@ -151,7 +155,7 @@ def arange(*args: Any, dtype: Any = None, **named: Any) -> Any:
     return from_numpy(np.arange(*[plain(a) for a in args[:3]], dtype=dtype, **plain(named)))
 
 
-@native
+@native(creates=True)
 def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0,
     ndmax: Any = None,
@@ -170,12 +174,12 @@ def array(
     return result
 
 
-@native
+@native(creates=True, device=True)
 def asarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -> Any:
     return _asarray(a, dtype, order, copy)
 
 
-@native
+@native(creates=True, device=True)
 def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None) -> Any:
     return _in_class(a, dtype, order, copy)
 
@@ -194,27 +198,27 @@ def _contiguous(name: str, order: str) -> None:
         result = asarray(a, dtype, order)
         return shaping.reshape(result, (1,)) if result.ndim == 0 else result
 
-    declare(function, getattr(np, name), name)
+    declare(function, getattr(np, name), name, creates=True)
 
 
 _contiguous("ascontiguousarray", "C")
 _contiguous("asfortranarray", "F")
 
 
-@native
+@native(creates=True)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     result = shaping.copied(array_of(a), order)
     return result if subok else _asarray(result)
 
 
-@native
+@native(creates=True, device=True, keeps="arrays")
 def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     if not isinstance(x, (Handle, np.ndarray, np.generic)):
         raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
     return creation.astype(_asarray(x), dtype, copy=copy)
 
 
-@native
+@native(kind=Kind.SPACED, grows=True, creates=True, device=True, keeps="")
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0,
@@ -238,7 +242,7 @@ def linspace(
     return (result, np.float64(step)) if retstep else result
 
 
-@native
+@native(kind=Kind.SPACED, grows=True, creates=True)
 def logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
     axis: int = 0,
@@ -263,10 +267,10 @@ def frombuffer(buffer: Any, *args: Any, **options: Any) -> Any:
 
 
 for _shown in (from_dlpack, frombuffer):
-    declare(_shown, getattr(np, _shown.__name__), _shown.__name__, short=False)
+    declare(_shown, getattr(np, _shown.__name__), _shown.__name__, short=False, creates=True)
 
 
-@collective(np.vander)
+@collective(np.vander, creates=True)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     x = asarray(x)
     if x.ndim != 1 or arrays_of(x) is None:
@@ -283,7 +287,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     return powers if increasing else powers[:, ::-1].copy()
 
 
-@collective(np.asarray_chkfinite)
+@collective(np.asarray_chkfinite, creates=True)
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     array = asarray(a, dtype, order)
     if array.dtype.kind in "fc" and not bool(general(np.isfinite, array).all()):
@@ -291,7 +295,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
     return array
 
 
-@collective(np.require)
+@collective(np.require, creates=True, keeps="arrays")
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
     asked = {str(word).upper() for word in requirements or ()}
     if like is not None or not asked <= _IN_C_ORDER | _WRITABLE | {"A", "ALIGNED"}:
@@ -303,7 +307,6 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 _IN_C_ORDER, _WRITABLE = {"C", "C_CONTIGUOUS", "CONTIGUOUS"}, {"W", "WRITEABLE"}
 
 
-on_data(
-    "geomspace", "fromiter", "fromstring", "fromregex",
-    "bartlett", "blackman", "hamming", "hanning", "kaiser",
-)  # fmt: skip
+on_data("fromiter", "fromregex", "fromstring", "kaiser", creates=True)
+on_data("bartlett", "blackman", "hamming", "hanning", kind=Kind.SHAPED, creates=True)
+on_data("geomspace", kind=Kind.SPACED, creates=True)

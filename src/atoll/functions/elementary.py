@@ -18,7 +18,7 @@ from .blocks import arrays_of, by_blocks, world_among
 from .public import array_of, collective, is_large, names, native
 
 
-@native
+@native(keeps="arrays")
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     if not any(map(is_large, (a, prepend, append))) or n < 1 or np.ndim(a) == 0:
         return NotImplemented
@@ -41,7 +41,7 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
     return a
 
 
-@native
+@native(keeps="arrays")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     borders = to_end is not None or to_begin is not None
     if not is_large(ary) or ary.dtype.kind == "b" or (borders and place_of(ary) is None):
@@ -62,7 +62,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return line if len(parts) == 1 else names["concatenate"](parts)
 
 
-@native
+@native(keeps="arrays")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     if not (is_large(y) or is_large(x)) or not np.ndim(y):
         return NotImplemented
@@ -98,7 +98,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
     return unwrapped
 
 
-@collective(np.i0)
+@collective(np.i0, keeps="arrays")
 def i0(x: Any) -> Any:
     arrays, world = arrays_of(x), world_among(x)
     if arrays is None or world is None or arrays[0].dtype.kind == "c":
@@ -106,7 +106,7 @@ def i0(x: Any) -> Any:
     return by_blocks(np.i0, arrays, world)
 
 
-@native
+@native()
 def sinc(x: Any) -> Any:
     if not is_large(x) or x.dtype.char not in "fd":
         return NotImplemented
@@ -116,7 +116,7 @@ def sinc(x: Any) -> Any:
     return general(np.true_divide, general(np.sin, y), y)
 
 
-@native
+@native(keeps="arrays")
 def angle(z: Any, deg: bool = False) -> Any:
     if not is_large(z) or z.dtype.kind not in "fc":
         return NotImplemented
@@ -125,14 +125,14 @@ def angle(z: Any, deg: bool = False) -> Any:
     return general(np.multiply, turned, 180 / np.pi) if deg else turned
 
 
-@native
+@native(keeps="arrays")
 def fix(x: Any, out: Any = None) -> Any:
     if not is_large(x) or x.dtype.kind != "f":
         return NotImplemented
     return call(np.trunc, (x,), {} if out is None else {"out": out})
 
 
-@native
+@native(keeps="arrays")
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:

@@ -22,21 +22,18 @@ from ..lazy.views import Handle
 from .namespaces import Namespace, attribute, nothing_of_its_own
 from .public import kinds, look_like, names, numpy_function, on_data, publish
 
-TRIVIAL = (
-    "array2string", "array_repr", "array_str", "base_repr", "binary_repr", "broadcast_shapes", "busday_count",
-    "busday_offset", "is_busday", "datetime_as_string", "datetime_data", "format_float_positional",
-    "format_float_scientific", "get_include", "get_printoptions", "getbufsize", "geterr",
-    "geterrcall", "info", "isdtype", "issubdtype", "iterable", "nested_iters", "printoptions",
-    "promote_types", "set_printoptions", "setbufsize",
-    "show_config", "show_runtime", "typename", "poly", "polyadd", "polyder", "polydiv", "polyint",
-    "polymul", "polysub", "roots", "bmat", "asmatrix",
+_TRIVIAL = (
+    "array2string", "array_repr", "array_str", "busday_count", "busday_offset", "is_busday", "datetime_as_string",
+    "datetime_data", "format_float_positional", "format_float_scientific", "info", "nested_iters",
+    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "roots", "bmat", "asmatrix",
     "in1d", "trapz",  # of NumPy before 2.4
 )  # fmt: skip
 """Functions that work on no large arrays, or whose time goes elsewhere: no warning is due."""
 
-_UNTOUCHED = {"printoptions", "get_printoptions", "set_printoptions", "geterr", "geterrcall", "getbufsize",
+_UNTOUCHED = ("printoptions", "get_printoptions", "set_printoptions", "geterr", "geterrcall", "getbufsize",
     "setbufsize", "isdtype", "issubdtype", "promote_types", "get_include", "show_config", "show_runtime",
-    "typename", "broadcast_shapes", "iterable", "base_repr", "binary_repr"}  # fmt: skip
+    "typename", "broadcast_shapes", "iterable", "base_repr", "binary_repr")  # fmt: skip
+"""Functions of no arrays: NumPy's own objects."""
 
 
 def _is_function(value: Any) -> bool:
@@ -167,7 +164,7 @@ def publish_the_rest() -> None:
     publish("ctypeslib", Namespace("ctypeslib", _for_ctypes), "data")
     for name in _UNTOUCHED:
         publish(name, getattr(np, name), "same")
-    on_data(*TRIVIAL)
+    on_data(*_TRIVIAL)
     for name in dir(np):
         if name.startswith("_") or name in names:
             continue

@@ -15,14 +15,16 @@ import numpy as np
 
 from ..collective import TransformStep
 from ..comm.world import World
+from ..front import Kind
 from ..lazy import shaping
 from ..lazy.creation import asarray
 from ..lazy.making import is_small
+from ..lazy.registry import registry
 from ..lazy.sections import record
 from ..lazy.spread import world_of
 from .blocks import call, into, normal_axis
 from .namespaces import Namespace
-from .public import collective, publish
+from .public import collective, numpy_function, publish
 
 
 def _usable(a: Any, norm: Any) -> tuple[Any, World] | None:
@@ -203,6 +205,11 @@ def _declared() -> Mapping[str, Any]:
         transforms[f"{name[:-1]}2"] = _over_axes(f"{name[:-1]}2", last, others, (-2, -1))
     transforms["fftshift"] = _shifted("fftshift", back=False)
     transforms["ifftshift"] = _shifted("ifftshift", back=True)
+    for name in ("fftfreq", "rfftfreq"):
+        original = getattr(np.fft, name)
+        transforms[name] = numpy_function(original, f"fft.{name}", kind=Kind.SHAPED, creates=True)
+        registry.enter(original, transforms[name])
+        registry.created.add(f"fft.{name}")
     return transforms
 
 

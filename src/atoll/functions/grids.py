@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..front import Kind
 from ..lazy import creation, shaping
 from ..lazy.elementwise import general
 from ..lazy.fallback import GENERAL, at_hand, by_numpy
@@ -17,7 +18,7 @@ from .joining import joined_along
 from .public import array_of, is_large, names, native, on_data, publish
 
 
-@native
+@native(kind=Kind.SQUARE, grows=True, creates=True, device=True)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C") -> Any:
     rows, columns = index(N), index(N) if M is None else index(M)
     if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or order != "C":
@@ -37,7 +38,7 @@ def _set_diagonal(matrix: Any, k: Any, value: Any) -> None:
         diagonal[...] = value
 
 
-@native
+@native(kind=Kind.SQUARE, grows=True, creates=True)
 def identity(n: Any, dtype: Any = None) -> Any:
     return eye(n, dtype=float if dtype is None else dtype)
 
@@ -48,7 +49,7 @@ def _along(n: int, axis: int, ndim: int, first: int = 0) -> Any:
     return creation.counted(first, 1, shape, axis, np.dtype(np.intp))
 
 
-@native
+@native(kind=Kind.SQUARE, grows=True, creates=True)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:
     rows, columns = index(N), index(N) if M is None else index(M)
     if is_small((rows, columns)) or not is_native(np.dtype(dtype)) or rows < 0 or columns < 0:
@@ -71,17 +72,17 @@ def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
     return where(mask, m, zero) if lower else where(mask, zero, m)
 
 
-@native
+@native(creates=True)
 def tril(m: Any, k: Any = 0) -> Any:
     return _triangle(m, k, lower=True)
 
 
-@native
+@native(creates=True)
 def triu(m: Any, k: Any = 0) -> Any:
     return _triangle(m, k, lower=False)
 
 
-@native
+@native(kind=Kind.SHAPED, grows=True, creates=True)
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
     dimensions = creation.shape_of(plain(dimensions))
     kind = np.dtype(dtype)
@@ -108,7 +109,7 @@ def from_or_each(arrays: Any) -> Any:
     return from_numpy(arrays)
 
 
-@native
+@native(creates=True)
 def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **options: Any) -> Any:
     shape = creation.shape_of(plain(shape))
     kind = np.dtype(dtype)
@@ -119,7 +120,7 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **options: An
     return function(*args, **options)
 
 
-@native
+@native(short=False, creates=True, keeps="arrays")
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     if indexing not in ("xy", "ij"):
         raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
@@ -142,7 +143,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return tuple(output)
 
 
-@native
+@native(creates=True, keeps="")
 def diag(v: Any, k: Any = 0) -> Any:
     v = array_of(v)
     if v._np is not None or v.ndim != 1:
@@ -155,19 +156,19 @@ def diag(v: Any, k: Any = 0) -> Any:
     return result
 
 
-@native
+@native(creates=True)
 def diagflat(v: Any, k: int = 0) -> Any:
     return diag(shaping.ravel(array_of(v)), k)
 
 
-@native
+@native(kind=Kind.SQUARE, grows=True, creates=True)
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     if is_small((n, n if m is None else m)):
         return NotImplemented
     return _indices_under(tri(n, m, k, bool))
 
 
-@native
+@native(kind=Kind.SQUARE, grows=True, creates=True)
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
     if is_small((n, n if m is None else m)):
         return NotImplemented
@@ -185,31 +186,31 @@ def _of_matrix(arr: Any) -> tuple[int, ...]:
     return shape  # type: ignore[no-any-return]
 
 
-@native
+@native()
 def tril_indices_from(arr: Any, k: Any = 0) -> Any:
     rows, columns = _of_matrix(arr)
     return tril_indices(rows, k, columns)
 
 
-@native
+@native()
 def triu_indices_from(arr: Any, k: Any = 0) -> Any:
     rows, columns = _of_matrix(arr)
     return triu_indices(rows, k, columns)
 
 
-@native
+@native(grows=True, creates=True)
 def diag_indices(n: Any, ndim: int = 2) -> Any:
     return (names["arange"](n),) * ndim
 
 
-@native
+@native()
 def diag_indices_from(arr: Any) -> Any:
     if not is_large(arr) or arr.ndim < 2 or len(set(arr.shape)) > 1:
         return NotImplemented
     return diag_indices(arr.shape[0], arr.ndim)
 
 
-@native
+@native(grows=True, creates=True)
 def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
     if is_small((n, n)):
         return NotImplemented

@@ -9,6 +9,7 @@ import numpy as np
 from .. import backend
 from ..collective import Section
 from ..comm.world import World
+from ..front import Kind
 from ..lazy import fancy_indexing, selecting, shaping
 from ..lazy.calling import register_method
 from ..lazy.creation import asarray
@@ -22,7 +23,7 @@ from .blocks import arrays_of, by_blocks, call, into, world_among
 from .public import array_of, collective, declare, native
 
 
-@native
+@native()
 def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     if x is NOTHING and y is NOTHING:
         return nonzero(condition)
@@ -31,7 +32,7 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     return selecting.where(condition, x, y)
 
 
-@native
+@native(asks=True)
 def clip(a: Any, a_min: Any = NOTHING, a_max: Any = NOTHING, out: Any = None, *, min: Any = NOTHING, max: Any = NOTHING, **options: Any) -> Any:  # fmt: skip
     a = array_of(a)
     if a_min is NOTHING and a_max is NOTHING:
@@ -46,10 +47,10 @@ def _rounded(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 
 
 for _name in ("round", "around"):
-    declare(_rounded, getattr(np, _name), _name)
+    declare(_rounded, getattr(np, _name), _name, asks=True)
 
 
-@collective(np.take, np.ndarray.take)
+@collective(np.take, np.ndarray.take, keeps="arrays")
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     a, world = array_of(a), world_of([a, indices])
     if not (axis is None or isinstance(axis, int)) or mode not in ("raise", "wrap", "clip"):
@@ -76,7 +77,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     return into(out, taken, "unsafe")
 
 
-@collective(np.compress)
+@collective(np.compress, keeps="arrays")
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     condition = array_of(condition)
     if condition.ndim != 1:
@@ -84,7 +85,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     return take(array_of(a), flatnonzero(condition), axis, out)
 
 
-@collective(np.ndarray.compress)
+@collective(np.ndarray.compress, keeps="arrays")
 def _compressed(a: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
     return compress(condition, a, axis, out)
 
@@ -129,7 +130,7 @@ def argwhere(a: Any) -> Any:
     return shaping.transpose(rows, (1, 0))
 
 
-@collective(np.take_along_axis)
+@collective(np.take_along_axis, keeps="arrays")
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     arr, world = array_of(arr), world_of([arr, indices])
     index = None
@@ -163,7 +164,7 @@ def _along(handle: Any, indices: Any, axis: Any, world: World) -> Any:
     )
 
 
-@collective(np.put_along_axis, writes=(0, "arr"))
+@collective(np.put_along_axis, writes=(0, "arr"), kind=Kind.LARGE | Kind.WRITES)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     world, values = None if place_of(arr) is None else world_of([arr]), asarray(values)
     index = None
@@ -179,7 +180,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
     return None
 
 
-@collective(np.put, np.ndarray.put, writes=(0, "a"))
+@collective(np.put, np.ndarray.put, writes=(0, "a"), kind=Kind.LARGE | Kind.WRITES)
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
     if place_of(a) is None or not (a._cell.writeable and a._geometry.writeable):
         return NotImplemented
@@ -189,7 +190,7 @@ def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
     return None if fancy_indexing.put_flat(a, ind, v, mode, at_once=at_once) else NotImplemented
 
 
-@collective(np.place, writes=(0, "arr"))
+@collective(np.place, writes=(0, "arr"), kind=Kind.WRITES)
 def place(arr: Any, mask: Any, vals: Any) -> Any:
     mask, vals = array_of(mask), array_of(vals)
     if place_of(arr) is None or mask.shape != arr.shape or vals.ndim != 1:

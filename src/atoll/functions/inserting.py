@@ -56,8 +56,8 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     return call("take", a, call("searchsorted", ends, call("arange", length), "right"), axis)
 
 
-collective(np.repeat, alone=True)(_repeat)
-collective(np.ndarray.repeat)(_repeat)
+collective(np.repeat, alone=True, grows=True, keeps="arrays")(_repeat)
+collective(np.ndarray.repeat, grows=True, keeps="arrays")(_repeat)
 
 
 @collective(np.resize)
@@ -72,7 +72,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return shaping.reshape(elements, shape)
 
 
-@collective(np.trim_zeros)
+@collective(np.trim_zeros, keeps="arrays")
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     filt, trim = asarray(filt), trim.lower()
     if trim not in ("fb", "bf", "f", "b") or not filt.ndim:
@@ -92,7 +92,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return filt[tuple(key)]
 
 
-@native
+@native(grows=True)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     array = array_of(array)
     constant = mode == "constant" and options.keys() <= {"constant_values"}
@@ -205,7 +205,7 @@ def _places_along(arr: Any, obj: Any, axis: Any) -> tuple[Any, Any, int]:
     return arr, obj, axis
 
 
-@collective(np.delete, order=shaping.turned_order)
+@collective(np.delete, order=shaping.turned_order, keeps="arrays")
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis
@@ -227,7 +227,7 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     return arr[(*before, keep)]
 
 
-@collective(np.insert, order=shaping.turned_order)
+@collective(np.insert, order=shaping.turned_order, keeps="arrays")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis

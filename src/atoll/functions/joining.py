@@ -17,6 +17,7 @@ from .. import policy
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..context.warn import come_first
+from ..front import Kind
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shaping
@@ -88,7 +89,7 @@ def filled_by(boxes: Sequence[tuple[Any, Any]], geometry: Geometry, place: Any =
     return creation.recorded(node)
 
 
-@native
+@native(joins=True)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -156,7 +157,7 @@ def _few_parts(parts: list[Any], axis: int, kind: Any) -> list[Any]:
 publish("concat", concatenate, "native", np.concat)
 
 
-@native
+@native(joins=True)
 def stack(
     arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -187,12 +188,12 @@ def _all(function: Any, arrays: Any) -> list[Any]:
     return list(results) if isinstance(results, tuple) else [results]
 
 
-@native
+@native(joins=True)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     return concatenate(_all(atleast_2d, tup), 0, dtype=dtype, casting=casting)
 
 
-@native
+@native(joins=True)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     arrays = _all(atleast_1d, tup)
     return concatenate(
@@ -200,12 +201,12 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     )
 
 
-@native
+@native(joins=True)
 def dstack(tup: Any) -> Any:
     return concatenate(_all(atleast_3d, tup), 2)
 
 
-@native
+@native(joins=True)
 def column_stack(tup: Any) -> Any:
     arrays = [array_of(a) for a in _sequence(tup)]
     return concatenate([shaping.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
@@ -213,14 +214,14 @@ def column_stack(tup: Any) -> Any:
 
 if hasattr(np, "row_stack"):
 
-    @native
+    @native()
     def row_stack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
         come_first()
         np.row_stack([()])  # NumPy's words
         return vstack(tup, dtype=dtype, casting=casting)
 
 
-@native
+@native(keeps="")
 def append(arr: Any, values: Any, axis: Any = None) -> Any:
     arr, values = array_of(arr), array_of(values)
     if axis is None:
@@ -228,7 +229,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate((arr, values), axis)
 
 
-@native
+@native(kind=Kind.ROLLS, grows=True, keeps="arrays")
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = array_of(a)
     if axis is None and a.ndim == 1:
@@ -261,7 +262,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     )
 
 
-@native
+@native(grows=True, keeps="")
 def tile(A: Any, reps: Any) -> Any:
     A = array_of(A)
     reps = plain(reps)

@@ -20,7 +20,7 @@ from .public import array_of, declare, is_large, look_like, native, on_data, pub
 _DOUBLE = np.dtype(np.float64)
 
 
-@native
+@native(keeps="arrays")
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     numbers = (int, float, complex)
     given = [v if isinstance(v, numbers) else array_of(v) for v in (a, b, rtol, atol)]
@@ -40,7 +40,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
     return result
 
 
-@native
+@native()
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
     result = isclose(a, b, rtol, atol, equal_nan)
     return bool(result.all())
@@ -57,7 +57,7 @@ def _pair(a1: Any, a2: Any) -> list[Any] | None:
         return []
 
 
-@native
+@native()
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     arrays = _pair(a1, a2)
     if arrays is None:
@@ -73,7 +73,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return bool(same.all())
 
 
-@native
+@native()
 def array_equiv(a1: Any, a2: Any) -> Any:
     arrays = _pair(a1, a2)
     if arrays is None:
@@ -95,22 +95,22 @@ def _dtyped(value: Any) -> Any:
     return plain(value)
 
 
-@native
+@native()
 def result_type(*arrays_and_dtypes: Any) -> Any:
     return np.result_type(*[_dtyped(a) for a in arrays_and_dtypes])
 
 
-@native
+@native()
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     return np.can_cast(_dtyped(from_), to, casting)
 
 
-@native
+@native()
 def iscomplexobj(x: Any) -> bool:
     return bool(x.dtype.kind == "c") if isinstance(x, Handle) else np.iscomplexobj(plain(x))  # type: ignore[attr-defined]
 
 
-@native
+@native()
 def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
@@ -137,12 +137,12 @@ publish("shares_memory", shares_memory, "native", np.shares_memory)
 publish("may_share_memory", may_share_memory, "native", np.may_share_memory)
 
 
-@native
+@native()
 def isfortran(a: Any) -> bool:
     return bool(a.flags.fnc)
 
 
-@native
+@native()
 def isscalar(element: Any) -> bool:
     return np.isscalar(element)
 
@@ -153,19 +153,19 @@ def _is_infinity(name: str, infinity: float) -> None:
             return NotImplemented
         return general(np.equal, x, infinity)
 
-    declare(function, getattr(np, name), name)
+    declare(function, getattr(np, name), name, keeps="arrays")
 
 
 _is_infinity("isposinf", np.inf)
 _is_infinity("isneginf", -np.inf)
 
 
-@native
+@native(keeps="arrays")
 def isreal(x: Any) -> Any:
     return general(np.equal, x.imag, 0) if is_large(x) else NotImplemented
 
 
-@native
+@native(keeps="")
 def iscomplex(x: Any) -> Any:
     if not is_large(x):
         return NotImplemented
@@ -174,7 +174,7 @@ def iscomplex(x: Any) -> Any:
     return general(np.not_equal, x.imag, 0)
 
 
-@native
+@native()
 def real_if_close(a: Any, tol: Any = 100) -> Any:
     if not is_large(a):
         return NotImplemented

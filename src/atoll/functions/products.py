@@ -16,6 +16,7 @@ import numpy as np
 
 from ..collective import Section, fetch_flat, uneven_line
 from ..context.interrupts import passed_on
+from ..front import Kind
 from ..lazy import reductions, shaping
 from ..lazy.calling import call as ufunc_call
 from ..lazy.creation import asarray
@@ -66,7 +67,7 @@ def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 register_together(np.matmul, _matmul)
 
 
-@native
+@native(kind=Kind.LARGE | Kind.LINES, keeps="arrays")
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     first = _flattened(a)
     second = first if b is a else _flattened(b)
@@ -99,7 +100,7 @@ def _dot(a: Any, b: Any) -> Any:
     return _contracted(a, b, ((a.ndim - 1,), (b.ndim - 2,)))
 
 
-@collective(np.vdot, alone=True)
+@collective(np.vdot, alone=True, kind=Kind.LARGE | Kind.LINES)
 def vdot(a: Any, b: Any, /) -> Any:
     a, b = array_of(a), array_of(b)
     if not (is_large(a) and is_large(b) and free()):
@@ -107,7 +108,7 @@ def vdot(a: Any, b: Any, /) -> Any:
     return call("dot", (a.conj() if a.dtype.kind == "c" else a).ravel(), b.ravel())
 
 
-@native
+@native(kind=Kind.LARGE | Kind.LINES, keeps="arrays")
 def inner(a: Any, b: Any, /) -> Any:
     if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == 1:  # type: ignore[attr-defined]
         return call("dot", a, b)
@@ -174,7 +175,7 @@ def _contracted(a: Any, b: Any, axes: Any) -> Any:
     return result if result is NotImplemented else shaping.reshape(array_of(result), shape)
 
 
-@native
+@native()
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
     if options or not (out is None or any(place_of(value) is not None for value in operands)):
         return NotImplemented
@@ -297,7 +298,7 @@ def _ordered(array: Any, term: str, *groups: list[str]) -> Any:
     )
 
 
-@native
+@native(kind=Kind.OUTER, short=False)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     if is_small((getattr(a, "size", 0), getattr(b, "size", 0))):
         result = at_hand(np.outer, (a, b, out), {})
@@ -318,8 +319,8 @@ def _trace(
     return into(out, a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype), "unsafe")
 
 
-collective(np.trace, alone=True)(_trace)
-collective(np.ndarray.trace)(_trace)
+collective(np.trace, alone=True, keeps="asked")(_trace)
+collective(np.ndarray.trace, keeps="asked")(_trace)
 
 
 def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **options: Any) -> Any:
@@ -401,14 +402,14 @@ def _sliding(name: str) -> None:
         layout = uneven_line(np.diff(ends))
         return small_or_there(Section(part_of_result, layout, world.communicator), world)
 
-    collective(original)(function)
+    collective(original, keeps="arrays" if name == "correlate" else None)(function)
 
 
 _sliding("convolve")
 _sliding("correlate")
 
 
-@collective(np.kron)
+@collective(np.kron, keeps="arrays")
 def kron(a: Any, b: Any) -> Any:
     arrays = arrays_of(a, b)
     if arrays is None or not all(array.ndim for array in arrays):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ..lazy.calling import overrides
 from ..lazy.classed import in_class_of, is_subclass
 from ..lazy.creation import asarray
 from ..lazy.distributed import laid_out
-from ..lazy.fallback import GENERAL, at_hand, by_numpy, has_class, is_foreign
+from ..lazy.fallback import GENERAL, Unsupported, at_hand, by_numpy, has_class, is_foreign
 from ..lazy.flat import flatiter
 from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
@@ -34,7 +34,6 @@ from ..lazy.shared_calls import is_cut
 from ..lazy.spread import place_of
 from ..lazy.views import Handle, arrays_among
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Order = Callable[[Any], "tuple[int, ...] | None"]
 
 names = registry.names
@@ -48,80 +47,6 @@ _ANSWERED = (Handle, np.ndarray, list, tuple, flatiter)
 """What functions compute of by themselves; NumPy knows what to do with everything else."""
 
 _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
-KINDS = dict.fromkeys((
-    "bartlett", "blackman", "empty", "fft.fftfreq", "fft.rfftfreq", "full", "hamming", "hanning", "indices", "ones", "zeros",
-), Kind.SHAPED) | dict.fromkeys(("eye", "identity", "tri", "tril_indices", "triu_indices"), Kind.SQUARE) | dict.fromkeys((
-    "geomspace", "linspace", "logspace",
-), Kind.SPACED) | {
-    "arange": Kind.RANGE, "outer": Kind.OUTER, "roll": Kind.ROLLS,
-} | dict.fromkeys(("dot", "inner", "vdot"), Kind.LARGE | Kind.LINES) | dict.fromkeys((
-    "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "flip", "fliplr", "flipud", "hsplit",
-    "matrix_transpose", "moveaxis", "permute_dims", "ravel", "reshape", "rollaxis", "rot90", "split", "squeeze", "swapaxes",
-    "transpose", "vsplit",
-), Kind.VIEWS) | dict.fromkeys(("fill_diagonal", "put", "put_along_axis"), Kind.LARGE | Kind.WRITES) | dict.fromkeys((
-    "copyto", "place", "putmask",
-), Kind.WRITES) | dict.fromkeys((
-    "all", "any", "count_nonzero",
-), Kind.EXACT | Kind.LINES) | dict.fromkeys(("argmax", "argmin"), Kind.EXACT | Kind.WHOLE | Kind.LINES) | dict.fromkeys((
-    "mean", "prod", "std", "sum", "var",
-), Kind.LINES) | dict.fromkeys(("amax", "amin", "max", "min"), Kind.EXACT | Kind.WHOLE | Kind.INTEGERS | Kind.LINES) | dict.fromkeys((
-    "cumprod", "cumsum",
-), Kind.INTEGERS | Kind.WHOLE)  # fmt: skip
-"""What the size of a result follows from, and what a function does with its first argument; see ``_native/functions.c``."""
-
-EXPANDING = frozenset(
-    {"broadcast_to", "broadcast_arrays", "meshgrid", "outer", "zeros", "ones", "empty", "arange"}
-)
-"""What may make a large result of small arrays without any memory for it."""
-
-CREATING = frozenset({"full", "zeros_like", "ones_like", "empty_like", "full_like", "linspace", "logspace", "eye",
-    "identity", "tri", "indices", "tril_indices", "triu_indices", "diag_indices", "mask_indices", "tile", "repeat",
-    "pad", "roll"})  # fmt: skip
-"""What may make a large result of numbers alone."""
-
-_ON_DEVICE = frozenset({"zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like",
-    "arange", "asarray", "asanyarray", "astype", "linspace", "eye"})  # fmt: skip
-"""Functions with an argument ``device``: the only device is the processor."""
-
-CREATED = frozenset({"arange", "array", "asanyarray", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray",
-    "astype", "bartlett", "blackman", "copy", "diag", "diag_indices", "diagflat", "empty", "empty_like", "eye", "fft.fftfreq",
-    "fft.rfftfreq", "from_dlpack", "frombuffer", "fromfunction", "fromiter", "fromregex", "fromstring", "full", "full_like",
-    "geomspace", "hamming", "hanning", "identity", "indices", "kaiser", "linspace", "logspace", "mask_indices", "meshgrid",
-    "ones", "ones_like", "require", "tri", "tril", "tril_indices", "triu", "triu_indices", "vander", "zeros",
-    "zeros_like"})  # fmt: skip
-"""Functions that make arrays, and so take ``layout=``; those that read files take it by themselves."""
-
-_STATES = frozenset({"bytes", "default_rng", "get_bit_generator", "get_state", "seed", "set_bit_generator", "set_state",
-    "shuffle", "spawn"})  # fmt: skip
-"""What draws no array; everything else in ``atoll.random`` does."""
-
-_BY_CLASS = frozenset((
-    "angle", "append", "astype", "average", "broadcast_arrays", "broadcast_to", "compress",
-    "corrcoef", "count_nonzero", "cov", "diag", "diff", "dot", "ediff1d", "extract",
-    "expand_dims", "fix", "flip", "fliplr", "flipud", "gradient", "i0", "imag", "inner",
-    "isclose", "isposinf", "isneginf", "isreal", "iscomplex", "linspace", "matrix_transpose", "median",
-    "meshgrid", "moveaxis", "nan_to_num", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd",
-    "nansum", "nanvar", "ptp", "roll", "rollaxis", "rot90", "squeeze", "swapaxes", "take",
-    "take_along_axis", "tile", "trace", "trapezoid", "trim_zeros", "unstack",
-))  # fmt: skip
-"""Functions that keep a user's class in some results only: with such an array they are NumPy's own."""
-
-
-_ASKED = frozenset((
-    "all", "amax", "amin", "any", "argmax", "argmin", "around", "clip", "flip", "max", "mean", "min", "prod", "ptp",
-    "reshape", "round", "squeeze", "std", "sum", "swapaxes", "transpose", "var",
-))  # fmt: skip
-"""Functions that NumPy leaves to a method or an operator of their first argument, if it is no array: that of a series of pandas
-gives a series."""
-
-_JOINING = frozenset(("column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"))
-"""Functions whose first argument is a sequence of arrays, each of which may have a class of its own."""
-
-
-def creates(name: str) -> bool:
-    """Whether a function makes arrays, and so takes ``layout=``."""
-    module, _, word = name.rpartition(".")
-    return word not in _STATES if module == "random" else name in CREATED
 
 
 def _needs_atoll(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -135,13 +60,13 @@ def _needs_atoll(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
     )
 
 
-def look_like(original: Any, function: Any, name: str) -> None:
+def look_like(original: Any, function: Any, name: str, *, creates: bool = False) -> None:
     """Give a function the name, the text and the signature of NumPy's, and a place in atoll's modules."""
     module, _, function.__name__ = f"atoll.{name}".rpartition(".")
     function.__module__, function.__qualname__ = module, function.__name__
     function.__doc__ = original.__doc__
     function.__wrapped__ = original
-    if creates(name):
+    if creates:
         show_layout(function, original)
         return
     for text in ("__signature__", "__text_signature__"):
@@ -192,39 +117,50 @@ def declare(
     original: Any,
     name: str,
     *,
+    kind: Kind | None = None,
     short: bool = True,
+    grows: bool = False,
+    creates: bool = False,
+    device: bool = False,
+    asks: bool = False,
+    joins: bool = False,
+    keeps: str | None = None,
 ) -> Callable[..., Any]:
     """Make ``function`` public in place of NumPy's ``original``, with its text and signature.
 
-    Where ``function`` answers ``NotImplemented``, NumPy computes the result on the data. ``short`` says that NumPy
-    may do it at once where all arrays are small. NumPy's own subclasses (masked arrays, matrices) stay what they
-    are: NumPy runs the function.
+    Where ``function`` answers ``NotImplemented``, NumPy computes the result on the data. NumPy's own subclasses (masked
+    arrays, matrices) stay what they are: NumPy runs the function. Everything else that is decided about the function:
+
+    ``kind``: the argument that the size of the result follows from, for the native front (see ``_native/functions.c``).
+    ``short``: NumPy may do it at once where all arrays are small; not if a view of small arrays may be large.
+    ``grows``: the result may be large where all arguments are numbers or small.
+    ``creates``: it makes arrays, and so has an argument ``layout``; ``device``: it has an argument ``device``.
+    ``asks``: NumPy leaves it to a method or an operator of a first argument that is no array, such as a series of pandas.
+    ``joins``: the first argument is a sequence of arrays, each of which may have a class of its own.
+    ``keeps``: which results are of a user's class (see :mod:`..lazy.classed`). NumPy decides it in one process.
     """
 
-    short = short and name not in EXPANDING
-    asked, joins = name in _ASKED, name in _JOINING
-    bare, on_device = name not in CREATING, name in _ON_DEVICE
-    lays, created = "layout" in (function.__kwdefaults__ or ()), creates(name)
+    lays = "layout" in (function.__kwdefaults__ or ())
 
     def call(*args: Any, **options: Any) -> Any:
         if "like" in options:
             return _alike(call, original, args, options)
-        laid = created and "layout" in options
+        laid = creates and "layout" in options
         if laid and (not lays or options["layout"] is None):
             return in_layout(call, args, options)
         if short and not laid:
-            result = at_hand(original, args, options, bare=bare)
+            result = at_hand(original, args, options, bare=not grows)
             if result is not GENERAL:
                 return result
         giver = None
-        if asked and not isinstance(args[0] if args else options.get("a", ()), _ANSWERED):
+        if asks and not isinstance(args[0] if args else options.get("a", ()), _ANSWERED):
             return by_numpy(original, args, options)
         for value in (*args, *options.values()) if options else args:
             if type(value) not in _PLAIN:
                 if (
                     has_class(value)
                     or overrides(value)
-                    or (name in _BY_CLASS and is_subclass(value) and place_of(value) is None)
+                    or (keeps is not None and is_subclass(value) and place_of(value) is None)
                 ):
                     return by_numpy(original, args, options)
                 if giver is None and is_subclass(value):
@@ -233,36 +169,41 @@ def declare(
                 return by_numpy(original, args, options)
         if any(map(is_foreign, (*args, *options.values()))) and not _needs_atoll(args, options):
             return by_numpy(original, args, options)
-        if on_device and "device" in options:
-            device = options.pop("device")
-            if device not in (None, "cpu"):
-                np.empty(0, device=device)  # NumPy's words
+        if device and "device" in options:
+            wanted = options.pop("device")
+            if wanted not in (None, "cpu"):  # the only device is the processor
+                np.empty(0, device=wanted)  # NumPy's words
         try:
             result = function(*args, **options)
-        except (DeferredValueError, MixedArraysError):
-            # the function read values that do not exist yet: NumPy can wait
-            return by_numpy(original, args, options)
+        except (DeferredValueError, MixedArraysError, Unsupported):
+            # the function read values that do not exist yet, and NumPy can wait, or it does not know the arguments
+            result = NotImplemented
         if result is NotImplemented:
             result = by_numpy(original, args, options)
         return (
             result
             if giver is None or place_of(giver) is None
-            else in_class_of(giver, name, options, result)
+            else in_class_of(giver, keeps, options, result)
         )
 
-    look_like(original, call, name)
-    kind = KINDS.get(name, Kind.ARRAYS)
-    kind |= bare and not kind & _SIZED
-    at_once_natively = short or name in KINDS
-    public = front.function(original, call, kind if at_once_natively else Kind.RECORDED)
-    publish(name, public, "native", original)
+    look_like(original, call, name, creates=creates)
+    natively = Kind.RECORDED
+    if short or kind is not None:
+        natively = kind or Kind.ARRAYS
+        natively |= Kind.ANY if not (grows or natively & _SIZED) else 0
+    public = front.function(original, call, natively)
+    publish(name, public, "native", original, creates=creates)
     return public
 
 
-def native(function: Function) -> Function:
-    """Declare a function under its own name, which is NumPy's."""
-    name = function.__name__
-    return declare(function, getattr(np, name), name)  # type: ignore[return-value]
+def native(**traits: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function under its own name, which is NumPy's; ``traits`` are those of :func:`declare`."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__
+        return declare(function, getattr(np, name), name, **traits)
+
+    return enter
 
 
 def numpy_function(
@@ -273,15 +214,18 @@ def numpy_function(
     warns: bool = False,
     jointly: Callable[..., Any] | None = None,
     alone: bool = False,
+    kind: Kind | None = None,
+    grows: bool = False,
+    creates: bool = False,
+    keeps: str | None = None,
 ) -> Callable[..., Any]:
     """A function of NumPy's that is run on the data, or ``jointly`` by ranks (see :func:`by_numpy`)."""
     warning = f"numpy.{name}" if warns else ""
-    created = creates(name)
 
     def function(*args: Any, **options: Any) -> Any:
         if "like" in options:
             return _alike(function, original, args, options)
-        if created and "layout" in options:
+        if creates and "layout" in options:
             return in_layout(function, args, options)
         return by_numpy(
             original,
@@ -291,30 +235,29 @@ def numpy_function(
             name=warning,
             jointly=jointly,
             alone=alone,
+            keeps=keeps,
         )
 
-    look_like(original, function, name)
-    if warns or name in EXPANDING:
+    look_like(original, function, name, creates=creates)
+    if warns:
         return function
-    kind = KINDS.get(name, Kind.ARRAYS)
-    kind |= jointly is not None and name not in CREATING | EXPANDING
+    natively = kind or Kind.ARRAYS
+    natively |= Kind.ANY if jointly is not None and not grows else 0
     if not (writes or alone):
-        kind |= Kind.LARGE | Kind.DATA | (Kind.SHARED if is_cut(original) else 0)
-    return front.function(original, function, kind)
+        natively |= Kind.LARGE | Kind.DATA | (Kind.SHARED if is_cut(original) else 0)
+    return front.function(original, function, natively)
 
 
 def collective(
-    *originals: Any,
-    writes: Collection[int | str] = (),
-    order: Order | None = None,
-    alone: bool = False,
+    *originals: Any, order: Order | None = None, **traits: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare what ranks compute together in place of functions and methods of NumPy's.
 
     The function takes their arguments. It is called where an array lies on several ranks (with ``alone``: where an
     array is large), and answers ``NotImplemented`` where it does not know how. Then, and on one process, NumPy
     computes the result on the data. ``writes`` names the arguments that are written into. ``order`` says from the first
-    operand in which order of memory NumPy's result lies, where that does not come of the function by itself.
+    operand in which order of memory NumPy's result lies, where that does not come of the function by itself. ``kind``,
+    ``grows``, ``creates`` and ``keeps`` are as in :func:`declare`.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -324,10 +267,11 @@ def collective(
             name = original.__name__
             module = (getattr(original, "__module__", None) or "").partition(".")[2]
             path = f"{module}.{name}" if module else name
-            standing = numpy_function(original, path, writes=writes, jointly=jointly, alone=alone)
+            standing = numpy_function(original, path, jointly=jointly, **traits)
             declared.append(standing)
             if getattr(np, name, None) is original:
-                publish(name, standing, "native" if alone else "data", original)
+                how = "native" if traits.get("alone") else "data"
+                publish(name, standing, how, original, creates=bool(traits.get("creates")))
             else:  # a method, or a function of a module of NumPy's, which finds it by the original
                 registry.enter(original, standing)
         return declared[0]
@@ -345,12 +289,13 @@ def _in_order(function: Callable[..., Any], order: Order) -> Callable[..., Any]:
     return ordered
 
 
-def on_data(*wanted: str) -> None:
+def on_data(*wanted: str, kind: Kind | None = None, creates: bool = False) -> None:
     """Declare functions that NumPy runs on whole arrays by design."""
     for name in wanted:
         original = getattr(np, name, None)
         if original is not None and name not in names:
-            publish(name, numpy_function(original, name), "data", original)
+            function = numpy_function(original, name, kind=kind, creates=creates)
+            publish(name, function, "data", original, creates=creates)
 
 
 def array_of(value: Any) -> Any:

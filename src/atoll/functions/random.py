@@ -26,9 +26,11 @@ from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .blocks import call
 from .namespaces import Namespace
-from .public import collective, creates, in_layout, is_large, look_like, publish, show_layout
+from .public import collective, in_layout, is_large, look_like, numpy_function, publish, show_layout
 
 _IN_PLACE = {"shuffle"}
+_STATES = frozenset({"bytes", "get_state", "seed", "set_state", "shuffle", "spawn"})
+"""What draws no array, and so has no argument ``layout``."""
 _SEEDED = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 
 
@@ -165,7 +167,7 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
     public = original = getattr(kind, name)
     if public is np.random.RandomState.random:  # which would call our ``random_sample``
         original = np.random.RandomState.random_sample
-    writes, lays = (0,) if name in _IN_PLACE else (), creates(f"random.{name}")
+    writes, lays = (0,) if name in _IN_PLACE else (), name not in _STATES
     # An old generator keeps half of the normal numbers that it drew for itself: only these draw none.
     shared = name != "spawn" if kind is np.random.Generator else name in ("choice", "permutation")
 
@@ -310,7 +312,7 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
         result = drawing.drawn(state, sampler, getattr(type(state), sampler), given, more)
         return by_numpy(public, args, options) if result is NotImplemented else result
 
-    look_like(public, draw, f"random.{name}")
+    look_like(public, draw, f"random.{name}", creates=True)
     return front.function(public, draw, Kind.ANY | Kind.ALONE)
 
 
@@ -331,7 +333,7 @@ def _ordering_old(name: str) -> Callable[..., Any]:
             return in_layout(draw, args, options)
         return ordered(*args, **options)
 
-    look_like(original, draw, f"random.{name}")
+    look_like(original, draw, f"random.{name}", creates=name not in _IN_PLACE)
     return draw if name in _IN_PLACE else front.function(original, draw, Kind.ANY | Kind.ALONE)
 
 
@@ -347,7 +349,12 @@ def _own() -> dict[str, Any]:
         name: _drawing_old(old, name) for name in ("random", *SIZE_AT, *_OLD)
         if hasattr(old, name) and hasattr(np.random, name)
     }  # fmt: skip
+    others = {
+        name: numpy_function(getattr(np.random, name), f"random.{name}", creates=True) for name in dir(old)
+        if not (name.startswith("_") or name in _STATES or name in functions) and hasattr(np.random, name)
+    }  # fmt: skip
     return {
+        **others,
         **functions,
         **{name: _ordering_old(name) for name in _ORDERED},
         **{name: _with_our_seeds(getattr(np.random, name)) for name in _SEEDED},

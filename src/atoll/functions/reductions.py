@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..array import ndarray
+from ..front import Kind
 from ..lazy import creation, reductions, selecting, shaping
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
@@ -23,9 +23,8 @@ from .public import array_of, collective, declare, is_large, names, native
 _COUNT = np.dtype(np.intp)
 
 
-def _by_method(name: str, method: str = "") -> Callable[..., Any]:
-    """A function that is a method of arrays."""
-    original = getattr(np, name)
+def _by_method(kind: Kind, name: str, method: str = "") -> None:
+    """Declare a function that is a method of arrays."""
     call = getattr(ndarray, method or name)
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
@@ -37,17 +36,21 @@ def _by_method(name: str, method: str = "") -> Callable[..., Any]:
             a = array_of(a)
         return call(a, *args, **options)
 
-    return declare(function, original, name, short=False)
+    declare(function, getattr(np, name), name, kind=kind | Kind.LINES, short=False, asks=True)
 
 
-for _name in ("sum", "prod", "min", "max", "all", "any", "mean", "argmin", "argmax"):
-    _by_method(_name)
-_by_method("amin", "min")
-_by_method("amax", "max")
+for _name in ("sum", "prod", "mean"):
+    _by_method(Kind.ARRAYS, _name)
+for _name in ("all", "any"):
+    _by_method(Kind.EXACT, _name)
+for _name in ("argmin", "argmax"):
+    _by_method(Kind.EXACT | Kind.WHOLE, _name)
+for _name in ("min", "max"):
+    for _alias in (_name, f"a{_name}"):
+        _by_method(Kind.EXACT | Kind.WHOLE | Kind.INTEGERS, _alias, _name)
 
 
 def _spread(name: str) -> None:
-    original = getattr(np, name)
     call = getattr(ndarray, name)
 
     def function(a: Any, *args: Any, correction: Any = NOTHING, **options: Any) -> Any:
@@ -57,14 +60,14 @@ def _spread(name: str) -> None:
             options["ddof"] = correction
         return call(array_of(a), *args, **options)
 
-    declare(function, original, name, short=False)
+    declare(function, getattr(np, name), name, kind=Kind.LINES, short=False, asks=True)
 
 
 _spread("var")
 _spread("std")
 
 
-@native
+@native(asks=True, keeps="numbers")
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> Any:
     a = array_of(a)
     full = axis is None and (keepdims is NOTHING or not keepdims)  # then still in one pass
@@ -77,7 +80,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> A
     return reductions.finished(a, result, out, "same_kind")
 
 
-@native
+@native(kind=Kind.EXACT | Kind.LINES, keeps="arrays")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     a = array_of(a)
     if not is_large(a) or not is_native(a.dtype):
@@ -111,7 +114,7 @@ def _nan_fold(name: str, ufunc: np.ufunc, identity: Any) -> None:
         present = _without_nan(a, identity)
         return reductions.reduce(ufunc, present, axis, dtype, out, keepdims, initial, where)
 
-    declare(function, getattr(np, name), name)
+    declare(function, getattr(np, name), name, keeps="numbers")
 
 
 _nan_fold("nansum", np.add, 0)
@@ -131,7 +134,7 @@ def _nan_extreme(name: str, ufunc: np.ufunc) -> None:
             return NotImplemented
         return reductions.finished(a, result, out)
 
-    declare(function, getattr(np, name), name)
+    declare(function, getattr(np, name), name, keeps="numbers")
 
 
 _nan_extreme("nanmin", np.fmin)
@@ -143,7 +146,7 @@ def _nan_count(a: Any, axis: Any, keepdims: Any) -> Any:
     return reductions.reduce(np.add, present, axis, _COUNT, None, keepdims)
 
 
-@native
+@native(keeps="numbers")
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NOTHING, *,
     where: Any = NOTHING,
@@ -195,7 +198,7 @@ def _nan_spread(name: str, *, root: bool) -> None:
             a, general(np.sqrt, result) if root else result, out, "same_kind"
         )
 
-    declare(function, getattr(np, name), name)
+    declare(function, getattr(np, name), name, keeps="numbers")
 
 
 _nan_spread("nanvar", root=False)
@@ -214,14 +217,14 @@ def _nan_position(name: str, position: str, instead: float) -> None:
         kept = keepdims is not NOTHING and bool(keepdims)
         return into(out, getattr(filled, position)(axis, keepdims=kept))
 
-    collective(getattr(np, name))(function)
+    collective(getattr(np, name), keeps="arrays")(function)
 
 
 _nan_position("nanargmin", "argmin", np.inf)
 _nan_position("nanargmax", "argmax", -np.inf)
 
 
-@native
+@native(keeps="weighted")
 def average(
     a: Any,
     axis: Any = None,
@@ -274,12 +277,15 @@ def _along_axes(weights: Any, axis: Any, a: Any) -> Any:
     return shaping.broadcast_to(shaping.reshape(weights, shape), a.shape)
 
 
-@collective(np.cumsum, np.ndarray.cumsum, alone=True)
+_SCAN: dict[str, Any] = {"alone": True, "kind": Kind.INTEGERS | Kind.WHOLE, "keeps": "arrays"}
+
+
+@collective(np.cumsum, np.ndarray.cumsum, **_SCAN)
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(np.add, a, axis, dtype, out)
 
 
-@collective(np.cumprod, np.ndarray.cumprod, alone=True)
+@collective(np.cumprod, np.ndarray.cumprod, **_SCAN)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     return _scan(np.multiply, a, axis, dtype, out)
 
@@ -298,7 +304,7 @@ def _without_nan_scanned(name: str, ufunc: np.ufunc, identity: int) -> None:
             return NotImplemented
         return into(out, _scan(ufunc, _without_nan(a, identity), axis, dtype, None))
 
-    collective(getattr(np, name), alone=True)(function)
+    collective(getattr(np, name), alone=True, keeps="arrays")(function)
 
 
 _without_nan_scanned("nancumsum", np.add, 0)
@@ -323,7 +329,7 @@ def _cumulative(name: str, ufunc: np.ufunc, first: int) -> None:
             scan = names["concatenate"]((start, scan), axis)
         return into(out, scan, "unsafe")
 
-    collective(getattr(np, name), alone=True)(function)
+    collective(getattr(np, name), alone=True, keeps="arrays")(function)
 
 
 _cumulative("cumulative_sum", np.add, 0)

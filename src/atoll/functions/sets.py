@@ -91,7 +91,7 @@ def isin(
     return ~hits if invert else hits
 
 
-@collective(np.setdiff1d)
+@collective(np.setdiff1d, keeps="arrays")
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     lines = _lines(ar1, ar2)
     if lines is None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from itertools import accumulate, pairwise
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from ..context.interrupts import passed_on
+from ..front import Kind
 from ..lazy import shaping
 from ..lazy.classed import is_subclass
 from ..lazy.fallback import by_numpy
@@ -26,60 +30,66 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-_FIRST = {
-    "flip": "m", "fliplr": "m", "flipud": "m", "rot90": "m", "broadcast_to": "array",
-    "sliding_window_view": "x", "matrix_transpose": "",
-}  # fmt: skip
-"""What NumPy calls the array, where it is not ``a``."""
-
-
-def _viewing(name: str, original: Any = None) -> Any:
+def _viewing(original: Any) -> Callable[..., Any]:
     """A function that only ever returns views: NumPy's own, on the shadow."""
-    numpy_function = original or getattr(np, name)
-    keyword = _FIRST.get(name, "a")
+    name, is_public = original.__name__, hasattr(np, original.__name__)
 
     def function(*args: Any, **options: Any) -> Any:
-        if args:
-            a, *args = args  # type: ignore[assignment]
-        elif keyword in options:
-            a = options.pop(keyword)
-        else:
-            return by_numpy(numpy_function, (), options)  # NumPy's words
+        if not args:
+            try:
+                bound = signature(original).bind(**options)
+            except TypeError as problem:
+                passed_on(problem)
+                return by_numpy(original, (), options)  # NumPy's words
+            args, options = bound.args, bound.kwargs
+        a, *args = args  # type: ignore[assignment]
         handle = array_of(a)
-        by_class = original is not None and is_subclass(handle)
+        by_class = not is_public and is_subclass(handle)
         if by_class or handle._np is not None or not handle.ndim:
             # no index may reach an element of a shadow
-            return by_numpy(numpy_function, (handle, *args), options)
+            return by_numpy(original, (handle, *args), options)
         further, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}
         key = (name, further, tuple(named.items()))
-        return shaping.view(handle, key, lambda s: numpy_function(s, *further, **named))
+        return shaping.view(handle, key, lambda s: original(s, *further, **named))
 
-    if original is None:
-        return declare(function, numpy_function, name)
-    look_like(original, function, f"lib.stride_tricks.{name}")
-    registry.enter(original, function)
     return function
 
 
 for _name in (
-    "squeeze", "expand_dims", "swapaxes", "moveaxis", "rollaxis", "matrix_transpose", "flip", "fliplr", "flipud",
-    "rot90", "broadcast_to",
-):  # fmt: skip
-    _viewing(_name)
-sliding_window_view = _viewing("sliding_window_view", np.lib.stride_tricks.sliding_window_view)
+    "expand_dims",
+    "fliplr",
+    "flipud",
+    "matrix_transpose",
+    "moveaxis",
+    "rollaxis",
+    "rot90",
+):
+    _numpys = getattr(np, _name)
+    declare(_viewing(_numpys), _numpys, _name, kind=Kind.VIEWS, keeps="")
+for _name in ("flip", "squeeze", "swapaxes"):
+    _numpys = getattr(np, _name)
+    declare(_viewing(_numpys), _numpys, _name, kind=Kind.VIEWS, asks=True, keeps="")
+declare(_viewing(np.broadcast_to), np.broadcast_to, "broadcast_to", short=False, keeps="asked")
+sliding_window_view = _viewing(np.lib.stride_tricks.sliding_window_view)
+look_like(
+    np.lib.stride_tricks.sliding_window_view,
+    sliding_window_view,
+    "lib.stride_tricks.sliding_window_view",
+)
+registry.enter(np.lib.stride_tricks.sliding_window_view, sliding_window_view)
 
 
-@native
+@native(kind=Kind.VIEWS, asks=True)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     return shaping.reshape(array_of(a), _frozen(shape), order, copy)
 
 
-@native
+@native(kind=Kind.VIEWS)
 def ravel(a: Any, order: Any = "C") -> Any:
     return shaping.ravel(array_of(a), order)
 
 
-@native
+@native(kind=Kind.VIEWS, asks=True)
 def transpose(a: Any, axes: Any = None) -> Any:
     return shaping.transpose(array_of(a), axes)
 
@@ -87,17 +97,17 @@ def transpose(a: Any, axes: Any = None) -> Any:
 publish("permute_dims", transpose, "native", np.permute_dims)
 
 
-@native
+@native()
 def diagonal(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
     return array_of(a).diagonal(offset, axis1, axis2)
 
 
-@native
+@native()
 def real(val: Any) -> Any:
     return getattr(val, "real", None) if hasattr(val, "real") else array_of(val).real
 
 
-@native
+@native(keeps="")
 def imag(val: Any) -> Any:
     return getattr(val, "imag", None) if hasattr(val, "imag") else array_of(val).imag
 
@@ -114,13 +124,13 @@ def _at_least(ndim: int) -> Any:
             arrays.append(handle)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    return declare(function, numpy_function, numpy_function.__name__)
+    return declare(function, numpy_function, numpy_function.__name__, kind=Kind.VIEWS)
 
 
 atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 
-@native
+@native(short=False, keeps="asked")
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     arrays = [array_of(a) for a in args]
     shape = np.broadcast_shapes(*[a.shape for a in arrays])
@@ -136,26 +146,26 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     )
 
 
-@native
+@native()
 def shape(a: Any) -> Any:
     own = getattr(a, "shape", None)
     return np.shape(plain(a)) if own is None else own
 
 
-@native
+@native()
 def ndim(a: Any) -> Any:
     own = getattr(a, "ndim", None)
     return np.ndim(plain(a)) if own is None else own
 
 
-@native
+@native()
 def size(a: Any, axis: Any = None) -> Any:
     if axis is None and hasattr(a, "size"):
         return a.size
     return np.size(np.broadcast_to(np.empty(()), shape(a)), axis)
 
 
-@native
+@native(keeps="")
 def unstack(x: Any, /, *, axis: int = 0) -> Any:
     x = array_of(x)
     if x.ndim == 0:
@@ -167,7 +177,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> Any:
 moveaxis: Any = names["moveaxis"]
 
 
-@native
+@native(kind=Kind.VIEWS)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     ary = array_of(ary)
     if not -ary.ndim <= axis < ary.ndim:
@@ -187,7 +197,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     return [ary[(*before, slice(a, b))] for a, b in pairwise(ends)]
 
 
-@native
+@native(kind=Kind.VIEWS)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     ary = array_of(ary)
     sections = plain(indices_or_sections)
@@ -203,7 +213,7 @@ def _splitting(name: str, least: int, axis: int) -> None:
             raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
         return split(ary, indices_or_sections, axis if ary.ndim > 1 else 0)
 
-    declare(function, getattr(np, name), name)
+    declare(function, getattr(np, name), name, kind=Kind.VIEWS)
 
 
 _splitting("hsplit", 1, 1)

@@ -54,7 +54,7 @@ def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
     return record(name, (handle,), axis % handle.ndim, *kind, order=order)
 
 
-@collective(np.sort)
+@collective(np.sort, keeps="arrays")
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     if not _by_value(kind, order, stable):
         return NotImplemented
@@ -62,7 +62,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     return _sorted("sort", a, axis, "stable" if keeps else None)
 
 
-@collective(np.ndarray.sort, writes=(0,))
+@collective(np.ndarray.sort, writes=(0,), keeps="arrays")
 def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
     if axis is None or not (a._cell.writeable and a._geometry.writeable):
         return NotImplemented
@@ -70,7 +70,7 @@ def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
     return None
 
 
-@collective(np.argsort, np.ndarray.argsort)
+@collective(np.argsort, np.ndarray.argsort, keeps="arrays")
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
@@ -150,7 +150,7 @@ def _places(a: Any, kth: Any, axis: Any) -> bool:
     return all(-length <= int(k) < length for k in np.atleast_1d(np.asarray(kth)))
 
 
-@collective(np.partition)
+@collective(np.partition, keeps="arrays")
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
@@ -158,13 +158,13 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = N
     return _sorted("sort", a, axis, None)
 
 
-@collective(np.ndarray.partition, writes=(0,))
+@collective(np.ndarray.partition, writes=(0,), keeps="arrays")
 def partition_in_place(a: Any, kth: Any, *args: Any, **options: Any) -> Any:
     a[...] = call("partition", a, kth, *args, **options)
     return None
 
 
-@collective(np.argpartition, np.ndarray.argpartition)
+@collective(np.argpartition, np.ndarray.argpartition, keeps="arrays")
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     a = asarray(a)
     if order is not None or not a.size or not _places(a, kth, axis):
@@ -201,7 +201,7 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
     return distinct, places, inverse
 
 
-@collective(np.unique)
+@collective(np.unique, keeps="arrays")
 def unique(
     ar: Any, return_index: Any = False, return_inverse: Any = False, return_counts: Any = False,
     axis: Any = None, *, equal_nan: Any = True, sorted: Any = True,

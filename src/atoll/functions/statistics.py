@@ -94,7 +94,7 @@ def _over(
 def _median(name: str, nan: bool) -> None:
     original: Any = getattr(np, name)
 
-    @collective(original)
+    @collective(original, keeps="numbers")
     def median(
         a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = NOTHING
     ) -> Any:  # fmt: skip
@@ -121,7 +121,7 @@ _median("nanmedian", nan=True)
 def _quantile(name: str, nan: bool) -> None:
     original: Any = getattr(np, name)
 
-    @collective(original, order=in_c_order)
+    @collective(original, order=in_c_order, keeps="arrays")
     def quantile(
         a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
         keepdims: Any = NOTHING, *, weights: Any = None, **options: Any,

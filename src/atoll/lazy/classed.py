@@ -5,8 +5,10 @@ a function on the data of an array of a user's subclass, it gets the memory as a
 of NumPy's array with the same priority. Results that are of a twin become arrays of the user's class again, told by
 ``__array_finalize__`` whom they come from; results that are not have lost it in NumPy as well.
 
-On ranks there is no such memory. So the functions whose results keep a class are named here;
-``tests/functions/test_classes_of_users.py`` compares them with NumPy's.
+On ranks there is no such memory. So a function declares which results keep the class of the first argument that has one:
+``"arrays"``; ``"numbers"``, which are arrays without axes then, as well; ``"weighted"``, numbers only where ``weights`` are
+given, and the first of two results; with ``"asked"`` all lose it unless ``subok`` is set, and with ``""`` they stay as they
+are. ``tests/functions/test_classes_of_users.py`` compares them with NumPy's.
 """
 
 from __future__ import annotations
@@ -48,24 +50,6 @@ def twin_of(handle: Any, array: Array) -> Array:
     return array.view(twin)
 
 
-KEPT = frozenset((
-    "median", "nanmedian", "average", "piecewise", "kron", "insert", "delete", "apply_along_axis", "vectorize", "sort",
-    "argsort", "partition", "argpartition", "take", "compress", "repeat", "fix", "angle", "isclose", "nan_to_num", "i0",
-    "diff", "gradient", "ediff1d", "trapezoid", "correlate", "dot", "inner", "ptp", "count_nonzero", "nansum", "nanmean",
-    "nanvar", "nanstd", "nanmin", "nanmax", "nanprod", "nanargmin", "nanargmax", "nancumsum", "nancumprod", "percentile",
-    "quantile", "nanpercentile", "nanquantile", "unique", "setdiff1d", "require", "astype", "roll", "trim_zeros",
-    "take_along_axis", "qr", "inv", "solve", "matrix_power", "cholesky", "multi_dot", "isposinf", "isneginf", "isreal",
-    "real_if_close", "cumsum", "cumprod", "cumulative_sum", "cumulative_prod", "meshgrid",
-))  # fmt: skip
-"""Arrays that these functions return are of the class of the first argument that has one."""
-NUMBERS = frozenset((
-    "median", "nanmedian", "ptp", "nansum", "nanmean", "nanvar", "nanstd", "nanmin", "nanmax", "nanprod",
-))  # fmt: skip
-"""Of these, a number is an array without axes, in the class."""
-LOST = frozenset(("broadcast_to", "broadcast_arrays", "cov", "corrcoef", "trace"))
-"""What these return is of no user's class, unless that is asked for."""
-
-
 def class_giver(values: Iterable[Any]) -> Any:
     """The first array of a user's class, or ``None``."""
     for value in values:
@@ -78,14 +62,14 @@ def class_giver(values: Iterable[Any]) -> Any:
     return None
 
 
-def in_class_of(giver: Any, name: str, options: dict[str, Any], result: Any) -> Any:
-    """What a function made of an array of a user's class, in the classes that NumPy gives."""
-    if name in LOST:
+def in_class_of(giver: Any, keeps: str | None, options: dict[str, Any], result: Any) -> Any:
+    """The result of a function of an array of a user's class, in the classes that NumPy gives."""
+    if keeps == "asked":
         return result if options.get("subok") else _each(_plain, result)
-    if name not in KEPT:
+    if not keeps:
         return result
-    numbers = name in NUMBERS or (name == "average" and options.get("weights") is not None)
-    if name == "average" and isinstance(result, tuple):
+    numbers = keeps == "numbers" or (keeps == "weighted" and options.get("weights") is not None)
+    if keeps == "weighted" and isinstance(result, tuple):
         return (_kept(giver, result[0], numbers), result[1])
     return _each(lambda part: _kept(giver, part, numbers), result)
 

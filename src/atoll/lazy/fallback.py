@@ -51,6 +51,16 @@ GENERAL = object()
 """The answer of :func:`at_hand` where a call has to take the general way."""
 
 
+class Unsupported(Exception):
+    """A function does not know the arguments of a call: NumPy computes it."""
+
+
+def expect(condition: Any) -> None:
+    """In a declared function: leave the call to NumPy unless a condition holds."""
+    if not condition:
+        raise Unsupported
+
+
 class Given:
     """The arguments of one call of NumPy's, and the handles that they came from.
 
@@ -221,15 +231,17 @@ def by_numpy(
     name: str = "",
     jointly: Callable[..., Any] | None = None,
     alone: bool = False,
+    keeps: str | None = None,
 ) -> Any:
     """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
 
     ``writes`` has the places or names of the arguments that the function writes into; ``out``
     is always one, by name or by place. With an array that waits for its value the call waits, too.
     ``jointly`` is what ranks compute together in its place where an array lies on several of them; with ``alone`` it is
-    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy.
+    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy. ``keeps`` says which of its
+    results are of a user's class.
     """
-    call = partial(_by_numpy, function, args, options, writes, name, jointly, alone)
+    call = partial(_by_numpy, function, args, options, writes, name, jointly, alone, keeps)
     try:
         return call()
     except MemoryError:
@@ -260,6 +272,7 @@ def _by_numpy(
     name: str,
     jointly: Callable[..., Any] | None,
     alone: bool,
+    keeps: str | None,
 ) -> Any:
     if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
         place = _place_of_out(function)
@@ -287,7 +300,7 @@ def _by_numpy(
             giver = class_giver((*args, *options.values()))
             if giver is None:
                 return result
-            return in_class_of(giver, getattr(function, "__name__", ""), options, result)
+            return in_class_of(giver, keeps, options, result)
     if on_ranks:
         _check_gathered(function, args, options)
     come_first()
@@ -325,7 +338,10 @@ def computed_jointly(
     come_first()
     if world is not None:
         world.communicator.log.unasked = True
-    result = jointly(*args, **options)
+    try:
+        result = jointly(*args, **options)
+    except Unsupported:
+        return NotImplemented
     if world is not None and result is not NotImplemented:
         if result is None or place_of(result) is not None:  # no value reaches the program
             world.communicator.log.unasked = True

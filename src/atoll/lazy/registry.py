@@ -24,15 +24,21 @@ class Registry:
         """By name: ``native``, ``data``, ``numpy`` (with a warning), or ``same`` (NumPy's own object)."""
         self.late: dict[str, Callable[[], Any]] = {}
         """What enters the functions of a module of NumPy's that is imported at its first use, by its name."""
+        self.created: set[str] = set()
+        """The names of functions that make arrays, and so have an argument ``layout``."""
         self._functions: dict[Any, Callable[..., Any]] = {}
 
-    def publish(self, name: str, value: Any, kind: str, original: Any = None) -> None:
+    def publish(
+        self, name: str, value: Any, kind: str, original: Any = None, *, creates: bool = False
+    ) -> None:
         """Make ``value`` public under a name; ``original`` is NumPy's object of that name."""
         value = guarded(value)
         if original is not None:
             self.enter(original, value)
         self.names[name] = value
         self.kinds[name] = kind
+        if creates:
+            self.created.add(name)
 
     def enter(self, original: Any, function: Callable[..., Any]) -> None:
         """Let ``function`` stand for a function or method of NumPy's."""

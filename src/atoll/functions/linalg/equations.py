@@ -30,7 +30,7 @@ from .norms import norm
 Array = np.ndarray[Any, Any]
 
 
-@collective(np.linalg.solve)
+@collective(np.linalg.solve, keeps="arrays")
 def solve(a: Any, b: Any) -> Any:
     world, arrays = world_among(a, b), arrays_of(a, b)
     if world is None or arrays is None:
@@ -65,7 +65,7 @@ def _solution(matrix: Any, right: Any, world: World) -> Any:
     return of_section(redistributed(section, even_rows(section.shape, world.size)), world)
 
 
-@of_matrices
+@of_matrices(keeps="arrays")
 def inv(a: Any, world: World) -> Any:
     if a.shape[0] != a.shape[1] or _is_whole(a, 2, world):
         return NotImplemented
@@ -99,7 +99,7 @@ def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:
     return factors.diagonal(), factors.sign, factors.is_singular
 
 
-@of_matrices
+@of_matrices()
 def det(a: Any, world: World) -> Any:
     if a.shape[0] != a.shape[1] or _is_whole(a, 2 / 3, world):
         return NotImplemented
@@ -107,7 +107,7 @@ def det(a: Any, world: World) -> Any:
     return values.dtype.type(0) if singular else sign * np.multiply.reduce(values)
 
 
-@of_matrices
+@of_matrices()
 def slogdet(a: Any, world: World) -> Any:
     if a.shape[0] != a.shape[1] or _is_whole(a, 2 / 3, world):
         return NotImplemented
@@ -119,7 +119,7 @@ def slogdet(a: Any, world: World) -> Any:
     return kind(sign * np.multiply.reduce(values / sizes), np.log(sizes).sum())
 
 
-@of_matrices
+@of_matrices(keeps="arrays")
 def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
     if a.shape[0] != a.shape[1] or _is_whole(a, 1 / 3, world):
         return NotImplemented

@@ -33,7 +33,7 @@ from .matrices import TAKEN, Array, adjoint, double, floats, of_matrices, placed
 from .spectral import eigen, is_large, lin, singular
 
 
-@of_matrices
+@of_matrices(keeps="arrays")
 def qr(a: Any, world: World, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r", "raw"):
         return NotImplemented
@@ -50,7 +50,7 @@ def _only_of_stacks(name: str) -> None:
         return NotImplemented
 
     of_one.__name__ = name
-    of_matrices(of_one)
+    of_matrices()(of_one)
 
 
 for _name in ("eig", "eigvals"):
@@ -65,7 +65,7 @@ def _eigen(a: Any, world: World, uplo: str) -> tuple[Array, Any] | None:
     return eigen((lower + adjoint(lower)) - call("diag", lower.diagonal().real), world)
 
 
-@of_matrices
+@of_matrices()
 def eigh(a: Any, world: World, UPLO: str = "L") -> Any:
     both = _eigen(a, world, UPLO)
     if both is None:
@@ -75,7 +75,7 @@ def eigh(a: Any, world: World, UPLO: str = "L") -> Any:
     return type(np.linalg.eigh(np.eye(1)))(values, both[1].astype(kind))
 
 
-@of_matrices
+@of_matrices()
 def eigvalsh(a: Any, world: World, UPLO: str = "L") -> Any:
     both = _eigen(a, world, UPLO)
     kind = floats(a[:0]).dtype.type(0).real.dtype
@@ -91,7 +91,7 @@ def _singular(a: Any, world: World) -> tuple[Any, Array, Any]:
     return u, values, v
 
 
-@of_matrices
+@of_matrices()
 def svd(
     a: Any, world: World, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:  # fmt: skip
@@ -126,7 +126,7 @@ def _large_svd(a: Any, world: World, kind: Any, full: bool) -> Any:
     return named(u.astype(kind), replicated(values, real), adjoint(v).astype(kind))
 
 
-@of_matrices
+@of_matrices()
 def svdvals(x: Any, world: World) -> Any:
     values = singular_values(x)
     return values if values is NotImplemented else asarray(values)
@@ -170,7 +170,7 @@ def singular_values(a: Any) -> Any:
     return values.astype(floats(a[:0]).real.dtype, copy=False)
 
 
-@of_matrices
+@of_matrices()
 def matrix_rank(
     a: Any, world: World, tol: Any = None, hermitian: bool = False, *, rtol: Any = None
 ) -> Any:
@@ -185,7 +185,7 @@ def matrix_rank(
     return np.count_nonzero(values > tol)
 
 
-@of_matrices
+@of_matrices()
 def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **options: Any) -> Any:
     tall = _lies_tall(a, world)
     given = [rcond, *options.values()]

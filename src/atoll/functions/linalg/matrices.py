@@ -52,23 +52,28 @@ def replicated(array: Array, kind: Any) -> Any:
     return asarray(array.astype(kind, copy=False))
 
 
-def of_matrices(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_matrices(**traits: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function of ``numpy.linalg`` by what ranks do with one matrix, and the world that it lies on.
 
-    Of a stack of matrices each rank has some whole; where there are fewer than ranks, one comes after the other.
+    Of a stack of matrices each rank has some whole; where there are fewer than ranks, one comes after the other. ``traits``
+    are those of :func:`collective`.
     """
-    original = getattr(np.linalg, function.__name__)
 
-    def of_any(a: Any, /, *args: Any, **options: Any) -> Any:
-        a = asarray(a)
-        world = world_of([a])
-        if world is None or a.ndim < 2 or not a.size or a.dtype.char not in TAKEN:
-            return NotImplemented
-        if a.ndim > 2:
-            return _of_each(original, a, world, *args, **options)
-        return function(a, world, *args, **options)
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        original = getattr(np.linalg, function.__name__)
 
-    return collective(original)(of_any)
+        def of_any(a: Any, /, *args: Any, **options: Any) -> Any:
+            a = asarray(a)
+            world = world_of([a])
+            if world is None or a.ndim < 2 or not a.size or a.dtype.char not in TAKEN:
+                return NotImplemented
+            if a.ndim > 2:
+                return _of_each(original, a, world, *args, **options)
+            return function(a, world, *args, **options)
+
+        return collective(original, **traits)(of_any)
+
+    return enter
 
 
 def _of_each(original: Callable[..., Any], a: Any, world: World, *args: Any, **options: Any) -> Any:

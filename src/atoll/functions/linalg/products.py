@@ -16,7 +16,7 @@ from ..blocks import arrays_of, call, into
 from ..public import array_of, collective
 
 
-@collective(np.linalg.matrix_power)
+@collective(np.linalg.matrix_power, keeps="arrays")
 def matrix_power(a: Any, n: Any) -> Any:
     a = asarray(a)
     try:
@@ -39,7 +39,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     return product.copy() if product is a else product
 
 
-@collective(np.linalg.multi_dot)
+@collective(np.linalg.multi_dot, keeps="arrays")
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     factors = arrays_of(*arrays)
     if factors is None or len(factors) < 2 or any(a.ndim > 2 for a in factors):
@@ -74,7 +74,7 @@ def matrix_outer(x1: Any, x2: Any, /) -> Any:
     return call("outer", x1, x2) if x1.ndim == x2.ndim == 1 else NotImplemented
 
 
-@collective(np.linalg.trace, alone=True)
+@collective(np.linalg.trace, alone=True, keeps="asked")
 def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     return call("trace", x, offset, -2, -1, dtype) if np.ndim(x) >= 2 else NotImplemented
 
