@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,11 @@ from ..graph.geometry import kept_order
 from ..lazy import shaping
 from ..lazy.classed import class_giver, in_class_of
 from ..lazy.creation import asarray
-from ..lazy.fallback import Given
+from ..lazy.fallback import Given, Unsupported, expect
 from ..lazy.spread import place_of, world_of
 from ..ops.elementwise import is_native
-from .blocks import along, arrays_of, by_blocks, call, every_rank, world_among
+from .blocks import along, by_blocks, call, every_rank
+from .operands import Operand, Operands
 from .public import collective, publish
 
 Array = np.ndarray[Any, Any]
@@ -22,14 +25,11 @@ Array = np.ndarray[Any, Any]
 
 @collective(np.apply_along_axis, keeps="arrays")
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Any:
-    arr = asarray(arr)
-    world = world_of([arr])
-    if world is None or arrays_of(arr) is None or not arr.size:
-        return NotImplemented
+    arr = Operand(empty=False).accept(arr)
+    world: Any = world_of([arr])
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
     others = (*arr.shape[:axis], *arr.shape[axis + 1 :])
-    if int(np.prod(others, dtype=int)) < world.size:
-        return NotImplemented
+    expect(world is not None and prod(others) >= world.size)
 
     def rows(block: Array) -> Array:
         def compute() -> Array:
@@ -65,15 +65,14 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 def _vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:
     """A Python function of elements, on this rank's blocks; the first element says of what dtype."""
-    given, world = arrays_of(*args), world_among(*args)
-    if given is None or world is None or not all(array.size for array in given):
-        return NotImplemented
+    given = Operands(empty=False).accept(args)
+    world: Any = world_of(given)
+    expect(world is not None)
     if not otypes:
         first = function(*[array[(0,) * array.ndim] for array in given])
         outputs = first if isinstance(first, tuple) else (first,)
         otypes = "".join([np.asarray(output).dtype.char for output in outputs])
-    if not all(is_native(np.dtype(char)) for char in otypes):
-        return NotImplemented
+    expect(all(is_native(np.dtype(char)) for char in otypes))
     result = by_blocks(np.vectorize(function, otypes), given, world, agrees=True)
     results = result if isinstance(result, tuple) else (result,)
     order = kept_order(results[0].shape, [operand._shape_of_view() for operand in given])
@@ -87,8 +86,8 @@ class vectorize(np.vectorize):
     def __call__(self, *args: Any, **options: Any) -> Any:
         plain = not options and self.signature is None and not self.excluded
         if plain and current_world().size > 1 and any(place_of(a) is not None for a in args):
-            result = _vectorized(self.pyfunc, self.otypes, args)
-            if result is not NotImplemented:
+            with suppress(Unsupported):
+                result = _vectorized(self.pyfunc, self.otypes, args)
                 giver = class_giver(args)
                 return result if giver is None else in_class_of(giver, "arrays", {}, result)
         given = Given(classes=True)

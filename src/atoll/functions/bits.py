@@ -8,23 +8,20 @@ from typing import Any
 import numpy as np
 
 from ..collective import Section, redistributed, uneven_line
-from ..lazy.creation import asarray
+from ..comm.world import World
+from ..lazy.fallback import expect
 from ..lazy.sections import line_of, small_or_there
-from ..lazy.spread import world_of
-from .blocks import arrays_of, by_blocks, world_among
+from .blocks import by_blocks
+from .operands import Operand, accepts
 from .public import collective
 
 Array = np.ndarray[Any, Any]
 
 
 def _bits(original: Any, before: int, after: int) -> Callable[..., Any]:
-    def function(a: Any, /, axis: Any = None, *options: Any, **named: Any) -> Any:
-        a = asarray(a)
-        world = world_of([a])
-        if world is None or a.dtype.kind not in "bu" or (axis is not None and a.ndim != 1):
-            return NotImplemented
-        if options or "count" in named or not a.size:
-            return NotImplemented
+    @accepts(a=Operand("bu", empty=False))
+    def function(a: Any, /, axis: Any = None, *options: Any, world: World, **named: Any) -> Any:
+        expect((axis is None or a.ndim == 1) and not options and "count" not in named)
         line = line_of(a, world)
         units = -(-line.layout.size // before)
         ends = np.linspace(0, units, world.size + 1).astype(np.int64) * before
@@ -43,11 +40,9 @@ collective(np.unpackbits)(_bits(np.unpackbits, 1, 8))
 
 
 @collective(np.ndarray.byteswap)
-def _byteswap(a: Any, inplace: bool = False) -> Any:
-    arrays, world = arrays_of(a), world_among(a)
-    if arrays is None or world is None:
-        return NotImplemented
-    swapped = by_blocks(np.ndarray.byteswap, arrays, world)
+@accepts(a=Operand())
+def _byteswap(a: Any, inplace: bool = False, *, world: World) -> Any:
+    swapped = by_blocks(np.ndarray.byteswap, [a], world)
     if not inplace:
         return swapped
     a[...] = swapped
@@ -57,8 +52,7 @@ def _byteswap(a: Any, inplace: bool = False) -> Any:
 def _part(a: Any, dtype: Any, offset: int) -> Any:
     """The real or the imaginary parts, if the bytes that are named are these."""
     part = {"F": np.float32, "D": np.float64}.get(a.dtype.char)
-    if part is None or np.dtype(dtype) != part or offset not in (0, np.dtype(part).itemsize):
-        return NotImplemented
+    expect(part and np.dtype(dtype) == part and offset in (0, np.dtype(part).itemsize))
     return a.imag if offset else a.real
 
 
@@ -69,8 +63,5 @@ def _getfield(a: Any, dtype: Any, offset: int = 0) -> Any:
 
 @collective(np.ndarray.setfield, writes=(0,))
 def _setfield(a: Any, val: Any, dtype: Any, offset: int = 0) -> Any:
-    part = _part(a, dtype, offset)
-    if part is NotImplemented:
-        return part
-    part[...] = val
+    _part(a, dtype, offset)[...] = val
     return None

@@ -9,17 +9,17 @@ import numpy as np
 
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
+from ..lazy.fallback import expect
 from ..lazy.shaping import copied_order_of, in_order
 from . import creation, joining, shaping
 from .blocks import call
+from .operands import DEFAULT, Array, Operand, Recorded, accepts
 from .public import array_of, collective, is_large, names, native
 
 
 @native(keeps="arrays")
+@accepts(f=Recorded("iufc", converts=True), edge_order=(1, 2))
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    f = array_of(f)
-    if not is_large(f) or f.dtype.kind not in "iufc" or edge_order not in (1, 2):
-        return NotImplemented
     if axis is None:
         axes = tuple(range(f.ndim))
     else:
@@ -27,14 +27,10 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     spacings: list[Any] = [s if is_large(s) else np.asarray(s) for s in varargs or (1.0,)]
     if len(spacings) == 1 and spacings[0].ndim == 0:
         spacings *= len(axes)
-    fits = len(spacings) == len(axes) and all(
-        f.shape[k] > edge_order
-        and (not s.ndim or s.shape == (f.shape[k],))
-        and s.dtype.kind in "iuf"
-        for k, s in zip(axes, spacings)
-    )
-    if not fits:  # NumPy has the words for what is wrong
-        return NotImplemented
+    expect(len(spacings) == len(axes))  # or NumPy has the words for what is wrong
+    for k, s in zip(axes, spacings):
+        expect(f.shape[k] > edge_order and s.dtype.kind in "iuf")
+        expect(not s.ndim or s.shape == (f.shape[k],))
     if f.dtype.kind in "iu":
         f = f.astype(np.float64)
     order = copied_order_of(f)
@@ -92,9 +88,9 @@ def _slope(f: Any, axis: int, steps: Any, edge_order: int) -> Any:
 
 
 @native()
+@accepts(x=Recorded())
 def polyval(p: Any, x: Any) -> Any:
-    if not is_large(x) or is_large(p) or np.ndim(p) != 1:
-        return NotImplemented
+    expect(not is_large(p) and np.ndim(p) == 1)
     value = creation.zeros_like(x)
     for coefficient in np.asarray(p):
         value = value * x + coefficient
@@ -102,18 +98,16 @@ def polyval(p: Any, x: Any) -> Any:
 
 
 @native()
+@accepts(a=Array(least=1), b=Array(least=1))
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = array_of(a), array_of(b)
-    if not (is_large(a) or is_large(b)) or not (a.ndim and b.ndim):
-        return NotImplemented
+    expect(is_large(a) or is_large(b))
     first = shaping.moveaxis(a, axisa, -1)
     second = shaping.moveaxis(b, axisb, -1)
-    if first.shape[-1] != 3 or second.shape[-1] != 3:
-        return NotImplemented
+    expect(first.shape[-1] == second.shape[-1] == 3)
     parts = []
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
@@ -122,47 +116,44 @@ def cross(
 
 
 @native(keeps="asked")
+@accepts(m=Array())
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
 ) -> Any:  # fmt: skip
-    m = array_of(m)
-    known = (is_large(m) or is_large(y)) and m.ndim <= 2 and np.ndim(y) <= 2
-    weights = factor = None
-    if known and (ddof is None or ddof == int(ddof)):
-        x = _variables(m, rowvar, dtype, y)
-        if y is not None:
-            x = joining.concatenate([x, _variables(array_of(y), rowvar, dtype, m)], 0)
-        weights = _observations(x.shape[1], fweights, aweights)
-        less = int(not bias) if ddof is None else ddof
-        if weights is None:
-            factor = x.shape[1] - less
-            x = x - names["mean"](x, axis=1, keepdims=True)
-        elif weights is not NotImplemented:
-            mean, total = names["average"](x, 1, weights, returned=True)
-            total = factor = float(total[0])
-            if less:
-                own = (
-                    1.0 if aweights is None else float((weights * array_of(aweights)).sum()) / total
-                )
-                factor = total - less * own
-            x = x - mean[:, None]
-    if factor is None or factor <= 0:  # NumPy has the words for it
-        return NotImplemented
+    expect(is_large(m) or is_large(y))
+    expect(m.ndim <= 2 and np.ndim(y) <= 2 and (ddof is None or ddof == int(ddof)))
+    x = _variables(m, rowvar, dtype, y)
+    if y is not None:
+        x = joining.concatenate([x, _variables(array_of(y), rowvar, dtype, m)], 0)
+    weights = _observations(x.shape[1], fweights, aweights)
+    less = int(not bias) if ddof is None else ddof
+    factor: Any
+    if weights is None:
+        factor = x.shape[1] - less
+        x = x - names["mean"](x, axis=1, keepdims=True)
+    else:
+        mean, total = names["average"](x, 1, weights, returned=True)
+        total = factor = float(total[0])
+        if less:
+            own = 1.0 if aweights is None else float((weights * array_of(aweights)).sum()) / total
+            factor = total - less * own
+        x = x - mean[:, None]
+    expect(factor > 0)  # or NumPy has the words for it
     other = (x if weights is None else x * weights).T
     product = names["dot"](x, other.conj() if x.dtype.kind == "c" else other)
     return names["squeeze"](product * float(np.true_divide(1, factor)))
 
 
 def _observations(count: int, fweights: Any, aweights: Any) -> Any:
-    """What each observation weighs; ``None`` if all weigh the same, ``NotImplemented`` if NumPy refuses the weights."""
+    """What each observation weighs; ``None`` if all weigh the same."""
     weights = None
     for given, kinds in ((fweights, "iu"), (aweights, "iufb")):
         if given is None:
             continue
         given = array_of(given)
-        if given.shape != (count,) or given.dtype.kind not in kinds or bool((given < 0).any()):
-            return NotImplemented
+        expect(given.shape == (count,) and given.dtype.kind in kinds)
+        expect(not bool((given < 0).any()))
         given = given.astype(float)
         weights = given if weights is None else weights * given
     return weights
@@ -192,14 +183,12 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 
 
 @collective(np.polyfit)
+@accepts(x=Operand("biuf", ndim=1, empty=False), y=Operand(), full=DEFAULT, cov=DEFAULT)
 def polyfit(
     x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    x, y = asarray(x), asarray(y)
-    if full or cov or not isinstance(deg, (int, np.integer)) or deg < 0 or x.ndim != 1:
-        return NotImplemented
-    if y.ndim not in (1, 2) or len(x) != len(y) or not x.size or x.dtype.kind == "c":
-        return NotImplemented
+    expect(isinstance(deg, (int, np.integer)) and deg >= 0)
+    expect(y.ndim in (1, 2) and len(x) == len(y))
     x, y = x + 0.0, y + 0.0
     rcond = len(x) * np.finfo(x.dtype).eps if rcond is None else rcond
     left = call("vander", x, int(deg) + 1)

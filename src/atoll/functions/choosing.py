@@ -11,28 +11,29 @@ from ..front import Kind
 from ..lazy import selecting, shaping
 from ..lazy.creation import asarray
 from ..lazy.elementwise import assign, value_for
-from ..lazy.fallback import by_numpy
-from ..lazy.spread import place_of
+from ..lazy.fallback import by_numpy, expect
+from ..lazy.spread import world_of
 from ..lazy.views import Handle
-from .blocks import arrays_of, by_blocks, call, into, world_among
+from .blocks import by_blocks, call, into
+from .operands import Operand, Operands, Target, accepts
 from .public import collective, is_large, native
 
 
 @collective(np.choose, np.ndarray.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     listed = list(choices)
-    world, arrays = world_among(a, listed), arrays_of(a, *listed)
-    if world is None or arrays is None or not listed:
-        return NotImplemented
+    a, arrays = Operand().accept(a), Operands().accept(listed)
+    world: Any = world_of([a, *arrays])
+    expect(world)
     kind = np.result_type(  # numbers of Python's adapt to the arrays
         *[
             choice if type(choice) in (bool, int, float, complex) else array.dtype
-            for choice, array in zip(listed, arrays[1:])
+            for choice, array in zip(listed, arrays)
         ]
     )
     result = by_blocks(
         lambda index, *rest: np.choose(index, [r.astype(kind) for r in rest], mode=mode),
-        arrays,
+        [a, *arrays],
         world,
         agrees=True,
     )
@@ -42,20 +43,19 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
 @collective(np.piecewise, keeps="arrays")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
     x = asarray(x)
+    expect(x.ndim)
     alone = isinstance(condlist, Handle) and condlist.ndim == x.ndim == 1  # type: ignore[attr-defined]
     conditions = [condlist] if alone else list(condlist)
     functions = list(funclist)
     masks = [asarray(condition) for condition in conditions]
-    if any(mask.shape != x.shape for mask in masks) or not x.ndim:
-        return NotImplemented
+    expect(all(mask.shape == x.shape for mask in masks))
     masks = [mask if mask.dtype == np.bool_ else mask != 0 for mask in masks]
     if len(functions) == len(masks) + 1:
         rest = masks[0]
         for mask in masks[1:]:
             rest = rest | mask
         masks.append(~rest)
-    if len(functions) != len(masks):
-        return NotImplemented
+    expect(len(functions) == len(masks))
     result = call("zeros_like", x)
     for mask, function in zip(masks, functions):
         if not isinstance(function, Callable):  # type: ignore[arg-type]
@@ -75,18 +75,13 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         c if hasattr(c, "dtype") or np.isscalar(c) else asarray(c) for c in (*choicelist, default)
     ]
     kinds = [getattr(choice, "dtype", choice) for choice in choices]
-    usable = (
-        0 < len(conditions) == len(choices) - 1
-        and any(map(is_large, (*conditions, *choices)))
-        and all(isinstance(kind, (np.dtype, int, float, complex)) for kind in kinds)
-    )
-    if usable:
-        conditions = list(map(asarray, conditions))
-        kind = np.result_type(*kinds)
-        own = [kind if isinstance(kind, np.dtype) else np.asarray(kind).dtype for kind in kinds]
-        usable = all(np.can_cast(dtype, kind, "same_kind") for dtype in own[:-1])
-    if not usable or any(condition.dtype != np.bool_ for condition in conditions):
-        return NotImplemented
+    expect(0 < len(conditions) == len(choices) - 1 and any(map(is_large, (*conditions, *choices))))
+    expect(all(isinstance(kind, (np.dtype, int, float, complex)) for kind in kinds))
+    conditions = list(map(asarray, conditions))
+    kind = np.result_type(*kinds)
+    own = [kind if isinstance(kind, np.dtype) else np.asarray(kind).dtype for kind in kinds]
+    expect(all(np.can_cast(dtype, kind, "same_kind") for dtype in own[:-1]))
+    expect(all(condition.dtype == np.bool_ for condition in conditions))
     # NumPy converts numbers as it does arrays: -1 is the largest unsigned integer
     result: Any
     *choices, result = [
@@ -115,27 +110,22 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
     by_numpy(np.copyto, (dst, src), options, writes=(0,), jointly=_copied_under)
 
 
+@accepts(dst=Target(), where=Operand("b"))
 def _copied_under(dst: Any, src: Any, casting: Any, where: Any) -> Any:
     """``copyto`` on ranks, under a mask or of what no assignment takes."""
-    arrays = arrays_of(src, where)
-    if arrays is None or place_of(dst) is None or arrays[1].dtype != np.bool_:
-        return NotImplemented
-    source, mask = arrays
+    source = Operand().accept(src)
     weak = {bool: "?", int: "u1", float: "f2", complex: "F"}.get(type(src))
     given = source.dtype if weak is None else np.dtype("i1" if weak == "u1" and src < 0 else weak)
-    if not np.can_cast(given, dst.dtype, casting):
-        return NotImplemented
-    dst[...] = selecting.where(mask, source.astype(dst.dtype), dst)
+    expect(np.can_cast(given, dst.dtype, casting))
+    dst[...] = selecting.where(where, source.astype(dst.dtype), dst)
     return None
 
 
 @collective(np.putmask, writes=(0, "a"), kind=Kind.WRITES)
+@accepts(a=Target(), values=Operand(empty=False))
 def putmask(a: Any, mask: Any, values: Any) -> Any:
-    if place_of(a) is None:
-        return NotImplemented
-    given, truth = asarray(values), asarray(mask)
-    if truth.shape != a.shape or not given.size or not np.can_cast(given.dtype, a.dtype, "safe"):
-        return NotImplemented
+    given, truth = values, asarray(mask)
+    expect(truth.shape == a.shape and np.can_cast(given.dtype, a.dtype, "safe"))
     if truth.dtype != np.bool_:
         truth = truth != 0
     if given.size == 1:
@@ -155,11 +145,9 @@ def _cycled(line: Any, length: int) -> Any:
 
 
 @collective(np.fill_diagonal, writes=(0, "a"), kind=Kind.LARGE | Kind.WRITES)
+@accepts(a=Target(least=2))
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> Any:
-    if place_of(a) is None or a.ndim < 2:
-        return NotImplemented
-    if a.ndim > 2 and len(set(a.shape)) != 1:
-        return NotImplemented
+    expect(a.ndim == 2 or len(set(a.shape)) == 1)
     given = asarray(val)
     rows = a.shape[0]
     if a.ndim == 2:

@@ -9,33 +9,29 @@ import numpy as np
 from .. import policy
 from ..collective import even_line, store
 from ..collective.section import empty
+from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..exchange.trees import added
 from ..lazy import shaping
 from ..lazy.creation import asarray
+from ..lazy.fallback import expect
 from ..lazy.sections import line_of, small_or_there
 from ..lazy.spread import place_of
-from .blocks import alike, arrays_of, call, world_among
+from .blocks import alike, call
+from .operands import Operand, accepts
 from .public import collective
 
 
 @collective(np.bincount)
-def bincount(x: Any, /, weights: Any = None, minlength: Any = 0) -> Any:
-    given = arrays_of(x) if weights is None else arrays_of(x, weights)
-    world = world_among(x, weights)
-    if given is None or world is None or given[0].ndim != 1 or given[0].dtype.kind not in "iu":
-        return NotImplemented
+@accepts(x=Operand("iu", ndim=1, empty=False), weights=Operand("biuf"))
+def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World) -> Any:
+    expect(weights is None or weights.shape == x.shape)
     np.bincount(np.empty(0, np.intp), minlength=minlength)  # or NumPy's error
-    if not given[0].size or len({array.shape for array in given}) > 1:
-        return NotImplemented
-    if weights is not None and given[1].dtype.kind == "c":
-        return NotImplemented
-    values = given[0]
-    low, high = int(values.min()), int(values.max())
+    low, high = int(x.min()), int(x.max())
     if low < 0:
         raise ValueError("'list' argument must have no negative elements")
     length = max(high + 1, int(minlength))
-    sections = alike(given, world)
+    sections = alike([x] if weights is None else [x, weights], world)
     block = sections[0].block
     share = None if weights is None else sections[1].block.astype(np.float64)
     if length <= max(block.size, policy.limits.short):  # no more memory than the values have
@@ -92,11 +88,10 @@ def _width(name: str, a: Any) -> float:
 
 
 def _bins(a: Any, bins: Any, range: Any, weights: Any) -> Any:
-    """An integer or edges that every rank has; ``NotImplemented`` for rules that NumPy alone knows."""
+    """An integer or edges that every rank has."""
     if isinstance(bins, str):
         known = ("sqrt", "sturges", "rice", "scott", "fd", "auto")
-        if bins not in known or weights is not None or a.dtype.kind not in "fiu":
-            return NotImplemented
+        expect(bins in known and weights is None and a.dtype.kind in "fiu")
         low, high = _range_of(a, range)
         if range is not None:
             a = a[(a >= low) & (a <= high)]
@@ -111,17 +106,15 @@ def _bins(a: Any, bins: Any, range: Any, weights: Any) -> Any:
     if isinstance(bins, (int, np.integer)):
         return int(bins)
     edges = asarray(bins)._array()
-    if edges.ndim != 1 or (edges[:-1] > edges[1:]).any():
-        return NotImplemented
+    expect(edges.ndim == 1 and not (edges[:-1] > edges[1:]).any())
     return edges
 
 
 @collective(np.histogram_bin_edges)
+@accepts(a=Operand())
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    a = shaping.ravel(asarray(a))
-    edges = _bins(a, bins, range, weights) if arrays_of(a) is not None else NotImplemented
-    if edges is NotImplemented:
-        return edges
+    a = shaping.ravel(a)
+    edges = _bins(a, bins, range, weights)
     if not isinstance(edges, int):
         return asarray(edges)
     low, high = _range_of(a, range)
@@ -129,25 +122,17 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 @collective(np.histogram)
+@accepts(a=Operand("fiu"), weights=Operand())
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
-) -> Any:
-    given = arrays_of(a) if weights is None else arrays_of(a, weights)
-    world = world_among(a, weights)
-    if given is None or world is None or given[0].dtype.kind not in "fiu":
-        return NotImplemented
-    if weights is not None and given[1].shape != given[0].shape:
-        return NotImplemented
-    values = given[0]
-    spec = _bins(values, bins, range, weights)
-    if spec is NotImplemented:
-        return spec
-    limits = _range_of(values, range) if isinstance(spec, int) else None
-    sections = alike(given, world)
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None, *, world: World
+) -> Any:  # fmt: skip
+    expect(weights is None or weights.shape == a.shape)
+    spec = _bins(a, bins, range, weights)
+    limits = _range_of(a, range) if isinstance(spec, int) else None
+    sections = alike([a] if weights is None else [a, weights], world)
     share = None if weights is None else sections[1].block
     mine, edges = np.histogram(sections[0].block, spec, limits, weights=share)
-    if sections[0].layout.copies > 1:
-        return NotImplemented
+    expect(sections[0].layout.copies == 1)
     counts = added(world.communicator, mine, "a histogram")
     if density:
         counts = counts / np.diff(edges) / counts.sum()
@@ -159,26 +144,26 @@ def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> Any:
     sample = asarray(sample) if place_of(sample) is not None else call("stack", list(sample), 1)
-    given = arrays_of(sample) if weights is None else arrays_of(sample, weights)
-    world = world_among(sample, weights)
-    if given is None or world is None or sample.ndim != 2 or sample.dtype.kind not in "fiu":
-        return NotImplemented
+    return _histogram(sample, bins, range, density, weights)
+
+
+@accepts(sample=Operand("fiu", ndim=2), weights=Operand())
+def _histogram(
+    sample: Any, bins: Any, range: Any, density: Any, weights: Any = None, *, world: World
+) -> Any:
     dimensions = sample.shape[1]
     each = [bins] * dimensions if isinstance(bins, (int, np.integer)) else list(bins)
     limits = [None] * dimensions if range is None else list(range)
-    if len(each) != dimensions or len(limits) != dimensions:
-        return NotImplemented
+    expect(len(each) == len(limits) == dimensions)
     columns = [sample[:, k] for k in np.arange(dimensions).tolist()]
     specs = [_bins(c, b, r, None) for c, b, r in zip(columns, each, limits)]
-    if any(spec is NotImplemented for spec in specs):
-        return NotImplemented
     ends = [
         _range_of(c, r) if isinstance(spec, int) else (spec[0], spec[-1])
         for c, spec, r in zip(columns, specs, limits)
     ]
     lines = [line_of(c, world) for c in columns]
     block = np.stack([line.block for line in lines], 1)
-    share = None if weights is None else line_of(given[1], world).block
+    share = None if weights is None else line_of(weights, world).block
     mine, edges = np.histogramdd(block, specs, ends, weights=share)
     counts = added(world.communicator, mine, "a histogram")
     if density:
@@ -199,8 +184,5 @@ def histogram2d(
         many = 1
     if many not in (1, 2):
         bins = [asarray(bins)._array()] * 2
-    result = histogramdd([asarray(x), asarray(y)], bins, range, density, weights)
-    if result is NotImplemented:
-        return result
-    counts, edges = result
+    counts, edges = histogramdd([asarray(x), asarray(y)], bins, range, density, weights)
     return counts, edges[0], edges[1]

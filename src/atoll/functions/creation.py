@@ -15,11 +15,12 @@ from ..layout import Layout
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray as _asarray
 from ..lazy.elementwise import general
+from ..lazy.fallback import expect
 from ..lazy.making import from_numpy, in_base_class, is_small, of_array, plain
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
-from .blocks import arrays_of
+from .operands import Operand, accepts
 from .public import array_of, collective, declare, is_large, names, native, on_data
 
 _NATIVE_KINDS = "biufc"
@@ -224,17 +225,12 @@ def linspace(
     axis: int = 0,
 ) -> Any:  # fmt: skip
     start, stop = plain(start), plain(stop)
-    simple = (
-        np.isscalar(start)
-        and np.isscalar(stop)
-        and np.result_type(start, stop, 1.0) == np.float64
-        and (dtype is None or np.dtype(dtype) == np.float64)
-        and not is_small((index(num),))
-    )
     division = index(num) - 1 if endpoint else index(num)
-    step = (stop * 1.0 - start * 1.0) / division if simple and division > 0 else 0.0
-    if not simple or step == 0 or not np.isfinite(step):
-        return NotImplemented
+    expect(np.isscalar(start) and np.isscalar(stop) and not is_small((index(num),)))
+    expect(np.result_type(start, stop, 1.0) == np.float64 and division > 0)
+    expect(dtype is None or np.dtype(dtype) == np.float64)
+    step = (stop * 1.0 - start * 1.0) / division
+    expect(step != 0 and np.isfinite(step))
     places = creation.counted(0.0, 1.0, (index(num),), 0, np.dtype(float))
     result = places * float(step) + float(start)
     if endpoint:
@@ -247,8 +243,7 @@ def logspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None,
     axis: int = 0,
 ) -> Any:  # fmt: skip
-    if not np.isscalar(base) or not np.isscalar(plain(start)) or not np.isscalar(plain(stop)):
-        return NotImplemented
+    expect(all(np.isscalar(plain(value)) for value in (start, stop)) and np.isscalar(base))
     result = general(np.power, base, linspace(start, stop, num, endpoint))
     return result if dtype is None else creation.astype(result, dtype)
 
@@ -271,14 +266,11 @@ for _shown in (from_dlpack, frombuffer):
 
 
 @collective(np.vander, creates=True)
+@accepts(x=Operand(ndim=1))
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    x = asarray(x)
-    if x.ndim != 1 or arrays_of(x) is None:
-        return NotImplemented
     columns = x.size if N is None else int(N)
     kind = np.promote_types(x.dtype, int)
-    if not columns:
-        return NotImplemented
+    expect(columns)
     wide = shaping.broadcast_to(shaping.reshape(x.astype(kind), (-1, 1)), (x.size, columns))
     first = creation.filled((x.size, 1), 1, kind)
     if columns == 1:
@@ -296,10 +288,9 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
 
 @collective(np.require, creates=True, keeps="arrays")
-def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
+def require(a: Any, dtype: Any = None, requirements: Any = None) -> Any:
     asked = {str(word).upper() for word in requirements or ()}
-    if like is not None or not asked <= _IN_C_ORDER | _WRITABLE | {"A", "ALIGNED"}:
-        return NotImplemented
+    expect(asked <= _IN_C_ORDER | _WRITABLE | {"A", "ALIGNED"})
     result = asarray(a, dtype, "C" if asked & _IN_C_ORDER else None)
     return result.copy() if asked & _WRITABLE and not result.flags.writeable else result
 

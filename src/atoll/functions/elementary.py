@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.world import World
 from ..lazy import selecting, shaping
 from ..lazy.calling import call
-from ..lazy.creation import asarray
 from ..lazy.elementwise import general
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import by_numpy, expect
 from ..lazy.reductions import NOTHING
 from ..lazy.spread import place_of
-from .blocks import arrays_of, by_blocks, world_among
+from .blocks import by_blocks
+from .operands import Array, Operand, Recorded, accepts
 from .public import array_of, collective, is_large, names, native
 
 
 @native(keeps="arrays")
+@accepts("a prepend append")
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
-    if not any(map(is_large, (a, prepend, append))) or n < 1 or np.ndim(a) == 0:
-        return NotImplemented
+    expect(n >= 1 and np.ndim(a))
     a = array_of(a)
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     before = (slice(None),) * axis
@@ -42,10 +43,10 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 
 
 @native(keeps="arrays")
+@accepts(ary=Recorded())
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    borders = to_end is not None or to_begin is not None
-    if not is_large(ary) or ary.dtype.kind == "b" or (borders and place_of(ary) is None):
-        return NotImplemented
+    expect(ary.dtype.kind != "b")
+    expect(to_end is to_begin is None or place_of(ary) is not None)
     # on ranks, two shifted views of another shape would each be made from lists of places
     line = diff(ary.ravel() if place_of(ary) is None else ary.flatten())
     parts = [line]
@@ -63,10 +64,9 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @native(keeps="arrays")
+@accepts("y x")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    if not (is_large(y) or is_large(x)) or not np.ndim(y):
-        return NotImplemented
-    y = array_of(y)
+    y = Array(least=1).accept(y)
     axis = np.lib.array_utils.normalize_axis_index(axis, y.ndim)
     width: Any = dx
     if x is not None:
@@ -80,10 +80,8 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 @collective(np.unwrap, order=shaping.order_of)
+@accepts(p=Operand(types="fd", least=1))
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
-    p = asarray(p)
-    if p.dtype.char not in "fd" or not p.ndim:
-        return NotImplemented
     axis = np.lib.array_utils.normalize_axis_index(axis, p.ndim)
     steps = diff(p, axis=axis)
     low, high = -period / 2, period / 2
@@ -99,17 +97,14 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 
 @collective(np.i0, keeps="arrays")
-def i0(x: Any) -> Any:
-    arrays, world = arrays_of(x), world_among(x)
-    if arrays is None or world is None or arrays[0].dtype.kind == "c":
-        return NotImplemented
-    return by_blocks(np.i0, arrays, world)
+@accepts(x=Operand("biuf"))
+def i0(x: Any, *, world: World) -> Any:
+    return by_blocks(np.i0, [x], world)
 
 
 @native()
+@accepts(x=Recorded(types="fd"))
 def sinc(x: Any) -> Any:
-    if not is_large(x) or x.dtype.char not in "fd":
-        return NotImplemented
     y = general(
         np.multiply, np.pi, selecting.where(general(np.equal, x, 0), x.dtype.type(1.0e-20), x)
     )
@@ -117,18 +112,16 @@ def sinc(x: Any) -> Any:
 
 
 @native(keeps="arrays")
+@accepts(z=Recorded("fc"))
 def angle(z: Any, deg: bool = False) -> Any:
-    if not is_large(z) or z.dtype.kind not in "fc":
-        return NotImplemented
     parts = (z.imag, z.real) if z.dtype.kind == "c" else (0, z)
     turned = general(np.arctan2, *parts)
     return general(np.multiply, turned, 180 / np.pi) if deg else turned
 
 
 @native(keeps="arrays")
+@accepts(x=Recorded("f"))
 def fix(x: Any, out: Any = None) -> Any:
-    if not is_large(x) or x.dtype.kind != "f":
-        return NotImplemented
     return call(np.trunc, (x,), {} if out is None else {"out": out})
 
 

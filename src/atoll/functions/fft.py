@@ -7,7 +7,7 @@ with a *chirp*, whose frequency grows along it (Bluestein's algorithm), by trans
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isqrt
 from typing import Any
 
@@ -18,23 +18,25 @@ from ..comm.world import World
 from ..front import Kind
 from ..lazy import shaping
 from ..lazy.creation import asarray
+from ..lazy.fallback import expect
 from ..lazy.making import is_small
 from ..lazy.registry import registry
 from ..lazy.sections import record
-from ..lazy.spread import world_of
 from .blocks import call, into, normal_axis
 from .namespaces import Namespace
+from .operands import Operand, accepts
 from .public import collective, numpy_function, publish
 
 
-def _usable(a: Any, norm: Any) -> tuple[Any, World] | None:
-    a = asarray(a)
-    world = world_of([a])
-    if world is None or a.dtype.char not in "fFdDgGbhilqBHILQ?" or not a.ndim or not a.size:
-        return None
-    if norm not in (None, "backward", "ortho", "forward"):
-        return None
-    return (a if a.dtype.kind in "fc" else a.astype(np.float64)), world
+def _accepts(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The operand and the norms of a transform."""
+    types = "fdbhilqBHILQ?" + ("" if name.startswith("rfft") else "FD")
+    a = Operand(types=types, least=1, empty=False)
+    return accepts(a=a, norm=("backward", "ortho", "forward"))
+
+
+def _floats(a: Any) -> Any:
+    return a if a.dtype.kind in "fc" else a.astype(np.float64)
 
 
 def _in_length(line: Any, length: int) -> Any:
@@ -116,26 +118,25 @@ def _along_axis(name: str) -> Any:
     original = getattr(np.fft, name)
 
     @collective(original, order=shaping.order_of)
-    def transform(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-        usable = _usable(a, norm)
-        if usable is None or (name == "rfft" and usable[0].dtype.kind == "c"):
-            return NotImplemented
-        a, world = usable
+    @_accepts(name)
+    def transform(
+        a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None, *, world: World
+    ) -> Any:
+        a = _floats(a)
         if n is None:
             a.shape[axis]  # where NumPy's error comes from
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
         length = a.shape[axis] if n is None else int(n)
         if n is None and name == "irfft":
             length = 2 * (length - 1)
-        if length < 1:
-            return NotImplemented
+        expect(length >= 1)
         result = record("transform", (a,), (TransformStep(name, axis, length, norm),))
-        if result is NotImplemented and length > 1 and a.dtype.char not in "gG":
+        if result is NotImplemented and length > 1:
             lanes = shaping.reshape(call("moveaxis", a, axis, -1), (-1, a.shape[axis]))
             lines = [_whole_line(name, lane, length, norm, world) for lane in lanes]
             shape = (*a.shape[:axis], *a.shape[axis + 1 :], -1)
             result = call("moveaxis", shaping.reshape(call("stack", lines), shape), -1, axis)
-        return result if result is NotImplemented else into(out, result)
+        return into(out, result)
 
     return transform
 
@@ -145,18 +146,15 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> Any:
     inverse = last.startswith("i") and last != others
 
     @collective(getattr(np.fft, name), order=shaping.order_of)
+    @_accepts(name)
     def transform(
-        a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None
-    ) -> Any:
-        usable = _usable(a, norm)
-        if usable is None or (name.startswith("rfft") and usable[0].dtype.kind == "c"):
-            return NotImplemented
-        a = usable[0]
+        a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None, *, world: World
+    ) -> Any:  # fmt: skip
+        a = _floats(a)
         if axes is None:
             axes = range(a.ndim) if s is None else range(a.ndim - len(s), a.ndim)
         axes = list(axes)
-        if not all(-a.ndim <= k < a.ndim for k in axes) or (s is not None and len(s) != len(axes)):
-            return NotImplemented  # NumPy's words
+        expect(all(-a.ndim <= k < a.ndim for k in axes) and (s is None or len(s) == len(axes)))
         axes = [k % a.ndim for k in axes]
         lengths: list[Any] = [None] * len(axes) if s is None else list(s)
         steps = []
@@ -168,8 +166,7 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> Any:
             if kind == "irfft" and n is None:
                 usual = 2 * (usual - 1)
             steps.append(TransformStep(kind, axis, usual if n is None or n == -1 else int(n), norm))
-        if not steps or any(step.length < 1 for step in steps):
-            return NotImplemented
+        expect(steps and all(step.length >= 1 for step in steps))
         result = record("transform", (a,), tuple(steps))
         if result is NotImplemented:
             result = a

@@ -10,11 +10,12 @@ import numpy as np
 from ..front import Kind
 from ..lazy import creation, shaping
 from ..lazy.elementwise import general
-from ..lazy.fallback import GENERAL, at_hand, by_numpy
+from ..lazy.fallback import GENERAL, at_hand, by_numpy, expect
 from ..lazy.making import from_numpy, is_small, plain
 from ..lazy.spread import in_step, world_of
 from ..ops.elementwise import is_native
 from .joining import joined_along
+from .operands import Recorded, accepts
 from .public import array_of, is_large, names, native, on_data, publish
 
 
@@ -59,9 +60,7 @@ def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Any:
 
 
 def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
-    m = array_of(m)
-    if m._np is not None or m.ndim < 2:
-        return NotImplemented
+    m = Recorded(least=2, converts=True).accept(m)
     rows, columns = m.shape[-2:]
     world = world_of([m])
     if world is not None:
@@ -145,13 +144,13 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 @native(creates=True, keeps="")
 def diag(v: Any, k: Any = 0) -> Any:
-    v = array_of(v)
-    if v._np is not None or v.ndim != 1:
-        return NotImplemented if v.ndim != 2 or v._np is not None else v.diagonal(k)
+    v = Recorded(converts=True).accept(v)
+    if v.ndim == 2:
+        return v.diagonal(k)
+    expect(v.ndim == 1)
     n = v.shape[0] + abs(k)
     result = creation.filled((n, n), 0, v.dtype)
-    if result._np is not None:
-        return NotImplemented
+    expect(is_large(result))
     _set_diagonal(result, k, v)
     return result
 
@@ -163,15 +162,13 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
 @native(kind=Kind.SQUARE, grows=True, creates=True)
 def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
-    if is_small((n, n if m is None else m)):
-        return NotImplemented
+    expect(not is_small((n, n if m is None else m)))
     return _indices_under(tri(n, m, k, bool))
 
 
 @native(kind=Kind.SQUARE, grows=True, creates=True)
 def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
-    if is_small((n, n if m is None else m)):
-        return NotImplemented
+    expect(not is_small((n, n if m is None else m)))
     return _indices_under(names["logical_not"](tri(n, m, k - 1, bool)))
 
 
@@ -204,16 +201,15 @@ def diag_indices(n: Any, ndim: int = 2) -> Any:
 
 
 @native()
+@accepts(arr=Recorded(least=2))
 def diag_indices_from(arr: Any) -> Any:
-    if not is_large(arr) or arr.ndim < 2 or len(set(arr.shape)) > 1:
-        return NotImplemented
+    expect(len(set(arr.shape)) == 1)
     return diag_indices(arr.shape[0], arr.ndim)
 
 
 @native(grows=True, creates=True)
 def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
-    if is_small((n, n)):
-        return NotImplemented
+    expect(not is_small((n, n)))
     return names["nonzero"](mask_func(names["ones"]((n, n), int), k) != 0)
 
 

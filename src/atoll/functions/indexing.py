@@ -13,13 +13,14 @@ from ..front import Kind
 from ..lazy import fancy_indexing, selecting, shaping
 from ..lazy.calling import register_method
 from ..lazy.creation import asarray
+from ..lazy.fallback import expect
 from ..lazy.fancy_indexing import Selection, check_indices, operands, selected, write
 from ..lazy.reductions import NOTHING
 from ..lazy.sections import record, small_or_there
 from ..lazy.spread import in_step, place_of, world_of
 from ..lazy.views import Handle
-from ..ops.elementwise import is_native
-from .blocks import arrays_of, by_blocks, call, into, world_among
+from .blocks import by_blocks, call, into
+from .operands import Array, Operand, Operands, Target, accepts, is_writeable
 from .public import array_of, collective, declare, native
 
 
@@ -51,16 +52,13 @@ for _name in ("round", "around"):
 
 
 @collective(np.take, np.ndarray.take, keeps="arrays")
+@accepts(a=Operand(empty=False), mode=("raise", "wrap", "clip"))
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
-    a, world = array_of(a), world_of([a, indices])
-    if not (axis is None or isinstance(axis, int)) or mode not in ("raise", "wrap", "clip"):
-        return NotImplemented
-    if world is None or not is_native(a.dtype):
-        return NotImplemented
+    world: Any = world_of([a, indices])
+    expect(world and (axis is None or isinstance(axis, int)))
     in_step(world, "take", a, indices, axis, mode)
     indices = fancy_indexing.index_array(indices)
-    if indices.dtype.kind not in "iu" or not a.size:
-        return NotImplemented
+    expect(indices.dtype.kind in "iu")
     if not a.ndim:
         a = shaping.reshape(a, (1,))  # NumPy lets an element have one axis here
     if axis is not None:
@@ -78,10 +76,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
 
 
 @collective(np.compress, keeps="arrays")
+@accepts(condition=Array(ndim=1))
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
-    condition = array_of(condition)
-    if condition.ndim != 1:
-        return NotImplemented
     return take(array_of(a), flatnonzero(condition), axis, out)
 
 
@@ -91,19 +87,17 @@ def _compressed(a: Any, condition: Any, axis: Any = None, out: Any = None) -> An
 
 
 @collective(np.extract)
+@accepts(condition=Array(), arr=Array())
 def extract(condition: Any, arr: Any) -> Any:
-    mask, arr = array_of(condition), array_of(arr)
-    if mask.shape != arr.shape:
-        return NotImplemented
-    return arr[mask if mask.dtype == np.bool_ else mask != 0]
+    expect(condition.shape == arr.shape)
+    return arr[condition if condition.dtype == np.bool_ else condition != 0]
 
 
 @collective(np.nonzero, np.ndarray.nonzero, alone=True)
 def nonzero(a: Any) -> Any:
     positions = fancy_indexing.true_positions(a, "nonzero") if isinstance(a, Handle) else None
-    if positions is None:
-        return NotImplemented
-    where, world = positions
+    expect(positions)
+    where, world = positions  # type: ignore[misc]
     if a.ndim == 1:
         return (small_or_there(where, world),)
     rows = backend.current().indices_of(where.block, a.shape)
@@ -121,9 +115,8 @@ def flatnonzero(a: Any) -> Any:
 def argwhere(a: Any) -> Any:
     a = array_of(a)
     positions = None if place_of(a) is None else fancy_indexing.true_positions(a, "argwhere")
-    if positions is None:
-        return NotImplemented
-    where, world = positions
+    expect(positions)
+    where, world = positions  # type: ignore[misc]
     columns = np.stack(np.unravel_index(where.block, a.shape)).astype(np.intp)
     layout = where.layout.expanded((0,)).broadcast((a.ndim, where.layout.size))
     rows = small_or_there(Section(columns, layout, world.communicator), world)
@@ -131,28 +124,23 @@ def argwhere(a: Any) -> Any:
 
 
 @collective(np.take_along_axis, keeps="arrays")
+@accepts(arr=Operand())
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
-    arr, world = array_of(arr), world_of([arr, indices])
-    index = None
-    if world is not None and is_native(arr.dtype):
-        index = _along(arr, indices, axis, world)
-    if index is None:
-        return NotImplemented
+    world: Any = world_of([arr, indices])
+    expect(world)
+    index = _along(arr, indices, axis, world)
     given = operands([index], index.shape)
     return record("take along an axis", (arr, *given), axis % arr.ndim)
 
 
 def _along(handle: Any, indices: Any, axis: Any, world: World) -> Any:
-    """An index array for one axis, checked, in the shape of the result; ``None`` where NumPy has the words."""
-    if not isinstance(axis, int) or not -handle.ndim <= axis < handle.ndim:
-        return None
+    """An index array for one axis, checked, in the shape of the result."""
+    expect(isinstance(axis, int) and -handle.ndim <= axis < handle.ndim)
     indices, axis = fancy_indexing.index_array(indices), axis % handle.ndim
-    if indices.dtype.kind not in "iu" or indices.ndim != handle.ndim:
-        return None
+    expect(indices.dtype.kind in "iu" and indices.ndim == handle.ndim)
     in_step(world, "elements along an axis", handle, indices, axis)
     pairs = list(enumerate(zip(indices.shape, handle.shape, strict=True)))
-    if any(n != m and 1 not in (n, m) for k, (n, m) in pairs if k != axis):
-        return None
+    expect(all(n == m or 1 in (n, m) for k, (n, m) in pairs if k != axis))
     wide = tuple([n if k == axis else max(n, m) if 0 not in (n, m) else 0 for k, (n, m) in pairs])
     check_indices([indices], [axis], [handle.shape[axis]], world)
     if wide == indices.shape:
@@ -165,13 +153,11 @@ def _along(handle: Any, indices: Any, axis: Any, world: World) -> Any:
 
 
 @collective(np.put_along_axis, writes=(0, "arr"), kind=Kind.LARGE | Kind.WRITES)
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
-    world, values = None if place_of(arr) is None else world_of([arr]), asarray(values)
-    index = None
-    if world is not None and fancy_indexing.is_writeable(arr, values):
-        index = _along(arr, indices, axis, world)
-    if world is None or index is None:
-        return NotImplemented
+@accepts(arr=Target())
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any, *, world: World) -> Any:
+    values = asarray(values)
+    expect(fancy_indexing.is_writeable(arr, values))
+    index = _along(arr, indices, axis, world)
     in_step(world, "put_along_axis", arr, values)
     extents = zip(index.shape, arr.shape, strict=True)
     mesh: list[Any] = [*np.ix_(*[np.arange(n if m != 1 else 1) for n, m in extents])]
@@ -181,46 +167,43 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> Any:
 
 
 @collective(np.put, np.ndarray.put, writes=(0, "a"), kind=Kind.LARGE | Kind.WRITES)
+@accepts(a=Target())
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
-    if place_of(a) is None or not (a._cell.writeable and a._geometry.writeable):
-        return NotImplemented
+    expect(is_writeable(a))
     # NumPy writes to a copy first where the memory is not in C order, or is that of the values
     shared = isinstance(v, Handle) and shaping.is_view_of(a, v) and v._geometry.c_contiguous
     at_once = shared or not a._geometry.c_contiguous
-    return None if fancy_indexing.put_flat(a, ind, v, mode, at_once=at_once) else NotImplemented
+    expect(fancy_indexing.put_flat(a, ind, v, mode, at_once=at_once))
+    return None
 
 
 @collective(np.place, writes=(0, "arr"), kind=Kind.WRITES)
+@accepts(arr=Target(), mask=Array(), vals=Array(ndim=1))
 def place(arr: Any, mask: Any, vals: Any) -> Any:
-    mask, vals = array_of(mask), array_of(vals)
-    if place_of(arr) is None or mask.shape != arr.shape or vals.ndim != 1:
-        return NotImplemented
-    return (
-        None
-        if fancy_indexing.put_flat(arr, fancy_indexing.flat_under(mask), vals, "raise")
-        else NotImplemented
-    )
+    expect(mask.shape == arr.shape)
+    expect(fancy_indexing.put_flat(arr, fancy_indexing.flat_under(mask), vals, "raise"))
+    return None
 
 
 @collective(np.ravel_multi_index)
-def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C") -> Any:
-    listed = list(multi_index)
-    arrays, world = arrays_of(*listed), world_among(listed)
-    if arrays is None or world is None:
-        return NotImplemented
+@accepts(multi_index=Operands())
+def ravel_multi_index(
+    multi_index: Any, dims: Any, mode: Any = "raise", order: Any = "C", *, world: World
+) -> Any:
     shape = tuple(int(n) for n in dims)
-    return by_blocks(
-        lambda *parts: np.ravel_multi_index(parts, shape, mode, order), arrays, world, agrees=True
-    )
+
+    def flat(*parts: Any) -> Any:
+        return np.ravel_multi_index(parts, shape, mode, order)
+
+    return by_blocks(flat, multi_index, world, agrees=True)
 
 
 @collective(np.unravel_index)
-def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
-    arrays, world = arrays_of(indices), world_among(indices)
-    if arrays is None or world is None or isinstance(shape, Handle):
-        return NotImplemented
+@accepts(indices=Operand())
+def unravel_index(indices: Any, shape: Any, order: Any = "C", *, world: World) -> Any:
+    expect(not isinstance(shape, Handle))
     parts = by_blocks(
-        lambda part: tuple(np.unravel_index(part, shape, order)), arrays, world, agrees=True
+        lambda part: tuple(np.unravel_index(part, shape, order)), [indices], world, agrees=True
     )
     if len(parts) < 2:
         return parts

@@ -12,12 +12,13 @@ from .. import policy
 from ..graph.geometry import dense, kept_order
 from ..lazy import creation, shaping
 from ..lazy.creation import asarray
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import by_numpy, expect
 from ..lazy.making import plain
-from ..lazy.spread import place_of
+from ..lazy.spread import place_of, world_of
 from ..ops.elementwise import is_native
-from .blocks import arrays_of, call, world_among
+from .blocks import call
 from .joining import concatenate, filled_by
+from .operands import Operand
 from .public import array_of, collective, is_large, native
 
 Array = np.ndarray[Any, Any]
@@ -35,18 +36,16 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
         wide = shaping.broadcast_to(wide, (*shape[: axis + 1], int(count), *shape[axis + 1 :]))
         repeated = (*shape[:axis], shape[axis] * int(count), *shape[axis + 1 :])
         return shaping.reshape(shaping.copied(wide), repeated)
-    given = arrays_of(a, repeats)
-    if given is None or world_among(*given) is None or given[1].dtype.kind not in "iub":
-        return NotImplemented
-    a, counts = given
+    a, counts = Operand().accept(a), Operand("iub").accept(repeats)
+    expect(world_of([a, counts]))
     if axis is None or not a.ndim:  # an element has one axis here
         a, axis = shaping.ravel(a), 0
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     if counts.size == 1:
         number = int(plain(shaping.reshape(counts, ())))
-        return _repeat(a, number, axis) if number > 0 else NotImplemented
-    if counts.shape != (a.shape[axis],):
-        return NotImplemented
+        expect(number > 0)
+        return _repeat(a, number, axis)
+    expect(counts.shape == (a.shape[axis],))
     if bool((counts < 0).any()):
         raise ValueError("repeats may not contain negative values.")
     ends = call("cumsum", counts)
@@ -65,8 +64,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     a = asarray(a)
     shape = creation.shape_of(new_shape)
     total = prod(shape)
-    if not total or not a.size:
-        return NotImplemented
+    expect(total and a.size)
     line = shaping.ravel(a)
     elements = call("take", line, call("arange", total) % a.size)
     return shaping.reshape(elements, shape)
@@ -75,8 +73,7 @@ def resize(a: Any, new_shape: Any) -> Any:
 @collective(np.trim_zeros, keeps="arrays")
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     filt, trim = asarray(filt), trim.lower()
-    if trim not in ("fb", "bf", "f", "b") or not filt.ndim:
-        return NotImplemented
+    expect(trim in ("fb", "bf", "f", "b") and filt.ndim)
     axes = tuple(range(filt.ndim))
     if axis is not None:
         axes = np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim, "axis")
@@ -100,8 +97,6 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     if not is_large(array) or not constant or array.ndim == 0 or isinstance(pad_width, dict):
         return by_numpy(np.pad, (array, pad_width, mode), options, jointly=_pad, alone=True)
     widths = _widths(array, pad_width)
-    if widths is None:
-        return NotImplemented
     shape = tuple([n + before + after for n, (before, after) in zip(array.shape, widths)])
     value = np.asarray(plain(options.get("constant_values", 0))).astype(array.dtype)[()]
     flags = array.flags
@@ -111,23 +106,21 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     return result
 
 
-def _widths(array: Any, pad_width: Any) -> list[list[int]] | None:
-    """How many elements come before and behind each axis; ``None`` where NumPy has to say what is wrong."""
+def _widths(array: Any, pad_width: Any) -> list[list[int]]:
+    """How many elements come before and behind each axis."""
     widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
-    return None if widths.dtype.kind not in "iu" or (widths < 0).any() else widths.tolist()
+    expect(widths.dtype.kind in "iu" and not (widths < 0).any())
+    return widths.tolist()  # type: ignore[no-any-return]
 
 
 def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
     """``pad`` on ranks with what stands at the border, or opposite of it."""
     array = asarray(array)
     order = shaping.turned_order(array)
-    if mode not in ("edge", "wrap", "reflect", "symmetric") or options.get("reflect_type") == "odd":
-        return NotImplemented
-    if isinstance(pad_width, dict) or not array.size or not array.ndim:
-        return NotImplemented
+    expect(mode in ("edge", "wrap", "reflect", "symmetric"))
+    expect(options.get("reflect_type") != "odd" and not isinstance(pad_width, dict))
+    expect(array.size and array.ndim)
     widths = _widths(array, pad_width)
-    if widths is None:
-        return NotImplemented
     if place_of(array) is None:
         return _around(array, widths, mode)
     for axis, (before, after) in enumerate(widths):
@@ -145,20 +138,17 @@ def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
 
 def _around(array: Any, widths: list[list[int]], mode: str) -> Any:
     """A large array in this process with parts of it on all sides, recorded, where these are few, and slices."""
-    if not (is_large(array) and is_native(array.dtype)) or array._cell.pins:
-        return NotImplemented
+    expect(is_large(array) and is_native(array.dtype) and not array._cell.pins)
     sides: list[list[tuple[slice, Any]]] = []
     for (before, after), length in zip(widths, array.shape):
         middle: list[tuple[slice, Any]] = [(slice(before, before + length), slice(None))]
         for first, count in ((-before, before), (length, after)):
             places = _border(mode, np.arange(first, first + count), length)
             cut = _as_slice(places) if count else None
-            if count and cut is None:
-                return NotImplemented
+            expect(not count or cut)
             middle += [(slice(before + first, before + first + count), cut)] if count else []
         sides.append(middle)
-    if prod(map(len, sides)) - 1 > policy.limits.pieces:
-        return NotImplemented
+    expect(prod(map(len, sides)) - 1 <= policy.limits.pieces)
     shape = tuple([n + before + after for n, (before, after) in zip(array.shape, widths)])
     order = kept_order(shape, [array._shape_of_view()])
     parts = [tuple(zip(*part)) for part in product(*sides)]
@@ -218,9 +208,9 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
         return concatenate(parts, axis)
     places = asarray(obj)
     if places.dtype == np.bool_:
-        return arr[(*before, ~places)] if places.shape == (length,) else NotImplemented
-    if places.dtype.kind not in "iu" and places.size:
-        return NotImplemented
+        expect(places.shape == (length,))
+        return arr[(*before, ~places)]
+    expect(places.dtype.kind in "iu" or not places.size)
     keep = call("ones", length, bool)
     if places.size:
         keep[shaping.ravel(places)] = False
@@ -234,8 +224,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     places = np.asarray(plain(obj))
     if places.dtype == np.bool_:
         places = np.flatnonzero(places)
-    if places.dtype.kind not in "iu" and places.size:
-        return NotImplemented
+    expect(places.dtype.kind in "iu" or not places.size)
     if places.ndim > 1:
         raise ValueError("index array argument obj to insert must be one dimensional or scalar")
     outside = places[(places < -length) | (places > length)]

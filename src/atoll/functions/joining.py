@@ -23,15 +23,16 @@ from ..graph.node import Node
 from ..lazy import creation, shaping
 from ..lazy.calling import check_shape
 from ..lazy.creation import asarray
-from ..lazy.fallback import by_numpy, has_class, is_foreign
+from ..lazy.fallback import by_numpy, expect, has_class, is_foreign
 from ..lazy.float_errors import free
 from ..lazy.making import default_place, distributed, plain
 from ..lazy.recording import cast, update
-from ..lazy.spread import place_of
+from ..lazy.spread import place_of, world_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native, join_of
 from ..ops.table import FILL
-from .blocks import arrays_of, into, world_among
+from .blocks import into
+from .operands import Operands
 from .public import array_of, collective, is_large, names, native, publish
 from .shaping import atleast_1d, atleast_2d, atleast_3d
 
@@ -163,12 +164,7 @@ def stack(
 ) -> Any:
     parts = [array_of(a) for a in _sequence(arrays)]
     axis = index(axis)
-    if (
-        not parts
-        or len({a.shape for a in parts}) > 1
-        or not -parts[0].ndim - 1 <= axis <= parts[0].ndim
-    ):
-        return NotImplemented
+    expect(len({a.shape for a in parts}) == 1 and -parts[0].ndim - 1 <= axis <= parts[0].ndim)
     axis %= parts[0].ndim + 1
     expanded = [shaping.view(a, ("stack", axis), lambda s: np.expand_dims(s, axis)) for a in parts]
     return concatenate(expanded, axis, out, dtype=dtype, casting=casting)
@@ -271,8 +267,7 @@ def tile(A: Any, reps: Any) -> Any:
     except TypeError as problem:
         passed_on(problem)
         counts = (0,)  # NumPy has to say
-    if not is_large(A) or A.size == 0 or 0 in counts:
-        return NotImplemented
+    expect(is_large(A) and A.size and 0 not in counts)
     ndim = max(len(counts), A.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - A.ndim) + A.shape
@@ -311,17 +306,12 @@ def block(arrays: Any) -> Any:
 
 
 def joined_along(items: Any, axis: int, least: int, *, at_end: bool) -> Any:
-    """What ``r_`` and ``c_`` make of arrays and numbers; ``NotImplemented`` for slices and strings."""
+    """What ``r_`` and ``c_`` make of arrays and numbers, but not of slices and strings."""
     listed = items if isinstance(items, tuple) else (items,)
-    if world_among(*listed) is None:
-        return NotImplemented
-    if not all(
-        isinstance(item, (Handle, np.ndarray, list, int, float, complex)) for item in listed
-    ):
-        return NotImplemented
-    parts = arrays_of(*listed)
-    if parts is None:
-        return NotImplemented
+    arrays = (Handle, np.ndarray, list, int, float, complex)
+    expect(all(isinstance(item, arrays) for item in listed))
+    parts = Operands().accept(listed)
+    expect(world_of(parts))
     shaped = []
     for part in parts:
         missing = max(least - part.ndim, 0)

@@ -8,13 +8,14 @@ import numpy as np
 
 from ..context.interrupts import passed_on
 from ..lazy import creation
+from ..lazy.creation import asarray
 from ..lazy.elementwise import general
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import by_numpy, expect
 from ..lazy.float_errors import free
 from ..lazy.making import plain
 from ..lazy.spread import place_of
 from ..lazy.views import Handle
-from .blocks import arrays_of
+from .operands import DEFAULT, Operands, Recorded, accepts
 from .public import array_of, declare, is_large, look_like, native, on_data, publish
 
 _DOUBLE = np.dtype(np.float64)
@@ -24,9 +25,8 @@ _DOUBLE = np.dtype(np.float64)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     numbers = (int, float, complex)
     given = [v if isinstance(v, numbers) else array_of(v) for v in (a, b, rtol, atol)]
-    usable = all(getattr(v, "dtype", _DOUBLE).kind in "fciub" for v in given)
-    if not (usable and any(map(is_large, given)) and free()):
-        return NotImplemented
+    expect(all(getattr(v, "dtype", _DOUBLE).kind in "fciub" for v in given))
+    expect(any(map(is_large, given)) and free())
     x, y, rtol, atol = given
     if not isinstance(y, numbers):
         y = y.astype(np.result_type(y.dtype, 1.0), copy=False)
@@ -46,22 +46,20 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     return bool(result.all())
 
 
-def _pair(a1: Any, a2: Any) -> list[Any] | None:
-    """Both as arrays, none where one is no array; ``None`` where NumPy compares them."""
-    if not (is_large(a1) or is_large(a2)):
-        return None
+def _pair(a1: Any, a2: Any) -> list[Any]:
+    """Both as arrays, none where one is no array."""
+    expect(is_large(a1) or is_large(a2))
     try:
-        return arrays_of(a1, a2)
+        arrays = [asarray(a1), asarray(a2)]
     except Exception as problem:  # of a method of the program's: NumPy calls them unequal
         passed_on(problem)
         return []
+    return Operands().accept(arrays)
 
 
 @native()
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     arrays = _pair(a1, a2)
-    if arrays is None:
-        return NotImplemented
     if not arrays:
         return False
     x, y = arrays
@@ -76,8 +74,6 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
 @native()
 def array_equiv(a1: Any, a2: Any) -> Any:
     arrays = _pair(a1, a2)
-    if arrays is None:
-        return NotImplemented
     if not arrays:
         return False
     try:
@@ -148,9 +144,8 @@ def isscalar(element: Any) -> bool:
 
 
 def _is_infinity(name: str, infinity: float) -> None:
+    @accepts(x=Recorded("iuf"), out=DEFAULT)
     def function(x: Any, out: Any = None) -> Any:
-        if out is not None or not is_large(x) or x.dtype.kind not in "iuf":
-            return NotImplemented
         return general(np.equal, x, infinity)
 
     declare(function, getattr(np, name), name, keeps="arrays")
@@ -161,23 +156,22 @@ _is_infinity("isneginf", -np.inf)
 
 
 @native(keeps="arrays")
+@accepts("x")
 def isreal(x: Any) -> Any:
-    return general(np.equal, x.imag, 0) if is_large(x) else NotImplemented
+    return general(np.equal, x.imag, 0)
 
 
 @native(keeps="")
+@accepts("x")
 def iscomplex(x: Any) -> Any:
-    if not is_large(x):
-        return NotImplemented
     if x.dtype.kind != "c":
         return creation.zeros(x.shape, bool, "C")
     return general(np.not_equal, x.imag, 0)
 
 
 @native()
+@accepts("a")
 def real_if_close(a: Any, tol: Any = 100) -> Any:
-    if not is_large(a):
-        return NotImplemented
     if a.dtype.kind != "c":
         return a
     if tol > 1:

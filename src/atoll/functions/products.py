@@ -15,20 +15,22 @@ from typing import Any
 import numpy as np
 
 from ..collective import Section, fetch_flat, uneven_line
+from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..front import Kind
 from ..lazy import reductions, shaping
 from ..lazy.calling import call as ufunc_call
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general, operate, register_together
-from ..lazy.fallback import GENERAL, at_hand, by_numpy
+from ..lazy.fallback import GENERAL, Unsupported, at_hand, by_numpy, expect
 from ..lazy.float_errors import free
 from ..lazy.making import is_small, plain
 from ..lazy.sections import line_of, record, small_or_there
 from ..lazy.spread import place_of, world_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
-from .blocks import arrays_of, call, into, world_among
+from .blocks import call, into
+from .operands import Operand, Recorded, accepts
 from .public import array_of, collective, is_large, native, on_data
 
 _read_subscripts: Any = import_module("numpy._core.einsumfunc")._parse_einsum_input
@@ -93,35 +95,26 @@ def _dot(a: Any, b: Any) -> Any:
             return reductions.reduce(np.add, operate(np.multiply, a, b))
     if world_of((a, b)) is None or _dtype(a, b) is None or not a.ndim or not b.ndim:
         return NotImplemented
-    if b.ndim <= 2:
-        return _matmul(a, b) if _agree(a.shape, b.shape) else NotImplemented
-    if a.shape[-1] != b.shape[-2]:
-        return NotImplemented
-    return _contracted(a, b, ((a.ndim - 1,), (b.ndim - 2,)))
+    if b.ndim > 2:
+        return _contracted(a, b, ((a.ndim - 1,), (b.ndim - 2,)))
+    return _matmul(a, b) if _agree(a.shape, b.shape) else NotImplemented
 
 
 @collective(np.vdot, alone=True, kind=Kind.LARGE | Kind.LINES)
+@accepts(a=Recorded(converts=True), b=Recorded(converts=True))
 def vdot(a: Any, b: Any, /) -> Any:
-    a, b = array_of(a), array_of(b)
-    if not (is_large(a) and is_large(b) and free()):
-        return NotImplemented
+    expect(free())
     return call("dot", (a.conj() if a.dtype.kind == "c" else a).ravel(), b.ravel())
 
 
 @native(kind=Kind.LARGE | Kind.LINES, keeps="arrays")
 def inner(a: Any, b: Any, /) -> Any:
-    if isinstance(a, Handle) and isinstance(b, Handle) and a.ndim == b.ndim == 1:  # type: ignore[attr-defined]
+    if all(isinstance(v, (Handle, np.ndarray)) and v.ndim == 1 for v in (a, b)):  # type: ignore[union-attr]
         return call("dot", a, b)
-    if world_of((a, b)) is None or _dtype(a, b) is None or not a.ndim or not b.ndim:
-        return NotImplemented
-    if a.shape[-1] != b.shape[-1]:
-        return NotImplemented
-    if a.ndim == b.ndim == 1:
-        return _matmul(a, b)
-    return _contracted(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
+    return _contracted(a, b, ((-1,), (-1,)))
 
 
-def _axes(axes: Any, a: Any, b: Any) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def _axes(axes: Any, a: Any, b: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     try:
         first, second = axes
     except TypeError:
@@ -133,13 +126,10 @@ def _axes(axes: Any, a: Any, b: Any) -> tuple[tuple[int, ...], tuple[int, ...]] 
         right = tuple(normal(second, b.ndim, allow_duplicate=True))
     except (ValueError, TypeError) as problem:
         passed_on(problem)
-        return None
-    fits = len(left) == len(right) and all(a.shape[j] == b.shape[k] for j, k in zip(left, right))
-    return (
-        (left, right)
-        if fits and len(set(left)) == len(left) and len(set(right)) == len(right)
-        else None
-    )
+        raise Unsupported from None
+    expect(len(left) == len(right) == len(set(left)) == len(set(right)))
+    expect(all(a.shape[j] == b.shape[k] for j, k in zip(left, right)))
+    return left, right
 
 
 @collective(np.tensordot)
@@ -151,34 +141,24 @@ def _contracted(a: Any, b: Any, axes: Any) -> Any:
     """Two arrays transposed and flattened to matrices, which are multiplied."""
     if world_of((a, b)) is None or _dtype(a, b) is None:
         return NotImplemented
-    pair = _axes(axes, a, b)
-    if pair is None:
-        return NotImplemented
-    first, second = pair
+    first, second = _axes(axes, a, b)
     a, b = array_of(a), array_of(b)
     left = [k for k in range(a.ndim) if k not in first]
     right = [k for k in range(b.ndim) if k not in second]
     shape = tuple([a.shape[k] for k in left] + [b.shape[k] for k in right])
-    length = int(np.prod([a.shape[k] for k in first], dtype=np.int64))
-    rows, columns = (
-        int(np.prod([v.shape[k] for k in kept], dtype=np.int64))
-        for v, kept in ((a, left), (b, right))
-    )
-    if not left:
-        rows_shape: tuple[int, ...] = (length,)
-    else:
-        rows_shape = (rows, length)
-    columns_shape = (length, columns) if right else (length,)
-    a = shaping.reshape(shaping.transpose(a, (*left, *first)), rows_shape)
-    b = shaping.reshape(shaping.transpose(b, (*second, *right)), columns_shape)
+    length = prod([a.shape[k] for k in first])
+    rows = (prod([a.shape[k] for k in left]),) if left else ()
+    columns = (prod([b.shape[k] for k in right]),) if right else ()
+    a = shaping.reshape(shaping.transpose(a, (*left, *first)), (*rows, length))
+    b = shaping.reshape(shaping.transpose(b, (*second, *right)), (length, *columns))
     result = _matmul(a, b)
     return result if result is NotImplemented else shaping.reshape(array_of(result), shape)
 
 
 @native()
 def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
-    if options or not (out is None or any(place_of(value) is not None for value in operands)):
-        return NotImplemented
+    expect(not options)
+    expect(out is None or any(place_of(value) is not None for value in operands))
     return into(out, _summed_products(operands))
 
 
@@ -188,13 +168,11 @@ def _summed_products(operands: Sequence[Any]) -> Any:
     Each letter of a pair is in both operands and the result (a stack), in both and gone (contracted), or in one of them. Letters
     that only one operand has are summed first; a letter twice in one operand is its diagonal.
     """
-    if not operands or world_of(operands) is None:
-        return NotImplemented
+    expect(world_of(operands))
     spelt = isinstance(operands[0], str)
     places = range(1, len(operands)) if spelt else range(0, len(operands) - 1, 2)
     arrays = [operands[k] for k in places]
-    if not all(map(_is_native, arrays)):
-        return NotImplemented
+    expect(all(map(_is_native, arrays)))
     samples = list(operands)
     for k, array in zip(places, arrays):
         samples[k] = np.zeros((1,) * array.ndim)
@@ -204,11 +182,9 @@ def _summed_products(operands: Sequence[Any]) -> Any:
     extents: dict[str, int] = {}
     for term, a in zip(terms, arrays):
         for letter, n in zip(term, a.shape):
-            if extents.setdefault(letter, n) != n:
-                return NotImplemented
+            expect(extents.setdefault(letter, n) == n)
     dtype = np.result_type(*[a.dtype for a in arrays])
-    if dtype.kind == "b":
-        return NotImplemented
+    expect(dtype.kind != "b")
     if len(arrays) > 1:  # truth values and small integers are multiplied as numbers of the result
         arrays = [asarray(a) if a.dtype == dtype else asarray(a).astype(dtype) for a in arrays]
     parts = [
@@ -314,8 +290,7 @@ def _trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Any:
     a = asarray(a)
-    if not is_large(a) or a.ndim < 2:
-        return NotImplemented
+    expect(is_large(a) and a.ndim >= 2)
     return into(out, a.diagonal(offset, axis1, axis2).sum(-1, dtype=dtype), "unsafe")
 
 
@@ -323,40 +298,23 @@ collective(np.trace, alone=True, keeps="asked")(_trace)
 collective(np.ndarray.trace, keeps="asked")(_trace)
 
 
-def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1, **options: Any) -> Any:
-    x1, x2 = asarray(x1), asarray(x2)
-    if options or world_of((x1, x2)) is None:
-        return NotImplemented
-    if not x1.ndim or not x2.ndim or x1.shape[axis] != x2.shape[axis] or x1.dtype.kind == "b":
-        return NotImplemented
+@accepts(x1=Operand("iufc", least=1), x2=Operand(least=1))
+def _vecdot(x1: Any, x2: Any, /, *, axis: int = -1, world: World, **options: Any) -> Any:
+    expect(not options and x1.shape[axis] == x2.shape[axis])
     product = (x1.conj() if x1.dtype.kind == "c" else x1) * x2
     return product.sum(axis, product.dtype)
 
 
-def _matvec(x1: Any, x2: Any, /, **options: Any) -> Any:
-    x1, x2 = asarray(x1), asarray(x2)
-    if (
-        options
-        or world_of((x1, x2)) is None
-        or x1.ndim < 2
-        or not x2.ndim
-        or x1.shape[-1] != x2.shape[-1]
-    ):
-        return NotImplemented
+@accepts(x1=Operand(least=2), x2=Operand(least=1))
+def _matvec(x1: Any, x2: Any, /, *, world: World, **options: Any) -> Any:
+    expect(not options and x1.shape[-1] == x2.shape[-1])
     product = call("matmul", x1, x2[..., None])
     return product[..., 0]
 
 
-def _vecmat(x1: Any, x2: Any, /, **options: Any) -> Any:
-    x1, x2 = asarray(x1), asarray(x2)
-    if (
-        options
-        or world_of((x1, x2)) is None
-        or x2.ndim < 2
-        or not x1.ndim
-        or x1.shape[-1] != x2.shape[-2]
-    ):
-        return NotImplemented
+@accepts(x1=Operand(least=1), x2=Operand(least=2))
+def _vecmat(x1: Any, x2: Any, /, *, world: World, **options: Any) -> Any:
+    expect(not options and x1.shape[-1] == x2.shape[-2])
     left = x1.conj() if x1.dtype.kind == "c" else x1
     return call("matmul", left[..., None, :], x2)[..., 0, :]
 
@@ -370,13 +328,13 @@ on_data("einsum_path")
 def _sliding(name: str) -> None:
     original: Any = getattr(np, name)
 
-    def function(a: Any, v: Any, mode: Any = "full" if name == "convolve" else "valid") -> Any:
-        arrays, world = arrays_of(a, v), world_among(a, v)
-        if arrays is None or world is None or any(array.ndim != 1 for array in arrays):
-            return NotImplemented
-        first, second = arrays
-        if not first.size or not second.size or mode not in ("full", "same", "valid"):
-            return NotImplemented
+    line = Operand(ndim=1, empty=False)
+
+    @accepts(a=line, v=line, mode=("full", "same", "valid"))
+    def function(
+        a: Any, v: Any, mode: Any = "full" if name == "convolve" else "valid", *, world: World
+    ) -> Any:
+        first, second = a, v
         turned = second.size > first.size
         if turned and name == "correlate":  # what NumPy does: the other way round, and reversed
             return call("correlate", second, first, mode)[::-1].conj().copy()
@@ -410,19 +368,11 @@ _sliding("correlate")
 
 
 @collective(np.kron, keeps="arrays")
+@accepts(a=Operand(least=1), b=Operand(least=1))
 def kron(a: Any, b: Any) -> Any:
-    arrays = arrays_of(a, b)
-    if arrays is None or not all(array.ndim for array in arrays):
-        return NotImplemented
-    left_factor, right_factor = arrays
-    ndim = max(left_factor.ndim, right_factor.ndim)
-    first = (1,) * (ndim - left_factor.ndim) + left_factor.shape
-    second = (1,) * (ndim - right_factor.ndim) + right_factor.shape
-    left = shaping.reshape(
-        left_factor, tuple([n for pair in zip(first, (1,) * ndim) for n in pair])
-    )
-    right = shaping.reshape(
-        right_factor, tuple([n for pair in zip((1,) * ndim, second) for n in pair])
-    )
+    ndim = max(a.ndim, b.ndim)
+    first, second = [(1,) * (ndim - v.ndim) + v.shape for v in (a, b)]
+    left = shaping.reshape(a, tuple([n for length in first for n in (length, 1)]))
+    right = shaping.reshape(b, tuple([n for length in second for n in (1, length)]))
     product = general(np.multiply, left, right)
     return shaping.reshape(product, tuple([n * m for n, m in zip(first, second)]))

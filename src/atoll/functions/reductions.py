@@ -9,8 +9,8 @@ import numpy as np
 from ..array import ndarray
 from ..front import Kind
 from ..lazy import creation, reductions, selecting, shaping
-from ..lazy.creation import asarray
 from ..lazy.elementwise import general
+from ..lazy.fallback import expect
 from ..lazy.recipes import tail
 from ..lazy.recording import cast
 from ..lazy.reductions import NOTHING
@@ -18,9 +18,11 @@ from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from .blocks import into
+from .operands import DEFAULT, Operand, Recorded, accepts
 from .public import array_of, collective, declare, is_large, names, native
 
 _COUNT = np.dtype(np.intp)
+_NAN_OPERAND = Recorded(types="fd", least=1, converts=True)
 
 
 def _by_method(kind: Kind, name: str, method: str = "") -> None:
@@ -81,10 +83,9 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> A
 
 
 @native(kind=Kind.EXACT | Kind.LINES, keeps="arrays")
+@accepts(a=Recorded(converts=True))
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    a = array_of(a)
-    if not is_large(a) or not is_native(a.dtype):
-        return NotImplemented
+    expect(is_native(a.dtype))
     truth = creation.recorded(cast(cast(a._node(), np.dtype(np.bool_)), _COUNT))
     count = reductions.reduce(np.add, truth, axis, _COUNT, None, keepdims)
     whole = axis is None and not keepdims and count is not NotImplemented
@@ -104,13 +105,11 @@ def _without_nan(a: Any, value: Any) -> Any:
 
 
 def _nan_fold(name: str, ufunc: np.ufunc, identity: Any) -> None:
+    @accepts(a=Recorded(converts=True))
     def function(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NOTHING,
         initial: Any = NOTHING, where: Any = NOTHING,
     ) -> Any:  # fmt: skip
-        a = array_of(a)
-        if not is_large(a):
-            return NotImplemented
         present = _without_nan(a, identity)
         return reductions.reduce(ufunc, present, axis, dtype, out, keepdims, initial, where)
 
@@ -122,16 +121,13 @@ _nan_fold("nanprod", np.multiply, 1)
 
 
 def _nan_extreme(name: str, ufunc: np.ufunc) -> None:
+    @accepts(a=Recorded("iuf", converts=True), initial=DEFAULT, where=DEFAULT)
     def function(
         a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING, initial: Any = NOTHING,
         where: Any = NOTHING,
     ) -> Any:  # fmt: skip
-        a = array_of(a)
-        if not (is_large(a) and a.dtype.kind in "iuf" and initial is NOTHING and where is NOTHING):
-            return NotImplemented
         result = reductions.reduce(ufunc, a, axis, None, None, keepdims)
-        if result is NotImplemented or bool(general(np.isnan, result).any()):
-            return NotImplemented
+        expect(result is not NotImplemented and not bool(general(np.isnan, result).any()))
         return reductions.finished(a, result, out)
 
     declare(function, getattr(np, name), name, keeps="numbers")
@@ -147,28 +143,22 @@ def _nan_count(a: Any, axis: Any, keepdims: Any) -> Any:
 
 
 @native(keeps="numbers")
+@accepts(a=_NAN_OPERAND, dtype=DEFAULT, where=DEFAULT)
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = NOTHING, *,
     where: Any = NOTHING,
 ) -> Any:  # fmt: skip
-    a = array_of(a)
-    if not (is_large(a) and a.ndim and a.dtype.char in "fd" and dtype is None and where is NOTHING):
-        return NotImplemented
     count = _nan_count(a, axis, keepdims)
-    if count is NotImplemented or not bool((count > 0).all()):
-        return NotImplemented
+    expect(count is not NotImplemented and bool((count > 0).all()))
     total = reductions.reduce(np.add, _without_nan(a, 0), axis, None, None, keepdims)
     result = general(np.true_divide, total, count).astype(a.dtype)
     return reductions.finished(a, result, out, "same_kind")
 
 
 def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
-    """The variance of what is no NaN; ``NotImplemented`` where NumPy has to say something."""
-    if not (is_large(a) and a.ndim and a.dtype.char in "fd" and isinstance(ddof, int)):
-        return NotImplemented
+    """The variance of what is no NaN."""
     count = _nan_count(a, axis, True)
-    if count is NotImplemented or not bool((count > ddof).all()):
-        return NotImplemented
+    expect(count is not NotImplemented and isinstance(ddof, int) and bool((count > ddof).all()))
     center = nanmean(a, axis, keepdims=True)
     distance = selecting.where(
         general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center)
@@ -184,16 +174,12 @@ def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
 
 
 def _nan_spread(name: str, *, root: bool) -> None:
+    @accepts(a=_NAN_OPERAND, dtype=DEFAULT, where=DEFAULT, mean=DEFAULT, correction=DEFAULT)
     def function(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: Any = 0, keepdims: Any = NOTHING, *,
         where: Any = NOTHING, mean: Any = NOTHING, correction: Any = NOTHING,
     ) -> Any:  # fmt: skip
-        a = array_of(a)
-        if dtype is not None or not where is mean is correction is NOTHING:
-            return NotImplemented
         result = _nan_variance(a, axis, ddof, keepdims)
-        if result is NotImplemented:
-            return NotImplemented
         return reductions.finished(
             a, general(np.sqrt, result) if root else result, out, "same_kind"
         )
@@ -206,10 +192,9 @@ _nan_spread("nanstd", root=True)
 
 
 def _nan_position(name: str, position: str, instead: float) -> None:
+    @accepts(a=Operand("f"))
     def function(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = NOTHING) -> Any:
-        a = asarray(a)
-        if a.dtype.kind not in "f" or not (axis is None or isinstance(axis, int)):
-            return NotImplemented
+        expect(axis is None or isinstance(axis, int))
         missing = general(np.isnan, a)
         if bool(missing.all() if axis is None else missing.all(axis).any()):
             raise ValueError("All-NaN slice encountered")
@@ -234,8 +219,7 @@ def average(
     keepdims: Any = NOTHING,
 ) -> Any:
     a = array_of(a)
-    if not (is_large(a) or is_large(weights)) or not a.size or a.dtype.kind not in "fciub":
-        return NotImplemented
+    expect((is_large(a) or is_large(weights)) and a.size and a.dtype.kind in "fciub")
     if axis is not None and type(axis) is not int:
         axis = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, argname="axis")
     kept = keepdims is not NOTHING and bool(keepdims)
@@ -290,18 +274,18 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
     return _scan(np.multiply, a, axis, dtype, out)
 
 
+@accepts("a")
 def _scan(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
-    if not is_large(a) or (out is not None and place_of(a) is None):
-        return NotImplemented
+    expect(out is None or place_of(a) is not None)
     if dtype is None:  # narrow integers become ``int``
         dtype = np.cumsum(np.empty(1, a.dtype)).dtype
     return into(out, reductions.accumulate(ufunc, a, axis, dtype), "unsafe")
 
 
 def _without_nan_scanned(name: str, ufunc: np.ufunc, identity: int) -> None:
+    @accepts("a")
     def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
-        if not is_large(a) or (out is not None and place_of(a) is None):
-            return NotImplemented
+        expect(out is None or place_of(a) is not None)
         return into(out, _scan(ufunc, _without_nan(a, identity), axis, dtype, None))
 
     collective(getattr(np, name), alone=True, keeps="arrays")(function)
@@ -312,15 +296,12 @@ _without_nan_scanned("nancumprod", np.multiply, 1)
 
 
 def _cumulative(name: str, ufunc: np.ufunc, first: int) -> None:
+    @accepts("x")
     def function(
         x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
     ) -> Any:  # fmt: skip
-        if (
-            not is_large(x)
-            or (out is not None and place_of(x) is None)
-            or (axis is None and x.ndim > 1)
-        ):
-            return NotImplemented
+        expect(out is None or place_of(x) is not None)
+        expect(axis is not None or x.ndim == 1)
         axis = 0 if axis is None else np.lib.array_utils.normalize_axis_index(axis, x.ndim)
         scan = _scan(ufunc, x, axis, dtype, None)
         if include_initial and scan is not NotImplemented:

@@ -6,34 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from ..comm.world import World
 from ..lazy import shaping
 from ..lazy.creation import asarray
 from ..lazy.spread import place_of
-from .blocks import arrays_of, by_blocks, call, world_among
+from .blocks import by_blocks, call
+from .operands import Operand, Operands, accepts
 from .public import collective
 
 
-def _lines(first: Any, second: Any) -> tuple[Any, Any] | None:
-    arrays = arrays_of(first, second)
-    if arrays is None or not all(array.size for array in arrays):
-        return None
-    return shaping.ravel(arrays[0]), shaping.ravel(arrays[1])
+def _lines(first: Any, second: Any) -> tuple[Any, ...]:
+    return tuple(map(shaping.ravel, Operands(empty=False).accept((first, second))))
 
 
 @collective(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    lines = _lines(ar1, ar2)
-    return NotImplemented if lines is None else call("unique", call("concatenate", lines))
+    return call("unique", call("concatenate", _lines(ar1, ar2)))
 
 
 @collective(np.intersect1d)
 def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
-    lines = _lines(ar1, ar2)
-    if lines is None:
-        return NotImplemented
-    left, right = lines
+    left, right = lines = _lines(ar1, ar2)
     first = second = None
     if not assume_unique:
         if return_indices:
@@ -56,8 +51,6 @@ def intersect1d(
 @collective(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     lines = _lines(ar1, ar2)
-    if lines is None:
-        return NotImplemented
     if not assume_unique:
         lines = call("unique", lines[0]), call("unique", lines[1])
     line = call("sort", call("concatenate", lines))
@@ -67,14 +60,12 @@ def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
 
 
 @collective(np.isin)
+@accepts(element=Operand(), test_elements=Operand(empty=False))
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *,
-    kind: Any = None,
+    kind: Any = None, world: World,
 ) -> Any:  # fmt: skip
-    arrays, world = arrays_of(element, test_elements), world_among(element, test_elements)
-    if arrays is None or world is None or not arrays[1].size:
-        return NotImplemented
-    element, tests = arrays
+    tests = test_elements
     if kind is not None:  # NumPy says whether it can be, by the range of what is sought
         ends = [tests.min(), tests.max()] if kind == "table" else [0]
         np.isin(np.zeros(1, element.dtype), np.array(ends, tests.dtype), kind=kind)
@@ -93,8 +84,6 @@ def isin(
 
 @collective(np.setdiff1d, keeps="arrays")
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
-    lines = _lines(ar1, ar2)
-    if lines is None:
-        return NotImplemented
-    line = lines[0] if assume_unique else call("unique", lines[0])
-    return line[call("isin", line, lines[1], assume_unique=True, invert=True)]
+    line, other = _lines(ar1, ar2)
+    line = line if assume_unique else call("unique", line)
+    return line[call("isin", line, other, assume_unique=True, invert=True)]

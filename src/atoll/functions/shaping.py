@@ -14,7 +14,7 @@ from ..context.interrupts import passed_on
 from ..front import Kind
 from ..lazy import shaping
 from ..lazy.classed import is_subclass
-from ..lazy.fallback import by_numpy
+from ..lazy.fallback import by_numpy, expect
 from ..lazy.making import plain
 from ..lazy.registry import registry
 from .public import array_of, declare, look_like, names, native, publish
@@ -180,8 +180,7 @@ moveaxis: Any = names["moveaxis"]
 @native(kind=Kind.VIEWS)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     ary = array_of(ary)
-    if not -ary.ndim <= axis < ary.ndim:
-        return NotImplemented
+    expect(-ary.ndim <= axis < ary.ndim)
     axis = axis % ary.ndim
     total = ary.shape[axis]
     sections = plain(indices_or_sections)

@@ -26,118 +26,89 @@ from ..comm.world import World
 from ..layout import Layout
 from ..lazy import shaping
 from ..lazy.creation import asarray
+from ..lazy.fallback import expect
 from ..lazy.sections import line_of, record, small_or_there
 from ..lazy.spread import in_step, world_of
 from ..ops.elementwise import is_native
-from .blocks import arrays_of, call
+from .blocks import call
+from .operands import DEFAULT, Operand, Operands, accepts, is_writeable
 from .public import collective, is_large
 
 Array = np.ndarray[Any, Any]
-
-
-def _by_value(kind: Any, order: Any, stable: Any) -> bool:
-    """Whether elements are to be sorted by their values, in a way that NumPy knows: it refuses others."""
-    if kind is not None or stable is not None:
-        np.sort(np.empty(0), kind=kind, stable=stable)
-    return order is None
 
 
 def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
     """A sorted copy, which lies as the operand does, a line in even blocks; or the places of elements in ascending order."""
     if axis is None and is_large(handle):
         handle, axis = shaping.ravel(handle), 0
-    if world_of([handle]) is None or not is_native(handle.dtype) or not handle.size:
-        return NotImplemented
-    if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
-        return NotImplemented
+    expect(world_of([handle]) and is_native(handle.dtype) and handle.size)
+    expect(type(axis) is int and -handle.ndim <= axis < handle.ndim)
     order = shaping.order_of(handle) if name == "sort" else None
     return record(name, (handle,), axis % handle.ndim, *kind, order=order)
 
 
 @collective(np.sort, keeps="arrays")
+@accepts(order=DEFAULT)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    if not _by_value(kind, order, stable):
-        return NotImplemented
+    np.sort(np.empty(0), kind=kind, stable=stable)  # or NumPy's error
     keeps = bool(stable) or str(kind)[:1].lower() in ("m", "s")
     return _sorted("sort", a, axis, "stable" if keeps else None)
 
 
 @collective(np.ndarray.sort, writes=(0,), keeps="arrays")
 def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
-    if axis is None or not (a._cell.writeable and a._geometry.writeable):
-        return NotImplemented
+    expect(axis is not None and is_writeable(a))
     a[...] = call("sort", a, axis, *args, **options)
     return None
 
 
 @collective(np.argsort, np.ndarray.argsort, keeps="arrays")
+@accepts(order=DEFAULT)
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
-    return _sorted("argsort", a, axis) if _by_value(kind, order, stable) else NotImplemented
+    np.sort(np.empty(0), kind=kind, stable=stable)  # or NumPy's error
+    return _sorted("argsort", a, axis)
 
 
 @collective(np.searchsorted, np.ndarray.searchsorted)
-def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
-    arrays = arrays_of(a, v)
-    if arrays is None or side not in ("left", "right"):
-        return NotImplemented
-    sequence, values = arrays
-    if sequence.ndim != 1 or not sequence.size:
-        return NotImplemented
+@accepts(a=Operand(ndim=1, empty=False), v=Operand(), side=("left", "right"))
+def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None, *, world: World) -> Any:
     if sorter is not None:
-        sequence = call("take", sequence, sorter)
-    kind = np.result_type(sequence.dtype, values.dtype)
-    sequence, values = sequence.astype(kind), values.astype(kind)
-    if world_of([sequence, values]) is None:
-        return NotImplemented
-    return record("searchsorted", (sequence, values), side)
+        a = call("take", a, sorter)
+    kind = np.result_type(a.dtype, v.dtype)
+    return record("searchsorted", (a.astype(kind), v.astype(kind)), side)
 
 
 @collective(np.digitize)
+@accepts(x=Operand("biuf"), bins=Operand(ndim=1, empty=False))
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    arrays = arrays_of(x, bins)
-    if arrays is None:
-        return NotImplemented
-    x, bins = arrays
-    if bins.ndim != 1 or not bins.size or x.dtype.kind == "c":
-        return NotImplemented
     side = "left" if right else "right"
     if bool((bins[1:] >= bins[:-1]).all()):
         return call("searchsorted", bins, x, side)
     if bool((bins[1:] <= bins[:-1]).all()):
         return bins.size - call("searchsorted", bins[::-1], x, side)
-    if bool((bins != bins).any()):
-        return NotImplemented  # the order of NaN is NumPy's own
+    expect(not bool((bins != bins).any()))  # the order of NaN is NumPy's own
     raise ValueError("bins must be monotonically increasing or decreasing")
 
 
 @collective(np.interp)
+@accepts(x=Operand(), xp=Operand("biuf", ndim=1, empty=False), fp=Operand(), period=DEFAULT)
 def interp(
-    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
-) -> Any:
-    arrays = arrays_of(x, xp, fp)
-    if arrays is None or period is not None:
-        return NotImplemented
-    x, xp, fp = arrays
-    if xp.ndim != 1 or xp.shape != fp.shape or not xp.size or xp.dtype.kind == "c":
-        return NotImplemented
+    x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None, *, world: World
+) -> Any:  # fmt: skip
+    expect(xp.shape == fp.shape)
     kind = np.dtype(np.complex128 if fp.dtype.kind == "c" else np.float64)
-    if world_of([x, xp, fp]) is None:
-        return NotImplemented
     given = x.astype(np.float64), xp.astype(np.float64), fp.astype(kind)
     return record("interp", given, left, right)
 
 
 @collective(np.lexsort)
+@accepts(keys=Operands(ndim=1), axis=(0, -1))
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    listed = [asarray(key) for key in keys]
-    if arrays_of(*listed) is None or not listed or any(key.ndim != 1 for key in listed):
-        return NotImplemented
-    if len({key.shape for key in listed}) > 1 or axis not in (0, -1):
-        return NotImplemented
-    order = call("argsort", listed[0], kind="stable")
-    for key in listed[1:]:
+    expect(len({key.shape for key in keys}) == 1)
+    order = call("argsort", keys[0], kind="stable")
+    for key in keys[1:]:
         order = order[call("argsort", key[order], kind="stable")]
     return order
 
@@ -151,10 +122,9 @@ def _places(a: Any, kth: Any, axis: Any) -> bool:
 
 
 @collective(np.partition, keeps="arrays")
+@accepts(a=Operand(empty=False), order=DEFAULT)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    a = asarray(a)
-    if order is not None or not a.size or not _places(a, kth, axis):
-        return NotImplemented
+    expect(_places(a, kth, axis))
     return _sorted("sort", a, axis, None)
 
 
@@ -165,10 +135,9 @@ def partition_in_place(a: Any, kth: Any, *args: Any, **options: Any) -> Any:
 
 
 @collective(np.argpartition, np.ndarray.argpartition, keeps="arrays")
+@accepts(a=Operand(empty=False), order=DEFAULT)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
-    a = asarray(a)
-    if order is not None or not a.size or not _places(a, kth, axis):
-        return NotImplemented
+    expect(_places(a, kth, axis))
     return _sorted("argsort", a, axis)
 
 
@@ -202,14 +171,11 @@ def with_inverse(handle: Any, world: World) -> tuple[Section, Section, Section]:
 
 
 @collective(np.unique, keeps="arrays")
+@accepts(ar=Operand(empty=False), equal_nan=(True,))
 def unique(
     ar: Any, return_index: Any = False, return_inverse: Any = False, return_counts: Any = False,
-    axis: Any = None, *, equal_nan: Any = True, sorted: Any = True,
+    axis: Any = None, *, equal_nan: Any = True, sorted: Any = True, world: World,
 ) -> Any:  # fmt: skip
-    ar = asarray(ar)
-    world = world_of([ar])
-    if world is None or arrays_of(ar) is None or not ar.size or not equal_nan:
-        return NotImplemented
     if axis is not None:
         return _unique_rows(ar, return_index, return_inverse, return_counts, axis)
     if not return_inverse:

@@ -11,10 +11,12 @@ import numpy as np
 from ..comm.world import World
 from ..lazy import shaping
 from ..lazy.creation import asarray
+from ..lazy.fallback import expect
 from ..lazy.making import plain
 from ..lazy.reductions import NOTHING
-from ..lazy.spread import in_step, world_of
-from .blocks import along, arrays_of, call, in_c_order, into, normal_axis
+from ..lazy.spread import in_step
+from .blocks import along, call, in_c_order, into, normal_axis
+from .operands import DEFAULT, Operand, accepts
 from .public import collective
 
 Array = np.ndarray[Any, Any]
@@ -95,14 +97,11 @@ def _median(name: str, nan: bool) -> None:
     original: Any = getattr(np, name)
 
     @collective(original, keeps="numbers")
+    @accepts(a=Operand("biuf", empty=False))
     def median(
-        a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = NOTHING
+        a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, keepdims: Any = NOTHING, *,
+        world: World,
     ) -> Any:  # fmt: skip
-        a = asarray(a)
-        world = world_of([a])
-        if world is None or arrays_of(a) is None or a.dtype.kind == "c" or not a.size:
-            return NotImplemented
-
         def rows(block: Array) -> Array:
             medians: Array = original(block, axis=1, keepdims=True)
             return medians
@@ -122,20 +121,14 @@ def _quantile(name: str, nan: bool) -> None:
     original: Any = getattr(np, name)
 
     @collective(original, order=in_c_order, keeps="arrays")
+    @accepts(a=Operand("fiu", empty=False), method=(*_BETWEEN, *_OTHERS), weights=DEFAULT)
     def quantile(
         a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = False, method: Any = "linear",
-        keepdims: Any = NOTHING, *, weights: Any = None, **options: Any,
+        keepdims: Any = NOTHING, *, weights: Any = None, world: World, **options: Any,
     ) -> Any:  # fmt: skip
-        a = asarray(a)
-        world = world_of([a])
-        known = (method in _BETWEEN or method in _OTHERS) and weights is None and not options
-        if world is None or arrays_of(a) is None or not known or not a.size:
-            return NotImplemented
-        q = (
-            q if type(q) in (int, float) else np.asarray(plain(q))
-        )  # a number does not widen the result
-        if np.asarray(q).dtype.kind not in "fiu" or a.dtype.kind not in "fiu":
-            return NotImplemented
+        # a number does not widen the result
+        q = q if type(q) in (int, float) else np.asarray(plain(q))
+        expect(np.asarray(q).dtype.kind in "fiu" and not options)
         in_step(
             world, "quantiles", str(np.asarray(q).tolist())
         )  # which decide between which elements
@@ -151,11 +144,8 @@ def _quantile(name: str, nan: bool) -> None:
 
         axes = normal_axis(axis, a.ndim)
         result = _over(a, axes, keepdims, world, share.shape, rows, line)
-        return (
-            NotImplemented
-            if out is not None and out.shape != np.shape(result)
-            else into(out, result)
-        )
+        expect(out is None or out.shape == np.shape(result))
+        return into(out, result)
 
 
 for _name in ("quantile", "percentile"):

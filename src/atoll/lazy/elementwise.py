@@ -35,7 +35,7 @@ from ..ops.table import CALL, WHERE
 from ..ops.ufuncs import BINARY
 from .entering import entered
 from .evaluate import evaluate
-from .fallback import GENERAL, at_hand, by_numpy
+from .fallback import GENERAL, Unsupported, at_hand, by_numpy
 from .float_errors import free
 from .making import answered, has_methods, is_small, of_node, of_small, plain, present
 from .pending import captured
@@ -139,7 +139,10 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         jointly = together.get(ufunc)
         if jointly is None or any(has_methods(type(value)) for value in inputs):
             return NotImplemented
-        return jointly(*inputs)
+        try:
+            return jointly(*inputs)
+        except Unsupported:
+            return NotImplemented
     if not free():
         return NotImplemented
     operands: list[Operand] = []

@@ -19,42 +19,35 @@ from ...collective.process_grid import (
 from ...comm.world import World
 from ...lazy import shaping
 from ...lazy.creation import asarray
+from ...lazy.fallback import expect
 from ...lazy.registry import registry
 from ...lazy.sections import of_section, section_of
-from ..blocks import arrays_of, call, world_among
+from ..blocks import call
+from ..operands import Operand, accepts
 from ..public import collective
 from .factors import singular_values
-from .matrices import adjoint, floats, of_matrices
+from .matrices import TAKEN, adjoint, floats, of_matrices
 from .norms import norm
 
 Array = np.ndarray[Any, Any]
 
 
 @collective(np.linalg.solve, keeps="arrays")
-def solve(a: Any, b: Any) -> Any:
-    world, arrays = world_among(a, b), arrays_of(a, b)
-    if world is None or arrays is None:
-        return NotImplemented
-    matrix, right = map(floats, arrays)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        return NotImplemented
-    if right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0] or not right.size:
-        return NotImplemented
+@accepts(a=Operand(types=TAKEN, ndim=2, empty=False), b=Operand(types=TAKEN, least=1, empty=False))
+def solve(a: Any, b: Any, *, world: World) -> Any:
+    matrix, right = floats(a), floats(b)
+    expect(matrix.shape[0] == matrix.shape[1] == right.shape[0] and right.ndim <= 2)
     kind = np.result_type(matrix.dtype, right.dtype)
-    if kind.char not in "fdFD" or "e" in (matrix.dtype.char, right.dtype.char):
-        return NotImplemented
-    if _is_whole(matrix, 2 / 3 + 2 * right.size / matrix.size, world):
-        return NotImplemented
+    _divides(matrix, 2 / 3 + 2 * right.size / matrix.size, world)
     wide = right if right.ndim == 2 else shaping.reshape(right, (-1, 1))
     solution = _solution(matrix.astype(kind), wide.astype(kind), world)
     return solution if right.ndim == 2 else shaping.reshape(solution, (-1,))
 
 
-def _is_whole(a: Any, times: float, world: World) -> bool:
-    """Whether NumPy should factor a square matrix on every rank, by so many ``times`` the cube of its length; see
+def _divides(a: Any, times: float, world: World) -> None:
+    """Let NumPy factor a square matrix on every rank where that is better, by so many ``times`` the cube of its length; see
     :func:`is_better_whole`."""
-    shape = a.shape[0], a.shape[1]
-    return is_better_whole(shape, times, floats(a[:0]).dtype, world.size)
+    expect(not is_better_whole(a.shape, times, floats(a[:0]).dtype, world.size))
 
 
 def _solution(matrix: Any, right: Any, world: World) -> Any:
@@ -65,10 +58,9 @@ def _solution(matrix: Any, right: Any, world: World) -> Any:
     return of_section(redistributed(section, even_rows(section.shape, world.size)), world)
 
 
-@of_matrices(keeps="arrays")
+@of_matrices(square=True, keeps="arrays")
 def inv(a: Any, world: World) -> Any:
-    if a.shape[0] != a.shape[1] or _is_whole(a, 2, world):
-        return NotImplemented
+    _divides(a, 2, world)
     a = floats(a)
     return _solution(a, call("eye", a.shape[0], dtype=a.dtype), world)
 
@@ -76,8 +68,7 @@ def inv(a: Any, world: World) -> Any:
 @collective(np.linalg.tensorinv)
 def tensorinv(a: Any, ind: Any = 2) -> Any:
     a = asarray(a)
-    if type(ind) is not int or not 0 < ind <= a.ndim or not a.size:
-        return NotImplemented
+    expect(type(ind) is int and 0 < ind <= a.ndim and a.size)
     inverse: Any = registry.find(np.linalg.inv)
     shape = a.shape[ind:] + a.shape[:ind]
     return shaping.reshape(inverse(shaping.reshape(a, (prod(a.shape[:ind]), -1))), shape)
@@ -86,8 +77,7 @@ def tensorinv(a: Any, ind: Any = 2) -> Any:
 @collective(np.linalg.tensorsolve)
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     a, b = asarray(a), asarray(b)
-    if axes is not None or not a.size or prod(a.shape[b.ndim :]) != b.size:
-        return NotImplemented
+    expect(axes is None and a.size and prod(a.shape[b.ndim :]) == b.size)
     solution: Any = registry.find(np.linalg.solve)
     matrix = shaping.reshape(a, (b.size, -1))
     return shaping.reshape(solution(matrix, shaping.reshape(b, (-1,))), a.shape[b.ndim :])
@@ -95,22 +85,19 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:
     """The diagonal of U, the sign of the order of rows, and whether the matrix is singular."""
+    _divides(a, 2 / 3, world)
     factors = Factors(section_of(floats(a), world))
     return factors.diagonal(), factors.sign, factors.is_singular
 
 
-@of_matrices()
+@of_matrices(square=True)
 def det(a: Any, world: World) -> Any:
-    if a.shape[0] != a.shape[1] or _is_whole(a, 2 / 3, world):
-        return NotImplemented
     values, sign, singular = _pivots(a, world)
     return values.dtype.type(0) if singular else sign * np.multiply.reduce(values)
 
 
-@of_matrices()
+@of_matrices(square=True)
 def slogdet(a: Any, world: World) -> Any:
-    if a.shape[0] != a.shape[1] or _is_whole(a, 2 / 3, world):
-        return NotImplemented
     values, sign, singular = _pivots(a, world)
     kind = type(np.linalg.slogdet(np.eye(1)))
     if singular:
@@ -119,10 +106,9 @@ def slogdet(a: Any, world: World) -> Any:
     return kind(sign * np.multiply.reduce(values / sizes), np.log(sizes).sum())
 
 
-@of_matrices(keeps="arrays")
+@of_matrices(square=True, keeps="arrays")
 def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
-    if a.shape[0] != a.shape[1] or _is_whole(a, 1 / 3, world):
-        return NotImplemented
+    _divides(a, 1 / 3, world)
     a = floats(a)
     grid = process_grid(world.size)
     section = section_of(adjoint(a) if upper else a, world)
@@ -134,22 +120,18 @@ def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
 
 
 @collective(np.linalg.cond)
+@accepts(x=Operand(ndim=2, empty=False))
 def cond(x: Any, p: Any = None) -> Any:
-    x = asarray(x)
-    if x.ndim != 2 or not x.size:
-        return NotImplemented
     if p is None or p in (2, -2):
         values = singular_values(x)
-        if values is NotImplemented:
-            return values
         with np.errstate(all="ignore"):
             ratio = values[-1] / values[0] if p == -2 else values[0] / values[-1]
-    elif x.shape[0] != x.shape[1]:
-        return NotImplemented
     else:
+        expect(x.shape[0] == x.shape[1])
         try:
             inverse = inv(x)
         except np.linalg.LinAlgError:
             return NotImplemented
         ratio = np.asarray(norm(x, p, (0, 1)) * norm(inverse, p, (0, 1)))[()]
-    return NotImplemented if np.isnan(ratio) else ratio
+    expect(not np.isnan(ratio))
+    return ratio

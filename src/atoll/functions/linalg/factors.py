@@ -25,9 +25,10 @@ from ...comm.world import World
 from ...layout import Layout
 from ...lazy import shaping
 from ...lazy.creation import asarray
+from ...lazy.fallback import expect
 from ...lazy.sections import record, section_of
-from ...lazy.spread import world_of
-from ..blocks import arrays_of, call, world_among
+from ..blocks import call
+from ..operands import Operand, accepts
 from ..public import collective
 from .matrices import TAKEN, Array, adjoint, double, floats, of_matrices, placed, replicated
 from .spectral import eigen, is_large, lin, singular
@@ -35,8 +36,7 @@ from .spectral import eigen, is_large, lin, singular
 
 @of_matrices(keeps="arrays")
 def qr(a: Any, world: World, mode: str = "reduced") -> Any:
-    if mode not in ("reduced", "complete", "r", "raw"):
-        return NotImplemented
+    expect(mode in ("reduced", "complete", "r", "raw"))
     line = record("qr", (double(a),), mode, floats(a[:0]).dtype)
     count = 1 if mode == "r" else 2
     factors = [record("factor of qr", (line,), a.shape, mode, k) for k in range(count)]
@@ -45,41 +45,35 @@ def qr(a: Any, world: World, mode: str = "reduced") -> Any:
     return type(np.linalg.qr(np.eye(1)))(*factors)
 
 
-def _only_of_stacks(name: str) -> None:
-    def of_one(a: Any, world: World, *args: Any, **options: Any) -> Any:
-        return NotImplemented
-
-    of_one.__name__ = name
-    of_matrices()(of_one)
+@of_matrices()
+def eig(a: Any, world: World) -> Any:
+    return NotImplemented
 
 
-for _name in ("eig", "eigvals"):
-    _only_of_stacks(_name)
+@of_matrices()
+def eigvals(a: Any, world: World) -> Any:
+    return NotImplemented
 
 
-def _eigen(a: Any, world: World, uplo: str) -> tuple[Array, Any] | None:
-    """Eigenvalues and eigenvectors of a Hermitian matrix of which a triangle is given; ``None`` if NumPy computes them."""
-    if a.shape[0] != a.shape[1] or not is_large(a) or uplo.upper() not in ("L", "U"):
-        return None
+def _eigen(a: Any, world: World, uplo: str) -> tuple[Array, Any]:
+    """Eigenvalues and eigenvectors of a Hermitian matrix of which a triangle is given."""
+    expect(is_large(a) and uplo.upper() in ("L", "U"))
     lower = call("tril", double(a if uplo.upper() == "L" else adjoint(a)))
     return eigen((lower + adjoint(lower)) - call("diag", lower.diagonal().real), world)
 
 
-@of_matrices()
+@of_matrices(square=True)
 def eigh(a: Any, world: World, UPLO: str = "L") -> Any:
-    both = _eigen(a, world, UPLO)
-    if both is None:
-        return NotImplemented
+    values, vectors = _eigen(a, world, UPLO)
     kind = floats(a[:0]).dtype
-    values = replicated(both[0], kind.type(0).real.dtype)
-    return type(np.linalg.eigh(np.eye(1)))(values, both[1].astype(kind))
+    values = replicated(values, kind.type(0).real.dtype)
+    return type(np.linalg.eigh(np.eye(1)))(values, vectors.astype(kind))
 
 
-@of_matrices()
+@of_matrices(square=True)
 def eigvalsh(a: Any, world: World, UPLO: str = "L") -> Any:
-    both = _eigen(a, world, UPLO)
-    kind = floats(a[:0]).dtype.type(0).real.dtype
-    return NotImplemented if both is None else replicated(both[0], kind)
+    values, _ = _eigen(a, world, UPLO)
+    return replicated(values, floats(a[:0]).dtype.type(0).real.dtype)
 
 
 def _singular(a: Any, world: World) -> tuple[Any, Array, Any]:
@@ -95,11 +89,10 @@ def _singular(a: Any, world: World) -> tuple[Any, Array, Any]:
 def svd(
     a: Any, world: World, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
 ) -> Any:  # fmt: skip
+    expect(not hermitian)
     if not compute_uv:
-        return NotImplemented if hermitian else svdvals(a)
+        return svdvals(a)
     tall = _lies_tall(a, world)
-    if hermitian or (tall is None and not is_large(a)):
-        return NotImplemented
     kind = floats(a[:0]).dtype
     if tall is None:
         return _large_svd(a, world, kind, bool(full_matrices))
@@ -128,15 +121,16 @@ def _large_svd(a: Any, world: World, kind: Any, full: bool) -> Any:
 
 @of_matrices()
 def svdvals(x: Any, world: World) -> Any:
-    values = singular_values(x)
-    return values if values is NotImplemented else asarray(values)
+    return asarray(singular_values(x))
 
 
 def _lies_tall(a: Any, world: World) -> bool | None:
-    """Whether a matrix is tall; ``None`` if neither it nor its transpose is."""
+    """Whether a matrix is tall; ``None`` if neither it nor its transpose is, and it is too large for NumPy."""
     if is_tall(a.shape, world.size):
         return True
-    return False if is_tall(a.shape[::-1], world.size) else None
+    wide = is_tall(a.shape[::-1], world.size)
+    expect(wide or is_large(a))
+    return False if wide else None
 
 
 def _thin(tall: Any, world: World, *, full: bool = False) -> tuple[Section, Array, Array]:
@@ -154,18 +148,12 @@ def _r_of(a: Any, world: World) -> Array:
     return tall_r(redistributed(section, even_rows(section.shape, world.size)))
 
 
-def singular_values(a: Any) -> Any:
-    """Of a tall or wide matrix on ranks, on every rank; else ``NotImplemented``."""
-    world = world_of([a])
-    if world is None or a.ndim != 2 or not a.size or a.dtype.char not in TAKEN:
-        return NotImplemented
+@accepts(a=Operand(types=TAKEN, ndim=2, empty=False))
+def singular_values(a: Any, *, world: World) -> Any:
+    """Of a tall, wide or large matrix on ranks, on every rank."""
     tall = _lies_tall(a, world)
     if tall is None:
-        return (
-            _singular(a, world)[1].astype(floats(a[:0]).real.dtype)
-            if is_large(a)
-            else NotImplemented
-        )
+        return _singular(a, world)[1].astype(floats(a[:0]).real.dtype)
     values = np.linalg.svdvals(_r_of(a if tall else a.T, world))
     return values.astype(floats(a[:0]).real.dtype, copy=False)
 
@@ -174,11 +162,8 @@ def singular_values(a: Any) -> Any:
 def matrix_rank(
     a: Any, world: World, tol: Any = None, hermitian: bool = False, *, rtol: Any = None
 ) -> Any:
-    if hermitian or (tol is not None and rtol is not None):
-        return NotImplemented
+    expect(not hermitian and (tol is None or rtol is None))
     values = singular_values(a)
-    if values is NotImplemented:
-        return values
     if tol is None:
         share = max(a.shape) * np.finfo(values.dtype).eps if rtol is None else rtol
         tol = values.max(initial=0) * share
@@ -189,11 +174,9 @@ def matrix_rank(
 def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **options: Any) -> Any:
     tall = _lies_tall(a, world)
     given = [rcond, *options.values()]
-    if hermitian or any(np.ndim(value) for value in given) or (tall is None and not is_large(a)):
-        return NotImplemented
+    expect(not hermitian and not any(np.ndim(value) for value in given))
     inexact = a.dtype.kind in "fc" or options.get("rtol", 0) is not None
-    if (rcond is not None and options) or not inexact:
-        return NotImplemented  # NumPy has the words
+    expect(inexact and not (rcond is not None and options))  # or NumPy has the words
     kind = floats(a[:0]).dtype
     if rcond is None:
         rcond = options.get("rtol", 1e-15)
@@ -213,15 +196,10 @@ def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **opt
 
 
 @collective(np.linalg.lstsq)
-def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
-    world, arrays = world_among(a, b), arrays_of(a, b)
-    if world is None or arrays is None:
-        return NotImplemented
-    matrix, right = arrays
-    if any(array.dtype.char not in TAKEN or not array.size for array in arrays):
-        return NotImplemented
-    if matrix.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != matrix.shape[0]:
-        return NotImplemented
+@accepts(a=Operand(types=TAKEN, ndim=2, empty=False), b=Operand(types=TAKEN, least=1, empty=False))
+def lstsq(a: Any, b: Any, rcond: Any = None, *, world: World) -> Any:
+    matrix, right = a, b
+    expect(right.ndim <= 2 and right.shape[0] == matrix.shape[0])
     kind = np.result_type(floats(matrix[:0]).dtype, floats(right[:0]).dtype)
     inner = np.complex128 if kind.kind == "c" else np.float64
     wide = (right if right.ndim == 2 else shaping.reshape(right, (-1, 1))).astype(inner)

@@ -14,15 +14,17 @@ from ...comm.in_step import allgather
 from ...comm.world import World
 from ...lazy import shaping
 from ...lazy.creation import asarray
+from ...lazy.fallback import expect
 from ...lazy.registry import registry
 from ...lazy.sections import of_section, section_of, small_or_there
-from ...lazy.spread import world_of
 from ..blocks import call, every_rank
+from ..operands import Operand, accepts
 from ..public import collective
 
 Array = np.ndarray[Any, Any]
 TAKEN = "fdFDbhilqBHILQ?"
 """The dtypes that NumPy's linear algebra takes."""
+MATRIX = Operand(types=TAKEN, least=2, empty=False)
 
 
 def floats(x: Any) -> Any:
@@ -52,23 +54,23 @@ def replicated(array: Array, kind: Any) -> Any:
     return asarray(array.astype(kind, copy=False))
 
 
-def of_matrices(**traits: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def of_matrices(
+    *, square: bool = False, **traits: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function of ``numpy.linalg`` by what ranks do with one matrix, and the world that it lies on.
 
-    Of a stack of matrices each rank has some whole; where there are fewer than ranks, one comes after the other. ``traits``
-    are those of :func:`collective`.
+    Of a stack of matrices each rank has some whole; where there are fewer than ranks, one comes after the other. ``square``:
+    one matrix has to be square. ``traits`` are those of :func:`collective`.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         original = getattr(np.linalg, function.__name__)
 
-        def of_any(a: Any, /, *args: Any, **options: Any) -> Any:
-            a = asarray(a)
-            world = world_of([a])
-            if world is None or a.ndim < 2 or not a.size or a.dtype.char not in TAKEN:
-                return NotImplemented
+        @accepts(a=MATRIX)
+        def of_any(a: Any, /, *args: Any, world: World, **options: Any) -> Any:
             if a.ndim > 2:
                 return _of_each(original, a, world, *args, **options)
+            expect(not square or a.shape[0] == a.shape[1])
             return function(a, world, *args, **options)
 
         return collective(original, **traits)(of_any)

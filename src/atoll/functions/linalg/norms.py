@@ -9,6 +9,7 @@ import numpy as np
 from ...context.interrupts import passed_on
 from ...lazy import shaping
 from ...lazy.creation import asarray
+from ...lazy.fallback import expect
 from ...lazy.spread import place_of
 from ..blocks import call
 from ..public import collective, is_large
@@ -27,25 +28,22 @@ def _lengths(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
         return (x != 0).astype(x.real.dtype).sum(axes, keepdims=keepdims)
     if ord == 1:
         return abs(x).sum(axes, keepdims=keepdims)
-    if place_of(x) is None:
-        return NotImplemented
+    expect(place_of(x) is not None)
     powers = call("power", abs(x), ord).sum(axes, keepdims=keepdims)
     return call("power", powers, np.reciprocal(ord, dtype=np.float64)).astype(x.real.dtype)
 
 
-def _usable(x: Any, ord: Any) -> bool:
-    """Whether it is composed here: of more than a few elements, which NumPy takes at once."""
-    if not is_large(x) or (place_of(x) is None and x._geometry.short):
-        return False
-    return x.size and x.dtype.char in TAKEN and not isinstance(ord, str)
+def _expect_many(x: Any, ord: Any) -> None:
+    """Leave a few elements, which it takes at once, and unknown orders to NumPy."""
+    expect(is_large(x) and not (place_of(x) is None and x._geometry.short))
+    expect(x.size and x.dtype.char in TAKEN and not isinstance(ord, str))
 
 
 @collective(np.linalg.norm, alone=True)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     x = asarray(x)
     frobenius = ord is None or ord == "fro"
-    if not _usable(x, None if frobenius else ord):
-        return NotImplemented
+    _expect_many(x, None if frobenius else ord)
     x = floats(x)
     if axis is None and (ord is None or (ord == "fro" and x.ndim == 2)):
         if keepdims or x.dtype.kind == "c" or place_of(x) is not None:
@@ -60,8 +58,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         return NotImplemented
     if len(axes) == 1 and ord != "fro":
         return _lengths(x, ord, axes[0], keepdims)
-    if len(axes) != 2:
-        return NotImplemented
+    expect(len(axes) == 2)
     if frobenius:
         return _lengths(x, 2, axes, keepdims)
     if ord in (1, -1, np.inf, -np.inf):
@@ -70,9 +67,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         extremes = call("max" if ord > 0 else "min", sums, outer, keepdims=True)
         left = [1 if k in axes else n for k, n in enumerate(x.shape) if keepdims or k not in axes]
         return shaping.reshape(extremes, tuple(left)) if left else extremes[(0,) * x.ndim]
-    values = singular_values(x) if x.ndim == 2 and axes == (0, 1) else NotImplemented
-    if values is NotImplemented or ord not in (2, -2, "nuc"):
-        return NotImplemented
+    expect(x.ndim == 2 and axes == (0, 1) and ord in (2, -2, "nuc"))
+    values = singular_values(x)
     number = values.sum() if ord == "nuc" else values.max() if ord == 2 else values.min()
     return asarray(number.reshape(1, 1)) if keepdims else number
 
@@ -85,4 +81,5 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 @collective(np.linalg.vector_norm, alone=True)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     x = asarray(x)
-    return _lengths(floats(x), ord, axis, keepdims) if _usable(x, ord) else NotImplemented
+    _expect_many(x, ord)
+    return _lengths(floats(x), ord, axis, keepdims)

@@ -11,8 +11,10 @@ import numpy as np
 
 from ...context.interrupts import passed_on
 from ...lazy.creation import asarray
+from ...lazy.fallback import expect
 from ...lazy.registry import registry
-from ..blocks import arrays_of, call, into
+from ..blocks import call, into
+from ..operands import Operands, accepts
 from ..public import array_of, collective
 
 
@@ -24,8 +26,7 @@ def matrix_power(a: Any, n: Any) -> Any:
     except TypeError as problem:
         passed_on(problem)
         return NotImplemented
-    if a.ndim != 2 or a.shape[0] != a.shape[1] or not n:
-        return NotImplemented
+    expect(a.ndim == 2 and a.shape[0] == a.shape[1] and n)
     if n < 0:
         inverse: Any = registry.find(np.linalg.inv)
         a, n = inverse(a), -n
@@ -40,10 +41,10 @@ def matrix_power(a: Any, n: Any) -> Any:
 
 
 @collective(np.linalg.multi_dot, keeps="arrays")
+@accepts(arrays=Operands())
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    factors = arrays_of(*arrays)
-    if factors is None or len(factors) < 2 or any(a.ndim > 2 for a in factors):
-        return NotImplemented
+    factors = arrays
+    expect(len(factors) > 1 and all(a.ndim <= 2 for a in factors))
     while len(factors) > 1:  # the pair with the least work first
         work = [prod(a.shape) * (b.shape[1] if b.ndim > 1 else 1) for a, b in pairwise(factors)]
         k = int(np.argmin(work))
@@ -63,8 +64,7 @@ collective(np.linalg.tensordot)(lambda x1, x2, /, *, axes=2: call("tensordot", x
 @collective(np.linalg.cross)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     x1, x2 = asarray(x1), asarray(x2)
-    if x1.shape[axis] != 3 or x2.shape[axis] != 3:
-        return NotImplemented
+    expect(x1.shape[axis] == x2.shape[axis] == 3)
     return call("cross", x1, x2, axis=axis)
 
 

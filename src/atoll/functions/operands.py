@@ -1,0 +1,159 @@
+"""The arguments that a declared function computes of; a call with others is left to NumPy.
+
+    @collective(np.searchsorted)
+    @accepts(a=Operand(ndim=1, empty=False), v=Operand(), side=("left", "right"))
+    def searchsorted(a, v, side="left", sorter=None, *, world): ...
+
+An argument that is an :class:`Operand` reaches the function as an array. A tuple has the values that an argument may
+have, and :data:`DEFAULT` none but its default, which is never checked. Where the function has an argument ``world``,
+it gets the world that its operands lie on, and NumPy computes those that lie on none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..lazy.creation import asarray
+from ..lazy.fallback import expect
+from ..lazy.spread import place_of, world_of
+from ..lazy.views import Handle
+from ..ops.elementwise import is_native
+from .public import array_of, is_large
+
+DEFAULT: tuple[Any, ...] = ()
+"""Of an argument that a function does not know: it has to be left out."""
+
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An argument that is made an array, of a dtype that may lie on ranks."""
+
+    kinds: str = ""
+    """The kinds of dtypes that it may have; any if there are none."""
+    types: str = ""
+    """The characters of dtypes."""
+    ndim: int | None = None
+    least: int = 0
+    """How many axes it has at least."""
+    empty: bool = True
+    """Whether it may have no elements."""
+
+    def array(self, value: Any) -> Any:
+        """The array for a value."""
+        array = asarray(value)
+        expect(is_native(array.dtype))
+        return array
+
+    def accept(self, value: Any) -> Any:
+        """The array for a value that fits."""
+        array = self.array(value)
+        dtype, ndim = array.dtype, array.ndim
+        expect(
+            (not self.kinds or dtype.kind in self.kinds)
+            and (not self.types or dtype.char in self.types)
+            and (ndim == self.ndim if self.ndim is not None else ndim >= self.least)
+            and (self.empty or array.size)
+        )
+        return array
+
+
+class Operands(Operand):
+    """A sequence of arrays, at least one."""
+
+    def accept(self, value: Any) -> list[Any]:
+        """The arrays for values that fit."""
+        arrays = [super(Operands, self).accept(item) for item in value]
+        expect(arrays)
+        return arrays
+
+
+class Array(Operand):
+    """An argument that is made an array, of any dtype and class."""
+
+    def array(self, value: Any) -> Any:
+        """The array for a value."""
+        return array_of(value)
+
+
+@dataclass(frozen=True)
+class Recorded(Array):
+    """An argument that is a recorded array."""
+
+    converts: bool = False
+    """Whether it is made an array first."""
+
+    def array(self, value: Any) -> Any:
+        """The array itself."""
+        array = array_of(value) if self.converts else value
+        expect(is_large(array))
+        return array
+
+
+@dataclass(frozen=True)
+class Target(Operand):
+    """An array on ranks that a function writes into."""
+
+    def array(self, value: Any) -> Any:
+        """The array itself."""
+        expect(place_of(value) is not None)
+        return value
+
+
+def is_writeable(array: Any) -> bool:
+    """Whether a large array may be written to."""
+    return bool(array._cell.writeable and array._geometry.writeable)
+
+
+def accepts(
+    large: str = "", **rules: Operand | tuple[Any, ...]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Leave calls to NumPy whose arguments do not follow the ``rules``, or of which none of those named ``large`` is a
+    recorded array."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        code, defaults = function.__code__, function.__defaults__ or ()
+        positional = code.co_varnames[: code.co_argcount]
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        usual = dict(zip(positional[::-1], defaults[::-1])) | (function.__kwdefaults__ or {})
+        checks = [
+            (names.index(name), name, usual.get(name, _MISSING), rule)
+            for name, rule in rules.items()
+        ]
+        sizes = [(names.index(name), name) for name in large.split()]
+        on_world = "world" in names
+
+        def call(*args: Any, **options: Any) -> Any:
+            given, arrays = list(args), []
+            if sizes:
+                expect(
+                    any(
+                        is_large(given[place] if place < len(given) else options.get(name))
+                        for place, name in sizes
+                    )
+                )
+            for place, name, default, rule in checks:
+                value = given[place] if place < len(given) else options.get(name, default)
+                if value is default:
+                    continue
+                if type(rule) is tuple:
+                    expect(not isinstance(value, Handle) and value in rule)
+                    continue
+                value = rule.accept(value)  # type: ignore[union-attr]
+                if place < len(given):
+                    given[place] = value
+                else:
+                    options[name] = value
+                arrays += value if type(value) is list else [value]
+            if on_world:
+                options["world"] = world_of(arrays)
+                expect(options["world"])
+            return function(*given, **options)
+
+        call.__name__ = function.__name__
+        return call
+
+    return enter
