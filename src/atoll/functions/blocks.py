@@ -15,7 +15,7 @@ What NumPy raises on one rank is raised on all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -30,9 +30,6 @@ from ..lazy import shaping
 from ..lazy.calling import into as into
 from ..lazy.creation import asarray
 from ..lazy.sections import section_of, small_or_there
-from ..lazy.spread import world_of
-from ..lazy.views import Handle
-from ..ops.elementwise import is_native
 from .public import names
 
 Array = np.ndarray[Any, Any]
@@ -47,26 +44,6 @@ def in_c_order(handle: Any) -> None:
 def call(name: str, *args: Any, **options: Any) -> Any:
     """A public function of ours, by name."""
     return names[name](*args, **options)
-
-
-def arrays_of(*values: Any) -> list[Any] | None:
-    """The values as arrays; ``None`` if there is one of a dtype that cannot lie on ranks."""
-    arrays = [asarray(value) for value in values]
-    return arrays if all(is_native(array.dtype) for array in arrays) else None
-
-
-def given_in(values: Sequence[Any]) -> Iterator[Any]:
-    """Arguments, and what lists and tuples among them hold."""
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield from given_in(value)
-        else:
-            yield value
-
-
-def world_among(*values: Any) -> World | None:
-    """The world of several ranks on which one of the values lies."""
-    return world_of([value for value in given_in(values) if isinstance(value, Handle)])
 
 
 def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:

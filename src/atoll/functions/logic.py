@@ -156,13 +156,13 @@ _is_infinity("isneginf", -np.inf)
 
 
 @native(keeps="arrays")
-@accepts("x")
+@accepts(x=Recorded())
 def isreal(x: Any) -> Any:
     return general(np.equal, x.imag, 0)
 
 
 @native(keeps="")
-@accepts("x")
+@accepts(x=Recorded())
 def iscomplex(x: Any) -> Any:
     if x.dtype.kind != "c":
         return creation.zeros(x.shape, bool, "C")
@@ -170,7 +170,7 @@ def iscomplex(x: Any) -> Any:
 
 
 @native()
-@accepts("a")
+@accepts(a=Recorded())
 def real_if_close(a: Any, tol: Any = 100) -> Any:
     if a.dtype.kind != "c":
         return a

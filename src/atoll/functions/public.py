@@ -4,13 +4,14 @@ A function is declared once, under NumPy's name, for any number of ranks: with :
 of what is recorded), with :func:`collective` (ranks compute it together, one process leaves it to NumPy), or with
 :func:`on_data` (NumPy's own, on whole arrays: input and output). A name without a declaration is NumPy's own, too, but
 says so with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch (``numpy.sum(array)``) comes
-to the same function. All of it is in :mod:`..lazy.registry`.
+to the same function. All of it is in :mod:`..lazy.registry`. Which arguments a function computes of is said by
+:mod:`.operands`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..lazy.creation import asarray
 from ..lazy.distributed import laid_out
 from ..lazy.fallback import GENERAL, Unsupported, at_hand, by_numpy, has_class, is_foreign
 from ..lazy.flat import flatiter
+from ..lazy.making import PASSED
 from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
 from ..lazy.shaping import in_order
@@ -41,7 +43,8 @@ kinds = registry.kinds
 publish = registry.publish
 
 
-_PLAIN = frozenset({ndarray, np.ndarray, list, tuple, int, float})
+_FAMILIAR = PASSED | {ndarray, np.ndarray}
+"""Classes of arguments that have no say in a call."""
 
 _ANSWERED = (Handle, np.ndarray, list, tuple, flatiter)
 """What functions compute of by themselves; NumPy knows what to do with everything else."""
@@ -49,10 +52,9 @@ _ANSWERED = (Handle, np.ndarray, list, tuple, flatiter)
 _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
 
 
-def _needs_atoll(args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+def _needs_atoll(given: tuple[Any, ...], options: dict[str, Any]) -> bool:
     """Whether a call with such an argument is for kernels or ranks: one with a large array, a layout, or, on ranks, an object
     whose class was written with atoll and may hold such an array."""
-    given = (*args, *options.values())
     if "layout" in options or any(map(is_large, arrays_among(given))):
         return True
     return current_world().size > 1 and any(
@@ -128,8 +130,8 @@ def declare(
 ) -> Callable[..., Any]:
     """Make ``function`` public in place of NumPy's ``original``, with its text and signature.
 
-    Where ``function`` answers ``NotImplemented``, NumPy computes the result on the data. NumPy's own subclasses (masked
-    arrays, matrices) stay what they are: NumPy runs the function. Everything else that is decided about the function:
+    Where ``function`` answers ``NotImplemented``, or expects something else, NumPy computes the result on the data. NumPy's
+    own subclasses (masked arrays, matrices) stay what they are: NumPy runs the function. What else is decided about it:
 
     ``kind``: the argument that the size of the result follows from, for the native front (see ``_native/functions.c``).
     ``short``: NumPy may do it at once where all arrays are small; not if a view of small arrays may be large.
@@ -155,20 +157,22 @@ def declare(
         giver = None
         if asks and not isinstance(args[0] if args else options.get("a", ()), _ANSWERED):
             return by_numpy(original, args, options)
-        for value in (*args, *options.values()) if options else args:
-            if type(value) not in _PLAIN:
-                if (
+        given = (*args, *options.values())
+        if not _FAMILIAR.issuperset(map(type, given)):
+            for value in given:
+                if type(value) in (list, tuple):
+                    if joins and any(map(has_class, value)):
+                        return by_numpy(original, args, options)
+                elif (
                     has_class(value)
                     or overrides(value)
                     or (keeps is not None and is_subclass(value) and place_of(value) is None)
                 ):
                     return by_numpy(original, args, options)
-                if giver is None and is_subclass(value):
+                elif giver is None and is_subclass(value):
                     giver = value
-            elif joins and type(value) in (list, tuple) and any(map(has_class, value)):
+            if any(map(is_foreign, given)) and not _needs_atoll(given, options):
                 return by_numpy(original, args, options)
-        if any(map(is_foreign, (*args, *options.values()))) and not _needs_atoll(args, options):
-            return by_numpy(original, args, options)
         if device and "device" in options:
             wanted = options.pop("device")
             if wanted not in (None, "cpu"):  # the only device is the processor
@@ -210,40 +214,29 @@ def numpy_function(
     original: Any,
     name: str,
     *,
-    writes: Collection[int | str] = (),
     warns: bool = False,
-    jointly: Callable[..., Any] | None = None,
-    alone: bool = False,
     kind: Kind | None = None,
     grows: bool = False,
     creates: bool = False,
-    keeps: str | None = None,
+    **how: Any,
 ) -> Callable[..., Any]:
-    """A function of NumPy's that is run on the data, or ``jointly`` by ranks (see :func:`by_numpy`)."""
-    warning = f"numpy.{name}" if warns else ""
+    """A function of NumPy's that is run on the data, or jointly by ranks: ``how`` is for :func:`by_numpy`."""
+    if warns:
+        how["name"] = f"numpy.{name}"
 
     def function(*args: Any, **options: Any) -> Any:
         if "like" in options:
             return _alike(function, original, args, options)
         if creates and "layout" in options:
             return in_layout(function, args, options)
-        return by_numpy(
-            original,
-            args,
-            options,
-            writes=writes,
-            name=warning,
-            jointly=jointly,
-            alone=alone,
-            keeps=keeps,
-        )
+        return by_numpy(original, args, options, **how)
 
     look_like(original, function, name, creates=creates)
     if warns:
         return function
     natively = kind or Kind.ARRAYS
-    natively |= Kind.ANY if jointly is not None and not grows else 0
-    if not (writes or alone):
+    natively |= Kind.ANY if "jointly" in how and not grows else 0
+    if not (how.get("writes") or how.get("alone")):
         natively |= Kind.LARGE | Kind.DATA | (Kind.SHARED if is_cut(original) else 0)
     return front.function(original, function, natively)
 

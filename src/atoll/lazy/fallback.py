@@ -223,31 +223,15 @@ def _place_of_out(function: Callable[..., Any]) -> int:
 
 
 def by_numpy(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-    *,
-    writes: Collection[int | str] = (),
-    name: str = "",
-    jointly: Callable[..., Any] | None = None,
-    alone: bool = False,
-    keeps: str | None = None,
+    function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], **how: Any
 ) -> Any:
-    """``function(*args, **options)`` by NumPy; ``name`` is given where a warning is due.
-
-    ``writes`` has the places or names of the arguments that the function writes into; ``out``
-    is always one, by name or by place. With an array that waits for its value the call waits, too.
-    ``jointly`` is what ranks compute together in its place where an array lies on several of them; with ``alone`` it is
-    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy. ``keeps`` says which of its
-    results are of a user's class.
-    """
-    call = partial(_by_numpy, function, args, options, writes, name, jointly, alone, keeps)
+    """``function(*args, **options)`` by NumPy; see :func:`_by_numpy`. A call that lacked memory is made again, if it may be."""
     try:
-        return call()
+        return _by_numpy(function, args, options, **how)
     except MemoryError:
         if not (_may_repeat(function, args, options) and release()):
             raise
-    return call()
+    return _by_numpy(function, args, options, **how)
 
 
 def _may_repeat(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
@@ -268,12 +252,21 @@ def _by_numpy(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     options: dict[str, Any],
-    writes: Collection[int | str],
-    name: str,
-    jointly: Callable[..., Any] | None,
-    alone: bool,
-    keeps: str | None,
+    *,
+    writes: Collection[int | str] = (),
+    name: str = "",
+    jointly: Callable[..., Any] | None = None,
+    alone: bool = False,
+    keeps: str | None = None,
 ) -> Any:
+    """``name`` is given where a warning is due.
+
+    ``writes`` has the places or names of the arguments that the function writes into; ``out``
+    is always one, by name or by place. With an array that waits for its value the call waits, too.
+    ``jointly`` is what ranks compute together in its place where an array lies on several of them; with ``alone`` it is
+    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy. ``keeps`` says which of its
+    results are of a user's class.
+    """
     if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
         place = _place_of_out(function)
         if 0 < place < len(args):

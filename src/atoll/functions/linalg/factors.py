@@ -170,6 +170,13 @@ def matrix_rank(
     return np.count_nonzero(values > tol)
 
 
+def _inverses(values: Array, share: Any) -> Array:
+    """The inverses of singular values; 0 for those of less than a share of the largest."""
+    large = values > share * values.max(initial=0)
+    inverses: Array = np.divide(1, values, out=np.zeros_like(values), where=large)
+    return inverses
+
+
 @of_matrices()
 def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **options: Any) -> Any:
     tall = _lies_tall(a, world)
@@ -183,13 +190,10 @@ def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **opt
         rcond = max(a.shape) * np.finfo(kind).eps if rcond is None else rcond
     if tall is None:
         u, values, v = _singular(a, world)
-        large = values > rcond * values.max(initial=0)
-        inverse = np.divide(1, values, out=np.zeros_like(values), where=large)
-        return ((v * inverse) @ adjoint(u)).astype(kind)
+        return ((v * _inverses(values, rcond)) @ adjoint(u)).astype(kind)
     left, values, right = _thin(a if tall else adjoint(a), world)
-    large = values > rcond * values.max(initial=0)
-    inverse = np.divide(1, values, out=np.zeros_like(values), where=large)
-    joined = left.with_block((left.block * inverse) @ right)  # the adjoint of what is sought
+    scaled = (left.block * _inverses(values, rcond)) @ right
+    joined = left.with_block(scaled)  # the adjoint of what is sought
     if tall:
         joined = joined.with_block(joined.block.conj()).transposed((1, 0))
     return placed(joined, kind, world)
@@ -207,10 +211,9 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, world: World) -> Any:
     share = np.finfo(inner).eps * max(matrix.shape) if rcond is None else rcond
     solve = _tall_squares if matrix.shape[0] > matrix.shape[1] else _wide_squares
     solution = solve(matrix, wide, share, world)
-    if solution is NotImplemented and is_large(matrix):
+    if solution is None:
+        expect(is_large(matrix))
         solution = _large_squares(matrix, wide, share, world)
-    if solution is NotImplemented:
-        return solution
     x, left, rank, values = solution
     real = kind.type(0).real.dtype
     x = x[:, 0] if right.ndim == 1 else x
@@ -218,11 +221,11 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, world: World) -> Any:
 
 
 def _tall_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
-    """From R of the matrix with the right sides beside it."""
+    """From R of the matrix with the right sides beside it; ``None`` if that is not tall."""
     columns = matrix.layout.shape[1]
     both = call("concatenate", (matrix, right), 1)
     if not is_tall(both.shape, world.size):
-        return NotImplemented
+        return None
     r = _r_of(both, world)
     x, _, rank, values = np.linalg.lstsq(r[:columns, :columns], r[:columns, columns:], share)
     left = (np.abs(r[columns:, columns:]) ** 2).sum(0) if rank == columns else np.empty(0)
@@ -230,10 +233,10 @@ def _tall_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
 
 
 def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
-    """The shortest solution: ``Q y``, where ``A = R^H Q^H``, with the shortest ``y``."""
+    """The shortest solution: ``Q y``, where ``A = R^H Q^H``, with the shortest ``y``; ``None`` if ``A`` is not wide."""
     rows, columns = matrix.shape
     if not is_tall((columns, rows), world.size) or right.size > matrix.size // world.size:
-        return NotImplemented
+        return None
     q, r = factors_of(on_grid(section_of(adjoint(matrix), world)), "reduced")
     lower, sides = everywhere(r).block.conj().T, everywhere(section_of(right, world)).block
     y, _, rank, values = np.linalg.lstsq(lower, sides, share)
@@ -246,9 +249,8 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
 def _large_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     """The shortest solution by the singular values of a matrix that is neither tall nor wide."""
     u, values, v = _singular(matrix, world)
-    large = values > share * values.max(initial=0)
-    inverse = np.divide(1, values, out=np.zeros_like(values), where=large)
-    rank = int(np.count_nonzero(large))
+    inverse = _inverses(values, share)
+    rank = int(np.count_nonzero(inverse))
     x = v @ (inverse[:, None] * (adjoint(u) @ right))
     left = np.empty(0)
     if rank == matrix.shape[1] < matrix.shape[0]:
