@@ -20,9 +20,8 @@ from .public import array_of, collective, is_large, names, native
 
 
 @native(keeps="arrays")
-@accepts("a prepend append")
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
-    expect(n >= 1 and np.ndim(a))
+    expect(any(map(is_large, (a, prepend, append))) and n >= 1 and np.ndim(a))
     a = array_of(a)
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     before = (slice(None),) * axis
@@ -64,8 +63,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
 
 @native(keeps="arrays")
-@accepts("y x")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    expect(is_large(y) or is_large(x))
     y = Array(least=1).accept(y)
     axis = np.lib.array_utils.normalize_axis_index(axis, y.ndim)
     width: Any = dx

@@ -20,7 +20,7 @@ from ..lazy.fallback import Unsupported, expect
 from ..lazy.spread import place_of, world_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
-from .public import array_of, is_large
+from .public import array_of
 
 DEFAULT: tuple[Any, ...] = ()
 """Of an argument that a function does not know: it has to be left out."""
@@ -111,10 +111,9 @@ def is_writeable(array: Any) -> bool:
 
 
 def accepts(
-    large: str = "", **rules: Operand | tuple[Any, ...]
+    **rules: Operand | tuple[Any, ...],
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Leave calls to NumPy whose arguments do not follow the ``rules``, or of which none of those named ``large`` is a
-    recorded array."""
+    """Leave calls to NumPy whose arguments do not follow the ``rules``."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         code, defaults = function.__code__, function.__defaults__ or ()
@@ -125,7 +124,6 @@ def accepts(
             (names.index(name), name, usual.get(name, _MISSING), rule)
             for name, rule in rules.items()
         ]
-        sizes = [(names.index(name), name) for name in large.split()]
         on_world = "world" in names
 
         def of_first(first: Any = _MISSING, /, *args: Any, **options: Any) -> Any:
@@ -135,11 +133,6 @@ def accepts(
 
         def call(*args: Any, **options: Any) -> Any:
             given, arrays = list(args), []
-            if sizes and not any(
-                is_large(given[place] if place < len(given) else options.get(name))
-                for place, name in sizes
-            ):
-                raise Unsupported
             for place, name, default, rule in checks:
                 value = given[place] if place < len(given) else options.get(name, default)
                 if value is default:
@@ -158,7 +151,7 @@ def accepts(
                 expect(options["world"])
             return function(*given, **options)
 
-        if len(checks) == 1 and not (sizes or on_world):
+        if len(checks) == 1 and not on_world:
             place, _, default, rule = checks[0]
             if place == 0 and default is _MISSING:  # in a third of the time
                 of_first.__name__ = function.__name__

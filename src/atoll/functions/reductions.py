@@ -274,7 +274,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any
     return _scan(np.multiply, a, axis, dtype, out)
 
 
-@accepts("a")
+@accepts(a=Recorded())
 def _scan(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     expect(out is None or place_of(a) is not None)
     if dtype is None:  # narrow integers become ``int``
@@ -283,7 +283,7 @@ def _scan(ufunc: np.ufunc, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 
 def _without_nan_scanned(name: str, ufunc: np.ufunc, identity: int) -> None:
-    @accepts("a")
+    @accepts(a=Recorded())
     def function(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
         expect(out is None or place_of(a) is not None)
         return into(out, _scan(ufunc, _without_nan(a, identity), axis, dtype, None))
@@ -296,7 +296,7 @@ _without_nan_scanned("nancumprod", np.multiply, 1)
 
 
 def _cumulative(name: str, ufunc: np.ufunc, first: int) -> None:
-    @accepts("x")
+    @accepts(x=Recorded())
     def function(
         x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
     ) -> Any:  # fmt: skip
