@@ -13,7 +13,7 @@ import atoll
 from atoll import policy
 from atoll.context.caches import Memo, Recent, remembered
 
-from .engine import tight
+from .engine import small_limits
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "benchmarks" / "limits.py"
@@ -180,4 +180,4 @@ def test_blocks_of_several_threads_end_in_any_order():
 
 
 def test_the_campaigns_draw_limits_that_exist():
-    assert tight.LEAST.keys() <= {field.name for field in fields(policy.limits)}
+    assert small_limits.LEAST.keys() <= {field.name for field in fields(policy.limits)}

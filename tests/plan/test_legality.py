@@ -11,7 +11,7 @@ from atoll.comm.dry_run import dry_run_world
 from atoll.lazy import evaluate
 from atoll.plan import legality, nests, statements
 from atoll.plan.passes import Pass, applied
-from tests.engine import layouts
+from tests.engine import random_layouts
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +56,7 @@ def test_programs_are_legal_after_each_pass(monkeypatch):
 def test_programs_of_ranks_are_legal(maps):
     with np.config(debug=True, small=0), dry_run_world(1, 4):
         values = numpy.broadcast_to(numpy.ones(()), (64, 64))
-        a = layouts.lying(values, np.Layout((64, 64), maps, size=4))
+        a = random_layouts.lying(values, np.Layout((64, 64), maps, size=4))
         node = (a[1:, 1:] * a[:-1, :-1] + a[1:, 1:].sum(0))._cell.node
         evaluate._new_program(evaluate.look_up([node]), [node])
 
