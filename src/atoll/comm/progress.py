@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 from ..context.threads import turn
 from . import launcher
@@ -29,14 +30,15 @@ LONGEST = 79
 """A line of more columns may break, and would not be taken away."""
 
 
+@dataclass(slots=True, eq=False)
 class _Task:
     """What takes long."""
 
-    __slots__ = ("began", "done", "label", "total", "unit")
-
-    def __init__(self, label: str, unit: str, total: int) -> None:
-        self.label, self.unit, self.total, self.done = label, unit, total, 0
-        self.began = time.monotonic()
+    label: str
+    unit: str
+    total: int
+    done: int = 0
+    began: float = field(default_factory=time.monotonic)
 
     def text(self) -> str:
         """The line: ``saving a.npy: 1.2 of 4.0 GB, 3 s, 7 s left``."""

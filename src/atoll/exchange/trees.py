@@ -149,16 +149,28 @@ def _received(
     return [Part(start, stop, value) for (start, stop), value in zip(cuts, values, strict=True)]
 
 
+def _collected(
+    communicator: Communicator, tree: Branches, given: Array, join: Join, what: str, end: int
+) -> tuple[list[Part], list[list[Part]]]:
+    """The parts of this rank and of its children that end before a place; and for each child, those before it."""
+    place, length = tree.place, tree.length
+    parts, start = [Part(place, place + 1, given)], place + 1
+    before = []
+    for child, stop in zip(tree.children, tree.ends, strict=True):
+        before.append(parts)
+        if stop < end:
+            cuts = _parts_of(start, stop, length)
+            arrived = _received(communicator, child, cuts, given.nbytes, what)
+            parts = _joined(parts, arrived, length, join)
+        start = stop
+    return parts, before
+
+
 def folded_by_tree(
     communicator: Communicator, tree: Branches, given: Array, join: Join, what: str
 ) -> Array:
     """The bytes that all ranks of a line have given, joined. ``join`` takes and gives as many bytes. Collective."""
-    place, length, nbytes = tree.place, tree.length, given.nbytes
-    parts, start = [Part(place, place + 1, given)], place + 1
-    for child, end in zip(tree.children, tree.ends, strict=True):
-        cuts = _parts_of(start, end, length)
-        parts = _joined(parts, _received(communicator, child, cuts, nbytes, what), length, join)
-        start = end
+    parts, _ = _collected(communicator, tree, given, join, what, tree.length + 1)
     total = parts[0].value
     if tree.parent is not None:
         _send(communicator, tree.parent, parts, what)
@@ -175,22 +187,15 @@ def folded_before(
 
     A rank that answers for the end of the line sends nothing up: no rank comes after it.
     """
-    place, length, nbytes = tree.place, tree.length, given.nbytes
-    parts, start = [Part(place, place + 1, given)], place + 1
-    of_children = []
-    for child, end in zip(tree.children, tree.ends, strict=True):
-        of_children.append((child, parts))
-        if end < length:
-            cuts = _parts_of(start, end, length)
-            parts = _joined(parts, _received(communicator, child, cuts, nbytes, what), length, join)
-        start = end
+    length = tree.length
+    parts, before_children = _collected(communicator, tree, given, join, what, length)
     before: list[Part] = []
     if tree.parent is not None:
         if tree.end < length:
             _send(communicator, tree.parent, parts, what)
-        cuts = _parts_of(0, place, length)
-        before = _received(communicator, tree.parent, cuts, nbytes, what)
-    for child, own in of_children:
+        cuts = _parts_of(0, tree.place, length)
+        before = _received(communicator, tree.parent, cuts, given.nbytes, what)
+    for child, own in zip(tree.children, before_children, strict=True):
         _send(communicator, child, _joined(before, own, length, join), what)
     return reduce(join, [part.value for part in before]) if before else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,12 @@ from ..graph.node import Site
 from .parts import State
 
 
+@dataclass(slots=True, eq=False)
 class Wanted:
     """What memory was wanted for, put into words only where it is refused."""
 
-    __slots__ = ("geometry", "site")
-
-    def __init__(self, geometry: Geometry, site: Site | None) -> None:
-        self.geometry = geometry
-        self.site = site
+    geometry: Geometry
+    site: Site | None
 
     def at(self, sites: Mapping[Site | None, Site | None]) -> Wanted:
         """The same for the lines of another run."""
@@ -61,14 +60,12 @@ class Allocate:
         return Told.ALLOCATE, self, (self.register,), self.geometry, self.wanted
 
 
+@dataclass(slots=True, eq=False)
 class Share:
     """A register that takes over another one's memory."""
 
-    __slots__ = ("register", "source")
-
-    def __init__(self, register: int, source: int) -> None:
-        self.register = register
-        self.source = source
+    register: int
+    source: int
 
     def run(self, state: State) -> None:
         value = state.registers[self.source]
@@ -106,13 +103,11 @@ class Copy:
         return Told.COPY, self, (self.register, self.source), self.geometry, self.wanted
 
 
+@dataclass(slots=True, eq=False)
 class Release:
     """Let go of registers that no later step needs."""
 
-    __slots__ = ("registers",)
-
-    def __init__(self, registers: tuple[int, ...]) -> None:
-        self.registers = registers
+    registers: tuple[int, ...]
 
     def run(self, state: State) -> None:
         for register in self.registers:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -96,15 +97,13 @@ _DOUBLE = np.dtype(np.float64)
 WHAT = "a reduction"
 
 
+@dataclass(slots=True, eq=False)
 class Position:
     """The position of the extreme element of all ranks."""
 
-    __slots__ = ("geometry", "name", "register")
-
-    def __init__(self, register: int, name: str, geometry: Geometry) -> None:
-        self.register = register
-        self.name = name
-        self.geometry = geometry
+    register: int
+    name: str
+    geometry: Geometry
 
     def given(self, state: State) -> Array:
         """This rank's position, and what is there; a rank without elements has position -1."""
@@ -280,28 +279,18 @@ class AssignedPart:
         return tuple([Range(0, 1) if n == 1 else row for n, row in zip(shape, rows, strict=True)])
 
 
+@dataclass(slots=True, eq=False)
 class AssignLocally:
     """Write into this rank's part of a region of a scattered array.
 
     The value is a scalar, or a register with all of it, or with just what is needed (``cut``).
     """
 
-    __slots__ = ("cut", "part", "register", "scalar", "source")
-
-    def __init__(
-        self,
-        register: int,
-        part: AssignedPart,
-        source: int | None,
-        scalar: int | None,
-        *,
-        cut: bool,
-    ) -> None:
-        self.register = register
-        self.part = part
-        self.source = source
-        self.scalar = scalar
-        self.cut = cut
+    register: int
+    part: AssignedPart
+    source: int | None
+    scalar: int | None
+    cut: bool
 
     def run(self, state: State) -> None:
         """Write; the value is as wide as the region, or broadcasts to it."""

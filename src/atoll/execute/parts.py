@@ -22,6 +22,7 @@ several parts is let go when the last of them has run, whichever that is.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol
@@ -123,26 +124,18 @@ class Failure(NamedTuple):
     """What another rank could not send."""
 
 
+@dataclass(slots=True, eq=False)
 class Part:
     """Steps, and what comes before and after them."""
 
-    __slots__ = ("followers", "reads", "sends", "steps", "waits")
-
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        *,
-        sends: Sequence[Message] = (),
-        reads: Sequence[int] = (),
-    ) -> None:
-        self.steps = tuple(steps)
-        self.sends = tuple(sends)
-        self.reads = tuple(reads)
-        """The registers that are let go when all parts which read them have run."""
-        self.followers: tuple[int, ...] = ()
-        """The parts that wait for this one."""
-        self.waits = 0
-        """How many messages and parts must be there first."""
+    steps: Sequence[Step]
+    sends: Sequence[Message] = ()
+    reads: Sequence[int] = ()
+    """The registers that are let go when all parts which read them have run."""
+    followers: tuple[int, ...] = ()
+    """The parts that wait for this one."""
+    waits: int = 0
+    """How many messages and parts must be there first."""
 
 
 class Schedule:

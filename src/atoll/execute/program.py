@@ -154,26 +154,17 @@ class CombinePositions(Combine):
         state.registers[self.register] = Value(result)
 
 
+@dataclass(slots=True, eq=False)
 class ByNumpy:
     """A node that NumPy computes, on whole arrays."""
 
-    __slots__ = ("arguments", "function", "geometry", "number", "register")
-
-    def __init__(
-        self,
-        register: int,
-        function: Callable[..., Any],
-        arguments: tuple[tuple[bool, int], ...],
-        geometry: Geometry,
-        number: int = -1,
-    ) -> None:
-        self.register = register
-        self.number = number
-        """Which of the pending nodes it computes; -1 for one that the planner made."""
-        self.function = function
-        self.arguments = arguments
-        """For each argument: whether it is a register (or else a scalar), and its number."""
-        self.geometry = geometry
+    register: int
+    function: Callable[..., Any]
+    arguments: tuple[tuple[bool, int], ...]
+    """For each argument: whether it is a register (or else a scalar), and its number."""
+    geometry: Geometry
+    number: int = -1
+    """Which of the pending nodes it computes; -1 for one that the planner made."""
 
     def run(self, state: State) -> None:
         args = []
