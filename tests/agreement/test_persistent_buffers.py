@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.comm.persistent import PersistentBuffer
+from atoll.comm.persistent import PersistentBuffer, PersistentBuffers
 from atoll.errors import CommunicationError
 
 
@@ -82,7 +82,7 @@ def test_a_parcel_of_another_step_is_refused(rank, size):
         communicator = world.communicator
         peer = 1 - rank
         leaving, arriving = (PersistentBuffer(peer, 8, "a test") for _ in range(2))
-        buffers = communicator.persistent([arriving], [leaving])
+        buffers = (communicator.buffers or PersistentBuffers)(communicator, [arriving], [leaving])
 
         def exchange():
             buffers.open()
@@ -109,7 +109,7 @@ def test_what_a_failed_run_left_is_ended_before_the_next(rank, left):
     with np.world.split(0) as world:
         communicator = world.communicator
         leaving, arriving = (PersistentBuffer(1 - rank, 8, "a test") for _ in range(2))
-        buffers = communicator.persistent([arriving], [leaving])
+        buffers = (communicator.buffers or PersistentBuffers)(communicator, [arriving], [leaving])
         for turn in range(6):
             communicator.log.step(turn, "a step of the test")
             buffers.open()

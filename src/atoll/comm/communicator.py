@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ..context.divergence import StepLog
     from .node_memory import NodeMemory
     from .nodes import Nodes
-    from .persistent import PersistentBuffer, PersistentBuffers
     from .windows import Window
 
 Array = NDArray[Any]
@@ -272,6 +271,9 @@ class Communicator(ABC):
     places: Any = None
     """The processes of the ranks, once partitions were exported. Set by an upper layer."""
 
+    buffers: Any = None
+    """Its class of persistent buffers, where it keeps their messages set up."""
+
     comm: Any = None
     """The mpi4py communicator of the same ranks that the program may use, if there is one."""
 
@@ -334,12 +336,9 @@ class Communicator(ABC):
 
     def turn(self, array: Array, into: Array, distance: int, tag: int = 0, what: str = "") -> None:
         """Send to the rank so far ahead in the ring, while ``into`` is filled by the rank as far behind. Empty arrays stay."""
-        requests = []
-        if into.size:
-            requests.append(self.irecv(into, (self.rank - distance) % self.size, tag, what))
-        if array.size:
-            requests.append(self.isend(array, (self.rank + distance) % self.size, tag, what))
-        self.wait_all(requests)
+        leaving = {(self.rank + distance) % self.size: array} if array.size else {}
+        arriving = {(self.rank - distance) % self.size: into} if into.size else {}
+        self.exchange(leaving, arriving, tag, what)
 
     # Waiting ------------------------------------------------------------------------------
 
@@ -364,16 +363,6 @@ class Communicator(ABC):
         """Wait until all ``requests`` are done. ``wait_abort`` counts from the last one done."""
         while pending := [request for request in requests if not request.done]:
             self.wait_some(pending)
-
-    # Messages that are set up ---------------------------------------------------------------
-
-    def persistent(
-        self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
-    ) -> PersistentBuffers:
-        """The messages of one exchange in persistent buffers."""
-        from .persistent import PersistentBuffers
-
-        return PersistentBuffers(self, arriving, leaving)
 
     # Collectives --------------------------------------------------------------------------
 

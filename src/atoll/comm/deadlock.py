@@ -160,12 +160,12 @@ class DeadlockMonitor:
         ``others`` are the monitors of its other communicators. MPI's own finalization waits for all ranks as well, but
         does not reply to a rank that waits for this one.
         """
-        for watch in (self, *others):
+        watches = (self, *others)
+        for watch in watches:
             log = watch._communicator.log
             log.gone = how
             for peer in sorted(watch._curious):
                 watch._tell(peer, log.record(answer=True))
-        watches = (self, *others)
         self._meet(watches, 1)
         for watch in watches:  # all have come, so no rank waits for an answer any more
             watch._answers = False
@@ -173,9 +173,8 @@ class DeadlockMonitor:
             for watch in watches:
                 watch.listen()
             time.sleep(1e-5)
-        self._meet(
-            watches, -1
-        )  # MPI may end a send only when it is received, and who has left receives nothing
+        # MPI may end a send only when it is received, and who has left receives nothing.
+        self._meet(watches, -1)
         while self._pending():
             pass
 

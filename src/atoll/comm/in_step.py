@@ -29,18 +29,14 @@ _MEETING = zlib.crc32(b"meeting")
 _names: dict[str, int] = {}
 
 
-def _step(communicator: Communicator, operation: str, what: str, detail: int) -> StepLog:
+def step(communicator: Communicator, operation: str, what: str, detail: int = 0) -> StepLog:
+    """Begin a step whose messages the caller sends, each with a mark in front of it."""
     name = _names.get(what)
     if name is None:
         name = _names[what] = zlib.crc32(f"{operation} {what}".encode())
     log = communicator.log
     log.step(name ^ hash((len(operation), detail)) & HASH_MASK, what)
     return log
-
-
-def step(communicator: Communicator, operation: str, what: str) -> None:
-    """Begin a step whose messages the caller sends, each with a mark in front of it."""
-    _step(communicator, operation, what, 0)
 
 
 def mark_of(communicator: Communicator) -> Array:
@@ -58,7 +54,7 @@ def check_mark(communicator: Communicator, mark: Array, rank: int) -> None:
 
 def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
-    log = _step(communicator, "allgather", what, array.nbytes)
+    log = step(communicator, "allgather", what, array.nbytes)
     mine = np.ascontiguousarray(array).reshape(array.shape)
     if mine.nbytes > IN_FRONT:
         _ahead(communicator, log, what)
@@ -148,7 +144,7 @@ class Gathering:
 
 def is_same(communicator: Communicator, number: int, what: str) -> bool:
     """Whether all ranks have come with the same number, below ``2**64``; ranks in step."""
-    _step(communicator, "allgather", what, 8)
+    step(communicator, "allgather", what, 8)
     return is_same_here(communicator, number, what)
 
 
@@ -211,7 +207,7 @@ def _come_without_plans(communicator: Communicator, what: str) -> None:
 
 def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     """Row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it; ranks in step."""
-    log = _step(communicator, "alltoall", what, array.nbytes)
+    log = step(communicator, "alltoall", what, array.nbytes)
     given = np.ascontiguousarray(array)
     if given.nbytes > IN_FRONT:
         _ahead(communicator, log, what)
@@ -228,7 +224,7 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
 
 def bcast(communicator: Communicator, array: Array, root: int, what: str, which: int = 0) -> Array:
     """Fill ``array`` by that of ``root``, and return it; ranks in step, ``which`` being the same."""
-    log = _step(communicator, "bcast", what, hash((array.nbytes, root, which)))
+    log = step(communicator, "bcast", what, hash((array.nbytes, root, which)))
     if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
         _ahead(communicator, log, what)
         carried(communicator, lambda: communicator.bcast(array, root, what))
@@ -262,14 +258,14 @@ def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str
 
 
 def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
-    log = _step(communicator, operation, what, detail)
+    log = step(communicator, operation, what, detail)
     if communicator.kind != "dry run":  # other ranks of a dry run give the same value
         _ahead(communicator, log, what)
 
 
 def summed(communicator: Communicator, numbers: Array, what: str) -> Array:
     """The elementwise sum of every rank's unsigned integers, modulo ``2**64``; ranks in step."""
-    _step(communicator, "sum", what, numbers.nbytes)
+    step(communicator, "sum", what, numbers.nbytes)
     return total(communicator, numbers, what)
 
 
@@ -286,7 +282,7 @@ def total(communicator: Communicator, facts: Array, what: str) -> Array:
 
 def least(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
     """The least of every rank's integers from 0 up to, and without, ``2**64``, one by one; ranks in step."""
-    _step(communicator, "least", what, len(numbers))
+    step(communicator, "least", what, len(numbers))
     return least_here(communicator, numbers, what)
 
 

@@ -15,6 +15,7 @@ operation needs stays alive until MPI is done with it, even if its request was d
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import pickle
 import sys
@@ -28,7 +29,9 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from mpi4py import MPI
 
-from ..context import profiler
+from .. import system
+from ..config import config
+from ..context import profiler, remote_stacks
 from ..context.caches import Living
 from ..context.divergence import StepLog
 from ..context.profiler import now as profiled
@@ -47,7 +50,6 @@ from .communicator import (
     reduced,
 )
 from .deadlock import DeadlockMonitor
-from .joining import duplicate, nodes_of, numbers_in
 from .mpi_data import Datatypes, post_error, words_of
 from .mpi_requests import (
     MpiPersistentBuffers,
@@ -55,13 +57,12 @@ from .mpi_requests import (
     SmallRows,
     has_persistent_collectives,
 )
-from .nodes import Nodes
+from .nodes import Nodes, agreed
 from .pending import Item, Pending
-from .persistent import PersistentBuffer, PersistentBuffers
 from .waiting import SPINS, Patience
 from .windows import Window
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 _BYTE = MPI.BYTE
 
 SLOT = 128
@@ -82,6 +83,7 @@ class MpiCommunicator(Communicator):
     kind = "MPI"
     universe = "MPI"
     library = MPI
+    buffers: Any = MpiPersistentBuffers
     datatypes = datatypes
 
     def __init__(self, comm: Any, own: Any, traffic: Traffic, nodes: Nodes) -> None:
@@ -112,7 +114,7 @@ class MpiCommunicator(Communicator):
     @property
     def members(self) -> tuple[int, ...]:
         if self._members is None:
-            numbers = numbers_in(MPI, self.own, MPI.COMM_WORLD)
+            numbers = numbers_in(self.own, MPI.COMM_WORLD)
             if MPI.UNDEFINED in numbers:
                 raise WorldError(
                     "use(): this communicator has processes that are not in MPI.COMM_WORLD; atoll needs communicators of the ranks that were started together"
@@ -143,11 +145,6 @@ class MpiCommunicator(Communicator):
             raise post_error("receive", error) from None
         packed = None if target is array else target
         return MpiRequest(self, handle, "receive", source, tag, what, array, packed, array.nbytes)
-
-    def persistent(
-        self, arriving: Sequence[PersistentBuffer], leaving: Sequence[PersistentBuffer]
-    ) -> PersistentBuffers:
-        return MpiPersistentBuffers(self, arriving, leaving)
 
     # Being in step ---------------------------------------------------------------------------
 
@@ -197,29 +194,29 @@ class MpiCommunicator(Communicator):
                 self.until(request.test, partial(_untested, requests[k:]))
 
     def until(
-        self, test: Callable[[], Found], waited_for: Callable[[], Sequence[Request]]
-    ) -> Found:
+        self, test: Callable[[], Answer], waited_for: Callable[[], Sequence[Request]]
+    ) -> Answer:
         """The answer of ``test`` once it is true; a wait that takes long reports the requests that it is for."""
         if profiled.recording is not None:
-            found: Found = profiler.waited(described(waited_for()), self._poll, test, waited_for)
-            return found
+            answer: Answer = profiler.waited(described(waited_for()), self._poll, test, waited_for)
+            return answer
         return self._poll(test, waited_for)
 
     def _poll(
-        self, test: Callable[[], Found], waited_for: Callable[[], Sequence[Request]]
-    ) -> Found:
+        self, test: Callable[[], Answer], waited_for: Callable[[], Sequence[Request]]
+    ) -> Answer:
         for _ in range(SPINS):
-            if found := test():
-                return found
+            if answer := test():
+                return answer
         watch = self.watch
         patience = Patience(
             f"rank {self.rank} of {self.size}",
             lambda: describe_all(waited_for()) + watch.at() + watch.others(waited_for()),
             lambda: watch.check(waited_for()),
         )
-        while not (found := test()):
+        while not (answer := test()):
             patience.pause()
-        return found
+        return answer
 
     def test_some(self, requests: Sequence[Request]) -> list[int]:
         if len(requests) <= 4:
@@ -343,9 +340,7 @@ class MpiCommunicator(Communicator):
         number = MPI.UNDEFINED if color is None else colors.index(color)
         part = self.own.Split(number, key)
         return (
-            None
-            if color is None
-            else self._sub(part, self.nodes.among(numbers_in(MPI, part, self.own)))
+            None if color is None else self._sub(part, self.nodes.among(numbers_in(part, self.own)))
         )
 
     def group(self, ranks: Sequence[int]) -> MpiCommunicator | None:
@@ -368,25 +363,21 @@ class MpiCommunicator(Communicator):
         first, *others = ranks
         nothing = np.empty(0, np.uint8)
 
-        def send(rank: int) -> None:
-            handle = self.own.Isend(nothing, rank, self._own_tag)
-            self._finish(handle, f"send to rank {rank}", what, nothing)
-
-        def receive(rank: int) -> None:
-            handle = self.own.Irecv(nothing, rank, self._own_tag)
-            self._finish(handle, f"receive from rank {rank}", what, nothing)
+        def carry(post: Callable[..., Any], way: str, rank: int) -> None:
+            handle = post(nothing, rank, self._own_tag)
+            self._finish(handle, f"{way} rank {rank}", what, nothing)
 
         if self.rank != first:
-            send(first)
-            receive(first)
+            carry(self.own.Isend, "send to", first)
+            carry(self.own.Irecv, "receive from", first)
             return
         for rank in others:
-            receive(rank)
+            carry(self.own.Irecv, "receive from", rank)
         for rank in others:
-            send(rank)
+            carry(self.own.Isend, "send to", rank)
 
     def _sub(self, comm: Any, nodes: Nodes) -> MpiCommunicator:
-        return MpiCommunicator(comm, duplicate(MPI, comm), self.traffic, nodes)
+        return MpiCommunicator(comm, duplicate(comm), self.traffic, nodes)
 
     def abort(self, code: int = 1, message: str = "") -> NoReturn:
         if message:
@@ -414,6 +405,51 @@ def _loads(data: bytearray, lengths: Iterable[int], starts: Iterable[int]) -> li
 
 
 # Where MPI communicators come from ------------------------------------------------------------
+
+
+def numbers_in(comm: Any, other: Any) -> list[int]:
+    """Which ranks of the communicator ``other`` those of ``comm`` are."""
+    mine, others = comm.Get_group(), other.Get_group()
+    numbers: list[int] = MPI.Group.Translate_ranks(mine, None, others)
+    mine.Free()
+    others.Free()
+    return numbers
+
+
+def duplicate(comm: Any) -> Any:
+    """A duplicate of a communicator. Collective."""
+    copy, handle = comm.Idup()
+    _all_take_part(comm, handle, "the duplication of a communicator")
+    return copy
+
+
+def nodes_of(comm: Any) -> Nodes:
+    """Which ranks of a communicator share a node. Collective."""
+    marks = _mark(system.host()), config.ranks_per_node or 0, _mark(system.arithmetic())
+    mine = np.array(marks, np.int64)
+    every = np.empty((comm.size, 3), np.int64)
+    byte = MPI.BYTE
+    handle = comm.Iallgather((mine, mine.nbytes, byte), (every, mine.nbytes, byte))
+    _all_take_part(comm, handle, "the exchange of the names of hosts")
+    return agreed(*every.T)
+
+
+def _mark(text: str) -> int:
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def _all_take_part(comm: Any, handle: Any, what: str) -> None:
+    """Wait for an operation of all ranks of ``comm``."""
+
+    def describe() -> str:
+        here = MPI.COMM_WORLD.rank
+        others = [n for n in numbers_in(comm, MPI.COMM_WORLD) if n != here]
+        return f"{what}, which all of its ranks must take part in" + remote_stacks.told(others)
+
+    patience = Patience(f"rank {comm.rank} of {comm.size}", describe)
+    while not handle.Test():
+        patience.pause()
 
 
 _adopted = MPI.Comm.Create_keyval()
@@ -448,8 +484,8 @@ def replaced() -> MpiCommunicator:
 
 
 def _on_duplicate(comm: Any) -> MpiCommunicator:
-    own = duplicate(MPI, comm)
-    communicator = MpiCommunicator(comm, own, Traffic(), nodes_of(MPI, own))
+    own = duplicate(comm)
+    communicator = MpiCommunicator(comm, own, Traffic(), nodes_of(own))
     comm.Set_attr(_adopted, communicator)
     return communicator
 
@@ -508,7 +544,7 @@ class ForkedCommunicator(MpiCommunicator):
     kind = "a fork of an MPI rank"
     isend = irecv = wait_some = wait_pending = wait_all = test_some = _collective = _refuse
     allgather_object = bcast_object = alltoall_object = split = group = abort = _refuse
-    rows = persistent = window = post_note = notes = _refuse
+    rows = buffers = window = post_note = notes = _refuse
 
 
 def _disarm_after_fork() -> None:

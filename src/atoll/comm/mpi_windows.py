@@ -1,23 +1,26 @@
-"""Windows of ranks on several hosts: one-sided operations of MPI, and loads and stores within a host.
+"""Windows of real ranks: loads and stores within a host, and one-sided operations of MPI between hosts.
 
-MPI's window lies over the segments of ``segments``. A request of MPI moves the bytes, so that the wait for it has a
-limit and can be interrupted. A lock is a word in front of the memory, which an atomic operation of MPI takes. Whether
-these operations progress while the target rank is outside of MPI depends on the network and on MPI: see
-``docs/reference/onesided.md``.
+Ranks that share a host need no help of another rank, nor of MPI. Where some do not, MPI's window lies over the segments
+of ``segments``. A request of MPI moves the bytes, so that the wait for it has a limit and can be interrupted. A lock is a
+word in front of the memory, which an atomic operation of MPI takes. Whether these operations progress while the target
+rank is outside of MPI depends on the network and on MPI: see ``docs/reference/onesided.md``.
 """
 
 from __future__ import annotations
 
+import errno
 import faulthandler
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..config import config
+from ..context import remote_stacks
+from ..errors import RankFailedError
 from .communicator import Array, Request
 from .mpi_requests import MpiRequest
-from .segments import HEADER, blocks_behind, mapped_by_rank, mutexes
-from .shared_windows import SharedWindow
+from .segments import HEADER, blocks_behind, holders, lock_address, mapped_by_rank, mutexes
 from .windows import Target, Window
 
 if TYPE_CHECKING:
@@ -29,6 +32,48 @@ _WORDS = 1024
 
 _open: set[MpiWindow] = set()
 """The windows that MPI still has: their memory stays, for ranks that were not told of an error here."""
+
+
+class SharedWindow(Window):
+    """A window of ranks that all are on this host."""
+
+    kind = "shared memory"
+
+    def __init__(
+        self, communicator: MpiCommunicator, headers: list[Array | None], what: str
+    ) -> None:
+        mine: Any = headers[communicator.rank]
+        super().__init__(communicator, mine[HEADER:], what, blocks_behind(headers))
+        self._holders = [holders(header) for header in headers if header is not None]
+        self._locks = [
+            [lock_address(header, lock) for lock in (0, 1)]
+            for header in headers
+            if header is not None
+        ]
+
+    def _taken(self, rank: int, lock: int) -> bool:
+        address = self._locks[rank][lock]
+        outcome = mutexes.attempt(address)
+        if outcome == errno.EBUSY:
+            return False
+        self._holders[rank][lock] = self.rank
+        if outcome:  # the holder has died, or had when another rank took it
+            # The C library lists what a thread holds, and the memory may go.
+            if outcome == errno.EOWNERDEAD:
+                mutexes.unlock(address)
+            raise RankFailedError(
+                f"{self.what}: a rank has died while it had a lock of rank {rank}, so the elements there may be "
+                f"half written ({os.strerror(outcome)})"
+            )
+        return True
+
+    def _holder(self, rank: int, lock: int) -> str:
+        holder = int(self._holders[rank][lock])
+        where = remote_stacks.told([self.communicator.members[holder]])
+        return f", which rank {holder} has{where}"
+
+    def _release(self, rank: int, lock: int) -> None:
+        mutexes.unlock(self._locks[rank][lock])
 
 
 class MpiWindow(Window):
@@ -43,7 +88,6 @@ class MpiWindow(Window):
         mine: Any = headers[communicator.rank]
         super().__init__(communicator, mine[HEADER:], what, blocks_behind(headers))
         library = communicator.library
-        self._library = library
         self._word = library.INT64_T
         # MPI's own making of it blocks, so all ranks have come here first.
         self._window = library.Win.Create(mine, 1, comm=communicator.own)
@@ -68,11 +112,13 @@ class MpiWindow(Window):
         self._flushed(rank)
         word = [self._free, 1, self._word]
         place = _WORDS + 8 * lock
-        self._window.Accumulate(word, rank, [place, 1, self._word], self._library.REPLACE)
+        self._window.Accumulate(
+            word, rank, [place, 1, self._word], self.communicator.library.REPLACE
+        )
         self._flushed(rank)
 
     def _request(self, operation: str, target: Target, memory: Array) -> Request:
-        byte = self._library.BYTE
+        byte = self.communicator.library.BYTE
         datatype = self._datatype(target)
         origin = self.communicator.datatypes.message(memory)
         place = [HEADER + target.displacement, 1, datatype]
@@ -85,7 +131,7 @@ class MpiWindow(Window):
         )
 
     def _datatype(self, target: Target) -> Any:
-        element = self._library.BYTE.Create_contiguous(target.itemsize)
+        element = self.communicator.library.BYTE.Create_contiguous(target.itemsize)
         if target.offsets is not None:
             datatype = element.Create_hindexed_block(1, target.offsets.ravel().tolist())
             element.Free()

@@ -74,9 +74,11 @@ class NodeMemory:
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator = communicator
-        self._mates = communicator.nodes.ranks(communicator.nodes.of(communicator.rank))
-        self._first = self._mates[0]
+        mates = communicator.nodes.ranks(communicator.nodes.of(communicator.rank))
+        self._first = mates[0]
         self._leads = communicator.rank == self._first
+        self._others = mates[1:] if self._leads else ()
+        """On the first rank of the node, its other ranks."""
         self._kept: dict[int, _Piece] = {}
         _memories.add(self)
         what = "whether the ranks of a node share memory"
@@ -130,19 +132,14 @@ class NodeMemory:
 
     def _to_first(self, message: Array, what: str) -> list[Array]:
         """What the other ranks of the node tell the first one."""
-        if not self._leads:
-            self._exchange({self._first: message}, {}, what)
-            return []
-        told = {mate: np.empty_like(message) for mate in self._mates[1:]}
-        self._exchange({}, told, what)
+        told = {mate: np.empty_like(message) for mate in self._others}
+        self._exchange({} if self._leads else {self._first: message}, told, what)
         return list(told.values())
 
     def _from_first(self, message: Array, what: str) -> None:
         """Fill ``message`` by that of the first rank of the node."""
-        if self._leads:
-            self._exchange(dict.fromkeys(self._mates[1:], message), {}, what)
-        else:
-            self._exchange({}, {self._first: message}, what)
+        arriving = {} if self._leads else {self._first: message}
+        self._exchange(dict.fromkeys(self._others, message), arriving, what)
 
     def _exchange(self, sends: dict[int, Array], receives: dict[int, Array], what: str) -> None:
         here = self.communicator

@@ -38,7 +38,7 @@ from .communicator import (
 )
 from .nodes import Nodes, consecutive
 from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest, nothing
-from .windows import SimulatedWindow, Window
+from .windows import Window
 from .world import World
 
 Latency = float | Callable[[int, int, int], float]
@@ -434,22 +434,6 @@ class SimulatedCommunicator(Communicator):
         self.simulation.windows.pop(key, None)  # every rank refers to it by now
         return window
 
-    def take_turns(self) -> None:
-        """A one-sided operation begins: other ranks may act first."""
-        self._scheduler.act_alone(self._rank)
-
-    def waiting_for(
-        self, operation: str, what: str, missing: Callable[[], Sequence[int]]
-    ) -> SimulatedRequest:
-        """A request that :meth:`now_complete` completes, in the name of the ranks in ``missing``."""
-        request = self._request(operation, None, None, what)
-        request.missing = missing
-        return request
-
-    def now_complete(self, request: SimulatedRequest) -> None:
-        """Complete a request of any rank at the time of this rank."""
-        self._scheduler.completed(request, self._rank.clock)
-
     # Groups -------------------------------------------------------------------------------
 
     def _sub(self, context: int, ranks: Sequence[int]) -> SimulatedCommunicator:
@@ -482,3 +466,46 @@ class SimulatedCommunicator(Communicator):
         why = f"rank {self.rank} called abort({code})" + (f": {message}" if message else "")
         self._scheduler.fail(why, None)
         raise RankFailedError(why)
+
+
+class SimulatedWindow(Window):
+    """The window of a simulated rank. A rank that waits for a lock passes its turn on."""
+
+    kind = "memory of simulated ranks"
+    takes_turns = True
+    communicator: SimulatedCommunicator
+
+    def __init__(
+        self,
+        communicator: SimulatedCommunicator,
+        memory: Array,
+        what: str,
+        blocks: list[Array | None],
+        queues: dict[tuple[int, int], deque[SimulatedRequest]],
+    ) -> None:
+        super().__init__(communicator, memory, what, blocks)
+        self._queues = queues
+
+    def begin(self) -> None:
+        communicator = self.communicator
+        communicator._scheduler.act_alone(communicator._rank)
+
+    def _acquire(self, rank: int, lock: int) -> None:
+        queue = self._queues.setdefault((rank, lock), deque())
+        operation = f"lock {lock} of the memory of rank {rank}"
+        request = self.communicator._request(operation, None, None, self.what)
+        request.missing = lambda: [queue[0].owner.number]
+        queue.append(request)
+        self._grant(queue[0])
+        request.wait()
+
+    def _release(self, rank: int, lock: int) -> None:
+        queue = self._queues[rank, lock]
+        queue.popleft()
+        if queue:
+            self._grant(queue[0])
+
+    def _grant(self, request: SimulatedRequest) -> None:
+        """Complete the request of the rank whose turn it is, which may have it already."""
+        if request.complete_at == inf:
+            self.communicator._scheduler.completed(request, self.communicator.clock)

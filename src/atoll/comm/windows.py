@@ -2,7 +2,7 @@
 
 A window is opened by all ranks together (:meth:`Communicator.window`). From then on, each rank acts alone. Where the
 memory of another rank can be loaded and stored by this process, :attr:`Window.blocks` has it: always in one process and
-on simulated ranks, and on real ranks of one host (``shared_windows``, ``segments``). Otherwise an operation of MPI moves the bytes
+on simulated ranks, and on real ranks of one host (``segments``). Otherwise an operation of MPI moves the bytes
 (``mpi_windows``); its target is a :class:`Target`, the place of an array in memory that this process does not see.
 
 Each rank's memory has two locks. ``ATOMIC`` makes operations on elements atomic, and ``MUTEX`` is for the program.
@@ -10,7 +10,6 @@ Each rank's memory has two locks. ``ATOMIC`` makes operations on elements atomic
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,6 @@ from .waiting import Patience
 
 if TYPE_CHECKING:
     from .communicator import Communicator
-    from .scheduler import SimulatedRequest
-    from .simulated import SimulatedCommunicator
 
 ATOMIC, MUTEX = 0, 1
 """The locks of each rank's memory."""
@@ -121,42 +118,3 @@ class Window:
 
     def close(self) -> None:
         """End the window. Collective, after the last operation of every rank."""
-
-
-class SimulatedWindow(Window):
-    """The window of a simulated rank. A rank that waits for a lock passes its turn on."""
-
-    kind = "memory of simulated ranks"
-    takes_turns = True
-    communicator: SimulatedCommunicator
-
-    def __init__(
-        self,
-        communicator: SimulatedCommunicator,
-        memory: Array,
-        what: str,
-        blocks: list[Array | None],
-        queues: dict[tuple[int, int], deque[SimulatedRequest]],
-    ) -> None:
-        super().__init__(communicator, memory, what, blocks)
-        self._queues = queues
-
-    def begin(self) -> None:
-        self.communicator.take_turns()
-
-    def _acquire(self, rank: int, lock: int) -> None:
-        queue = self._queues.setdefault((rank, lock), deque())
-        communicator = self.communicator
-        request = communicator.waiting_for(
-            f"lock {lock} of the memory of rank {rank}", self.what, lambda: [queue[0].owner.number]
-        )
-        queue.append(request)
-        if queue[0] is request:
-            communicator.now_complete(request)
-        request.wait()
-
-    def _release(self, rank: int, lock: int) -> None:
-        queue = self._queues[rank, lock]
-        queue.popleft()
-        if queue:
-            self.communicator.now_complete(queue[0])

@@ -9,6 +9,7 @@ is read in the memory where it arrives.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .. import backend, policy
@@ -39,17 +40,15 @@ class Copy(NamedTuple):
     key: Key
 
 
+@dataclass(slots=True, eq=False)
 class Run:
     """One run of an exchange: its registers, and the number and bytes of its messages."""
 
-    __slots__ = ("messages", "moved", "registers")
-
-    def __init__(self, registers: Memory) -> None:
-        self.registers = registers
-        self.messages = 0
-        """The number of messages."""
-        self.moved = 0
-        """Their bytes."""
+    registers: Memory
+    messages: int = 0
+    """The number of messages."""
+    moved: int = 0
+    """Their bytes."""
 
 
 class Exchange:
@@ -180,9 +179,8 @@ class Exchange:
                     self._unpacked.append((piece, view))
         for message, persistent in leaving:
             self._packed += message.views(persistent.data)
-        self._buffers = self.communicator.persistent(
-            [b for _, b in arriving], [b for _, b in leaving]
-        )
+        kind = self.communicator.buffers or PersistentBuffers
+        self._buffers = kind(self.communicator, [b for _, b in arriving], [b for _, b in leaving])
         return self._buffers
 
     def told(self, *, starts: bool) -> tuple[tuple[int, ...], tuple[Any, ...]] | None:

@@ -318,13 +318,11 @@ class OneSided:
 
     def _cast_of(self, values: Any, function: Callable[..., Any] | None) -> np.dtype[Any]:
         """The dtype that the operation would give."""
-        if function is None:
-            weak = isinstance(values, bool | int | float | complex)
-            return np.result_type(self.dtype, values) if weak else np.asarray(values).dtype
-        nothing = np.empty(0, self.dtype)
         weak = isinstance(values, bool | int | float | complex)
+        if function is None:
+            return np.result_type(self.dtype, values) if weak else np.asarray(values).dtype
         other = values if weak else np.empty(0, np.asarray(values).dtype)
-        result: np.dtype[Any] = function(nothing, other).dtype
+        result: np.dtype[Any] = function(np.empty(0, self.dtype), other).dtype
         return result
 
     def _given(
