@@ -69,7 +69,9 @@ NAMES = {
     "bytes of a line of the cache": "_ALIGNED _LINE",
     "the order of eliminations, which decides digits": "_BLOCKS _NARROW _ROWS _STRIPS",
     "numbers of a formula": "_AROUND _EXACT _LARGEST _SMALLEST",
-    "offsets in memory": "BITE HEADER LINE MOST_PARTICIPANTS SPIN TEAM",
+    "offsets in memory": "HEADER LINE MOST_PARTICIPANTS SPIN TEAM _ALONE _ARGUMENT _ASLEEP _BITE _CALLER_SLEEPS _END _FUNCTION _LAST_ALONE "
+    "_PARTICIPANTS _STATE",
+    "arguments of a system call": "_ALL _WAIT _WAKE",
     "microseconds": "SPIN_MICROSECONDS _LONGEST_SPIN",
     "pages and lines of the machine's memory": "ALIGNMENT _HUGE _LARGE _MAPPED _TINY _WAITING",
     "the form of a message": "IN_FRONT",

@@ -97,8 +97,8 @@ def _pick(size: int, chunk: int) -> int:
         wanted = body.op(f"icmp ne i8 {load('i8', mask, number)}, 0")
         with body.when(wanted, "write"):
             write(number, place)
-        one = body.op(f"zext i1 {wanted} to i64")
-        return body.op(f"add i64 {number}, 1"), body.op(f"add i64 {place}, {one}")
+        step = body.op(f"zext i1 {wanted} to i64")
+        return body.op(f"add i64 {number}, 1"), body.op(f"add i64 {place}, {step}")
 
     def several(bits: str, number: str, place: str) -> str:
         # eight bytes, each zero or one as it was zero or anything else
@@ -107,8 +107,8 @@ def _pick(size: int, chunk: int) -> int:
         ones = body.op(f"and i64 {body.op(f'lshr i64 {high}, 7')}, {0x0101010101010101}")
         for lane in range(8):
             write(body.op(f"add i64 {number}, {lane}"), place)
-            one = body.op(f"and i64 {body.op(f'lshr i64 {ones}, {8 * lane}')}, 1")
-            place = body.op(f"add i64 {place}, {one}")
+            step = body.op(f"and i64 {body.op(f'lshr i64 {ones}, {8 * lane}')}, 1")
+            place = body.op(f"add i64 {place}, {step}")
         return place
 
     def write_chunk(number: str) -> None:

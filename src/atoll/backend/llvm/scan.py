@@ -124,7 +124,7 @@ class Scan:
         width = min(width, 32)
         main = body.op(f"and i64 {count}, {-width}")
         begin = body.op(f"add i64 {body.op(f'mul i64 {outer}, {self.whole}')}, {left}")
-        one, several = Code(body, 1), Code(body, width)
+        single, wide = Code(body, 1), Code(body, width)
 
         def row(number: str) -> None:
             offset = body.op(f"add i64 {begin}, {body.op(f'mul i64 {number}, {self.inner}')}")
@@ -136,13 +136,13 @@ class Scan:
                 new = self._read(source, place)
                 target.store(place, self.combine(place.code, before.load(place), new))
 
-            body.loop("scan", "0", main, lambda index: combine(Place(several, index)), width)
-            body.loop("scan", main, count, lambda index: combine(Place(one, index)))
+            body.loop("scan", "0", main, lambda index: combine(Place(wide, index)), width)
+            body.loop("scan", main, count, lambda index: combine(Place(single, index)))
 
         source, target = self._at(self.source, begin), self._at(self.target, begin)
 
         def copy(index: str) -> None:
-            target.store(Place(one, index), self._read(source, Place(one, index)))
+            target.store(Place(single, index), self._read(source, Place(single, index)))
 
         body.loop("copy", "0", count, copy)
         body.loop("row", "1", self.length, row)

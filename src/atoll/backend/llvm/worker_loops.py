@@ -377,7 +377,7 @@ def _launches(module: Module) -> None:
 
 
 def _retire(module: Module) -> None:
-    """Send the workers home, unless a loop is running; whoever still knows this block finds it busy."""
+    """Send the workers home, unless a loop is running; a caller that still knows this block finds it busy."""
     body = _Writer(module, "i32 @retire(ptr %block)")
     free = body.swap("%block", "i32 0", "i32 1", "acquire monotonic")
 
