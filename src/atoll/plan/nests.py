@@ -42,7 +42,7 @@ class Nest:
     """The axes of more than one element, the slowest first."""
     loops: list[Loop] = field(default_factory=list)
     several: bool = False
-    """Whether there are several loops, all of which take part in the order of the work."""
+    """Whether there are several loops, and none was left out."""
     partial: list[Reduction] = field(default_factory=list)
     """The reductions along some of the axes."""
     cut: int | None = None
@@ -80,7 +80,8 @@ def launches_of_nest(
     return launches
 
 
-def _begun(nest: Nest) -> None:
+def _measured(nest: Nest) -> None:
+    """Which axes have more than one element."""
     nest.memories = list(nest.body.memories)
     for k, (low, high) in enumerate(nest.body.box):
         extent = high - low if type(low) is not int or low else high
@@ -266,10 +267,9 @@ def _for_threads(nest: Nest) -> list[Nest] | None:
     return [replace(nest, loops=nests[0]), *following]
 
 
-_STORED = 6
 _several, _folds = attrgetter("several"), attrgetter("body.reductions")
 PASSES: tuple[Pass[Nest], ...] = (
-    Pass("extents", None, _begun),
+    Pass("extents", None, _measured),
     Pass("results of reductions", _folds, _with_results),
     Pass("order of axes", None, _ordered),
     Pass("merged axes", None, _merged),
@@ -281,6 +281,7 @@ PASSES: tuple[Pass[Nest], ...] = (
     Pass("strips", None, _for_threads),
 )
 """What is done to a nest, in order."""
+_STORED = 1 + [each.name for each in PASSES].index("stored rows")
 
 
 def _in_strips(loops: list[Loop], folded: list[bool], indexed: set[int]) -> list[list[Loop]]:
