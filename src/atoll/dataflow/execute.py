@@ -110,8 +110,8 @@ class Plan:
         user = {name for part in order for name in part.user_input_names}
         computed = [name for part in order for name in sorted(part.output_names)]
         results = [where for where in self.results.values() if type(where) is str]
-        made = {*computed, *self.reader}
-        given = [name for name in results if name not in made]
+        internal = {*computed, *self.reader}
+        given = [name for name in results if name not in internal]
         self.user_inputs = list(dict.fromkeys([*sorted(user), *given]))
         uses = Counter([*results, *[n for part in order for n in part.all_input_names()]])
         names = [*self.user_inputs, *computed, *[name for name in self.reader if name in uses]]

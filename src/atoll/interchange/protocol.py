@@ -170,8 +170,8 @@ class Protocol:
             passed_on(error)
             message = f"the description cannot be read ({said(error)})"
             reader.broken(next(iter(self.rules)), message, value=kind_name(source))
-        found = tuple(reader.violations), tuple(reader.notes)
-        return section._replace(violations=found[0], notes=found[1]), content
+        records = tuple(reader.violations), tuple(reader.notes)
+        return section._replace(violations=records[0], notes=records[1]), content
 
     def examination(self, sections: Sequence[Any], content: Any, strict: bool) -> Examination:
         """The findings from gathered digests."""

@@ -170,8 +170,8 @@ def _dictionaries(dim_data: object, reader: Reader) -> list[dict[Any, Any] | Non
     except UnfitError as unfit:
         reader.stop("T4", f"dim_data {unfit}", kind)
     read = [
-        reader.at(i, reader.attempt, _dictionary, "T4", f"dim_data[{i}]", one, reader)
-        for i, one in enumerate(given)
+        reader.at(i, reader.attempt, _dictionary, "T4", f"dim_data[{i}]", dim_dict, reader)
+        for i, dim_dict in enumerate(given)
     ]
     if None in read:
         raise Unreadable

@@ -38,13 +38,13 @@ def local_violations(section: Section) -> list[Violation]:
 
 
 def _local(d: Dimension) -> list[tuple[str, object, str]]:
-    found: list[tuple[str, object, str]] = []
+    findings: list[tuple[str, object, str]] = []
 
     def must(holds: bool, rule: str, attribute: str, requirement: str) -> None:
         if not holds:
             value = getattr(d, attribute)
             name = KEYS.get(attribute, attribute)
-            found.append((rule, value, f"{name} is {value}; {requirement}"))
+            findings.append((rule, value, f"{name} is {value}; {requirement}"))
 
     must(d.size >= 0, "D2", "size", "it must be >= 0")
     must(d.grid_size >= 1, "D3", "grid_size", "it must be >= 1")
@@ -86,11 +86,11 @@ def _local(d: Dimension) -> list[tuple[str, object, str]]:
         count, repeated = len(d.indices), repeats(d.indices)
         if count != d.extent:
             message = f"indices lists {count}, the buffer's extent is {d.extent}"
-            found.append(("U1", count, message))
+            findings.append(("U1", count, message))
         if repeated.size:
             message = f"index {repeated[0]} is listed twice; indices must be locally unique"
-            found.append(("U1", int(repeated[0]), message))
-    return found
+            findings.append(("U1", int(repeated[0]), message))
+    return findings
 
 
 # -- across processes ----------------------------------------------------------------------
@@ -139,20 +139,20 @@ def representatives(sections: Sequence[Section], i: int) -> dict[int, Dimension]
 
 def cross_violations(sections: Sequence[Section]) -> list[Violation]:
     """Every rule across processes that readable sections break, in one order everywhere."""
-    found = _Findings()
+    findings = _Findings()
     described = [section for section in sections if section.ndim >= 0]
     for section in described[1:]:
-        _agreement(section, described[0], found)
+        _agreement(section, described[0], findings)
     readable = all(section.readable for section in sections)
     if not readable or len({section.ndim for section in sections}) > 1:
-        return found.violations
-    found.dimension = None
+        return findings.violations
+    findings.dimension = None
     if not is_replicated(sections):
-        _process_grid(sections, found)
+        _process_grid(sections, findings)
     for i in range(sections[0].ndim):
-        found.dimension = i
-        _axis(sections, i, found)
-    return found.violations
+        findings.dimension = i
+        _axis(sections, i, findings)
+    return findings.violations
 
 
 class _Findings:
@@ -166,15 +166,15 @@ class _Findings:
         self.violations.append(Violation(rule, self.dimension, rank, plain(value), message))
 
 
-def _agreement(section: Section, model: Section, found: _Findings) -> None:
+def _agreement(section: Section, model: Section, findings: _Findings) -> None:
     """X8: what all processes must declare alike."""
 
     def compare(name: str, mine: Any, theirs: Any) -> None:
         if mine != theirs:
             message = f"{KEYS.get(name, name)} is {mine!r}, on rank {model.rank} it is {theirs!r}"
-            found.add("X8", message, section.rank, mine)
+            findings.add("X8", message, section.rank, mine)
 
-    found.dimension = None
+    findings.dimension = None
     compare("ndim", section.ndim, model.ndim)
     compare("dtype", section.dtype, model.dtype)
     if section.legacy != model.legacy:
@@ -182,7 +182,7 @@ def _agreement(section: Section, model: Section, found: _Findings) -> None:
     for i, (d, m) in enumerate(zip(section.dimensions, model.dimensions)):
         if d is None or m is None:
             continue
-        found.dimension = i
+        findings.dimension = i
         for name in ("kind", "size", "grid_size", "block_size", "periodic"):
             compare(name, getattr(d, name), getattr(m, name))
         if d.legacy and d.kind in "bn" and (d.padding is None) != (m.padding is None):
@@ -190,10 +190,10 @@ def _agreement(section: Section, model: Section, found: _Findings) -> None:
                 f"padding is {'absent' if d.padding is None else 'present'} here and not on rank "
                 f"{model.rank}; in 0.9 it is on all processes or on none"
             )
-            found.add("B3", message, section.rank, d.padding)
+            findings.add("B3", message, section.rank, d.padding)
 
 
-def _process_grid(sections: Sequence[Section], found: _Findings) -> None:
+def _process_grid(sections: Sequence[Section], findings: _Findings) -> None:
     """X1 and X2: the grid holds these processes, in row-major order."""
     count = len(sections)
     seen: dict[tuple[int, ...], int] = {}
@@ -206,17 +206,17 @@ def _process_grid(sections: Sequence[Section], found: _Findings) -> None:
         if needed != count:
             present = f"there {'is' if count == 1 else 'are'} {count}"
             message = f"the grid {grid} needs {needed} ranks, {present}: atoll run -n {needed} ..."
-            found.add("X1", message, rank, needed)
+            findings.add("X1", message, rank, needed)
         if place in seen:
             message = f"coordinates {place} are those of rank {seen[place]} already"
-            found.add("X2", message, rank, place)
+            findings.add("X2", message, rank, place)
         elif expected != rank and needed == count:
             belong = f"belong to rank {expected} in row-major order"
-            found.add("X2", f"coordinates {place} in the grid {grid} {belong}", rank, place)
+            findings.add("X2", f"coordinates {place} in the grid {grid} {belong}", rank, place)
         seen.setdefault(place, rank)
 
 
-def _axis(sections: Sequence[Section], i: int, found: _Findings) -> None:
+def _axis(sections: Sequence[Section], i: int, findings: _Findings) -> None:
     every = [d for section in sections if (d := section.dimensions[i]) is not None]
     if not all(map(_sound, every)):
         return
@@ -225,38 +225,38 @@ def _axis(sections: Sequence[Section], i: int, found: _Findings) -> None:
         model = dimensions[d.grid_rank]
         same = f"on rank {model.rank} with the same proc_grid_rank {d.grid_rank}"
         for key, value, other in _differences(d, model):
-            found.add("X3", f"{key} is {value!r}, {same} it is {other!r}", d.rank, value)
+            findings.add("X3", f"{key} is {value!r}, {same} it is {other!r}", d.rank, value)
     if len({(d.kind, d.grid_size) for d in dimensions.values()}) > 1:
         return
     some = next(iter(dimensions.values()))
     if some.kind in "bn":
-        _blocks(dimensions, found)
+        _blocks(dimensions, findings)
     whole = len(dimensions) == some.grid_size  # all are sound, so each is in range
     if not whole or len({d.size for d in dimensions.values()}) > 1:
         return
     if some.kind == "u":
-        _unstructured(list(dimensions.values()), found)
+        _unstructured(list(dimensions.values()), findings)
         return
     total = sum(d.owned_count for d in dimensions.values())
     if total != some.size:
-        found.add("X4", f"the owned counts add up to {total}, size is {some.size}", None, total)
+        findings.add("X4", f"the owned counts add up to {total}, size is {some.size}", None, total)
     if some.kind == "c":
         starts: dict[int, int] = {}
         for grid_rank, d in dimensions.items():
             if d.owned_count and d.start in starts:
                 first = f"as {starts[d.start]} does; an index is owned once"
                 message = f"proc_grid_rank {grid_rank} starts at {d.start}, {first}"
-                found.add("X4", message, d.rank, d.start)
+                findings.add("X4", message, d.rank, d.start)
             starts.setdefault(d.start, grid_rank)
     elif some.kind == "b":
         ends = dimensions[0], dimensions[some.grid_size - 1]
         start, stop = ends[0].owned[0], ends[1].owned[1]
         if start != 0:
             message = f"the first block starts at {start}; it must start at 0"
-            found.add("X7", message, ends[0].rank, start)
+            findings.add("X7", message, ends[0].rank, start)
         if stop != some.size:
             message = f"the last block stops at {stop}; it must stop at size ({some.size})"
-            found.add("X7", message, ends[1].rank, stop)
+            findings.add("X7", message, ends[1].rank, stop)
 
 
 def _sound(d: Dimension) -> bool:
@@ -276,7 +276,7 @@ def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, 
         yield "padding", d.widths, model.widths
 
 
-def _blocks(dimensions: dict[int, Dimension], found: _Findings) -> None:
+def _blocks(dimensions: dict[int, Dimension], findings: _Findings) -> None:
     """X5, X6 and the reach of B3: what neighbours declare about each other."""
     for grid_rank, left in dimensions.items():
         wraps = left.legacy and left.periodic and left.last
@@ -291,21 +291,21 @@ def _blocks(dimensions: dict[int, Dimension], found: _Findings) -> None:
             if width > max(owner.owned_count, 0):
                 owns = f"the neighbour on rank {owner.rank} owns {owner.owned_count}"
                 message = f"the {side} communication padding is {width}, but {owns}"
-                found.add("B3", message, d.rank, d.widths)
+                findings.add("B3", message, d.rank, d.widths)
         if wraps:
             continue
         following = f"of the next process, rank {right.rank}, is"
         if to_right != to_left and not left.legacy:
             message = f"the right padding is {to_right}, the left padding {following} {to_left}"
-            found.add("X5", message, left.rank, to_right)
+            findings.add("X5", message, left.rank, to_right)
         if left.owned[1] != right.owned[0]:
             message = f"stop is {left.stop}, start {following} {right.start}"
             if not left.legacy and to_right + to_left:
                 message += f"; they must overlap by {to_right + to_left}"
-            found.add("X6", message, left.rank, left.stop)
+            findings.add("X6", message, left.rank, left.stop)
 
 
-def _unstructured(dimensions: Sequence[Dimension], found: _Findings) -> None:
+def _unstructured(dimensions: Sequence[Dimension], findings: _Findings) -> None:
     """X4 and X9 over the lists of indices themselves."""
     lists = [d.indices for d in dimensions if d.indices is not None]
     if len(lists) < len(dimensions):
@@ -315,12 +315,12 @@ def _unstructured(dimensions: Sequence[Dimension], found: _Findings) -> None:
     exclusive = np.array([d.one_to_one for d in dimensions])
     if exclusive.all():
         if total != size:
-            found.add("X4", f"the owned counts add up to {total}, size is {size}", None, total)
+            findings.add("X4", f"the owned counts add up to {total}, size is {size}", None, total)
     elif not different <= size <= total:
         between = (
             f"the number of distinct indices ({different}) and the sum of the counts ({total})"
         )
-        found.add("X4", f"size is {size}; it must be between {between}", None, size)
+        findings.add("X4", f"size is {size}; it must be between {between}", None, size)
     if different == total or not exclusive.any():
         return
     # Sorted together with their processes: slower, and only where there is a violation to name.
@@ -335,4 +335,4 @@ def _unstructured(dimensions: Sequence[Dimension], found: _Findings) -> None:
         index, holder, other = int(indices[first]), int(holders[first]), int(holders[first + 1])
         held = f"is held by proc_grid_rank {holder} and {other} ({clashes.size} such indices)"
         message = f"index {index} {held}, and one_to_one is True"
-        found.add("X9", message, dimensions[other].rank, index)
+        findings.add("X9", message, dimensions[other].rank, index)

@@ -118,7 +118,7 @@ def read(source: object, reader: Reader) -> tuple[Section, Container]:
     most = min(prod(tiling), MOST_PARTITIONS) + LISTED
     partitions = reader.entries("P4", "partitions", given["partitions"], most)
     _check_positions(tiling, partitions, reader)
-    parts = {p: reader.at(p, _partition, one, shape, reader) for p, one in partitions.items()}
+    parts = {p: reader.at(p, _partition, part, shape, reader) for p, part in partitions.items()}
     extents = extents_of(tiling, {p: part["shape"] for p, part in parts.items()})
     _check_grid(shape, parts, extents, reader)
     locations = {p: reader.at(p, _location, part["location"], reader) for p, part in parts.items()}
