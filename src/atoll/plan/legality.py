@@ -1,6 +1,6 @@
 """What legal choices, statements, loop nests and launches are.
 
-``config.debug`` has them checked after each pass of planning. Only structure is looked at, and no extent: in a plan these are
+``config.debug`` has them checked after each pass of planning. Checks read structure, and no extent: in a plan these are
 symbolic, and a comparison would become a condition of the plan.
 """
 
