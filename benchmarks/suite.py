@@ -117,7 +117,7 @@ def in_bytes(nbytes: int | None) -> str:
 
 
 def verdict(found: dict[str, Any]) -> str:
-    """Whether the goals of full size are met."""
+    """True if the goals of full size are met."""
     ours = found["contestants"]["atoll"]
     if found["goal"] is None:
         return ""

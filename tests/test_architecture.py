@@ -74,7 +74,7 @@ class Import:
     line: int
     target: str
     types_only: bool = False
-    """Whether it stands under ``if TYPE_CHECKING``, which no program runs."""
+    """True if it stands under ``if TYPE_CHECKING``, which no program runs."""
 
     @property
     def room(self) -> str:
@@ -175,7 +175,7 @@ def is_own(found: Import) -> bool:
 
 
 def goes_up(found: Import) -> bool:
-    """Whether an import of atoll's own breaks the direction."""
+    """True if an import of atoll's own breaks the direction."""
     if found.room == found.target_room:
         return False
     if {found.room, found.target_room} == {"layout", "comm"}:
@@ -201,7 +201,7 @@ POSTING = {"exchange/messages.py", "execute/parts.py", "dataflow/execute.py"}
 
 
 def posts(source: str) -> bool:
-    """Whether a file posts a message of its own."""
+    """True if a file posts a message of its own."""
     words = "isend", "irecv"
     if not any(word in source for word in words):
         return False  # parsing all files takes seconds
@@ -219,7 +219,7 @@ def test_one_loop_posts_the_messages_of_arrays() -> None:
 
 
 def names_a_backend(found: Import) -> bool:
-    """Whether an import from outside asks for one backend by name instead of ``backend.current()``."""
+    """True if an import from outside asks for one backend by name instead of ``backend.current()``."""
     parts = found.target.split(".")
     own = parts[:2] == ["atoll", "backend"] and parts[2:3] in (["llvm"], ["numpy"])
     loads = found.path == "backend/__init__.py"

@@ -38,7 +38,7 @@ def both(name):
 
 
 def spread(array, size):
-    """Whether an array of atoll's lies on all ranks."""
+    """True if an array of atoll's lies on all ranks."""
     return array.layout.cells == size
 
 

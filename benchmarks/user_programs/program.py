@@ -41,9 +41,9 @@ class Program:
     tolerance: float = 1e-9
     """How far two results may be apart, relative to the largest element; 0 is bit by bit."""
     expressions: bool = True
-    """Whether it is made of expressions of whole arrays, not of loops over their elements, rows or columns."""
+    """True if it is made of expressions of whole arrays, not of loops over their elements, rows or columns."""
     borrowed: bool = False
-    """Whether its arguments are NumPy's arrays, whatever the array module."""
+    """True if its arguments are NumPy's arrays, whatever the array module."""
     forms: dict[str, Callable[[Any], Run]] = field(default_factory=dict)
     """The program in the manner of compilers."""
 

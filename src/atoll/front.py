@@ -259,7 +259,7 @@ def at_end(thing: Any, task: Callable[[], object]) -> None:
 
 
 class _Finishing(threading.local):
-    """Whether this thread finishes ends, the tasks of which may ask for that again."""
+    """True if this thread finishes ends, the tasks of which may ask for that again."""
 
     now = False
 

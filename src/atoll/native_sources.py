@@ -30,7 +30,7 @@ def digest() -> str:
 
 
 def is_stale(module: str, built_from: str) -> bool:
-    """Whether the extension ``module`` was built from other sources than those in ``_native``.
+    """True if the extension ``module`` was built from other sources than those in ``_native``.
 
     The sources are read only where their times leave it open, so an import costs a few system calls.
     """

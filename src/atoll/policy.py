@@ -156,7 +156,7 @@ def numpy_time(nbytes: int, heavy: bool = False) -> float:
 
 
 def factored_alone(columns: int, operations: float, nbytes: int, size: int) -> bool:
-    """Whether each of ``size`` ranks is expected to factor a whole matrix by LAPACK sooner than they do together.
+    """True if each of ``size`` ranks is expected to factor a whole matrix by LAPACK sooner than they do together.
 
     LAPACK takes so many ``operations``, and matrices of so many bytes come to each rank.
     """

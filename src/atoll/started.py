@@ -7,6 +7,6 @@ read by what comes after it: the settings, NumPy's libraries, and MPI.
 from .startup import begin, warn_of_settings
 
 began = begin()
-"""Whether this process is one of several ranks, and was prepared as such here."""
+"""True if this process is one of several ranks, and was prepared as such here."""
 
 warn_of_settings()

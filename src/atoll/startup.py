@@ -488,7 +488,7 @@ def share_cores(local_size: int) -> None:
 
 
 def is_own_command() -> bool:
-    """Whether this process is ``atoll ...`` or ``python -m atoll ...`` itself."""
+    """True if this process is ``atoll ...`` or ``python -m atoll ...`` itself."""
     if os.path.basename(sys.argv[0] if sys.argv else "") in ("atoll", "atoll.exe"):
         return True
     words = sys.orig_argv

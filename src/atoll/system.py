@@ -49,7 +49,7 @@ without = _without()
 
 
 def has(facility: str) -> bool:
-    """Whether this system has a facility of :data:`FACILITIES`, and no test forbids it."""
+    """True if this system has a facility of :data:`FACILITIES`, and no test forbids it."""
     if facility in without:
         return False
     if facility == "affinity":
@@ -178,7 +178,7 @@ def remove_socket(name: str) -> None:
 
 
 def is_own_user(connection: Any) -> bool:
-    """Whether a process of this user is at the other end of a local connection."""
+    """True if a process of this user is at the other end of a local connection."""
     if not has("credentials"):
         return not has("abstract")
     return _credentials(connection)[1] == os.geteuid()

@@ -44,7 +44,7 @@ _LENGTH = 8
 
 
 def may_move(item: pytest.Item) -> bool:
-    """Whether a test may run in another process: without MPI, and without fixtures shared by many."""
+    """True if a test may run in another process: without MPI, and without fixtures shared by many."""
     place = place_of(item)
     if not isinstance(item, pytest.Function) or (place is not None and place.kind == "ranks"):
         return False

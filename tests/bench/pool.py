@@ -101,7 +101,7 @@ class Result:
 
     @property
     def clean(self) -> bool:
-        """Whether the pool may run another test."""
+        """True if the pool may run another test."""
         return not self.trouble and all(rank.done and not rank.failed for rank in self.ranks)
 
 

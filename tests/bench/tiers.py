@@ -22,7 +22,7 @@ LEFT_OUT = pytest.StashKey[Counter[str]]()
 
 
 def is_quick(config: pytest.Config) -> bool:
-    """Whether this run is one of the quick tier: no test is named, and all were not asked for."""
+    """True if this run is one of the quick tier: no test is named, and all were not asked for."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     return not (named or config.getoption("every") or config.getoption("keyword"))
 

@@ -193,7 +193,7 @@ def test_signals_end_all(number: int, code: int, words: str, tmp_path: Path) -> 
 
 
 def is_running(process: int) -> bool:
-    """Whether a process is there, waiting a moment for its end."""
+    """True if a process is there, waiting a moment for its end."""
     for _ in range(50):
         try:
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]

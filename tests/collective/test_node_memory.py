@@ -20,7 +20,7 @@ LAYOUTS = {
 
 
 def is_shared(array) -> bool:
-    """Whether an array shows memory of the node."""
+    """True if an array shows memory of the node."""
     memory = np.world.communicator.memory
     pieces = () if memory is None else memory._kept.values()
     return any(numpy.may_share_memory(array, numpy.frombuffer(piece.read)) for piece in pieces)

@@ -16,7 +16,7 @@ from .random_layouts import again, bumped, everywhere, littered, made, moved, pe
 
 
 def same(got: Any, expected: Any, *, rounded: bool) -> bool:
-    """Whether two answers are one in value, shape and dtype."""
+    """True if two answers are one in value, shape and dtype."""
     if isinstance(expected, (np.ndarray, np.generic)):
         if not hasattr(got, "dtype"):
             return False
@@ -51,7 +51,7 @@ def layout_seed(program: Program, name: str) -> int:
 
 
 def is_alike(error: BaseException | None, theirs: type[BaseException]) -> bool:
-    """Whether an error is of NumPy's class, or of one of atoll's own that says it is one, too."""
+    """True if an error is of NumPy's class, or of one of atoll's own that says it is one, too."""
     own = isinstance(error, AtollError) and isinstance(error, theirs)
     return own or type(error) is theirs
 

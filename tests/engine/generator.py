@@ -154,7 +154,7 @@ class Generator:
             return eval(text, dict(self.names))
 
     def sane(self, value: Any) -> bool:
-        """Whether numbers are still small, and arrays too."""
+        """True if numbers are still small, and arrays too."""
         if not isinstance(value, numpy.ndarray):
             return True
         if value.dtype.kind not in "fciub" or value.dtype.itemsize > 16 or value.size > 400 or value.ndim > 6:
@@ -218,7 +218,7 @@ class Generator:
 
 
 def may_write(array: numpy.ndarray) -> bool:
-    """Whether an array's memory can be put back."""
+    """True if an array's memory can be put back."""
     flag = array.flags.writeable
     try:
         array.setflags(write=True)

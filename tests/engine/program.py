@@ -41,7 +41,7 @@ class Program:
     arrays: dict[str, Any] = field(default_factory=dict)
 
     def has_strides(self, name: str) -> bool:
-        """Whether atoll promises NumPy's strides of an array: the start, views, copies and what ufuncs make."""
+        """True if atoll promises NumPy's strides of an array: the start, views, copies and what ufuncs make."""
         made = [line.text for line in self.lines if line.text.startswith(f"{name} =")]
         calls = [call for text in made for call in CALLS.findall(text)]
         return not any("where=" in text for text in made) and all(

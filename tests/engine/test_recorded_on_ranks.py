@@ -31,7 +31,7 @@ def arrays(module):
 
 
 def is_entered(frame):
-    """Whether a function of the package is called, but for the pool's work on memory that has ended."""
+    """True if a function of the package is called, but for the pool's work on memory that has ended."""
     if not frame.f_code.co_filename.startswith(PACKAGE):
         return False
     while frame is not None and not frame.f_code.co_filename.endswith("memory.py"):

@@ -89,7 +89,7 @@ def expected(v):
 @pytest.mark.ranks(2, 3)
 @pytest.mark.parametrize("late", [False, True])
 def test_values_are_those_of_numpy(rank, size, late):
-    """Whether the ranks come together, or wait for each other longer than C tests their messages."""
+    """True if the ranks come together, or wait for each other longer than C tests their messages."""
     u, v = start(), numpy.array(start())
     for turn in range(30):
         if late and turn % size == rank:

@@ -17,7 +17,7 @@ def _small():
 
 
 def is_pending(array):
-    """Whether an array is recorded and has no value yet."""
+    """True if an array is recorded and has no value yet."""
     return array._np is None and array._cell.node.value is None
 
 

@@ -80,7 +80,7 @@ def arrays(result):
 
 
 def lies(a, maps, size):
-    """Whether an array lies as the maps say; in one process, in which all lie alike."""
+    """True if an array lies as the maps say; in one process, in which all lie alike."""
     wanted = Layout(a.shape, maps, size=size)
     return a.layout == (wanted if size > 1 else Layout.replicated(a.shape, 1))
 

@@ -19,7 +19,7 @@ FOLDERS = ("functions", "engine", "collective", "agreement", "interchange", "glo
 
 
 def of_ranks(function):
-    """Whether a test runs on any number of ranks, and needs no more than their number."""
+    """True if a test runs on any number of ranks, and needs no more than their number."""
     common = getattr(inspect.getmodule(function), "pytestmark", [])
     common = common if isinstance(common, list) else [common]
     marks = {mark.name: mark for mark in [*common, *getattr(function, "pytestmark", [])]}

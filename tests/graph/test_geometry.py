@@ -72,7 +72,7 @@ VIEWS = [
 
 
 def agree(view: Geometry, array, memory):
-    """Whether a geometry has the integers of an array in memory, and its flags."""
+    """True if a geometry has the integers of an array in memory, and its flags."""
     offset = array.__array_interface__["data"][0] - memory.ctypes.data if array.size else 0
     own = (view.shape, view.strides, view.offset, view.dtype, view.size, view.ndim, view.nbytes)
     assert own == (

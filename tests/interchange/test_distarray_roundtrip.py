@@ -89,7 +89,7 @@ def attempted(layout, version):
 
 
 def says_itself(layout):
-    """Whether the protocol can say this very layout, so that it comes back equal."""
+    """True if the protocol can say this very layout, so that it comes back equal."""
     return (
         layout.is_row_major
         and (layout.is_replicated or (layout.copies == 1 and layout.cells == layout.processes))

@@ -43,7 +43,7 @@ def _is_any(node: Any) -> bool:
 
 
 def _same(pattern: Any, node: Any) -> bool:
-    """Whether a piece of syntax is what a pattern describes."""
+    """True if a piece of syntax is what a pattern describes."""
     if _is_any(pattern):
         return isinstance(node, ast.expr)
     if isinstance(pattern, list):

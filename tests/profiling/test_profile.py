@@ -35,7 +35,7 @@ def by_text(profile):
 
 
 def nested(events):
-    """Whether the spans of each thread lie in each other, or apart."""
+    """True if the spans of each thread lie in each other, or apart."""
     for thread in {event["tid"] for event in events}:
         open_until = []
         mine = [event for event in events if event["tid"] == thread]

@@ -175,7 +175,7 @@ class Backend(ABC):
     """``allocate(geometry, what="")`` is uninitialised memory, laid out as the geometry of a base says; ``what`` asked for it."""
 
     def supports(self, node: Node) -> bool:
-        """Whether kernels can compute a node; NumPy computes all others."""
+        """True if kernels can compute a node; NumPy computes all others."""
         for each in (node, *node.args):
             if type(each) is Node:
                 dtype = each.geometry.dtype
@@ -193,14 +193,14 @@ class Backend(ABC):
 
     @abstractmethod
     def has_loop(self, loop: Any) -> bool:
-        """Whether kernels can compute a ufunc's loop; see ``ops.elementwise.Loop``."""
+        """True if kernels can compute a ufunc's loop; see ``ops.elementwise.Loop``."""
 
     @abstractmethod
     def has_fold(self, op: Op, dtype: np.dtype[Any]) -> bool:
-        """Whether kernels can compute the ufunc of a fold, of numbers of a dtype."""
+        """True if kernels can compute the ufunc of a fold, of numbers of a dtype."""
 
     def seeks(self, node: Node) -> bool:
-        """Whether kernels shall find the positions that a node asks for, and not NumPy."""
+        """True if kernels shall find the positions that a node asks for, and not NumPy."""
         return True
 
     def cache(self, clear: bool = False) -> str:
@@ -213,11 +213,11 @@ class Backend(ABC):
 
     @abstractmethod
     def is_ready(self, spec: KernelSpec) -> bool:
-        """Whether a kernel can start without being compiled first."""
+        """True if a kernel can start without being compiled first."""
 
     @abstractmethod
     def can_scan(self, ufunc: str, dtype: np.dtype[Any], source: np.dtype[Any]) -> bool:
-        """Whether :meth:`scanned` accumulates elements of ``source`` in ``dtype``."""
+        """True if :meth:`scanned` accumulates elements of ``source`` in ``dtype``."""
 
     @abstractmethod
     def scanned(

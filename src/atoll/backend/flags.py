@@ -69,7 +69,7 @@ def report(
 
 
 def is_noticed(flags: Sequence[tuple[int, Any]]) -> bool:
-    """Whether ``np.errstate`` says that anything becomes of one of these flags."""
+    """True if ``np.errstate`` says that anything becomes of one of these flags."""
     if not flags:
         return False
     modes: Any = np.geterr()

@@ -133,13 +133,13 @@ class Pool:
         self._open = True
         self._lock = RLock()
         self._busy = False
-        """Whether the thread that has the lock is at work: a finaliser, or a signal handler, that interrupts it and
+        """True if the thread that has the lock is at work: a finaliser, or a signal handler, that interrupts it and
         needs memory gets fresh memory."""
         self._ended: deque[_Lease] = deque()
         self._note_end = noticed(self._ended, self._end, _WAITING)
         self._note_large_end = noticed(self._ended, self._end)
         self._is_settled = True
-        """Whether the accounts are in order, which an interrupt may have left otherwise."""
+        """True if the accounts are in order, which an interrupt may have left otherwise."""
         self._leases: dict[int, _Lease] = {}  # of the buffers in use, by address
         self._free: dict[int, list[_Block]] = {}  # by capacity; the last one was left last
         self._used = 0

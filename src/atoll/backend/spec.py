@@ -125,12 +125,12 @@ class KernelSpec(NamedTuple):
 
 
 def is_full(reduction: Reduction, ndim: int) -> bool:
-    """Whether a reduction folds the whole nest, and so writes partials."""
+    """True if a reduction folds the whole nest, and so writes partials."""
     return len(set(reduction.axes)) == ndim
 
 
 def is_flat(spec: KernelSpec) -> bool:
-    """Whether chunks count elements instead of indices of axis 0: where the order of folds of the whole nest can be seen,
+    """True if chunks count elements instead of indices of axis 0: where the order of folds of the whole nest can be seen,
     it is that of one row of all elements, whatever axes the nest has."""
     folds = spec.reductions
     return (
@@ -141,7 +141,7 @@ def is_flat(spec: KernelSpec) -> bool:
 
 
 def rounds(reduction: Reduction) -> bool:
-    """Whether the order of a fold can be seen in its result."""
+    """True if the order of a fold can be seen in its result."""
     return reduction.dtype[0] in "fc" and not fold_named(reduction.op).is_exact
 
 

@@ -122,7 +122,7 @@ def check_numpy() -> Finding:
 
 
 def check_extension() -> Finding:
-    """Whether small calls go through C."""
+    """True if small calls go through C."""
     if front.native is not None:
         return Finding("ok", "calls on small arrays go through C", {"front": "C"})
     slow = "calls on small arrays go through Python, and take about five times as long as NumPy's"
@@ -134,7 +134,7 @@ def check_extension() -> Finding:
 
 
 def check_compiler() -> Finding:
-    """Whether llvmlite can compile for this processor."""
+    """True if llvmlite can compile for this processor."""
     try:
         facts = ask([sys.executable, "-c", probes.COMPILER])
     except ProbeError as problem:
@@ -204,7 +204,7 @@ def check_mpi() -> Finding:
 
 
 def check_ranks() -> Finding:
-    """Whether the launcher that `atoll run` uses starts two ranks that can talk, and how fast."""
+    """The check that the launcher of `atoll run` starts two ranks that can talk, with the time of a message."""
     if installed("mpi4py") is None:
         return Finding("note", "not tried without mpi4py")
     try:

@@ -102,7 +102,7 @@ class Mpiexec:
 
 
 def in_allocation() -> bool:
-    """Whether a batch system has given this job its places: then those are the limit."""
+    """True if a batch system has given this job its places: then those are the limit."""
     return any(name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"))
 
 

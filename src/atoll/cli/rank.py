@@ -69,7 +69,7 @@ class Channel:
     def __init__(self, mark: str, rank: int, startup: Any, system: Any) -> None:
         self._mark, self._rank, self._write_error = mark, rank, startup.write_error
         self.here = False
-        """Whether ``atoll run`` is on this host, and takes the output."""
+        """True if ``atoll run`` is on this host, and takes the output."""
         self.process = os.getpid()
         """The process that may report: no child that the program forks."""
         self._file = kept(2)

@@ -81,7 +81,7 @@ class Relay:
         self._mark = mark
         self._all_output = all_output
         self._one_host = False
-        """Whether all ranks are on this host, as they say."""
+        """True if all ranks are on this host, as they say."""
         remote_stacks.set_job(mark)
         records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._record)
         self._stages: dict[int, tuple[int, Stage]] = {}
@@ -101,7 +101,7 @@ class Relay:
         self._agents: set[tuple[int, str]] = set()
         self._deadline = float("inf")
         self._ending = False
-        """Whether an error or the end of a rank has set the deadline."""
+        """True if an error or the end of a rank has set the deadline."""
         self._report_at = float("inf")
         self._warnings: Counter[tuple[int, str]] = Counter()
         """How often each rank has given a warning, by its text."""
@@ -160,7 +160,7 @@ class Relay:
 
     @property
     def progress(self) -> bool:
-        """Whether the job has completed a checkpoint."""
+        """True if the job has completed a checkpoint."""
         return bool(self._verdict.signs[launcher.KEPT])
 
     def _stay_with(

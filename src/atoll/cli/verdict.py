@@ -63,17 +63,17 @@ class Verdict:
 
     @property
     def waiting(self) -> bool:
-        """Whether there are reports that have not been printed."""
+        """True if there are reports that have not been printed."""
         return len(self._groups) > self._said
 
     @property
     def reported(self) -> bool:
-        """Whether a rank has reported why the job ended."""
+        """True if a rank has reported why the job ended."""
         return bool(self._groups)
 
     @property
     def decided(self) -> bool:
-        """Whether the job has failed for a known reason, so that what a launcher says of it is of no interest."""
+        """True if the job has failed for a known reason, so that what a launcher says of it is of no interest."""
         failed = any(end.code for end in self.ends.values())
         return self.reported or failed or self.well or self.failed
 
@@ -89,17 +89,17 @@ class Verdict:
 
     @property
     def timed_out(self) -> bool:
-        """Whether a rank has waited too long for others."""
+        """True if a rank has waited too long for others."""
         return any("WaitTimeoutError" in group.text for group in self._groups.values())
 
     @property
     def failed(self) -> bool:
-        """Whether the end of a rank ends the others."""
+        """True if the end of a rank ends the others."""
         return self._cause() is not None
 
     @property
     def well(self) -> bool:
-        """Whether all ranks have reported that they ended well: a launcher may find fault with how they left MPI."""
+        """True if all ranks have reported that they ended well: a launcher may find fault with how they left MPI."""
         return len(self.ends) == self._size and not any(
             end.code or end.signal or end.told for end in self.ends.values()
         )

@@ -29,7 +29,7 @@ _ALIGNED = 16
 
 
 def pays(source: Layout, target: Layout, itemsize: int, nodes: Nodes) -> bool:
-    """Whether to bring an array from one layout to another by nodes; the same on all ranks.
+    """True if to bring an array from one layout to another by nodes; the same on all ranks.
 
     That is so where ranks have short pieces for so many others that all pairs of nodes need fewer messages.
     """
@@ -95,7 +95,7 @@ def routed(communicator: Communicator, pieces: Mapping[int, Array], what: str) -
 
 
 def _are_few(nodes: Nodes) -> bool:
-    """Whether a rank tells its partners on all nodes how much comes, as those are no more than the rounds in which all ranks do.
+    """True if a rank tells its partners on all nodes how much comes, as those are no more than the rounds in which all ranks do.
 
     A node has ``size / count`` ranks on average, which share the other nodes.
     """
@@ -142,7 +142,7 @@ _NOTHING = np.empty(0, np.uint8)
 
 
 def _is_short(nbytes: int) -> bool:
-    """Whether a piece of this length goes by nodes."""
+    """True if a piece of this length goes by nodes."""
     return nbytes <= policy.limits.packed
 
 

@@ -31,7 +31,7 @@ def cholesky(matrix: GridMatrix) -> None:
 
 
 def _factored(matrix: GridMatrix) -> bool:
-    """Whether all pivots were positive, which all ranks of the grid know; else the factors are not complete."""
+    """True if all pivots were positive, which all ranks of the grid know; else the factors are not complete."""
     length = matrix.layout.shape[0]
     under_way = _panel(matrix, 0)
     for start, stop in matrix.panels():

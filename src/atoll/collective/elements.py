@@ -40,7 +40,7 @@ Stretches = Iterator[tuple[int, tuple[Array, ...]]]
 
 
 def trailing_rows(layout: Layout, indexed: int) -> bool:
-    """Whether all axes from number ``indexed`` on are whole on each rank, as indices count them."""
+    """True if all axes from number ``indexed`` on are whole on each rank, as indices count them."""
     return all(axis.is_undistributed for axis in layout.axes[indexed:])
 
 
@@ -149,7 +149,7 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
 
 
 def is_told(section: Section) -> bool:
-    """Whether owners may send unasked what every rank knows to be wanted: to few ranks, by messages of their own."""
+    """True if owners may send unasked what every rank knows to be wanted: to few ranks, by messages of their own."""
     communicator, layout = section.communicator, section.layout
     few = communicator.size <= policy.limits.few_ranks and not communicator.nodes.two_levels
     return few and layout.copies == 1 and not layout.overlaps

@@ -100,7 +100,7 @@ def fold_plan(
 
 
 def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout) -> bool:
-    """Whether so many ranks have parts that each of them has to do with a few others only."""
+    """True if so many ranks have parts that each of them has to do with a few others only."""
     along = [layout.axes[k] for k in axes]
     if prod([axis.processes for axis in along]) <= policy.limits.few_ranks:
         return False

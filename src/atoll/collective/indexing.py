@@ -50,7 +50,7 @@ class _Rows(NamedTuple):
     kept: tuple[int, ...]
     """The shape of a row."""
     stay: bool
-    """Whether every rank has the indices and, of each row, its own part: nothing moves."""
+    """True if every rank has the indices and, of each row, its own part: nothing moves."""
     layout: Layout
     """Of the rows: which of them, or which part of each, a rank works on."""
 

@@ -66,7 +66,7 @@ class Factors:
 
     @property
     def is_singular(self) -> bool:
-        """Whether a pivot was zero."""
+        """True if a pivot was zero."""
         return bool(self._singular[0])
 
     @property

@@ -87,7 +87,7 @@ def answered(
 
 
 def _by_nodes(communicator: Communicator, form: Array) -> bool:
-    """Whether short pieces go by nodes."""
+    """True if short pieces go by nodes."""
     return communicator.nodes.save_messages and form.dtype.itemsize > 0
 
 

@@ -240,12 +240,12 @@ def line_bounds(layout: Layout) -> Sequence[int] | None:
 
 
 def _in_order(axes: tuple[Axis, ...]) -> bool:
-    """Whether each of these axes lies whole with each rank; a listed one may lie in another order."""
+    """True if each of these axes lies whole with each rank; a listed one may lie in another order."""
     return all(axis.is_undistributed for axis in axes)
 
 
 def is_line(layout: Layout) -> bool:
-    """Whether each rank holds one interval of the flattened array, in the order of the ranks."""
+    """True if each rank holds one interval of the flattened array, in the order of the ranks."""
     return (layout.processes == 1 and _in_order(layout.axes)) or line_bounds(layout) is not None
 
 

@@ -212,7 +212,7 @@ def _words(param: Any) -> str:
 
 
 def is_direct(view: Geometry) -> bool:
-    """Whether a section of the base shows a view without a copy: a slice or a transpose."""
+    """True if a section of the base shows a view without a copy: a slice or a transpose."""
     choice = choice_of(view)
     if choice is None or not view.size or view.dtype != view.base.dtype:
         return False

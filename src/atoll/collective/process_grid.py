@@ -249,7 +249,7 @@ class GridMatrix:
 
     @property
     def is_member(self) -> bool:
-        """Whether this rank is in the grid."""
+        """True if this rank is in the grid."""
         return self.place[0] < self.grid[0]
 
     def owner(self, index: int, axis: int) -> int:
@@ -291,7 +291,7 @@ class GridMatrix:
 
 
 def is_better_whole(shape: tuple[int, int], times: float, dtype: np.dtype[Any], size: int) -> bool:
-    """Whether every rank should have a matrix as a whole and factor it by LAPACK, as that is expected to take less time.
+    """True if every rank should have a matrix as a whole and factor it by LAPACK, as that is expected to take less time.
 
     LAPACK takes so many ``times`` the product of its longer extent and the square of the other one.
     """

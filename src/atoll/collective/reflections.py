@@ -45,12 +45,12 @@ _WHAT = "factors of rows"
 
 
 def is_one_panel(shape: tuple[int, int], size: int) -> bool:
-    """Whether a matrix is so tall that what its tree takes, several squares, is no larger than a share."""
+    """True if a matrix is so tall that what its tree takes, several squares, is no larger than a share."""
     return shape[0] >= 4 * shape[1] * size
 
 
 def is_tall(shape: tuple[int, int], size: int) -> bool:
-    """Whether a matrix has so many rows that its R is no larger than a share."""
+    """True if a matrix has so many rows that its R is no larger than a share."""
     return shape[0] >= shape[1] * size
 
 

@@ -55,7 +55,7 @@ def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]
 
 
 def is_readable(view: Geometry) -> bool:
-    """Whether a view has elements of its base, or the same part of each of them."""
+    """True if a view has elements of its base, or the same part of each of them."""
     return view.within is not None or (not view.size and view.dtype == view.base.dtype)
 
 
@@ -130,7 +130,7 @@ class RunCollective:
 
     @property
     def is_new(self) -> bool:
-        """Whether the result takes new memory."""
+        """True if the result takes new memory."""
         return bool(self.geometry.ndim) and self.sources[0] != self.register
 
     def run(self, state: State) -> None:

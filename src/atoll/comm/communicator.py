@@ -114,7 +114,7 @@ class Request:
         self.tag = tag
         self.what = what
         self.done = done
-        """Whether the operation is known to be complete; does not test it."""
+        """True if the operation is known to be complete; does not test it."""
         self.refused: bool | None = None
         """``False`` accepts an empty message, by which the sender reports a failure; it then becomes ``True``. With
         ``None`` such a message is an error."""

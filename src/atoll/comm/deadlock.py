@@ -41,7 +41,7 @@ class DeadlockMonitor:
         self._communicator = communicator
         self._posted: list[tuple[Any, bytes]] = []
         self._answers = True
-        """Whether anyone may still wait for an answer of this rank."""
+        """True if anyone may still wait for an answer of this rank."""
         self._asked = (0, 0, 1)
         """The step of the last question, checks since then, and checks until the next."""
         self._curious: set[int] = set()
@@ -179,7 +179,7 @@ class DeadlockMonitor:
             pass
 
     def _pending(self) -> bool:
-        """Whether notes of this rank are on their way."""
+        """True if notes of this rank are on their way."""
         self._sweep()
         return bool(self._posted)
 

@@ -143,7 +143,7 @@ class Gathering:
 
 
 def is_same(communicator: Communicator, number: int, what: str) -> bool:
-    """Whether all ranks have come with the same number, below ``2**64``; ranks in step."""
+    """True if all ranks have come with the same number, below ``2**64``; ranks in step."""
     step(communicator, "allgather", what, 8)
     return is_same_here(communicator, number, what)
 
@@ -165,7 +165,7 @@ def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
 def all_have_plans(
     communicator: Communicator, structure: Hashable, what: str, planned: bool
 ) -> bool:
-    """Whether all ranks have a plan for what they have just announced, so that each may run its own.
+    """True if all ranks have a plan for what they have just announced, so that each may run its own.
 
     The first time for a structure, ranks tell each other; later they know, whatever the extents are then. So a loop whose
     slices move pays for one such message. Equal structures on one rank are equal on all. Where they all fail for later

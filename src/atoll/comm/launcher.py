@@ -120,7 +120,7 @@ _LAUNCHERS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def _started_by(launcher: str, environ: Mapping[str, str]) -> bool:
-    """Whether a launcher has started a process that has its rank in the environment."""
+    """True if a launcher has started a process that has its rank in the environment."""
     if launcher == _SLURM:
         step = _integer(environ, "SLURM_STEP_ID", "SLURM_STEPID")
         return step is not None and step < _FIRST_RESERVED_STEP
@@ -133,7 +133,7 @@ def _started_by(launcher: str, environ: Mapping[str, str]) -> bool:
 
 
 def _has_channel(environ: Mapping[str, str]) -> bool:
-    """Whether the socket that the launcher opened for its ranks is open here."""
+    """True if the socket that the launcher opened for its ranks is open here."""
     descriptor = _integer(environ, "PMI_FD")
     if descriptor is None:
         return True

@@ -230,7 +230,7 @@ data, or crash; other libraries are untried."""
 
 
 def has_persistent_collectives(MPI: Any) -> bool:
-    """Whether this MPI has what MPI 4 calls persistent collectives, and is known to compute them right."""
+    """True if this MPI has what MPI 4 calls persistent collectives, and is known to compute them right."""
     if MPI.get_vendor()[0] not in PERSISTENT:
         return False
     number = np.zeros(1)

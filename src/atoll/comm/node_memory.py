@@ -42,7 +42,7 @@ class _Piece:
 
     @property
     def is_free(self) -> bool:
-        """Whether no array of this rank shows it any more."""
+        """True if no array of this rank shows it any more."""
         return self._reader is None or self._reader() is None
 
     def keep(self) -> None:

@@ -29,7 +29,7 @@ class Nodes:
     numbers: Array | None = None
     """By rank, its node, where no rule says it."""
     alike: bool = True
-    """Whether all ranks compute equal numbers from equal numbers."""
+    """True if all ranks compute equal numbers from equal numbers."""
 
     @property
     def count(self) -> int:
@@ -40,17 +40,17 @@ class Nodes:
 
     @property
     def several(self) -> bool:
-        """Whether there are several nodes."""
+        """True if there are several nodes."""
         return self.numbers is not None or self.per_node < self.size
 
     @property
     def two_levels(self) -> bool:
-        """Whether there are several nodes, and some have several ranks."""
+        """True if there are several nodes, and some have several ranks."""
         return self.numbers is not None or 1 < self.per_node < self.size
 
     @property
     def save_messages(self) -> bool:
-        """Whether two messages from each node to each other one are fewer than one from each rank to each on another node."""
+        """True if two messages from each node to each other one are fewer than one from each rank to each on another node."""
         if not self.two_levels:
             return False
         if self.numbers is not None:
@@ -62,7 +62,7 @@ class Nodes:
 
     @property
     def are_shared(self) -> bool:
-        """Whether some node has several ranks."""
+        """True if some node has several ranks."""
         return self.numbers is not None or self.per_node > 1
 
     @property
@@ -82,7 +82,7 @@ class Nodes:
         return range(first, min(first + self.per_node, self.size))
 
     def same(self, first: int, second: int) -> bool:
-        """Whether two ranks share a node."""
+        """True if two ranks share a node."""
         return self.of(first) == self.of(second)
 
     def among(self, ranks: Sequence[int]) -> Nodes:

@@ -51,7 +51,7 @@ class PersistentBuffers:
         self.leaving = tuple(leaving)
         self._requests: Sequence[Request] = ()
         self.under_way = False
-        """Whether a run has started them and has not finished."""
+        """True if a run has started them and has not finished."""
 
     def open(self) -> None:
         """End the requests that a failed run has left pending, before the buffers are used again."""

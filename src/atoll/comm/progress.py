@@ -73,7 +73,7 @@ class Screen:
 
     @property
     def shows(self) -> bool:
-        """Whether this is rank 0, and a terminal shows what it writes."""
+        """True if this is rank 0, and a terminal shows what it writes."""
         if self._shown is None:
             launch = launcher.detect()
             stream = sys.stderr

@@ -42,7 +42,7 @@ class Window:
 
     kind = "memory of this process"
     takes_turns = False
-    """Whether other ranks may act at each :meth:`begin`."""
+    """True if other ranks may act at each :meth:`begin`."""
 
     def __init__(
         self,

@@ -54,7 +54,7 @@ class Record:
     gone: str = ""
     """How the rank has finished, as text, if it has."""
     answer: bool = False
-    """Whether this answers another record."""
+    """True if this answers another record."""
     verdict: str = ""
     """The divergence that it knows of."""
     backend: str = ""
@@ -73,7 +73,7 @@ class StepLog:
 
     def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
         self._alone = alone
-        """Whether any thread may communicate: there are no other ranks, or the rank is a thread itself."""
+        """True if any thread may communicate: there are no other ranks, or the rank is a thread itself."""
         self.rank = rank
         self.number = 0
         self.pulse = remote_stacks.pulse()
@@ -82,11 +82,11 @@ class StepLog:
         self._births = 0
         """How many arrays were made since the last step."""
         self.exact = True
-        """Whether ranks compute equal numbers from equal numbers, and so compare the inexact ones, too."""
+        """True if ranks compute equal numbers from equal numbers, and so compare the inexact ones, too."""
         self.gone = ""
         """How this rank has finished, if it has."""
         self.forked = False
-        """Whether this process is a fork of the rank and may not communicate; ``parted`` has the reason."""
+        """True if this process is a fork of the rank and may not communicate; ``parted`` has the reason."""
         self.parted = ""
         """Where the ranks have diverged, once that is known: all later collective steps fail."""
         self.losses: dict[tuple[int, ...], float] = {}
@@ -100,7 +100,7 @@ class StepLog:
         self.stored = 0.0
         """How many bytes of new arrays a rank has in the mean, since the ranks asked each other what pending work keeps alive."""
         self.as_laid_out = False
-        """Whether uneven arrays keep their layout: the program has chosen one, or has their memory."""
+        """True if uneven arrays keep their layout: the program has chosen one, or has their memory."""
         self.backend = ""
         """The name of the backend, which all ranks must have, since it may decide what is sent. Set by an upper layer."""
         self.lacks = ""
@@ -108,11 +108,11 @@ class StepLog:
         self.noted: dict[Any, None] = {}
         """The warnings that this rank has met and the others may not know of. Set by an upper layer."""
         self.unasked = False
-        """Whether ranks have computed since they told each other whether one of them has some."""
+        """True if ranks have computed since they told each other whether one of them has some."""
         self.raised = False
-        """Whether one of them has, as all know."""
+        """True if one of them has, as all know."""
         self.computes = True
-        """Whether values are computed: a dry run evaluates nothing."""
+        """True if values are computed: a dry run evaluates nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - MESSAGE_BITS)) - 1
         self._steps: deque[tuple[int, int, Site | None, str, Callable[[], str]]] = deque(
             maxlen=KEPT

@@ -34,7 +34,7 @@ def outside(error: BaseException) -> BaseException | None:
 
 
 def _is_of_python(error: BaseException) -> bool:
-    """Whether code raises such errors for ends of its own: generators that are closed, and waits of asyncio that time out."""
+    """True if code raises such errors for ends of its own: generators that are closed, and waits of asyncio that time out."""
     return (
         isinstance(error, Exception | GeneratorExit)
         or type(error).__module__ == "asyncio.exceptions"
@@ -76,7 +76,7 @@ def _running() -> set[FrameType]:
 
 
 def _left_a_handler(traceback: TracebackType | None) -> bool:
-    """Whether an exception has passed a function that was given a frame which it has passed as well."""
+    """True if an exception has passed a function that was given a frame which it has passed as well."""
     passed: set[FrameType] = set()
     while traceback is not None:
         frame = traceback.tb_frame

@@ -261,7 +261,7 @@ class _Now:
     def __init__(self) -> None:
         self.recording: Recording | None = None
         self.of_job = False
-        """Whether all ranks of the job record, each its part."""
+        """True if all ranks of the job record, each its part."""
 
 
 now = _Now()
@@ -403,7 +403,7 @@ def sent(name: str, peer: int, nbytes: int) -> None:
 
 
 class _Waiting(threading.local):
-    """Whether this thread is in a wait, which may consist of others."""
+    """True if this thread is in a wait, which may consist of others."""
 
     inside = False
 

@@ -246,7 +246,7 @@ def _paper(process: int) -> str | None:
 
 
 def _catches(process: int) -> bool:
-    """Whether a process has a handler for the signal, which would end it otherwise."""
+    """True if a process has a handler for the signal, which would end it otherwise."""
     asked_by = number() or 0
     status = system.proc_file(f"{process}/status")
     caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)

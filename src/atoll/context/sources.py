@@ -29,12 +29,12 @@ _FOLDERS = _folders()
 
 
 def is_ours(file: str) -> bool:
-    """Whether a file is one of atoll's own."""
+    """True if a file is one of atoll's own."""
     return file.startswith(ROOT)
 
 
 def is_users(file: str) -> bool:
-    """Whether a file, or the name of code without a file, belongs to the user's program."""
+    """True if a file, or the name of code without a file, belongs to the user's program."""
     if file.startswith((ROOT, *_GENERATED)) or _PACKAGES.search(file):
         return False
     return not (file.startswith(_FOLDERS) or os.path.realpath(file).startswith(_FOLDERS))

@@ -29,7 +29,7 @@ class _Turn(threading.local):
     lock: ClassVar[Any] = Lock()
     """That of the process, or of a simulated rank."""
     simulated = False
-    """Whether this thread is a simulated rank."""
+    """True if this thread is a simulated rank."""
 
 
 turn = _Turn()
@@ -76,7 +76,7 @@ def catch_up() -> None:
 class _Communicating(threading.local):
     thread: ClassVar[threading.Thread | None] = None
     here = False
-    """Whether it is this thread that communicates for the process: from its first message to its end."""
+    """True if it is this thread that communicates for the process: from its first message to its end."""
 
     def other(self) -> threading.Thread | None:
         """The other thread that communicates, as long as it is alive; else that is this thread from now on."""

@@ -81,7 +81,7 @@ def without_ours(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def is_defect(error: BaseException) -> bool:
-    """Whether only a defect of atoll explains an error: Python itself has raised it in a function of atoll's."""
+    """True if only a defect of atoll explains an error: Python itself has raised it in a function of atoll's."""
     last = None
     for entry in _entries(error.__traceback__):
         last = entry
@@ -105,7 +105,7 @@ def is_defect(error: BaseException) -> bool:
 
 
 def _was_caught_inside(error: BaseException) -> bool:
-    """Whether atoll has caught an error: then the outermost frame that it has passed is atoll's."""
+    """True if atoll has caught an error: then the outermost frame that it has passed is atoll's."""
     return error.__traceback__ is None or _is_ours(error.__traceback__)
 
 

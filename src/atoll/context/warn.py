@@ -115,7 +115,7 @@ def come_first() -> None:
 
 
 def is_collecting() -> bool:
-    """Whether warnings are collected instead of shown."""
+    """True if warnings are collected instead of shown."""
     return (
         getattr(warnings, "_showwarnmsg_impl", None) is not _collecting
         or warnings.showwarning is not _shown

@@ -96,7 +96,7 @@ class Plan:
     ) -> None:
         self.communicator = communicator
         self.together = verified.sends and communicator.size > 1
-        """Whether some rank sends messages, so that an error on one is a matter of all."""
+        """True if some rank sends messages, so that an error on one is a matter of all."""
         self.mark = verified.mark
         self.bits = communicator.tag_limit.bit_length() // 3
         """How many bits of the log its messages carry."""

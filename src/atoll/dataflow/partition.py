@@ -114,7 +114,7 @@ def origin_of(node: Node) -> Any:
 
 
 def _is_computed(node: Node) -> bool:
-    """Whether a part computes a node: it is no leaf, and has no value yet."""
+    """True if a part computes a node: it is no leaf, and has no value yet."""
     return node.weight < 0 and origin_of(node) is None
 
 

@@ -61,7 +61,7 @@ def numbers(tag: Any) -> Order:
 
 
 def grows(order: list[DistributedGraphPart], number: Callable[[Any], Order]) -> bool:
-    """Whether every send has a greater number than all receives that it waits for."""
+    """True if every send has a greater number than all receives that it waits for."""
     most: dict[Hashable, Order | None] = {}
     for part in order:
         waited = [number(node.comm_tag) for node in part.name_to_recv_node.values()]
@@ -126,5 +126,5 @@ def facts(
 
 
 def prove(total: np.ndarray[Any, Any]) -> bool:
-    """Whether the sum of all ranks' facts proves that there is no circle."""
+    """True if the sum of all ranks' facts proves that there is no circle."""
     return not total[0] or not total[1] or not total[2:].any()

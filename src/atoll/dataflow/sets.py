@@ -71,5 +71,5 @@ class Sets:
         return self._counts[number]
 
     def includes(self, number: int, other: int) -> bool:
-        """Whether a set has all of another one."""
+        """True if a set has all of another one."""
         return self.union(number, other) == number

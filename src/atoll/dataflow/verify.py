@@ -51,7 +51,7 @@ class Verified(NamedTuple):
 
     communicator: Communicator
     sends: bool
-    """Whether some rank sends a message."""
+    """True if some rank sends a message."""
     mark: int
     """A number for the partition, the same on all ranks."""
 
@@ -85,7 +85,7 @@ def verify(
 def _verify(
     communicator: Communicator, partition: DistributedGraphPartition, fault: Exception | None
 ) -> bool:
-    """Whether some rank sends a message."""
+    """True if some rank sends a message."""
     rank, size = communicator.rank, communicator.size
     messages: list[Message] = []
     try:
@@ -192,7 +192,7 @@ def _raise_mismatch(by_rank: list[list[Message]]) -> None:
 
 
 def _may_wait_for_itself(partition: DistributedGraphPartition) -> bool:
-    """Whether some send comes after some receive."""
+    """True if some send comes after some receive."""
     waits: set[Hashable] = set()
     for part in topological(partition.parts) or ():
         if part.name_to_recv_node or part.needed_pids & waits:

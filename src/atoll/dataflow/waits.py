@@ -97,5 +97,5 @@ class Waits:
 
 
 def _is_call(node: Node) -> bool:
-    """Whether NumPy computes a node, which may take any time."""
+    """True if NumPy computes a node, which may take any time."""
     return node.op.is_deferred and isinstance(node.params[0], Call)

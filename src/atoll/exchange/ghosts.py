@@ -47,7 +47,7 @@ class GhostRegion:
     outer: AxisMap | None = None
     """For loops that count local indices, the map under which the region is read."""
     boxed: bool = False
-    """Whether loops read it under a map, so that a larger region would serve as well."""
+    """True if loops read it under a map, so that a larger region would serve as well."""
 
     @property
     def shape(self) -> tuple[Number, ...]:

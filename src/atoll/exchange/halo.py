@@ -33,7 +33,7 @@ WHAT = "halo exchange"
 
 
 def counts_its_wrap(axis: object) -> bool:
-    """Whether the outer padding of a periodic axis is counted into the axis itself."""
+    """True if the outer padding of a periodic axis is counted into the axis itself."""
     return isinstance(axis, BlockAxis) and axis.periodic and axis.ends != (0, 0)
 
 

@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Whether it is packed together with others."""
+        """True if it is packed together with others."""
         return self.nbytes <= policy.limits.packed and self.dtype.kind in "biufc"
 
 

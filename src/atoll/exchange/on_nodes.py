@@ -78,7 +78,7 @@ def _fill(
 
 
 def _gives(layout: Layout, rank: int) -> bool:
-    """Whether a rank is the first that holds its elements, and holds any."""
+    """True if a rank is the first that holds its elements, and holds any."""
     place = layout.coordinates(rank)
     return place is not None and layout.ranks_at(place)[0] == rank and layout.local_size(rank) > 0
 

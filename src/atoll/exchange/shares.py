@@ -56,7 +56,7 @@ def box_of_rank(place: Any, rank: int) -> Box | None:
 
 
 def counts_locally(layout: Layout, view: Geometry) -> bool:
-    """Whether what a rank owns of a view lies in its block at one step along each axis, on every rank."""
+    """True if what a rank owns of a view lies in its block at one step along each axis, on every rank."""
     axes = view.axes
     if axes is None:
         return False
@@ -85,7 +85,7 @@ def _cyclic_step(step: int, processes: int) -> int:
 
 
 def has_share(place: Place, rank: int) -> bool:
-    """Whether a rank has any elements of an array."""
+    """True if a rank has any elements of an array."""
     return place.layout.coordinates(rank) is not None and all(place.layout.local_shape(rank))
 
 

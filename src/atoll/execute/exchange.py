@@ -268,7 +268,7 @@ class AssignedPart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the rank has nothing of the region."""
+        """True if the rank has nothing of the region."""
         return not all(self.targets)
 
     def wanted(self, shape: tuple[int, ...]) -> tuple[IndexSet, ...]:

@@ -77,7 +77,7 @@ class State(Run):
         """How many kernels have run."""
         self.messages = self.moved = 0
         self.reused = reused
-        """Whether the plan was known."""
+        """True if the plan was known."""
         self.log: StepLog | None = None
         """Of ranks that run it together: what keeps their warnings."""
         self.extremes: dict[int, Any] = {}

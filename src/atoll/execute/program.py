@@ -69,7 +69,7 @@ class Combine:
         self.partials = np.empty(count if type(count) is int else 0, dtype)
         few = self.from_zero and not self.shape and self.dtype == dtype == np.float64
         self.few = few and 1 < len(self.partials) <= policy.limits.pieces
-        """Whether Python adds them up sooner than NumPy."""
+        """True if Python adds them up sooner than NumPy."""
         self.positions: np.ndarray[Any, Any] | None = None
         self.identity = identity
         self.geometry = geometry
@@ -259,7 +259,7 @@ class Program:
     stored: tuple[tuple[Step, int, int], ...] = ()
     """For each node that is stored: the step that completes it, its number, its register."""
     running: bool = False
-    """Whether it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
+    """True if it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
     quick: Sequence[Step] | None = None
     """The steps as they run: neighbours that one call can do are joined into one step."""
     described: Callable[[Any], Program] | None = None
@@ -281,9 +281,9 @@ class Program:
     computes: tuple[tuple[str, Any, Any], ...] = ()
     """What ranks that compute together compute: names, geometries and views of its nodes."""
     to_all: bool = False
-    """Whether all ranks get a value of what lies on them."""
+    """True if all ranks get a value of what lies on them."""
     divides: bool = False
-    """Whether it computes a value that lies on the ranks and that nothing else in it reads."""
+    """True if it computes a value that lies on the ranks and that nothing else in it reads."""
     prices: tuple[tuple[Shape, int, float], ...] = ()
     """What they lose by dividing the arrays that it is about."""
 

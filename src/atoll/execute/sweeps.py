@@ -178,7 +178,7 @@ def ordered(launches: Sequence[Swept], threads: int) -> Order:
 
 
 def _gain(kernels: Sequence[KernelStep], memory: dict[int, int]) -> bool:
-    """Whether kernels read or write so much again that was in memory before, and is in the cache no more."""
+    """True if kernels read or write so much again that was in memory before, and is in the cache no more."""
     known: dict[int, int] = {}
     again = total = 0
     for kernel in kernels:
@@ -267,7 +267,7 @@ class _Span(NamedTuple):
     high: int
 
     def meets(self, other: _Span) -> bool:
-        """Whether kernels have to keep their order for memory that the registers do not say is the same."""
+        """True if kernels have to keep their order for memory that the registers do not say is the same."""
         if self.root == other.root or not (self.written or other.written):
             return False
         return self.low < other.high and other.low < self.high

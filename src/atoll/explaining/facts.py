@@ -30,7 +30,7 @@ class Memory:
 
     @property
     def is_new(self) -> bool:
-        """Whether a buffer is asked for."""
+        """True if a buffer is asked for."""
         return self.how.startswith(("new", "copy"))
 
 
@@ -83,9 +83,9 @@ class Launch:
     nbytes: int
     """About what it reads and writes, each element once."""
     early: bool
-    """Whether it runs while messages travel."""
+    """True if it runs while messages travel."""
     compiled: bool
-    """Whether its kernel is loaded; else it is compiled, or read from disk, at its first run."""
+    """True if its kernel is loaded; else it is compiled, or read from disk, at its first run."""
 
     @property
     def elements(self) -> int:
@@ -105,7 +105,7 @@ class Message:
     travels: int = 0
     """The number of the message that contains it."""
     between_nodes: bool = False
-    """Whether the peer is on another node than this rank."""
+    """True if the peer is on another node than this rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Collective:
     partners: tuple[int, ...] | None = None
     """The ranks that this one sends to; ``None`` where it takes part in a tree, or where values decide."""
     exact: bool = True
-    """Whether the bytes are known; else they are those of this rank's operands, and values decide what of them moves."""
+    """True if the bytes are known; else they are those of this rank's operands, and values decide what of them moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Group:
 
     @property
     def by_numpy(self) -> bool:
-        """Whether NumPy computes it."""
+        """True if NumPy computes it."""
         return any(statement.style.startswith("NumPy") for statement in self.stored)
 
 
@@ -162,7 +162,7 @@ class Explanation:
     rank: int
     ranks: int
     two_levels: bool = False
-    """Whether there are several nodes, and some have several ranks."""
+    """True if there are several nodes, and some have several ranks."""
 
     @property
     def launches(self) -> tuple[Launch, ...]:

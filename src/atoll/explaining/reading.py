@@ -219,7 +219,7 @@ class Reader:
         ]
 
     def _is_far(self, peer: int) -> bool:
-        """Whether a rank is on another node than this one."""
+        """True if a rank is on another node than this one."""
         return self.nodes is not None and not self.nodes.same(peer, self.description.rank)
 
     def _parts(self, step: FoldAcross) -> list[Message]:

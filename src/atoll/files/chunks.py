@@ -88,7 +88,7 @@ def _elements(
 
 @remembered
 def _is_aligned(layout: Layout, chunks: tuple[int, ...]) -> bool:
-    """Whether every rank's block is one of whole chunks."""
+    """True if every rank's block is one of whole chunks."""
     if not layout.is_block:
         return False
     for axis, chunk in zip(layout.axes, chunks, strict=True):

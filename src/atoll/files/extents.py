@@ -70,7 +70,7 @@ def rows_layout(shape: tuple[int, ...], axis: int, size: int, chunk: int = 1) ->
 
 
 def is_whole(part: IndexSet, extent: int) -> bool:
-    """Whether an index set has all indices of an axis, in order."""
+    """True if an index set has all indices of an axis, in order."""
     return isinstance(part, Range) and part.values == range(extent)
 
 

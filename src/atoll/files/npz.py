@@ -38,7 +38,7 @@ def _parts(compressed: bool) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is an array whose elements a file can have as they are."""
+    """True if a value is an array whose elements a file can have as they are."""
     return isinstance(value, Handle | np.ndarray) and not value.dtype.hasobject  # type: ignore[union-attr]
 
 

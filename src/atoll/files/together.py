@@ -106,7 +106,7 @@ class NewFile:
 
     @property
     def is_first(self) -> bool:
-        """Whether this rank writes what belongs to no rank."""
+        """True if this rank writes what belongs to no rank."""
         return self.communicator.rank == 0
 
     def _create(self, name: str) -> bool:

@@ -90,7 +90,7 @@ def _target(file: Any, suffix: str) -> Any:
 
 
 def _is_new(target: Any) -> bool:
-    """Whether a file is to be written under its name, rather than into something that exists."""
+    """True if a file is to be written under its name, rather than into something that exists."""
     if not isinstance(target, str | bytes):
         return False
     path = os.path.realpath(target)

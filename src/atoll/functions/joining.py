@@ -38,7 +38,7 @@ from .shaping import atleast_1d, atleast_2d, atleast_3d
 
 
 def _fit(arrays: Sequence[Any], axis: int) -> bool:
-    """Whether arrays can be joined along ``axis``; NumPy says it before it looks at their dtypes."""
+    """True if arrays can be joined along ``axis``; NumPy says it before it looks at their dtypes."""
     ndim = arrays[0].ndim
     if not -ndim <= axis < ndim or any(a.ndim != ndim for a in arrays):
         return False

@@ -40,7 +40,7 @@ class Operand:
     least: int = 0
     """How many axes it has at least."""
     empty: bool = True
-    """Whether it may have no elements."""
+    """True if it may have no elements."""
 
     def array(self, value: Any) -> Any:
         """The array for a value."""
@@ -85,7 +85,7 @@ class Recorded(Array):
     """An argument that is a recorded array."""
 
     converts: bool = False
-    """Whether it is made an array first."""
+    """True if it is made an array first."""
 
     def array(self, value: Any) -> Any:
         """The array itself."""
@@ -106,7 +106,7 @@ class Target(Operand):
 
 
 def is_writeable(array: Any) -> bool:
-    """Whether a large array may be written to."""
+    """True if a large array may be written to."""
     return bool(array._cell.writeable and array._geometry.writeable)
 
 

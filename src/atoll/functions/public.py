@@ -53,7 +53,7 @@ _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
 
 
 def _needs_atoll(given: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether a call with such an argument is for kernels or ranks: one with a large array, a layout, or, on ranks, an object
+    """True if a call with such an argument is for kernels or ranks: one with a large array, a layout, or, on ranks, an object
     whose class was written with atoll and may hold such an array."""
     if "layout" in options or any(map(is_large, arrays_among(given))):
         return True
@@ -297,5 +297,5 @@ def array_of(value: Any) -> Any:
 
 
 def is_large(value: Any) -> bool:
-    """Whether a value is an array that is recorded."""
+    """True if a value is an array that is recorded."""
     return isinstance(value, Handle) and value._np is None

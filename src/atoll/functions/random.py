@@ -147,7 +147,7 @@ def _ordered(generator: Any, name: str, args: tuple[Any, ...], options: dict[str
 
 
 def _is_sequence(value: Any) -> bool:
-    """Whether a value is no array: its elements change places as they are, whatever they are."""
+    """True if a value is no array: its elements change places as they are, whatever they are."""
     return not isinstance(value, (Handle, np.ndarray))
 
 

@@ -114,7 +114,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 
 def _places(a: Any, kth: Any, axis: Any) -> bool:
-    """Whether the places to partition at are within the array."""
+    """True if the places to partition at are within the array."""
     if axis is not None:
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     length = a.size if axis is None else a.shape[axis]
@@ -233,7 +233,7 @@ def _named(kind: str, *fields: Any) -> Any:
 
 
 def _has_no_nan(x: Any) -> bool:
-    """Whether nothing is a NaN: the newer functions hold these to be different from each other."""
+    """True if nothing is a NaN: the newer functions hold these to be different from each other."""
     x = asarray(x)
     return x.dtype.kind not in "fc" or not bool(call("isnan", x).any())
 

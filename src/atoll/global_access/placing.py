@@ -141,7 +141,7 @@ class Placed:
 
 
 def _may_move(array: Handle) -> bool:
-    """Whether an array's block may move into a window: it is a base on ranks, and the program does not hold its memory."""
+    """True if an array's block may move into a window: it is a base on ranks, and the program does not hold its memory."""
     if place_of(array) is None or not array._geometry.is_base:
         return False
     cell = array._cell

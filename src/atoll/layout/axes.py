@@ -110,12 +110,12 @@ class Axis(ABC):
 
     @property
     def overlaps(self) -> bool:
-        """Whether some index is held by more than one coordinate."""
+        """True if some index is held by more than one coordinate."""
         return False
 
     @property
     def is_dense(self) -> bool:
-        """Whether the held indices are exactly ``range(size)``."""
+        """True if the held indices are exactly ``range(size)``."""
         return True
 
     @property
@@ -129,17 +129,17 @@ class Axis(ABC):
         return self.kind
 
     def keeps_step(self, step: int) -> bool:
-        """Whether a coordinate's part of every ``step``-th index, from any start, has one step in its block."""
+        """True if a coordinate's part of every ``step``-th index, from any start, has one step in its block."""
         return True
 
     @property
     def is_undistributed(self) -> bool:
-        """Whether one process holds the whole axis in order."""
+        """True if one process holds the whole axis in order."""
         return False
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is no padding, and no end that meets the other."""
+        """True if there is no padding, and no end that meets the other."""
         return True
 
     def padding(self, coordinate: int) -> Widths:
@@ -559,14 +559,14 @@ class UnstructuredAxis(Axis):
 
 
 def _ascends(held: IndexSet) -> bool:
-    """Whether the indices of a set are in ascending order."""
+    """True if the indices of a set are in ascending order."""
     if isinstance(held, Listed):
         return held.is_ascending
     return not isinstance(held, Range) or held.step > 0 or len(held) < 2
 
 
 def in_order(axis: Axis) -> bool:
-    """Whether the only process of a listed axis holds its elements from the first to the last.
+    """True if the only process of a listed axis holds its elements from the first to the last.
 
     Labels are in the order that they are in.
     """

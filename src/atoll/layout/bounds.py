@@ -169,7 +169,7 @@ class Bounds(Sequence[int]):
         return [0, *breaks, *ends, self.blocks]
 
     def _equals(self, other: Bounds) -> bool:
-        """Whether two sequences of as many bounds are equal: where they grow evenly, a period of the strides tells."""
+        """True if two sequences of as many bounds are equal: where they grow evenly, a period of the strides tells."""
         period = 1
         for bounds in (self, other):
             period *= 1 if bounds.selected is None else abs(bounds.selected.step)
@@ -232,7 +232,7 @@ def ceiling_bounds(size: int, processes: int) -> Sequence[int]:
 
 
 def is_even(bounds: Sequence[int]) -> bool:
-    """Whether blocks differ by one element at most, the longer ones first."""
+    """True if blocks differ by one element at most, the longer ones first."""
     return bounds == balanced_bounds(bounds[-1], len(bounds) - 1)
 
 

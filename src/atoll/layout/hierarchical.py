@@ -55,7 +55,7 @@ class NodeOrder(Computed[int]):
 
 
 def is_in_order(grid: Grid, node: Sequence[int]) -> bool:
-    """Whether ranks sit in the grid in ascending order all the same: nodes divide one axis, and those before it."""
+    """True if ranks sit in the grid in ascending order all the same: nodes divide one axis, and those before it."""
     divided = [k for k, (count, inner) in enumerate(zip(grid, node)) if inner < count]
     return not divided or all(inner == 1 for inner in node[: divided[-1]])
 

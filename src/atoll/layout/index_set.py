@@ -46,7 +46,7 @@ Key = slice | Indices
 
 
 def is_index(value: object) -> TypeGuard[SupportsIndex]:
-    """Whether a value serves as an integer. (``isinstance`` asks the same, and takes fifty microseconds.)"""
+    """True if a value serves as an integer. (``isinstance`` asks the same, and takes fifty microseconds.)"""
     return hasattr(type(value), "__index__")
 
 
@@ -101,7 +101,7 @@ class IndexSet(ABC):
         """The number of indices."""
 
     def __contains__(self, index: object) -> bool:
-        """Whether a global index is in the set."""
+        """True if a global index is in the set."""
         return is_index(index) and bool(self.contains(index.__index__()))
 
     @abstractmethod
@@ -133,7 +133,7 @@ class IndexSet(ABC):
     @property
     @abstractmethod
     def is_contiguous(self) -> bool:
-        """Whether the indices follow each other one by one, ascending."""
+        """True if the indices follow each other one by one, ascending."""
 
     @property
     @abstractmethod
@@ -473,7 +473,7 @@ class Listed(IndexSet):
 
     @property
     def is_ascending(self) -> bool:
-        """Whether they are in ascending order."""
+        """True if they are in ascending order."""
         return self._sorted()[1] is None
 
     @property

@@ -287,7 +287,7 @@ class Seats:
 
     @property
     def is_row_major(self) -> bool:
-        """Whether the ranks sit in the grid in ascending order from 0."""
+        """True if the ranks sit in the grid in ascending order from 0."""
         form = self._form
         if form is None and not isinstance(self.members, range):  # a list, or a part of it
             count = self.cells * self.copies

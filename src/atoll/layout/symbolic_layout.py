@@ -174,7 +174,7 @@ class SymbolicAxis:
         return SymbolicBounds(self._place, self._number, self.processes)
 
     def keeps_step(self, step: int) -> bool:
-        """Whether shares of slices lie in the blocks at one step."""
+        """True if shares of slices lie in the blocks at one step."""
         return self._like.keeps_step(step)
 
     def owners_of(self, wanted: Any) -> Iterator[tuple[int, Interval]]:

@@ -140,7 +140,7 @@ def _preferring(axis: Axis, coordinate: int, wanted: IndexSet) -> list[tuple[int
 
 
 def holds(layout: Layout, rank: int, key: Any) -> bool:
-    """Whether a rank holds all elements that an index of integers and slices selects."""
+    """True if a rank holds all elements that an index of integers and slices selects."""
     cuts = [item for item in read_key(key, layout.shape) if item is not None]
     wanted = [Range.of(cut if isinstance(cut, range) else range(cut, cut + 1)) for cut in cuts]
     held = layout.region(rank)

@@ -30,7 +30,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 def overrides(value: Any) -> bool:
-    """Whether an operand has a protocol of its own, which NumPy must find."""
+    """True if an operand has a protocol of its own, which NumPy must find."""
     if type(value) is tuple:
         return any(map(overrides, value))
     if isinstance(value, (Handle, np.ndarray, np.generic, int, float, complex, str, list)):
@@ -39,7 +39,7 @@ def overrides(value: Any) -> bool:
 
 
 def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether an operand is of a subclass of ours that handles ufuncs itself."""
+    """True if an operand is of a subclass of ours that handles ufuncs itself."""
     out, own = options.get("out"), Handle.array_type.__array_ufunc__
     operands = (*values, *(out if type(out) is tuple else (out,)), options.get("where"))
     kinds: list[Any] = [type(value) for value in operands if isinstance(value, Handle)]
@@ -78,7 +78,7 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
 def _may_record(
     ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], where: Any
 ) -> bool:
-    """Whether no argument has to be seen by NumPy itself; inputs may have an ``__array__``."""
+    """True if no argument has to be seen by NumPy itself; inputs may have an ``__array__``."""
     if has_methods(type(where)) or any(map(overrides, inputs)):
         return False
     if len(outs) > 1 and outs[0] is not None and outs[1] is not None and shaping.is_view_of(*outs):
@@ -146,7 +146,7 @@ def _can_take(out: Any, ufunc: np.ufunc) -> bool:
 
 
 def _fits(out: Any, result: Any) -> bool:
-    """Whether NumPy would let ``out`` take the result."""
+    """True if NumPy would let ``out`` take the result."""
     if not np.can_cast(result.dtype, out.dtype, "same_kind"):
         return False
     try:
@@ -215,7 +215,7 @@ def in_class_of_call(
 
 
 def _wraps(out: Any) -> bool:
-    """Whether an output is of a class with an ``__array_wrap__`` of its own."""
+    """True if an output is of a class with an ``__array_wrap__`` of its own."""
     own = getattr(type(out), "__array_wrap__", None)
     return isinstance(out, Handle) and own is not Handle.array_type.__array_wrap__
 
@@ -269,7 +269,7 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
 
 
 def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether a result is the array that was given for it."""
+    """True if a result is the array that was given for it."""
     out = options.get("out")
     outs = out if isinstance(out, tuple) else (out,)
     return any(result is value for value in (*args, *outs))

@@ -33,7 +33,7 @@ _TWIN = "_atoll_twin"
 
 
 def is_subclass(handle: Any) -> bool:
-    """Whether this is an array of a user's class whose results are of that class."""
+    """True if this is an array of a user's class whose results are of that class."""
     kind = type(handle)
     base = Handle.array_type
     return kind is not base and isinstance(handle, Handle) and bool(handle.inherits)

@@ -183,7 +183,7 @@ class Given:
 
 
 def _has_new_memory(result: Array) -> bool:
-    """Whether a large array is all of the memory of another one that nothing else refers to: one of another shape, say."""
+    """True if a large array is all of the memory of another one that nothing else refers to: one of another shape, say."""
     base: Any = result.base
     if type(base) is not np.ndarray or result.size < config.small:
         return False
@@ -235,7 +235,7 @@ def by_numpy(
 
 
 def _may_repeat(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """Whether a call that lacked memory may be made again: it has called no code of the program, and changed nothing."""
+    """True if a call that lacked memory may be made again: it has called no code of the program, and changed nothing."""
     given = [*args, *options.values()]
     plain = all(type(value) in PASSED or type(value) is Handle.array_type for value in given)
     return (
@@ -425,13 +425,13 @@ def _memory_at_hand(value: Any, given: Given, here: bool) -> Any:
 
 
 def calls_program(function: Any) -> bool:
-    """Whether a ufunc, or a method of one, has loops over Python objects only, as those of ``frompyfunc``."""
+    """True if a ufunc, or a method of one, has loops over Python objects only, as those of ``frompyfunc``."""
     owner = getattr(function, "__self__", function)
     return isinstance(owner, np.ufunc) and owner.ntypes == 1 and set(owner.types[0]) <= {*"O->"}
 
 
 def has_objects(arrays: Iterable[Array]) -> bool:
-    """Whether there are arrays of Python objects among arrays, which functions of NumPy's may call."""
+    """True if there are arrays of Python objects among arrays, which functions of NumPy's may call."""
     return any(array.dtype.hasobject for array in arrays)
 
 
@@ -468,7 +468,7 @@ def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None
 
 
 def is_foreign(value: Any) -> bool:
-    """Whether NumPy may call methods of the program's to read an argument, or one in a short list."""
+    """True if NumPy may call methods of the program's to read an argument, or one in a short list."""
     kind = type(value)
     if kind is list or kind is tuple:
         return len(value) <= policy.limits.numbers and not is_familiar(value)
@@ -479,7 +479,7 @@ def is_foreign(value: Any) -> bool:
 
 
 def has_class(value: Any) -> bool:
-    """Whether a value is of a class that has a say in results: of a subclass of NumPy's arrays, such as masked
+    """True if a value is of a class that has a say in results: of a subclass of NumPy's arrays, such as masked
     arrays, or one that answers NumPy's functions itself."""
     kind = type(value)
     if issubclass(kind, np.ndarray):

@@ -53,7 +53,7 @@ _OWN_WAYS = (
 
 
 def knows_atoll(method: Any) -> bool:
-    """Whether a method was written in a module that imported atoll, and not within atoll."""
+    """True if a method was written in a module that imported atoll, and not within atoll."""
     package = __name__.partition(".")[0]
     home = getattr(method, "__globals__", {})
     if str(home.get("__name__")).partition(".")[0] == package:

@@ -72,7 +72,7 @@ class Counter:
             self.events = self.communicator.events
         self.world = World(self.communicator)
         self.preparing = False
-        """Whether what happens now is not asked for: then nothing runs to be counted."""
+        """True if what happens now is not asked for: then nothing runs to be counted."""
         self._programs: dict[Any, Program] = {}
         self._reuse = Reuse()
         self._addresses = Addresses()
@@ -106,7 +106,7 @@ class Counter:
         return list(self.events)
 
     def _is_own(self, cell: Any) -> bool:
-        """Whether an array is one of the program that is counted."""
+        """True if an array is one of the program that is counted."""
         return is_alone(cell) or world_of(cell.node) is self.world
 
     def _call(self, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:

@@ -90,7 +90,7 @@ class Loops:
         self._taken = []
 
     def _go_together(self) -> bool:
-        """Whether launches touch so much again that was touched before, and is in the cache no more."""
+        """True if launches touch so much again that was touched before, and is in the cache no more."""
         known: list[Span] = []
         again = total = 0
         for taken in self._taken:
@@ -106,7 +106,7 @@ class Loops:
 
 
 def _within(first: Span, second: Span) -> bool:
-    """Whether most of a span lies in another one."""
+    """True if most of a span lies in another one."""
     shared = min(first.high, second.high) - max(first.low, second.low)
     return 2 * shared > first.high - first.low
 

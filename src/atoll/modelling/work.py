@@ -51,7 +51,7 @@ class Work(NamedTuple):
     """``stencil`` where several rows of an array are read at a time, ``summed`` where such a loop also adds up, ``folded``, ``rows`` or
     ``extremes`` where a loop stores nothing but sums, sums of rows, or least and largest elements; else ``plain``."""
     long: bool = False
-    """Whether a turn of the loop has more operations than a processor works ahead: then it waits for memory besides."""
+    """True if a turn of the loop has more operations than a processor works ahead: then it waits for memory besides."""
 
     @property
     def nbytes(self) -> int:

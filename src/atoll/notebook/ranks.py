@@ -133,7 +133,7 @@ class Ranks:
 
     @property
     def alive(self) -> bool:
-        """Whether the ranks are running."""
+        """True if the ranks are running."""
         return self._keeper.poll() is None
 
     # Running ------------------------------------------------------------------------------

@@ -55,9 +55,9 @@ class Needs:
     registers: Registers
     ghosts: list[GhostRegion] = field(default_factory=list)
     local: bool = False
-    """Whether loops count local indices: then the ghost regions of all ranks have the same maps."""
+    """True if loops count local indices: then the ghost regions of all ranks have the same maps."""
     absent: bool = False
-    """Whether the rank has no loops, and so no ghost regions; the maps are listed for the others."""
+    """True if the rank has no loops, and so no ghost regions; the maps are listed for the others."""
 
     def whole(self, node: Node) -> GhostRegion:
         """All of a node, as its geometry says."""
@@ -477,7 +477,7 @@ class Body:
         return self.load(ghost.register, view.offset + offset, strides, view.dtype)
 
     def _is_share(self, node: Node, outer: AxisMap) -> bool:
-        """Whether loops over local indices find what they read through a view in this rank's own block."""
+        """True if loops over local indices find what they read through a view in this rank's own block."""
         if self.counts is None or self.place is None or node.place is not self.place:
             return False
         home: Place | None = node.args[0].place

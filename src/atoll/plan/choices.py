@@ -25,11 +25,11 @@ class Trace:
     regions: dict[int, Any] = field(default_factory=dict)
     """Where the regions of assignments lie, by id of the node, as far as that is known already."""
     debug: bool = False
-    """Whether what passes make is checked."""
+    """True if what passes make is checked."""
     placed: bool = False
-    """Whether something lies on ranks, be they one."""
+    """True if something lies on ranks, be they one."""
     together: bool = False
-    """Whether ranks compute it together. Then which loops there are, and so which messages, must
+    """True if ranks compute it together. Then which loops there are, and so which messages, must
     not depend on what is alive: garbage is collected at different times on different ranks."""
 
 

@@ -37,7 +37,7 @@ class RegisterNote:
     """Bytes before the element with that index."""
     layout: Layout | None
     seen: bool = False
-    """Whether something outside the program refers to it, too."""
+    """True if something outside the program refers to it, too."""
     source: int = -1
     """Of a ghost region, the register that it shows a region of."""
     region: tuple[IndexSet, ...] = ()

@@ -30,7 +30,7 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
     """Nodes of another shape that have the same elements in the same C order."""
     planned: dict[Node, Node] = {}
     again = False
-    """Whether there are other nodes."""
+    """True if there are other nodes."""
     for node in order:
         args, params, op = node.args, node.params, node.op
         if again:
@@ -79,6 +79,6 @@ def _same_scalars(twin: Node, node: Node, scalar_of: ScalarOf) -> None:
 
 
 def _counts_once(node: Node) -> bool:
-    """Whether no element lies on several ranks, each of which would fold it."""
+    """True if no element lies on several ranks, each of which would fold it."""
     place = node.place
     return place is None or (place.layout.copies == 1 and not place.layout.overlaps)

@@ -33,7 +33,7 @@ class Group:
     """Why its first statement did not join an earlier group, by the number of that one."""
 
     def stores(self, nodes: Collection[int]) -> bool:
-        """Whether one of these nodes, by their ids, is stored here."""
+        """True if one of these nodes, by their ids, is stored here."""
         return any(id(statement.node) in nodes for statement in self.statements)
 
 

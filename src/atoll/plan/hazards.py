@@ -49,7 +49,7 @@ def reads_safely(values: Sequence[Any], region: Geometry, base: Node, stored: Ch
 
 
 def _apart(view: Geometry, other: Geometry) -> bool:
-    """Whether two views of one base touch no common element, as far as their bounds tell."""
+    """True if two views of one base touch no common element, as far as their bounds tell."""
     if view.axes is None or other.axes is None:
         return False
     reads = reach(view.axes, [(0, n) for n in view.shape])

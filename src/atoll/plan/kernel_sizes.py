@@ -99,7 +99,7 @@ def _ends(inside: list[Node], stored: Chosen) -> list[Node]:
 
 
 def _is_read(node: Node, stored: Chosen) -> bool:
-    """Whether a node only reads memory."""
+    """True if a node only reads memory."""
     if not node.op.is_view or node.value is not None:
         return False
     base: Node = node.args[0]

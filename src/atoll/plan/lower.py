@@ -112,7 +112,7 @@ def _computed(statement: Statement, stored: set[int]) -> list[tuple[Node, AxisMa
 
 
 def counted_locally(group: Group) -> bool:
-    """Whether the loops of a group count local indices, for what they run over or write to is no box."""
+    """True if the loops of a group count local indices, for what they run over or write to is no box."""
     return group.place is not None and (
         not group.place.layout.is_block
         or any(s.style == "place" and not s.node.place.layout.is_block for s in group.statements)

@@ -42,7 +42,7 @@ class Nest:
     """The axes of more than one element, the slowest first."""
     loops: list[Loop] = field(default_factory=list)
     several: bool = False
-    """Whether there are several loops, and none was left out."""
+    """True if there are several loops, and none was left out."""
     partial: list[Reduction] = field(default_factory=list)
     """The reductions along some of the axes."""
     cut: int | None = None
@@ -57,7 +57,7 @@ class Nest:
 
     @property
     def flat(self) -> bool:
-        """Whether the kernel takes all elements as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
+        """True if the kernel takes all elements as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
         folds = self.body.reductions
         return len(self.loops) > 1 and not self.partial and any(map(rounds, folds))
 

@@ -63,7 +63,7 @@ def parted(body: Body, wanted: dict[int, Want]) -> list[tuple[Body, Order | None
 
 
 def _fits(body: Body, axes: tuple[int, ...], partial: list[Reduction]) -> bool:
-    """Whether what else a body does leaves the loops alone that a fold over some axes wants."""
+    """True if what else a body does leaves the loops alone that a fold over some axes wants."""
     if len(axes) == len(body.box):
         return not partial
     if body.indexed:
@@ -117,7 +117,7 @@ def _behind(body: Body, reductions: list[Reduction]) -> list[int]:
 
 
 def _may_leave(body: Body, reduction: Reduction) -> bool:
-    """Whether a fold reads nothing that the body stores."""
+    """True if a fold reads nothing that the body stores."""
     stored = {memory.register for memory in body.memories if memory.access != "r"}
     loads = [body.instructions[n] for n in _behind(body, [reduction])]
     read = {body.memories[whole(load.args[0])].register for load in loads if load.op == "load"}

@@ -47,7 +47,7 @@ class Plans:
     def __init__(self) -> None:
         self.known: list[Plan] = []
         self._each_alone = False
-        """Whether its traces do something that needs actual numbers."""
+        """True if its traces do something that needs actual numbers."""
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
         """The program for a trace, from the first plan that fits."""

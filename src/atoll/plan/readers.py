@@ -34,7 +34,7 @@ def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[
 
 
 def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
-    """Whether a loop over the whole domain can reach ``mine``."""
+    """True if a loop over the whole domain can reach ``mine``."""
     for held, (low, high) in zip(mine, reach(outer, [(0, n) for n in domain]), strict=True):
         if not held:
             return False

@@ -52,7 +52,7 @@ class Registers:
     scalar_of: dict[tuple[int, int], int]
     rank: int = 0
     debug: bool = False
-    """Whether what passes make is checked."""
+    """True if what passes make is checked."""
     geometry: list[Geometry] = field(default_factory=list)
     corner: list[tuple[int, ...]] = field(default_factory=list)
     padding: list[int] = field(default_factory=list)

@@ -22,7 +22,7 @@ class Sample:
     places: list[Place | None]
     """Of leaves, of nodes, and of the regions that are assigned to; empty where nothing lies on ranks."""
     scattered: bool = False
-    """Whether some shares are no boxes: then who sits where moves, too."""
+    """True if some shares are no boxes: then who sits where moves, too."""
 
     def form(self) -> tuple[list[int], list[int], list[Any]]:
         """What traces have in common that a plan may serve: for each geometry and each place the first that is the same, and

@@ -136,7 +136,7 @@ def _place(loops: list[Loop], partial: list[Reduction]) -> int:
 
 
 def _only_positions(body: Body, axis: int, cut: list[Reduction]) -> bool:
-    """Whether an index along the axis is nothing but the position in a fold along it."""
+    """True if an index along the axis is nothing but the position in a fold along it."""
     numbers = {
         number
         for number, instruction in enumerate(body.instructions)

@@ -63,7 +63,7 @@ class Statement:
 
     @property
     def joinable(self) -> bool:
-        """Whether others may read the result in the same loops, index by index."""
+        """True if others may read the result in the same loops, index by index."""
         if self.style != "place":
             return self.style == "map"
         node = self.node
@@ -71,7 +71,7 @@ class Statement:
 
 
 def _is_box(update: Node) -> bool:
-    """Whether all of a box is assigned."""
+    """True if all of a box is assigned."""
     return len(update.args) == 2 and update.params[0].box is not None
 
 
@@ -170,14 +170,14 @@ def choose_stored(choice: Choice) -> None:
 
 
 def _is_below(node: Node, size: int) -> bool:
-    """Whether a node and its operands have fewer elements each."""
+    """True if a node and its operands have fewer elements each."""
     if node.geometry.size >= size:
         return False
     return not [arg for arg in node.args if type(arg) is Node and arg.geometry.size >= size]
 
 
 def _is_part(node: Node, joins: dict[int, int]) -> bool:
-    """Whether an update is one of those that make up a join, a roll, say. That is no assignment of the program's: its
+    """True if an update is one of those that make up a join, a roll, say. That is no assignment of the program's: its
     result is computed where it is read, like that of an operation, whether it is seen or not."""
     base = node.args[0]
     left = joins.get(id(base), 0) if base.op.is_update else parts_of(base)
@@ -187,7 +187,7 @@ def _is_part(node: Node, joins: dict[int, int]) -> bool:
 
 
 def _lies_on_ranks(node: Node) -> bool:
-    """Whether NumPy would have to gather something: loops over shares need not."""
+    """True if NumPy would have to gather something: loops over shares need not."""
     return node.place is not None or any(
         type(arg) is Node and arg.place is not None for arg in node.args
     )
@@ -272,7 +272,7 @@ def region_place(update: Node, trace: Trace) -> Any:
 
 
 def _is_share(update: Node, trace: Trace) -> bool:
-    """Whether loops over local indices can write a region of an array whose shares are no boxes."""
+    """True if loops over local indices can write a region of an array whose shares are no boxes."""
     region: Geometry = update.params[0]
     return (
         len(update.args) == 2
@@ -306,7 +306,7 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
 
 
 def _spreads(node: Node, stored: Chosen) -> bool:
-    """Whether arithmetic makes much out of little that is there, as an outer product does: then loops do it
+    """True if arithmetic makes much out of little that is there, as an outer product does: then loops do it
     wherever they run, for the operands travel more easily than the result."""
     return node.op.elementwise and all(
         (2 * arg.geometry.size <= node.geometry.size and _lies_ready(arg, stored))
@@ -317,7 +317,7 @@ def _spreads(node: Node, stored: Chosen) -> bool:
 
 
 def _lies_ready(node: Node, stored: Chosen) -> bool:
-    """Whether loops over listed shares can take a value of another place as it is, from memory."""
+    """True if loops over listed shares can take a value of another place as it is, from memory."""
     while node.op.is_view and node.value is None:
         if crosses(node.params[0]):
             return False

@@ -77,7 +77,7 @@ def stored_first(
 
 
 def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
-    """Whether a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
+    """True if a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
     loop, limits = loops[place], policy.limits
     if loop.axis < 0 or not 1 < loop.extent <= limits.part_vector:
         return False
@@ -99,7 +99,7 @@ def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> 
 
 
 def _independent(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
-    """Whether the turns of a loop may be done in any order, and the folds be written as instructions."""
+    """True if the turns of a loop may be done in any order, and the folds be written as instructions."""
     loop, ndim = loops[place], len(body.box)
     reached = [memory.register for memory in memories]
     for memory in memories:
@@ -263,7 +263,7 @@ class _Turns:
             self._emit(Instruction("store", code, (number, value)))
 
     def _beats(self, fold: Reduction, new: int, old: int) -> int:
-        """Whether an element is better than another: a NaN is better than any number."""
+        """True if an element is better than another: a NaN is better than any number."""
         better = self._call("less" if fold.op == "argmin" else "greater", "b1", new, old)
         if fold.dtype[0] != "f":
             return better

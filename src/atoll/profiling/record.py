@@ -42,7 +42,7 @@ class Record:
     """Nanoseconds of this rank's clock, as all times here."""
     ended: int
     complete: bool
-    """Whether it was ended; otherwise the process was killed."""
+    """True if it was ended; otherwise the process was killed."""
     waiting: str
     """Where, and for what, it was waiting when it was killed; empty where it was not."""
     wall: int

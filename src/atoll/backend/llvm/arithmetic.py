@@ -149,7 +149,7 @@ def _compare_complex(code: Code, relation: str, a: Value, b: Value) -> Value:
 
 
 def is_nan(code: Code, value: Value) -> Value:
-    """Whether a value is not a number."""
+    """True if a value is not a number."""
     if KIND[value.dtype] == "c":
         return code.fcmp("uno", code.real(value), code.imag(value))
     if KIND[value.dtype] == "f":
@@ -337,7 +337,7 @@ def pattern(code: Code, value: Value) -> Value:
 
 
 def sign_bit(code: Code, value: Value) -> Value:
-    """Whether the sign bit is set."""
+    """True if the sign bit is set."""
     whole = pattern(code, value)
     return code.icmp("slt", whole, code.const(whole.dtype, 0))
 

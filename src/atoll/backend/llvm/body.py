@@ -77,7 +77,7 @@ class Body:
     # elements
 
     def by_lane(self, row: Row, code: Code) -> bool:
-        """Whether some lanes of a vector at the end of a row are read, written, or numbered one by one."""
+        """True if some lanes of a vector at the end of a row are read, written, or numbered one by one."""
         return any(instruction.op == "index" for instruction in self.spec.body) or any(
             not access.masked(code) for access in row.accesses if access.operand.inner != "zero"
         )

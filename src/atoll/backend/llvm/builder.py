@@ -533,5 +533,5 @@ def narrow_half(code: Code, value: Value) -> Value:
 
 
 def is_signed(dtype: str) -> bool:
-    """Whether ``dtype`` is a signed integer."""
+    """True if ``dtype`` is a signed integer."""
     return KIND[dtype] == "i"

@@ -144,7 +144,7 @@ class Compiler:
 
 
 def is_compiled(spec: KernelSpec) -> bool:
-    """Whether this process has the kernel of ``spec`` already."""
+    """True if this process has the kernel of ``spec`` already."""
     return _key(spec) in compiler._kernels
 
 

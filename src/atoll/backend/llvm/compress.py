@@ -202,7 +202,7 @@ def indices_of(positions: Array, shape: tuple[int, ...]) -> Array:
 
 
 def can_select(data: Array, mask: Array) -> bool:
-    """Whether :func:`selected` takes these arrays."""
+    """True if :func:`selected` takes these arrays."""
     return (
         data.shape == mask.shape
         and data.dtype.itemsize in _TYPES

@@ -137,7 +137,7 @@ def divmod_quotient(code: Code, a: Value, b: Value) -> Value:
 
 
 _HALF_KEEPS_ZERO = not np.signbit(np.nextafter(np.float16(0.0), np.float16(-0.0)))
-"""Whether the neighbour of a zero towards a zero is the first of them, in half precision: so before NumPy 2.5."""
+"""True if the neighbour of a zero towards a zero is the first of them, in half precision: so before NumPy 2.5."""
 
 
 def nextafter(code: Code, a: Value, b: Value) -> Value:

@@ -88,7 +88,7 @@ class Fold:
         self.silent = silent
         extreme = self.op in ("minimum", "maximum") and KIND[self.dtype] == "f"
         self.quick = extreme and silent and self.lanes > 2
-        """Whether extremes are found sooner with NaNs apart; see :func:`quicker`."""
+        """True if extremes are found sooner with NaNs apart; see :func:`quicker`."""
         self.accumulators: list[str] = []
         self.steps = ""
         self._stacks: list[str] = []

@@ -158,7 +158,7 @@ def power(code: Code, base: Value, exponent: Value) -> Value:
 
 
 def _is_left(body: Function, kind: str) -> Callable[..., str]:
-    """Whether the last one of carried values is not zero."""
+    """True if the last one of carried values is not zero."""
     return lambda *values: body.op(f"icmp ne {kind} {values[-1]}, 0")
 
 

@@ -178,7 +178,7 @@ class KernelSteps:
             for word, register, offset in step.patches
         ]
         self.shared = False
-        """Whether threads may take part."""
+        """True if threads may take part."""
         table = [len(patches), len(order)]
         for patch in patches:
             table += patch
@@ -300,7 +300,7 @@ def threads_of(launch: Launch) -> int:
 
 
 def seeks(node: Node) -> bool:
-    """Whether loops are quicker than NumPy in finding positions: not in rows along the memory that are short, but not
+    """True if loops are quicker than NumPy in finding positions: not in rows along the memory that are short, but not
     so short that they are unrolled."""
     axes, operand = node.params[0], node.args[0].geometry
     if len(axes) == operand.ndim:

@@ -74,9 +74,9 @@ class Analysis:
         flags = can_flag(spec)
         self.settles = not any(flags) and self._settles()
         self.harmless = not any(flags[n] for n in self.guarded)
-        """Whether the guarded instructions raise no flags, whatever elements they are given."""
+        """True if the guarded instructions raise no flags, whatever elements they are given."""
         self.twice = len(self.guarded) <= policy.limits.registers
-        """Whether vectors without unwanted elements are worth code of their own."""
+        """True if vectors without unwanted elements are worth code of their own."""
 
     def _counts(self) -> dict[int, int]:
         """For each sum of truth values along the innermost axis, which value these are.
@@ -101,7 +101,7 @@ class Analysis:
         return [accumulators(fold.dtype) for fold in folds if rounds(fold)]
 
     def _settles(self) -> bool:
-        """Whether there are only folds of everything by ``and`` and ``or``."""
+        """True if there are only folds of everything by ``and`` and ``or``."""
         spec = self.spec
         return (
             bool(spec.reductions)
@@ -141,7 +141,7 @@ class Analysis:
             self.guard, self.guarded, self.kept = -1, [], []
 
     def _meet(self, a: int, b: int) -> bool:
-        """Whether two instructions use the same memory, and one of them writes."""
+        """True if two instructions use the same memory, and one of them writes."""
         first, second = self.spec.body[a], self.spec.body[b]
         if "store" not in (first.op, second.op):
             return False
@@ -203,7 +203,7 @@ class Analysis:
         return policy.limits.part_vector
 
     def _is_quick(self) -> bool:
-        """Whether elements that lie apart take longer to read and write than to compute: then the last of a row are as
+        """True if elements that lie apart take longer to read and write than to compute: then the last of a row are as
         quickly done one by one, with a tenth of the code."""
         body = [self.spec.body[number] for number in self.members[ELEMENT]]
         apart = any(operand.inner == "any" for operand in self.spec.operands)

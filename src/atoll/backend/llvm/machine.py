@@ -33,22 +33,22 @@ class Machine:
 
     @property
     def x86(self) -> bool:
-        """Whether this is a 64-bit x86 processor."""
+        """True if this is a 64-bit x86 processor."""
         return self.triple.startswith("x86_64")
 
     @property
     def arm(self) -> bool:
-        """Whether this is a 64-bit ARM processor."""
+        """True if this is a 64-bit ARM processor."""
         return self.triple.startswith(("aarch64", "arm64"))
 
     @property
     def half(self) -> bool:
-        """Whether the processor converts between half and single precision."""
+        """True if the processor converts between half and single precision."""
         return self.arm or (self.x86 and "+f16c" in self.features.split(","))
 
     @property
     def fused(self) -> bool:
-        """Whether the processor multiplies and adds with one rounding."""
+        """True if the processor multiplies and adds with one rounding."""
         return self.arm or (self.x86 and "+fma" in self.features.split(","))
 
 

@@ -56,7 +56,7 @@ class Access:
 
     @property
     def unit(self) -> bool:
-        """Whether neighbours in a row are neighbours in memory."""
+        """True if neighbours in a row are neighbours in memory."""
         return self.operand.inner == "unit"
 
     @property
@@ -65,7 +65,7 @@ class Access:
         return 2 if self.operand.dtype in COMPONENT else 1
 
     def masked(self, code: Code) -> bool:
-        """Whether the processor reads and writes some lanes of a vector of neighbours at once."""
+        """True if the processor reads and writes some lanes of a vector of neighbours at once."""
         return (
             self.unit
             and self.parts == self.operand.run == 1

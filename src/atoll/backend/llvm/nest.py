@@ -212,7 +212,7 @@ class Nest:
         return self.body.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
     def _tiles(self) -> bool:
-        """Whether the two innermost axes may be done by tiles: no result may hang on whole rows."""
+        """True if the two innermost axes may be done by tiles: no result may hang on whole rows."""
         return any(operand.inner == "any" for operand in self.spec.operands) and not any(
             fold.rounds or self._scope(number) == self.inner for number, fold in self.folds.items()
         )
@@ -276,11 +276,11 @@ class Nest:
         return axis
 
     def _begin_with_rows(self) -> bool:
-        """Whether all folds begin anew with each row."""
+        """True if all folds begin anew with each row."""
         return all(self._scope(number) == self.inner for number in self.folds)
 
     def _streams(self) -> bool:
-        """Whether several rows, or parts of one, may be read in turns: see :mod:`.rows`."""
+        """True if several rows, or parts of one, may be read in turns: see :mod:`.rows`."""
         loads = [
             self.spec.operands[int(instruction.args[0].real)].inner
             for instruction in self.spec.body
@@ -302,7 +302,7 @@ class Nest:
         )
 
     def _quarters(self) -> bool:
-        """Whether rows may be cut: not where the elements of a product have to be in order."""
+        """True if rows may be cut: not where the elements of a product have to be in order."""
         ordered = any(fold.rounds and not fold.blocked for fold in self.folds.values())
         return self._streams() and not self.analysis.seeks and not ordered
 
@@ -387,7 +387,7 @@ class Nest:
         return Row(accesses, indices, first)
 
     def _batched(self) -> bool:
-        """Whether rows are taken several at a time: all of them fold into the same results."""
+        """True if rows are taken several at a time: all of them fold into the same results."""
         reductions = self.spec.reductions
         return (
             bool(reductions)

@@ -40,14 +40,14 @@ _SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def can_scan(ufunc: str, dtype: np.dtype[Any]) -> bool:
-    """Whether :func:`scanned` does this in ``dtype``."""
+    """True if :func:`scanned` does this in ``dtype``."""
     kind, size = dtype.kind, dtype.itemsize
     fits = kind in "iu" or (kind == "f" and size in (4, 8)) or (kind == "c" and ufunc == "add")
     return ufunc in OPERATIONS and fits and dtype.isnative
 
 
 def can_convert(source: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether a scan may read elements of ``source`` as those of ``dtype``: without any flag."""
+    """True if a scan may read elements of ``source`` as those of ``dtype``: without any flag."""
     whole = source.kind in "biu" and dtype.kind in "iuf"
     return source == dtype or (whole and source.isnative) or (source, dtype) == (_SINGLE, _DOUBLE)
 

@@ -57,7 +57,7 @@ def simplified(spec: KernelSpec) -> KernelSpec:
 
 
 def _compares_size(body: tuple[Instruction, ...], number: int) -> bool:
-    """Whether an instruction compares the size of a complex number with a number of the whole nest."""
+    """True if an instruction compares the size of a complex number with a number of the whole nest."""
     instruction = body[number]
     if instruction.op != "call" or instruction.name not in _EDGES:
         return False
@@ -71,7 +71,7 @@ def _compares_size(body: tuple[Instruction, ...], number: int) -> bool:
 
 
 def _divides_by_number(body: tuple[Instruction, ...], number: int) -> bool:
-    """Whether an instruction divides short integers by a number of the whole nest."""
+    """True if an instruction divides short integers by a number of the whole nest."""
     instruction = body[number]
     return (
         instruction.op == "call"

@@ -290,7 +290,7 @@ def emission(name: str, kind: str) -> Emission:
 
 
 def supported(name: str, inputs: Sequence[str], output: str = "") -> bool:
-    """Whether kernels can compute the ufunc ``name`` by the loop with these dtypes.
+    """True if kernels can compute the ufunc ``name`` by the loop with these dtypes.
 
     ``inputs`` are the dtypes of NumPy's loop, ``output`` that of its result; outputs of a ufunc with
     several go by names such as ``divmod.0``.

@@ -64,7 +64,7 @@ class Team:
     """Threads that share loops."""
 
     compiled = False
-    """Whether there are :meth:`launches`."""
+    """True if there are :meth:`launches`."""
     size = 1
     """How many threads there are, the caller included."""
     _limit = worker_loops.MOST_PARTICIPANTS
@@ -106,7 +106,7 @@ def _immortal(thing: object) -> None:
 
 
 def cores_suffice(threads: int) -> bool:
-    """Whether so many threads of each rank on this machine have a core each."""
+    """True if so many threads of each rank on this machine have a core each."""
     launch = launcher.detect()
     ranks = (launch and launch.local_size) or 1
     return threads <= available_cores() and threads * ranks <= (os.cpu_count() or 1)
@@ -134,7 +134,7 @@ class NativeTeam(Team):
 
     @staticmethod
     def supported() -> bool:
-        """Whether this machine has what the compiled loop needs."""
+        """True if this machine has what the compiled loop needs."""
         return (
             system.has("futex") and platform.machine() in worker_loops.FUTEX and sys.maxsize > 2**32
         )

@@ -107,7 +107,7 @@ class Nest:
         return flags
 
     def in_order(self, views: Sequence[Array]) -> bool:
-        """Whether an element may be written that is read at another index: then each waits for the one before."""
+        """True if an element may be written that is read at another index: then each waits for the one before."""
         for a, b in conflicting_pairs(self.spec):
             first, second = views[a], views[b]
             if _begin(first) == _begin(second) and first.strides == second.strides:

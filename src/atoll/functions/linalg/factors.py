@@ -125,7 +125,7 @@ def svdvals(x: Any, world: World) -> Any:
 
 
 def _lies_tall(a: Any, world: World) -> bool | None:
-    """Whether a matrix is tall; ``None`` if neither it nor its transpose is, and it is too large for NumPy."""
+    """True if a matrix is tall; ``None`` if neither it nor its transpose is, and it is too large for NumPy."""
     if is_tall(a.shape, world.size):
         return True
     wide = is_tall(a.shape[::-1], world.size)

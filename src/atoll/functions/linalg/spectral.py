@@ -34,7 +34,7 @@ def lin(name: str, *args: Any) -> Any:
 
 
 def is_large(a: Any) -> bool:
-    """Whether a matrix is too large for every rank to have it while a function computes."""
+    """True if a matrix is too large for every rank to have it while a function computes."""
     return bool(a.shape[0] * a.shape[1] > policy.limits.whole)
 
 

@@ -87,7 +87,7 @@ class Watch:
         self.moved = self.asked = time.monotonic()
 
     def done(self, seconds: float) -> bool:
-        """Whether all are finished, after waiting for them so many seconds at most."""
+        """True if all are finished, after waiting for them so many seconds at most."""
         deadline, nap = time.monotonic() + seconds, 0.001
         while True:
             count = len(self.left)

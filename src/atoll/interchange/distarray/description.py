@@ -148,7 +148,7 @@ class Section(NamedTuple):
 
     @property
     def readable(self) -> bool:
-        """Whether every dimension could be read, so that rules across processes apply."""
+        """True if every dimension could be read, so that rules across processes apply."""
         return self.ndim >= 0 and None not in self.dimensions
 
 

@@ -77,7 +77,7 @@ def to_distarray(array: Any, version: str = DEFAULT_VERSION) -> dict[str, Any]:
 
 
 def is_legacy(version: str) -> bool:
-    """Whether ``version`` follows the rules of 0.9; an error if atoll does not write it."""
+    """True if ``version`` follows the rules of 0.9; an error if atoll does not write it."""
     parts = version.split(".") if isinstance(version, str) else []
     if len(parts) == 3 and all(part.isdecimal() for part in parts):
         if parts[:2] == ["0", "9"]:

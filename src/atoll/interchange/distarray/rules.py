@@ -97,7 +97,7 @@ def _local(d: Dimension) -> list[tuple[str, object, str]]:
 
 
 def is_replicated(sections: Sequence[Section]) -> bool:
-    """Whether several processes each hold the whole of an undistributed array."""
+    """True if several processes each hold the whole of an undistributed array."""
     return all(
         d is not None and d.grid_size == 1 for section in sections for d in section.dimensions
     )
@@ -260,7 +260,7 @@ def _axis(sections: Sequence[Section], i: int, findings: _Findings) -> None:
 
 
 def _sound(d: Dimension) -> bool:
-    """Whether the numbers that all arithmetic rests on are possible at all."""
+    """True if the numbers that all arithmetic rests on are possible at all."""
     return 0 <= d.grid_rank < d.grid_size and d.block_size >= 1 and d.size >= 0
 
 

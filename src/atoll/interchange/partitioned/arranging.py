@@ -120,5 +120,5 @@ def dealt(
 
 
 def _loops(address: str) -> bool:
-    """Whether an address is a loopback address."""
+    """True if an address is a loopback address."""
     return not address or address.startswith("127.") or address in ("localhost", "::1")

@@ -35,7 +35,7 @@ class RefusedError(Exception):
 
 
 def is_data(value: object) -> bool:
-    """Whether ``value`` is an array or a DataFrame, rather than a reference to one."""
+    """True if ``value`` is an array or a DataFrame, rather than a reference to one."""
     if is_a(value, np.ndarray, np.generic, memoryview):
         return True
     kind = type(value)
@@ -146,7 +146,7 @@ def _of_frame(value: Any) -> Array:
 
 
 def shares(value: Any, array: Array) -> bool:
-    """Whether ``array`` uses the memory of ``value`` rather than a copy of it."""
+    """True if ``array`` uses the memory of ``value`` rather than a copy of it."""
     if is_a(value, np.ndarray) or not array.size:
         return True
     # some objects give their memory but once

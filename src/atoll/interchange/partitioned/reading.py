@@ -381,7 +381,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_place(value: Any) -> bool:
-    """Whether this begins with an address and the number of a process."""
+    """True if this begins with an address and the number of a process."""
     try:
         parts = items(value, 3)
     except UnfitError:
