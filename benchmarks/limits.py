@@ -19,9 +19,9 @@ import numpy
 import atoll as np
 from atoll import backend, policy
 from atoll.backend.llvm import compile
-from atoll.collective.moving import by_parts
+from atoll.collective.movement import by_parts
 from atoll.comm.in_step import is_same
-from atoll.lazy.evaluate import _programs
+from atoll.lazy.evaluation import _programs
 
 SMOKE = False
 

@@ -16,10 +16,10 @@ def by_numpy(monkeypatch):
     """NumPy runs the loops: nothing is compiled, for what is tested is recording, planning and messages."""
     from atoll import backend
     from atoll.backend import numpy
-    from atoll.lazy import evaluate
+    from atoll.lazy import evaluation
 
     monkeypatch.setattr(backend, "_chosen", numpy.backend)
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+    monkeypatch.setattr(evaluation, "_programs", evaluation._Programs())
 
 
 def pytest_configure(config):

@@ -204,7 +204,7 @@ def test_nodes_never_change() -> None:
 @pytest.mark.parametrize(
     ("path", "broken"),
     [
-        ("lazy/entering.py", "def f(node):\n    node.weight = 0"),
+        ("lazy/rank_operands.py", "def f(node):\n    node.weight = 0"),
         ("lazy/views.py", "def f(cell):\n    cell.node.args = ()"),
         ("lazy/views.py", "def f(self):\n    self.node.value = None"),
         ("plan/statements.py", "def f(made):\n    made.params, made.args = (), ()"),

@@ -11,7 +11,7 @@ import pytest
 import atoll as np
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
-from atoll.lazy.recording import read, record, update
+from atoll.lazy.operations import read, record, update
 from atoll.ops import folds, table
 from atoll.ops.elementwise import loops_of
 

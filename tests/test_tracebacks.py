@@ -19,7 +19,7 @@ from atoll.config import config
 from atoll.context import tracebacks
 from atoll.context.sources import ROOT, is_ours
 from atoll.errors import AtollError, ConfigError
-from atoll.lazy import evaluate, subclasses, unplanned
+from atoll.lazy import evaluation, numpy_evaluation, subclasses
 
 CALLS = """
 a + b
@@ -220,9 +220,9 @@ def test_no_defects(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_operation_that_fails_later_names_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The traceback has the line that needs the value, and a note names the line that recorded the operation."""
-    monkeypatch.setattr(evaluate, "_prepared", in_atoll("def wrong(*args): return 1 / 0"))
+    monkeypatch.setattr(evaluation, "_prepared", in_atoll("def wrong(*args): return 1 / 0"))
     wrong = in_atoll("def wrong(*args): raise ValueError('of the value')")
-    monkeypatch.setattr(unplanned, "_computed", wrong)
+    monkeypatch.setattr(numpy_evaluation, "_computed", wrong)
     error = raised_by("[x := a * 2.5,\n float(x[5, 5])]")
     hidden(error)
     (note,) = error.__notes__  # the first operation fails: a * 2.5, or what made a

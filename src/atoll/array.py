@@ -1,6 +1,6 @@
 """The array: a handle on a value, with NumPy's operators, indexing and methods, and no mathematics.
 
-Everything is done in :mod:`.recording`; this file says under which names. A method that has no
+Everything is done in :mod:`.lazy`; this file says under which names. A method that has no
 way of its own there is NumPy's, run on the data.
 """
 
@@ -23,26 +23,26 @@ from .graph.node import Site
 from .lazy import (
     creation,
     deferred,
+    export,
     indexing,
     recorder,
     reductions,
-    selecting,
-    shaping,
-    showing,
+    selections,
+    shapes,
     subclasses,
 )
-from .lazy.calling import call
-from .lazy.distributed import Distributed
+from .lazy.agreement import place_of
+from .lazy.conversion import from_numpy, has_methods, of_array
 from .lazy.elementwise import general
+from .lazy.export import text_of
 from .lazy.fallback import by_numpy
 from .lazy.flags import Flags
 from .lazy.flat import flatiter
-from .lazy.making import from_numpy, has_methods, of_array
+from .lazy.layouts import Distributed
 from .lazy.operators import Operators, in_place
 from .lazy.reductions import NOTHING
 from .lazy.registry import registry
-from .lazy.showing import text_of
-from .lazy.spread import place_of
+from .lazy.ufunc_calls import call
 from .lazy.views import Handle, is_deferred, register_array_type
 
 
@@ -68,9 +68,9 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
             array = creation.empty(shape, dtype, "C" if order is None else order)
         else:
             if isinstance(buffer, Handle):
-                buffer = showing.memory(buffer)
+                buffer = export.memory(buffer)
             array = of_array(np.ndarray(shape, dtype, buffer, offset, strides, order))
-        return array if cls is ndarray else shaping.in_class(cls, array, None)
+        return array if cls is ndarray else shapes.in_class(cls, array, None)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -85,7 +85,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         result = creation.asarray(array)
         if return_scalar and type(self) is ndarray and not result.shape:
             return result[()]
-        return result if type(self) is ndarray else shaping.in_class(type(self), result, self)
+        return result if type(self) is ndarray else shapes.in_class(type(self), result, self)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if type(args) is not tuple or type(kwargs) is not dict:
@@ -115,7 +115,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        shaping.set_shape(self, shape)
+        shapes.set_shape(self, shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -124,16 +124,16 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @dtype.setter
     def dtype(self, dtype: Any) -> None:
-        shaping.set_dtype(self, dtype)
+        shapes.set_dtype(self, dtype)
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, by axis; assigning is NumPy's way to another view."""
-        return shaping.strides_of(self)
+        return shapes.strides_of(self)
 
     @strides.setter
     def strides(self, strides: Any) -> None:
-        shaping.set_strides(self, strides)
+        shapes.set_strides(self, strides)
 
     @property
     def itemsize(self) -> int:
@@ -153,17 +153,17 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     @property
     def base(self) -> Any:
         """The array that this is a view of."""
-        return shaping.base_of(self)
+        return shapes.base_of(self)
 
     @property
     def data(self) -> Any:
         """The memory itself."""
-        return showing.memory(self).data
+        return export.memory(self).data
 
     @property
     def ctypes(self) -> Any:
         """NumPy's view of the memory for ctypes; from then on it keeps its address."""
-        return showing.ctypes_of(self)
+        return export.ctypes_of(self)
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         if write is not None:
@@ -183,11 +183,11 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     # -- looking
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return showing.shown(self, dtype, copy)
+        return export.shown(self, dtype, copy)
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """The result of ``numpy.asarray``, under the name that libraries for plots and tables call."""
-        return showing.shown(self, None, None)
+        return export.shown(self, None, None)
 
     def __repr__(self) -> str:
         if is_deferred(self):
@@ -226,17 +226,17 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     def __buffer__(self, flags: int) -> memoryview:
         """The memory itself; Python asks for it from 3.12 on."""
-        return showing.buffer(self, flags)
+        return export.buffer(self, flags)
 
     def __bytes__(self) -> bytes:
         return self._array().tobytes()
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        return showing.interface(self)
+        return export.interface(self)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return showing.dlpack(self, options)
+        return export.dlpack(self, options)
 
     def __dlpack_device__(self) -> Any:
         return (1, 0)
@@ -246,7 +246,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     def __deepcopy__(self, memo: Any) -> Any:
         if self.dtype.hasobject:
-            return shaping.like(self, from_numpy(self._array().__deepcopy__(memo)))
+            return shapes.like(self, from_numpy(self._array().__deepcopy__(memo)))
         return self.copy("K")
 
     def __reduce__(self) -> Any:
@@ -286,32 +286,32 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     @property
     def T(self) -> Any:
         """The transpose."""
-        return shaping.view(self, "T", lambda s: s.T)
+        return shapes.view(self, "T", lambda s: s.T)
 
     @property
     def mT(self) -> Any:
         """The last two axes swapped."""
-        return shaping.view(self, "mT", lambda s: s.mT)
+        return shapes.view(self, "mT", lambda s: s.mT)
 
     @property
     def real(self) -> Any:
         """The real parts."""
-        return shaping.real(self)
+        return shapes.real(self)
 
     @real.setter
     def real(self, value: Any) -> None:
-        shaping.real(self)[...] = creation.asarray(value)
+        shapes.real(self)[...] = creation.asarray(value)
 
     @property
     def imag(self) -> Any:
         """The imaginary parts."""
-        return shaping.imag(self)
+        return shapes.imag(self)
 
     @imag.setter
     def imag(self, value: Any) -> None:
         if self.dtype.kind not in "cO":
             raise TypeError("array does not have imaginary part to set")
-        shaping.imag(self)[...] = creation.asarray(value)
+        shapes.imag(self)[...] = creation.asarray(value)
 
     @property
     def flat(self) -> flatiter:
@@ -325,29 +325,29 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         flatiter(self)[:] = value
 
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-        return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy)
+        return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy)
 
     def transpose(self, *axes: Any) -> Any:
         if len(axes) == 1 and axes[0] is None:
             axes = ()
         elif len(axes) == 1 and hasattr(axes[0], "__len__"):
             axes = tuple(axes[0])
-        return shaping.transpose(self, axes or None)
+        return shapes.transpose(self, axes or None)
 
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:
-        return shaping.view(self, ("swap", axis1, axis2), lambda s: s.swapaxes(axis1, axis2))
+        return shapes.view(self, ("swap", axis1, axis2), lambda s: s.swapaxes(axis1, axis2))
 
     def squeeze(self, axis: Any = None) -> Any:
         if type(axis) is list:
             axis = tuple(axis)
-        return shaping.view(self, ("squeeze", axis), lambda s: s.squeeze(axis))
+        return shapes.view(self, ("squeeze", axis), lambda s: s.squeeze(axis))
 
     def diagonal(self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
         key = ("diagonal", offset, axis1, axis2)
-        return shaping.view(self, key, lambda s: s.diagonal(offset, axis1, axis2))
+        return shapes.view(self, key, lambda s: s.diagonal(offset, axis1, axis2))
 
     def ravel(self, order: Any = "C") -> Any:
-        return shaping.ravel(self, order)
+        return shapes.ravel(self, order)
 
     def view(self, dtype: Any = NOTHING, type: Any = None) -> Any:
         return subclasses.viewed(self, dtype, type)
@@ -355,10 +355,10 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     # -- copies
 
     def flatten(self, order: Any = "C") -> Any:
-        return shaping.flatten(self, order)
+        return shapes.flatten(self, order)
 
     def copy(self, order: Any = "C") -> Any:
-        return shaping.copied(self, order)
+        return shapes.copied(self, order)
 
     def astype(
         self,
@@ -369,7 +369,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         copy: bool = True,
     ) -> Any:
         result = creation.astype(self, dtype, order, casting, copy=copy)
-        return shaping.like(self, result) if subok else creation.asarray(result)
+        return shapes.like(self, result) if subok else creation.asarray(result)
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         if stream is not None or device != "cpu":
@@ -379,7 +379,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def byteswap(self, inplace: bool = False) -> Any:
         if inplace and place_of(self) is None:
             return by_numpy(np.ndarray.byteswap, (self, True), {}, writes=(0,))
-        return shaping.like(self, _byteswapped(self, inplace))
+        return shapes.like(self, _byteswapped(self, inplace))
 
     def fill(self, value: Any) -> None:
         if self._np is not None or type(value) in (list, tuple) or has_methods(type(value)):
@@ -388,7 +388,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
             indexing.put(self, ..., value)
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
-        selecting.resize(self, shape, refcheck)
+        selections.resize(self, shape, refcheck)
 
     # -- arithmetic
 
@@ -403,10 +403,10 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     conjugate = conj
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
-        return selecting.rounded(self, decimals, out)
+        return selections.rounded(self, decimals, out)
 
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
-        return selecting.clip(self, min, max, out, options)
+        return selections.clip(self, min, max, out, options)
 
     def dot(self, b: Any, out: Any = None) -> Any:
         return registry.names["dot"](self, b, out)
@@ -502,7 +502,7 @@ def _add_methods() -> None:
 def _unpickled(kind: type, array: np.ndarray[Any, Any], state: dict[str, Any] | None) -> Any:
     handle = from_numpy(array)
     if kind is not ndarray:
-        handle = shaping.in_class(kind, handle, None)
+        handle = shapes.in_class(kind, handle, None)
     if state:
         handle.__dict__.update(state)
     return handle

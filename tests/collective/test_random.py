@@ -6,7 +6,7 @@ import pytest
 import atoll
 from atoll.comm import simulated
 from atoll.config import config
-from atoll.lazy import drawing
+from atoll.lazy import random_draws
 
 EXACT = {
     "random": lambda g: g.random((6, 7)),
@@ -69,9 +69,9 @@ OLD = {
 @pytest.mark.simulated(1, 3)
 @pytest.mark.ranks(2)
 def test_each_method_of_an_old_generator_also_those_that_call_others():
-    for name in sorted({*drawing.SIZE_AT, *OLD}):
+    for name in sorted({*random_draws.SIZE_AT, *OLD}):
         if hasattr(np.random.RandomState, name):
-            place = drawing.SIZE_AT.get(name, 0)
+            place = random_draws.SIZE_AT.get(name, 0)
             given = OLD.get(name, (*[2.5 if name == "zipf" else 0.5] * place, (4, 3)))
             if name in ("randint", "binomial", "negative_binomial"):
                 given = (2, 9 if name == "randint" else 0.5, (4, 3))
@@ -100,7 +100,7 @@ def test_what_old_generators_draw_of_their_own_draws():
 
 
 def test_blocks_are_the_same_on_any_number_of_ranks_and_in_part_numpys(monkeypatch):
-    monkeypatch.setattr(drawing, "BLOCK", 16)
+    monkeypatch.setattr(random_draws, "BLOCK", 16)
 
     def work():
         generator = atoll.random.default_rng(11)
@@ -137,6 +137,6 @@ def test_a_rank_draws_its_own_part(rank, size, monkeypatch):
             return found
 
     generator = atoll.random.default_rng(1)
-    made = drawing.drawn(generator, "random", Counting.random, (), {"size": (4000, 100)})
+    made = random_draws.drawn(generator, "random", Counting.random, (), {"size": (4000, 100)})
     assert sum(drawn) <= 2 * 4000 * 100 // size
     np.testing.assert_array_equal(np.asarray(made), np.random.default_rng(1).random((4000, 100)))

@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import dataflow as df
-from atoll.lazy.evaluate import _programs
+from atoll.lazy.evaluation import _programs
 
 
 def execute(partition, **inputs):

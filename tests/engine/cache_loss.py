@@ -19,7 +19,7 @@ import pytest
 
 from atoll import policy
 from atoll.context.caches import Memo, Recent
-from atoll.lazy import evaluate, views
+from atoll.lazy import evaluation, views
 
 LIMITS = {"pending": 24, "entries": 5}
 CHANCE = 0.15
@@ -43,7 +43,7 @@ def forgetting(seed: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, policy.limited(**LIMITS):
         patch.setattr(Memo, "get", forgetful(dice, dict))
         patch.setattr(Recent, "get", forgetful(dice, OrderedDict))
-        patch.setattr(evaluate, "_programs", evaluate._Programs())
+        patch.setattr(evaluation, "_programs", evaluation._Programs())
         kept: list[Any] = []
         boxed = views.boxed
 

@@ -21,7 +21,7 @@ from atoll.context import statistics
 from atoll.errors import ProtocolError
 from atoll.graph.geometry import dense
 from atoll.graph.node import source
-from atoll.lazy.making import of_view
+from atoll.lazy.conversion import of_view
 from atoll.lazy.views import Cell
 from atoll.ops.placement import Place
 

@@ -9,7 +9,7 @@ import atoll
 from atoll import policy
 from atoll.comm.simulated import run
 from atoll.graph.node import pending_behind
-from atoll.lazy.selecting import met_choices
+from atoll.lazy.selections import met_choices
 
 from . import comparison, masked_statements, statements
 

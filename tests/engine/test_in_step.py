@@ -6,7 +6,7 @@ import pytest
 import atoll
 from atoll.context.divergence import MESSAGE_BITS, StepLog
 from atoll.errors import CommunicationError, DivergenceError
-from atoll.lazy.evaluate import look_up
+from atoll.lazy.evaluation import look_up
 from atoll.ops.fingerprint import look_alike, outlined
 
 

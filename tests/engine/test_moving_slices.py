@@ -9,7 +9,7 @@ import pytest
 import atoll
 from atoll import policy
 from atoll.front import native
-from atoll.lazy.evaluate import _programs
+from atoll.lazy.evaluation import _programs
 from atoll.plan import motion
 
 PACKAGE = os.path.dirname(atoll.__file__)

@@ -10,11 +10,11 @@ from atoll import backend, dataflow, policy
 from atoll.backend.llvm import compile
 from atoll.comm.world import current_world
 from atoll.errors import CommunicationError, DivergenceError
-from atoll.lazy.evaluate import _programs
+from atoll.lazy.evaluation import _programs
 
 STAGES = [
-    "lazy.evaluate.look_up",
-    "lazy.evaluate.computed_again",
+    "lazy.evaluation.look_up",
+    "lazy.evaluation.computed_again",
     "plan.build.make_statements",
     "plan.statements.reads_safely",
     "plan.build.make_groups",
@@ -25,7 +25,7 @@ STAGES = [
     "exchange.ghosts.needed",
     "exchange.ghosts.moves",
     "plan.build.plan_exchange",
-    "exchange.gathering.moves",
+    "exchange.gather.moves",
     "plan.numpy_steps.function_of",
     "plan.plans.Plans.bound",
     "plan.plans.Plans.extended",
@@ -41,7 +41,7 @@ def marked(stages):
     ]
 
 
-ON_RANKS = {"plan.build.readers_of", "exchange.ghosts.needed", "exchange.ghosts.moves", "plan.build.plan_exchange", "exchange.gathering.moves"}  # fmt: skip
+ON_RANKS = {"plan.build.readers_of", "exchange.ghosts.needed", "exchange.ghosts.moves", "plan.build.plan_exchange", "exchange.gather.moves"}  # fmt: skip
 
 ALONE = {"plan.numpy_steps.function_of"}
 
@@ -183,7 +183,7 @@ def test_ranks_with_different_backends(rank, monkeypatch):
             float((x + x[::-1]).sum())
 
 
-@pytest.mark.parametrize("stage", ["plan.build.make_groups", "lazy.evaluate.Walk"])
+@pytest.mark.parametrize("stage", ["plan.build.make_groups", "lazy.evaluation.Walk"])
 def test_parts_of_dataflow_graphs(stage, monkeypatch):
     broken(stage, monkeypatch)
     u = dataflow.make_placeholder("u", (6,))

@@ -10,7 +10,7 @@ from atoll import backend
 from atoll.execute.allocation import Allocate, Share
 from atoll.execute.exchange import StartExchange
 from atoll.layout import Block
-from atoll.lazy import evaluate
+from atoll.lazy import evaluation
 from tests.engine.test_plans import Loop, blocks, eliminate, emptying, shrinking
 from tests.engine.test_scattered_shares import MAPS
 
@@ -55,7 +55,7 @@ def check_moved():
     """The programs that this rank has bound to other slices are those that it would have planned."""
     moved = [
         one
-        for one in evaluate._programs.programs.values()
+        for one in evaluation._programs.programs.values()
         if one.communicator is not None and one.described
     ]
     for program in moved[:60]:
@@ -63,7 +63,7 @@ def check_moved():
         assert pieces(program) == pieces(planned)
         assert kinds(program) == kinds(planned)
         assert program.fingerprint == planned.fingerprint
-    evaluate._programs.forget()
+    evaluation._programs.forget()
     return len(moved)
 
 

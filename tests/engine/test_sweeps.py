@@ -9,7 +9,7 @@ import atoll as np
 from atoll import policy
 from atoll.backend.base import Interval, Intervals
 from atoll.execute import sweeps
-from atoll.lazy import evaluate
+from atoll.lazy import evaluation
 
 from .test_plans_on_ranks import Loop
 from .test_program_shapes import check
@@ -29,9 +29,9 @@ def always(monkeypatch):
 
     monkeypatch.setattr(sweeps.Sweep, "run", noted)
     with policy.limited(**SWEPT), np.config(small=0, backend="llvm"):
-        evaluate._programs.forget()
+        evaluation._programs.forget()
         yield ran
-        evaluate._programs.forget()
+        evaluation._programs.forget()
 
 
 def waves(xp, n, steps):
@@ -159,7 +159,7 @@ def test_a_stencil_follows_its_operand_at_a_distance_of_few_rows():
 
 def peak_of(program):
     """The most memory that a program has taken, beyond what there was."""
-    evaluate._programs.forget()
+    evaluation._programs.forget()
     np.sync()
     np.reset_stats()
     before = np.stats().peak_bytes

@@ -6,8 +6,8 @@ import pytest
 from atoll.front import native
 from atoll.graph.geometry import dense
 from atoll.graph.node import Node, source
-from atoll.lazy.evaluate import _programs
-from atoll.lazy.recording import read, record, update
+from atoll.lazy.evaluation import _programs
+from atoll.lazy.operations import read, record, update
 from atoll.ops.elementwise import loops_of, result_geometry
 from atoll.ops.table import CALL, WHERE
 

@@ -154,7 +154,7 @@ def test_a_buffer_has_the_form_of_numpys(size):
             assert getattr(view, name) == getattr(mirror, name), name
         assert view.tobytes("A") == mirror.tobytes("A")
         assert view.obj is ours or not HAS_BUFFERS or native is None
-        assert view.readonly  # numpy.asarray asks for the same: see lazy/showing.py
+        assert view.readonly  # numpy.asarray asks for the same: see lazy/export.py
 
 
 @BUFFERS

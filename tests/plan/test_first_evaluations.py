@@ -13,7 +13,7 @@ import pytest
 import atoll as np
 from atoll import front
 from atoll.backend.llvm import compile as compiling
-from atoll.lazy.evaluate import _programs
+from atoll.lazy.evaluation import _programs
 
 pytestmark = [
     pytest.mark.compiled,

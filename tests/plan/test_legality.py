@@ -8,7 +8,7 @@ import pytest
 import atoll as np
 from atoll.backend.spec import Instruction
 from atoll.comm.dry_run import dry_run_world
-from atoll.lazy import evaluate
+from atoll.lazy import evaluation
 from atoll.plan import legality, nests, statements
 from atoll.plan.passes import Pass, applied
 from tests.engine import random_layouts
@@ -17,7 +17,7 @@ from tests.engine import random_layouts
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """No plans are known."""
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+    monkeypatch.setattr(evaluation, "_programs", evaluation._Programs())
 
 
 def program(a):
@@ -58,7 +58,7 @@ def test_programs_of_ranks_are_legal(maps):
         values = numpy.broadcast_to(numpy.ones(()), (64, 64))
         a = random_layouts.lying(values, np.Layout((64, 64), maps, size=4))
         node = (a[1:, 1:] * a[:-1, :-1] + a[1:, 1:].sum(0))._cell.node
-        evaluate._new_program(evaluate.look_up([node]), [node])
+        evaluation._new_program(evaluation.look_up([node]), [node])
 
 
 def test_a_pass_that_breaks_a_rule_is_named(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 import atoll as np
 from atoll import backend
 from atoll.comm.dry_run import dry_run_world
-from atoll.lazy import evaluate
+from atoll.lazy import evaluation
 from tests.engine import random_layouts
 from tests.engine.test_plans_on_ranks import kinds, pieces
 
@@ -22,16 +22,16 @@ def eliminated(which, size, rank):
         for k in range(1000, 1012):
             a[k + 1 :, k + 1 :] -= np.outer(a[k + 1 :, k], a[k, k + 1 :])
             node = a._cell.node
-            programs.append(evaluate._new_program(evaluate.look_up([node]), [node]))
+            programs.append(evaluation._new_program(evaluation.look_up([node]), [node]))
             node.settle(node.args[0].value)  # as if it had been computed
-    plans = [plan for one in evaluate._programs.plans.values() for plan in one.known]
+    plans = [plan for one in evaluation._programs.plans.values() for plan in one.known]
     return programs, max([len(plan.guard.words) for plan in plans])
 
 
 @pytest.fixture
 def fresh(monkeypatch):
     """No plans are known."""
-    monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+    monkeypatch.setattr(evaluation, "_programs", evaluation._Programs())
 
 
 @pytest.mark.parametrize("which", ["bn", "nc", "cc"])

@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import policy
-from atoll.lazy import evaluate
+from atoll.lazy import evaluation
 
 ROWS = 2500
 FEW = 300
@@ -118,7 +118,7 @@ def test_columns_whose_loops_are_not_unrolled(monkeypatch, dtype, rows, columns)
         arrays[0] += 1j
     results = []
     for unrolled in (8, 1):
-        monkeypatch.setattr(evaluate, "_programs", evaluate._Programs())
+        monkeypatch.setattr(evaluation, "_programs", evaluation._Programs())
         with policy.limited(part_vector=unrolled), np.config(small=0):
             results.append(list(map(bits, folded_down(np, *map(np.array, arrays)))))
     assert results[0] == results[1]

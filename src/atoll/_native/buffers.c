@@ -2,7 +2,7 @@
  *
  * `numpy.asarray(a)` asks for a buffer, too. Of an array in memory the front lends the memory of NumPy's array of it, under its own name, so
  * `memoryview(a).obj` is `a`, as in NumPy. The memory stays where it is until the buffer is released: the buffer refers to NumPy's array,
- * and a box is pinned. Python decides everything else (lazy/showing.py), and answers with a memoryview, which is lent in the same way.
+ * and a box is pinned. Python decides everything else (lazy/export.py), and answers with a memoryview, which is lent in the same way.
  */
 #include "buffers.h"
 

@@ -5,7 +5,7 @@
  */
 #include "exchange.h"
 
-/* Tuples from Python: of a program (lazy.replaying.opening), of an exchange (exchange.schedule), and of a sum (execute.exchange). */
+/* Tuples from Python: of a program (lazy.runs.opening), of an exchange (exchange.schedule), and of a sum (execute.exchange). */
 enum { OPENING_FINGERPRINT, OPENING_STRUCTURE, OPENING_DIVIDED, OPENING_SCALARS, OPENING_TAKERS, OPENING_COMPUTES, OPENING_PRICES, OPENING_TO_ALL,
        OPENING_DIVIDES, OPENING_BYTES, OPENING_STEP };
 enum { ENDS_FAILED, ENDS_VERIFY, ENDS_BUFFERS, ENDS_MARKED, ENDS_MOVED, ENDS_DIRECT, ENDS_SENT, ENDS_BYTES, ENDS_TRIES, ENDS_CALL, ENDS_HANDLES, ENDS_TRAFFIC, ENDS_COUNTED };

@@ -30,7 +30,7 @@ static inline PyObject *number_at(Run *run, int number) {
 /* The state of the run, as Python's steps need it; borrowed. `step` is the current one, or NULL between steps. */
 PyObject *run_state(Run *run, PyObject *step);
 
-/* Let ranks begin a program that they have agreed on, as lazy.unplanned.begun does, and finish it, as lazy.replaying.finished does: 1, or 0 where
+/* Let ranks begin a program that they have agreed on, as lazy.numpy_evaluation.begun does, and finish it, as lazy.runs.finished does: 1, or 0 where
  * Python has to do it; -1 with an error. `opening` is what Python has told of it. */
 int begin_together(Run *run, PyObject *settings);
 int finish_together(PyObject *opening, PyObject *log);

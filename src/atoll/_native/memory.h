@@ -53,7 +53,7 @@ int axes_in(Front *front);
 static inline Py_ssize_t whole_of(Front *front) { return size_of(BOX(front->cell)->geometry); }
 
 /* True if NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
- * be there on some only, this is as where it is pending: see lazy.making.present. */
+ * be there on some only, this is as where it is pending: see lazy.conversion.present. */
 int is_few(Front *front, Py_ssize_t size);
 
 /* The value, or the tile of it, that has the elements of a computed array in memory, borrowed; else NULL. */

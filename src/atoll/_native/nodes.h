@@ -4,7 +4,7 @@
 #include "call_sites.h"
 #include "memory.h"
 
-/* A node of a form: what graph.node.node_of makes, and on ranks lazy.entering.entered of it. Takes the references to the operands, of which one
+/* A node of a form: what graph.node.node_of makes, and on ranks lazy.rank_operands.entered of it. Takes the references to the operands, of which one
  * may be NULL with an error, and to `site`. */
 PyObject *new_node(PyObject *form, PyObject *const *operands, int count, PyObject *site);
 

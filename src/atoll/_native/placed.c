@@ -2,7 +2,7 @@
  *
  * Such a node weighs what it does in operations on ranks, and lies on ranks itself. The usual rules stand here, for an operation on elements
  * with an operand of its shape, an assignment, and a view that was read before; ops.table has all rules. Before a node is recorded the
- * ranks may have to compute or move something (lazy.entering); mostly they do not.
+ * ranks may have to compute or move something (lazy.rank_operands); mostly they do not.
  */
 #include "placed.h"
 

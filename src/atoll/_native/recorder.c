@@ -68,7 +68,7 @@ typedef struct {
 } Given;
 
 /* The box of the pending array of which an array is a short part; NULL for other arrays. Its `pieces` counts the reads of such parts, as
- * lazy.making.present does; Python computes the array at the last one. */
+ * lazy.conversion.present does; Python computes the array at the last one. */
 static PyObject *pending_whole(Front *front) {
     int is_part = state_of(BOX(front->cell)->node) == PENDING && is_short(front->geometry) && size_of(front->geometry) <= shortest;
     return is_part ? front->cell : NULL;

@@ -1,6 +1,6 @@
 /* The native evaluation: a trace that was evaluated before is recognised (traces.c), and its program run, without entering Python.
  *
- * Python plans, compiles and runs the program of a trace the first times (lazy.evaluate), and then tells its steps. For the next such
+ * Python plans, compiles and runs the program of a trace the first times (lazy.evaluation), and then tells its steps. For the next such
  * trace memory is taken from arrays that have just ended, kernels are called, and nodes get their values. A step of another
  * kind is run by Python. Whatever does not fit is left to Python altogether.
  */

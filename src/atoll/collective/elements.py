@@ -21,7 +21,7 @@ from ..comm.in_step import allgather
 from ..exchange.partners import strung, sums
 from ..layout import Layout
 from .messages import answered, exchanged, joined, uneven
-from .moving import (
+from .movement import (
     by_parts,
     even_line,
     is_line,

@@ -24,7 +24,7 @@ from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds
 from ..layout.grids import factorisations
 from .messages import exchanged
-from .moving import redistributed
+from .movement import redistributed
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]

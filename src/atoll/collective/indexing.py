@@ -30,7 +30,7 @@ from .elements import (
     trailing_rows,
 )
 from .messages import agree
-from .moving import even_line, even_rows, flat_indices, redistributed, reshaped
+from .movement import even_line, even_rows, flat_indices, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
 from .section import Section
 from .steps import base_indices

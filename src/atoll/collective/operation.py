@@ -26,7 +26,7 @@ from ..ops.fingerprint import dtype_words
 from ..ops.placement import Place, placed_view
 from ..ops.table import Entry
 from .elements import everywhere
-from .moving import redistributed
+from .movement import redistributed
 from .section import Section
 
 Array = np.ndarray[Any, Any]

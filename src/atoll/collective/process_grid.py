@@ -20,7 +20,7 @@ from ..context import statistics
 from ..context.caches import remembered
 from ..exchange.messages import exchange, post
 from ..layout import Cyclic, Layout
-from .moving import redistributed
+from .movement import redistributed
 from .section import Section
 
 Array = np.ndarray[Any, Any]

@@ -37,7 +37,7 @@ from ..layout.bounds import scaled_bounds
 from .elements import everywhere, to_all
 from .grid_products import Grid, grid_layouts, multiplied_on_grid, product_grid, received
 from .messages import exchanged
-from .moving import even_line, redistributed
+from .movement import even_line, redistributed
 from .operation import Form, collective, result_layout
 from .section import Section, empty
 

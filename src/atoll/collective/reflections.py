@@ -26,7 +26,7 @@ import numpy as np
 from .. import policy
 from ..layout import BlockAxis, Layout
 from .elements import everywhere
-from .moving import even_line, redistributed
+from .movement import even_line, redistributed
 from .operation import Form, collective, result_layout
 from .process_grid import (
     GridMatrix,

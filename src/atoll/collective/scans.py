@@ -23,7 +23,7 @@ from ..exchange.partners import prefix
 from ..layout import BlockAxis, Layout
 from ..layout.bounds import filled_blocks
 from ..ops.folds import FOLDS
-from .moving import in_blocks_along, redistributed
+from .movement import in_blocks_along, redistributed
 from .operation import Form, Moves, collective, result_layout, small_or
 from .process_grid import Line
 from .section import Section, replicated

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..layout import Layout
 from .messages import uneven
-from .moving import by_parts, even_rows, line_start, reshaped
+from .movement import by_parts, even_rows, line_start, reshaped
 from .operation import Form, collective, result_layout
 from .section import Section, empty
 

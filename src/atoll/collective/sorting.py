@@ -24,7 +24,7 @@ from ..layout import Layout
 from ..layout.bounds import balanced_bounds
 from .elements import cut_along
 from .messages import joined
-from .moving import even_line, line_start, redistributed, reshaped
+from .movement import even_line, line_start, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
 from .scans import whole_along
 from .section import Section, empty

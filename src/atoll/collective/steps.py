@@ -1,7 +1,7 @@
 """Steps for views whose elements are not on the ranks of the loop.
 
 A reshape of a distributed array takes elements in C order from one division among ranks to another
-(see :mod:`.collective.moving`). Any other view that no axis map describes is a list of places in
+(see :mod:`.collective.movement`). Any other view that no axis map describes is a list of places in
 the base's memory: each rank works out those of its own share, and asks their owners.
 """
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..context.caches import remembered
 from ..layout import BlockAxis, Layout
-from .moving import redistributed
+from .movement import redistributed
 from .operation import Form, Moves, collective, small_or
 from .section import Section, empty
 

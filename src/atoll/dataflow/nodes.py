@@ -20,9 +20,9 @@ from ..context.call_sites import site_from
 from ..errors import a_type
 from ..graph.geometry import dense, strided
 from ..graph.node import Node, Site
+from ..lazy.conversion import of_node, of_view
 from ..lazy.creation import asarray, dtype_of, shape_of
 from ..lazy.deferred import deferred_node
-from ..lazy.making import of_node, of_view
 from ..lazy.pending import captured_operand
 from ..lazy.views import Cell, Handle
 

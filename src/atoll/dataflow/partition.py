@@ -37,7 +37,7 @@ from typing import Any
 from ..errors import a_type
 from ..graph.node import Node, in_order
 from ..lazy.deferred import Call, Mark
-from ..lazy.evaluate import evaluate
+from ..lazy.evaluation import evaluate
 from ..ops.table import DEFERRED
 from .nodes import (
     Data,

@@ -20,9 +20,9 @@ from ..execute.parts import State
 from ..execute.program import Program as EngineProgram
 from ..graph.node import Node, Value, in_order
 from ..graph.op import SOURCE
-from ..lazy import unplanned
+from ..lazy import numpy_evaluation
 from ..lazy.deferred import Call
-from ..lazy.evaluate import bound_program
+from ..lazy.evaluation import bound_program
 from .nodes import Data, Input, Receive
 from .partition import origin_of
 from .records import DistributedGraphPart, DistributedGraphPartition
@@ -55,7 +55,7 @@ class Bound:
             if fitted is None:
                 # there is no program: operation by operation
                 roots, _ = self._over(given)
-                return unplanned.values(roots, *unplanned.in_order(roots))
+                return numpy_evaluation.values(roots, *numpy_evaluation.in_order(roots))
             self.programs[form] = fitted
         program, sources, places, scalars = fitted
         values: list[Value | None] = [

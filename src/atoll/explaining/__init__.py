@@ -19,7 +19,7 @@ from ..execute.program import Program
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.words import view_text
-from ..lazy.evaluate import look_up, shown_to, stored_too
+from ..lazy.evaluation import look_up, shown_to, stored_too
 from ..lazy.planning import make_program
 from ..lazy.views import Handle
 from ..plan.samples import Sample

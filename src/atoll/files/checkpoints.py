@@ -19,7 +19,7 @@ from ..comm import launcher
 from ..comm.world import World, current_world
 from ..context.interrupts import passed_on, tolerated
 from ..errors import FileFormatError
-from ..lazy.spread import in_step
+from ..lazy.agreement import in_step
 from ..lazy.views import Handle
 from .archive import Writer
 from .checksums import Sum, first_wrong, merged, share

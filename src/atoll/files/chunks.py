@@ -22,10 +22,10 @@ from ..context.interrupts import passed_on
 from ..errors import FileFormatError
 from ..layout import Layout, Range, Region
 from ..layout.transfer import region_key
+from ..lazy.agreement import in_step
+from ..lazy.conversion import must_travel
 from ..lazy.creation import asarray
-from ..lazy.making import must_travel
 from ..lazy.sections import section_of
-from ..lazy.spread import in_step
 from .extents import boxes, rows_layout
 from .npy import arrived, empty_block, path_for, place_for
 from .together import everywhere, locally

@@ -8,10 +8,10 @@ import numpy as np
 
 from ..comm.world import current_world
 from ..errors import FileFormatError
-from ..lazy.distributed import laid_out
+from ..lazy.agreement import in_step
+from ..lazy.conversion import default_place
 from ..lazy.fallback import by_numpy
-from ..lazy.making import default_place
-from ..lazy.spread import in_step
+from ..lazy.layouts import laid_out
 from .npy import LONGEST_HEADER, mapped, path_of, read, read_header, same_header
 from .npz import Archive
 from .shown import shown

@@ -23,11 +23,11 @@ from ..graph.geometry import dense, strided
 from ..graph.node import nbytes_of, source
 from ..layout import Layout
 from ..layout.transfer import region_key
+from ..lazy.agreement import in_step
+from ..lazy.conversion import default_place, is_small, must_travel, of_small
 from ..lazy.creation import recorded
 from ..lazy.fallback import by_numpy
-from ..lazy.making import default_place, is_small, must_travel, of_small
 from ..lazy.sections import section_of
-from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from ..ops.placement import Place

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..collective.moving import even_part
+from ..collective.movement import even_part
 from ..comm.world import World, current_world
 from ..errors import FileFormatError
-from ..lazy.making import default_place
-from ..lazy.spread import in_step
+from ..lazy.agreement import in_step
+from ..lazy.conversion import default_place
 from ..lazy.views import Handle
 from .archive import Writer, write_members
 from .checksums import Sum, joined

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World, current_world
-from ..lazy.distributed import laid_out
+from ..lazy.agreement import in_step
+from ..lazy.conversion import default_place
 from ..lazy.fallback import by_numpy
-from ..lazy.making import default_place
+from ..lazy.layouts import laid_out
 from ..lazy.sections import section_of
-from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .npy import Header, path_of, read, same_header
 from .shown import shown

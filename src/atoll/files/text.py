@@ -15,16 +15,16 @@ import numpy as np
 
 from .. import policy
 from ..collective import Section, redistributed
-from ..collective.moving import even_part
+from ..collective.movement import even_part
 from ..collective.operation import result_layout
 from ..comm.world import World, current_world
 from ..config import config
 from ..context.interrupts import passed_on
 from ..layout import BlockAxis, Layout
-from ..lazy.distributed import laid_out
+from ..lazy.agreement import in_step
 from ..lazy.fallback import by_numpy
+from ..lazy.layouts import laid_out
 from ..lazy.sections import of_section, section_of
-from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .archive import write_in_turn
 from .npy import path_of

@@ -19,8 +19,8 @@ import numpy as np
 from ..comm.in_step import is_same
 from ..comm.world import World
 from ..context.interrupts import passed_on, tolerated
+from ..lazy.agreement import in_step, world_of
 from ..lazy.fallback import Given, by_numpy
-from ..lazy.spread import in_step, world_of
 from ..lazy.views import any_deferred, arrays_among
 from .replacement import create, name_beside, name_in, take_name
 from .shown import shown

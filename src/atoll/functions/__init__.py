@@ -9,16 +9,16 @@ from __future__ import annotations
 # isort: off
 from . import ufuncs as ufuncs
 from . import creation as creation
-from . import shaping as shaping
+from . import shapes as shapes
 from . import indexing as indexing
-from . import choosing as choosing
+from . import choices as choices
 from . import bits as bits
-from . import joining as joining
-from . import inserting as inserting
+from . import concatenation as concatenation
+from . import insertion as insertion
 from . import grids as grids
 from . import reductions as reductions
-from . import applying as applying
-from . import counting as counting
+from . import application as application
+from . import counts as counts
 from . import sets as sets
 from . import logic as logic
 from . import elementary as elementary

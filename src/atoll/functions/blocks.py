@@ -26,10 +26,10 @@ from ..comm.in_step import bcast_object, least
 from ..comm.world import World
 from ..config import config
 from ..layout import Layout
-from ..lazy import shaping
-from ..lazy.calling import into as into
+from ..lazy import shapes
 from ..lazy.creation import asarray
 from ..lazy.sections import section_of, small_or_there
+from ..lazy.ufunc_calls import into as into
 from .public import names
 
 Array = np.ndarray[Any, Any]
@@ -78,7 +78,7 @@ def alike(values: Sequence[Any], world: World) -> list[Section]:
         layout = Layout(shape, "b" + "n" * (len(shape) - 1) if shape else "", size=world.size)
     aligned = []
     for value, own in zip(values, sections):
-        wide = section_of(shaping.broadcast_to(value, shape), world) if own is None else own
+        wide = section_of(shapes.broadcast_to(value, shape), world) if own is None else own
         aligned.append(redistributed(wide, layout))
     return aligned
 
@@ -109,7 +109,7 @@ def lanes(handle: Any, axes: tuple[int, ...], world: World) -> Section:
     kept = [k for k in range(handle.ndim) if k not in axes]
     count = prod([handle.shape[k] for k in kept])
     length = prod([handle.shape[k] for k in axes])
-    section = section_of(shaping.transpose(handle, (*kept, *axes)), world)
+    section = section_of(shapes.transpose(handle, (*kept, *axes)), world)
     return reshaped(section, even_rows((count, length), world.size))
 
 
@@ -132,7 +132,7 @@ def along(
         results = rows(section.block)
         layout = even_rows((count, *results.shape[1:]), world.size)
         return small_or_there(Section(results, layout, world.communicator), world)
-    turned = shaping.reshape(shaping.transpose(handle, (*kept, *axes)), (count, -1))
+    turned = shapes.reshape(shapes.transpose(handle, (*kept, *axes)), (count, -1))
     return call("stack", [asarray(line(turned[k])) for k in range(count)])
 
 

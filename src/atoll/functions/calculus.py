@@ -10,8 +10,8 @@ import numpy as np
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import expect
-from ..lazy.shaping import copied_order_of, in_order
-from . import creation, joining, shaping
+from ..lazy.shapes import copied_order_of, in_order
+from . import concatenation, creation, shapes
 from .blocks import call
 from .operands import DEFAULT, Array, Operand, Recorded, accepts
 from .public import array_of, collective, is_large, names, native
@@ -84,7 +84,7 @@ def _slope(f: Any, axis: int, steps: Any, edge_order: int) -> Any:
         high = (second / (first * (first + second))) * part(-3, -2)
         high = high + (-(second + first) / (first * second)) * part(-2, -1)
         high = high + ((2.0 * second + first) / (second * (first + second))) * part(-1, None)
-    return joining.concatenate([low, inside, high], axis).astype(f.dtype, copy=False)
+    return concatenation.concatenate([low, inside, high], axis).astype(f.dtype, copy=False)
 
 
 @native()
@@ -105,14 +105,14 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     expect(is_large(a) or is_large(b))
-    first = shaping.moveaxis(a, axisa, -1)
-    second = shaping.moveaxis(b, axisb, -1)
+    first = shapes.moveaxis(a, axisa, -1)
+    second = shapes.moveaxis(b, axisb, -1)
     expect(first.shape[-1] == second.shape[-1] == 3)
     parts = []
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
         parts.append(first[..., i] * second[..., j] - first[..., j] * second[..., i])
-    return in_order(joining.stack(parts, axisc), None)
+    return in_order(concatenation.stack(parts, axisc), None)
 
 
 @native(keeps="asked")
@@ -125,7 +125,7 @@ def cov(
     expect(m.ndim <= 2 and np.ndim(y) <= 2 and (ddof is None or ddof == int(ddof)))
     x = _variables(m, rowvar, dtype, y)
     if y is not None:
-        x = joining.concatenate([x, _variables(array_of(y), rowvar, dtype, m)], 0)
+        x = concatenation.concatenate([x, _variables(array_of(y), rowvar, dtype, m)], 0)
     weights = _observations(x.shape[1], fweights, aweights)
     less = int(not bias) if ddof is None else ddof
     factor: Any

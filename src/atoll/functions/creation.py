@@ -12,12 +12,12 @@ from ..array import ndarray
 from ..comm.world import current_world
 from ..front import Kind
 from ..layout import Layout
-from ..lazy import creation, shaping
+from ..lazy import creation, shapes
+from ..lazy.agreement import place_of
+from ..lazy.conversion import from_numpy, in_base_class, is_small, of_array, plain
 from ..lazy.creation import asarray as _asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import expect
-from ..lazy.making import from_numpy, in_base_class, is_small, of_array, plain
-from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from .operands import Operand, accepts
@@ -101,7 +101,7 @@ def _shaped_like(
         elif value:
             np.copyto(array, plain(value[0]), casting="unsafe")
         result = from_numpy(array)
-    return shaping.like(a, result) if subok else result
+    return shapes.like(a, result) if subok else result
 
 
 @native(grows=True, creates=True, device=True)
@@ -171,7 +171,7 @@ def array(
     else:
         result = _asarray(object, dtype, order, copy if copy is None else bool(copy))
     if result.ndim < index(ndmin):
-        result = shaping.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
+        result = shapes.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     return result
 
 
@@ -191,13 +191,13 @@ def _in_class(a: Any, dtype: Any, order: Any, copy: Any) -> Any:
         return _asarray(a, dtype, order, copy if copy is None else bool(copy))
     base = in_base_class(a)
     result = _asarray(base, dtype, order, copy)
-    return a if result is base else shaping.like(a, result)
+    return a if result is base else shapes.like(a, result)
 
 
 def _contiguous(name: str, order: str) -> None:
     def function(a: Any, dtype: Any = None) -> Any:
         result = asarray(a, dtype, order)
-        return shaping.reshape(result, (1,)) if result.ndim == 0 else result
+        return shapes.reshape(result, (1,)) if result.ndim == 0 else result
 
     declare(function, getattr(np, name), name, creates=True)
 
@@ -208,7 +208,7 @@ _contiguous("asfortranarray", "F")
 
 @native(creates=True)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
-    result = shaping.copied(array_of(a), order)
+    result = shapes.copied(array_of(a), order)
     return result if subok else _asarray(result)
 
 
@@ -271,7 +271,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     columns = x.size if N is None else int(N)
     kind = np.promote_types(x.dtype, int)
     expect(columns)
-    wide = shaping.broadcast_to(shaping.reshape(x.astype(kind), (-1, 1)), (x.size, columns))
+    wide = shapes.broadcast_to(shapes.reshape(x.astype(kind), (-1, 1)), (x.size, columns))
     first = creation.filled((x.size, 1), 1, kind)
     if columns == 1:
         return first

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World
-from ..lazy import selecting, shaping
-from ..lazy.calling import call
+from ..lazy import selections, shapes
+from ..lazy.agreement import place_of
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy, expect
 from ..lazy.reductions import NOTHING
-from ..lazy.spread import place_of
+from ..lazy.ufunc_calls import call
 from .blocks import by_blocks
 from .operands import Array, Operand, Recorded, accepts
 from .public import array_of, collective, is_large, names, native
@@ -31,7 +31,7 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
             continue
         part = array_of(part)
         if not part.ndim:
-            part = shaping.broadcast_to(part, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
+            part = shapes.broadcast_to(part, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
         parts.append(part)
     if len(parts) > 1:
         a = names["concatenate"](parts, axis)
@@ -57,7 +57,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
             raise TypeError(
                 f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
             )
-        border = shaping.ravel(border).astype(ary.dtype)
+        border = shapes.ravel(border).astype(ary.dtype)
         parts.insert(0 if name == "to_begin" else len(parts), border)
     return line if len(parts) == 1 else names["concatenate"](parts)
 
@@ -78,17 +78,17 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return (width * pairs / 2.0).sum(axis)
 
 
-@collective(np.unwrap, order=shaping.order_of)
+@collective(np.unwrap, order=shapes.order_of)
 @accepts(p=Operand(types="fd", least=1))
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
     axis = np.lib.array_utils.normalize_axis_index(axis, p.ndim)
     steps = diff(p, axis=axis)
     low, high = -period / 2, period / 2
     turned = names["mod"](steps - low, period) + low
-    turned = selecting.where((turned == low) & (steps > 0), high, turned)
+    turned = selections.where((turned == low) & (steps > 0), high, turned)
     change = turned - steps
     limit = period / 2 if discont is None else discont
-    change = selecting.where(abs(steps) < limit, 0.0, change)
+    change = selections.where(abs(steps) < limit, 0.0, change)
     unwrapped = p.copy()
     rest = (slice(None),) * axis + (slice(1, None),)
     unwrapped[rest] = p[rest] + names["cumsum"](change, axis)
@@ -105,7 +105,7 @@ def i0(x: Any, *, world: World) -> Any:
 @accepts(x=Recorded(types="fd"))
 def sinc(x: Any) -> Any:
     y = general(
-        np.multiply, np.pi, selecting.where(general(np.equal, x, 0), x.dtype.type(1.0e-20), x)
+        np.multiply, np.pi, selections.where(general(np.equal, x, 0), x.dtype.type(1.0e-20), x)
     )
     return general(np.true_divide, general(np.sin, y), y)
 
@@ -137,11 +137,11 @@ def nan_to_num(
     if x.dtype.kind == "f":
         replaced = _numbers(x, *instead)
         if copy:
-            return shaping.in_order(replaced, shaping.copied_order_of(x))
+            return shapes.in_order(replaced, shapes.copied_order_of(x))
         x[...] = replaced
         return x
     if copy:
-        x = shaping.copied(x, "K")
+        x = shapes.copied(x, "K")
     if x.dtype.kind == "c":
         for part in (x.real, x.imag):
             part[...] = _numbers(part, *instead)
@@ -153,6 +153,6 @@ def _numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     limits = np.finfo(x.dtype)
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
-    result = selecting.where(general(np.equal, x, np.inf), x.dtype.type(high), x)
-    result = selecting.where(general(np.equal, x, -np.inf), x.dtype.type(low), result)
-    return selecting.where(general(np.isnan, x), x.dtype.type(nan), result)
+    result = selections.where(general(np.equal, x, np.inf), x.dtype.type(high), x)
+    result = selections.where(general(np.equal, x, -np.inf), x.dtype.type(low), result)
+    return selections.where(general(np.isnan, x), x.dtype.type(nan), result)

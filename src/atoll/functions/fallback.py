@@ -16,8 +16,8 @@ import numpy as np
 from ..array import ndarray
 from ..files import loading, npy, npz, raw, text
 from ..lazy import protocols
+from ..lazy.export import in_one_place
 from ..lazy.registry import registry
-from ..lazy.showing import in_one_place
 from ..lazy.views import Handle
 from .namespaces import Namespace, attribute, nothing_of_its_own
 from .public import kinds, look_like, names, numpy_function, on_data, publish

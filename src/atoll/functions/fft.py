@@ -16,10 +16,10 @@ import numpy as np
 from ..collective import TransformStep
 from ..comm.world import World
 from ..front import Kind
-from ..lazy import shaping
+from ..lazy import shapes
+from ..lazy.conversion import is_small
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
-from ..lazy.making import is_small
 from ..lazy.registry import registry
 from ..lazy.sections import record
 from .blocks import call, into, normal_axis
@@ -68,12 +68,12 @@ def _line(line: Any, world: World, sign: int) -> Any:
     columns = length // rows
     norm = "backward" if sign < 0 else "forward"
     step = transforms["fft" if sign < 0 else "ifft"]
-    matrix = step(shaping.reshape(line, (rows, columns)), axis=0, norm=norm)
-    first = shaping.reshape(call("arange", rows), (-1, 1))
+    matrix = step(shapes.reshape(line, (rows, columns)), axis=0, norm=norm)
+    first = shapes.reshape(call("arange", rows), (-1, 1))
     turn = first * call("arange", columns) % length
     matrix = matrix * _turned(turn * (sign * 2 / length), matrix.dtype)
     matrix = step(matrix, axis=1, norm=norm)
-    return shaping.reshape(matrix.T, (length,))
+    return shapes.reshape(matrix.T, (length,))
 
 
 def _turned(halves: Any, dtype: np.dtype[Any]) -> Any:
@@ -117,7 +117,7 @@ def _whole_line(name: str, line: Any, length: int, norm: Any, world: World) -> A
 def _along_axis(name: str) -> Any:
     original = getattr(np.fft, name)
 
-    @collective(original, order=shaping.order_of)
+    @collective(original, order=shapes.order_of)
     @_accepts(name)
     def transform(
         a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None, *, world: World
@@ -132,10 +132,10 @@ def _along_axis(name: str) -> Any:
         expect(length >= 1)
         result = record("transform", (a,), (TransformStep(name, axis, length, norm),))
         if result is NotImplemented and length > 1:
-            lanes = shaping.reshape(call("moveaxis", a, axis, -1), (-1, a.shape[axis]))
+            lanes = shapes.reshape(call("moveaxis", a, axis, -1), (-1, a.shape[axis]))
             lines = [_whole_line(name, lane, length, norm, world) for lane in lanes]
             shape = (*a.shape[:axis], *a.shape[axis + 1 :], -1)
-            result = call("moveaxis", shaping.reshape(call("stack", lines), shape), -1, axis)
+            result = call("moveaxis", shapes.reshape(call("stack", lines), shape), -1, axis)
         return into(out, result)
 
     return transform
@@ -145,7 +145,7 @@ def _over_axes(name: str, last: str, others: str, default: Any) -> Any:
     """A transform of several axes, in NumPy's order."""
     inverse = last.startswith("i") and last != others
 
-    @collective(getattr(np.fft, name), order=shaping.order_of)
+    @collective(getattr(np.fft, name), order=shapes.order_of)
     @_accepts(name)
     def transform(
         a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None, *, world: World

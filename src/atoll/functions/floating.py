@@ -1,6 +1,6 @@
 """Floating-point error handling: ``errstate`` and similar functions.
 
-The rules of a call hold for what it records (see :mod:`..kernels.rules`). On several ranks what is
+The rules of a call hold for all operations that it records (see :mod:`..lazy.float_errors`). On several ranks what is
 pending is computed here, before they change: all ranks come to this line. Where a rule raises, calls or
 prints, each operation is computed by NumPy at the call.
 """

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..front import Kind
-from ..lazy import creation, shaping
+from ..lazy import creation, shapes
+from ..lazy.agreement import in_step, world_of
+from ..lazy.conversion import from_numpy, is_small, plain
 from ..lazy.elementwise import general
 from ..lazy.fallback import GENERAL, at_hand, by_numpy, expect
-from ..lazy.making import from_numpy, is_small, plain
-from ..lazy.spread import in_step, world_of
 from ..ops.elementwise import is_native
-from .joining import joined_along
+from .concatenation import joined_along
 from .operands import Recorded, accepts
 from .public import array_of, is_large, names, native, on_data, publish
 
@@ -32,7 +32,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C")
 
 def _set_diagonal(matrix: Any, k: Any, value: Any) -> None:
     """Assign to a diagonal of a large array: the view that NumPy makes of it is read-only."""
-    diagonal = shaping.view(matrix, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
+    diagonal = shapes.view(matrix, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
     own = diagonal._geometry
     diagonal._geometry = matrix._cell.geometry.at(own, own.offset, writeable=True)
     if own.size:
@@ -134,11 +134,11 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     output = []
     for x, axis in zip(xi, axes):
         array = array_of(x)
-        output.append(shaping.reshape(array, tuple(-1 if k == axis else 1 for k in range(ndim))))
+        output.append(shapes.reshape(array, tuple(-1 if k == axis else 1 for k in range(ndim))))
     if not sparse:
         output = list(names["broadcast_arrays"](*output))
     if copy:
-        output = [shaping.copied(x) for x in output]
+        output = [shapes.copied(x) for x in output]
     return tuple(output)
 
 
@@ -157,7 +157,7 @@ def diag(v: Any, k: Any = 0) -> Any:
 
 @native(creates=True)
 def diagflat(v: Any, k: int = 0) -> Any:
-    return diag(shaping.ravel(array_of(v)), k)
+    return diag(shapes.ravel(array_of(v)), k)
 
 
 @native(kind=Kind.SQUARE, grows=True, creates=True)

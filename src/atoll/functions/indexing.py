@@ -10,14 +10,14 @@ from .. import backend
 from ..collective import Section
 from ..comm.world import World
 from ..front import Kind
-from ..lazy import fancy_indexing, selecting, shaping
-from ..lazy.calling import register_method
+from ..lazy import fancy_indexing, selections, shapes
+from ..lazy.agreement import in_step, place_of, world_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
 from ..lazy.fancy_indexing import Selection, check_indices, operands, selected, write
 from ..lazy.reductions import NOTHING
 from ..lazy.sections import record, small_or_there
-from ..lazy.spread import in_step, place_of, world_of
+from ..lazy.ufunc_calls import register_method
 from ..lazy.views import Handle
 from .blocks import by_blocks, call, into
 from .operands import Array, Operand, Operands, Target, accepts, is_writeable
@@ -30,7 +30,7 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
         return nonzero(condition)
     if x is NOTHING or y is NOTHING:
         raise ValueError("either both or neither of x and y should be given")
-    return selecting.where(condition, x, y)
+    return selections.where(condition, x, y)
 
 
 @native(asks=True)
@@ -60,7 +60,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     indices = fancy_indexing.index_array(indices)
     expect(indices.dtype.kind in "iu")
     if not a.ndim:
-        a = shaping.reshape(a, (1,))  # NumPy lets an element have one axis here
+        a = shapes.reshape(a, (1,))  # NumPy lets an element have one axis here
     if axis is not None:
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     length = a.size if axis is None else a.shape[axis]
@@ -120,7 +120,7 @@ def argwhere(a: Any) -> Any:
     columns = np.stack(np.unravel_index(where.block, a.shape)).astype(np.intp)
     layout = where.layout.expanded((0,)).broadcast((a.ndim, where.layout.size))
     rows = small_or_there(Section(columns, layout, world.communicator), world)
-    return shaping.transpose(rows, (1, 0))
+    return shapes.transpose(rows, (1, 0))
 
 
 @collective(np.take_along_axis, keeps="arrays")
@@ -146,7 +146,7 @@ def _along(handle: Any, indices: Any, axis: Any, world: World) -> Any:
     if wide == indices.shape:
         return indices
     return (
-        shaping.broadcast_to(indices, wide)
+        shapes.broadcast_to(indices, wide)
         if isinstance(indices, Handle)
         else np.broadcast_to(indices, wide)
     )
@@ -171,7 +171,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any, *, world: Wor
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
     expect(is_writeable(a))
     # NumPy writes to a copy first where the memory is not in C order, or is that of the values
-    shared = isinstance(v, Handle) and shaping.is_view_of(a, v) and v._geometry.c_contiguous
+    shared = isinstance(v, Handle) and shapes.is_view_of(a, v) and v._geometry.c_contiguous
     at_once = shared or not a._geometry.c_contiguous
     expect(fancy_indexing.put_flat(a, ind, v, mode, at_once=at_once))
     return None
@@ -207,7 +207,7 @@ def unravel_index(indices: Any, shape: Any, order: Any = "C", *, world: World) -
     )
     if len(parts) < 2:
         return parts
-    rows = shaping.in_order(call("stack", parts, -1), None)
+    rows = shapes.in_order(call("stack", parts, -1), None)
     return tuple([rows[..., axis] for axis in range(len(parts))])
 
 

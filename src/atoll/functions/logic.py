@@ -8,12 +8,12 @@ import numpy as np
 
 from ..context.interrupts import passed_on
 from ..lazy import creation
+from ..lazy.agreement import place_of
+from ..lazy.conversion import plain
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import by_numpy, expect
 from ..lazy.float_errors import free
-from ..lazy.making import plain
-from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from .operands import DEFAULT, Operands, Recorded, accepts
 from .public import array_of, declare, is_large, look_like, native, on_data, publish

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..lazy.agreement import place_of, world_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import Unsupported, expect
-from ..lazy.spread import place_of, world_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from .public import array_of

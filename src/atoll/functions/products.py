@@ -18,15 +18,15 @@ from ..collective import Section, fetch_flat, uneven_line
 from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..front import Kind
-from ..lazy import reductions, shaping
-from ..lazy.calling import call as ufunc_call
+from ..lazy import reductions, shapes
+from ..lazy.agreement import place_of, world_of
+from ..lazy.conversion import is_small, plain
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general, operate, register_together
 from ..lazy.fallback import GENERAL, Unsupported, at_hand, by_numpy, expect
 from ..lazy.float_errors import free
-from ..lazy.making import is_small, plain
 from ..lazy.sections import line_of, record, small_or_there
-from ..lazy.spread import place_of, world_of
+from ..lazy.ufunc_calls import call as ufunc_call
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from .blocks import call, into
@@ -149,10 +149,10 @@ def _contracted(a: Any, b: Any, axes: Any) -> Any:
     length = prod([a.shape[k] for k in first])
     rows = (prod([a.shape[k] for k in left]),) if left else ()
     columns = (prod([b.shape[k] for k in right]),) if right else ()
-    a = shaping.reshape(shaping.transpose(a, (*left, *first)), (*rows, length))
-    b = shaping.reshape(shaping.transpose(b, (*second, *right)), (length, *columns))
+    a = shapes.reshape(shapes.transpose(a, (*left, *first)), (*rows, length))
+    b = shapes.reshape(shapes.transpose(b, (*second, *right)), (length, *columns))
     result = _matmul(a, b)
-    return result if result is NotImplemented else shaping.reshape(array_of(result), shape)
+    return result if result is NotImplemented else shapes.reshape(array_of(result), shape)
 
 
 @native()
@@ -200,7 +200,7 @@ def _summed_products(operands: Sequence[Any]) -> Any:
         total = _summed(total, [k for k, c in enumerate(have) if c not in result], dtype)
     if kept == result:
         return total if result else total[()]  # a number, as NumPy's is
-    return shaping.transpose(total, tuple(kept.index(c) for c in result))
+    return shapes.transpose(total, tuple(kept.index(c) for c in result))
 
 
 def _is_native(value: Any) -> bool:
@@ -229,7 +229,7 @@ def _single(array: Any, term: str, others: str, dtype: Any) -> tuple[Any, str]:
 
 
 def _diagonal(array: Any, first: int, second: int) -> Any:
-    return shaping.view(
+    return shapes.view(
         array, ("diagonal", 0, first, second), lambda s: s.diagonal(0, first, second)
     )
 
@@ -253,23 +253,23 @@ def _pair(a: Any, first: str, b: Any, second: str, later: str) -> tuple[Any, str
     extent = dict(zip(first + second, a.shape + b.shape))
     letters = [*stack, *rows, *columns]
     shape = tuple(extent[c] for c in letters)
-    return shaping.reshape(product, shape), "".join(letters)
+    return shapes.reshape(product, shape), "".join(letters)
 
 
 def _widened(array: Any, term: str, letters: list[str]) -> Any:
     if not term:
         return array
-    turned = shaping.transpose(array, tuple(term.index(c) for c in letters if c in term))
+    turned = shapes.transpose(array, tuple(term.index(c) for c in letters if c in term))
     extent = dict(zip(term, array.shape))
-    return shaping.reshape(turned, tuple(extent.get(c, 1) for c in letters))
+    return shapes.reshape(turned, tuple(extent.get(c, 1) for c in letters))
 
 
 def _ordered(array: Any, term: str, *groups: list[str]) -> Any:
     """The axes in the order of the groups: the first group's as they are, each other's as one."""
-    turned = shaping.transpose(array, tuple(term.index(c) for group in groups for c in group))
+    turned = shapes.transpose(array, tuple(term.index(c) for group in groups for c in group))
     extent = dict(zip(term, array.shape))
     stack = tuple(extent[c] for c in groups[0])
-    return shaping.reshape(
+    return shapes.reshape(
         turned, (*stack, *[prod(extent[c] for c in group) for group in groups[1:]])
     )
 
@@ -372,7 +372,7 @@ _sliding("correlate")
 def kron(a: Any, b: Any) -> Any:
     ndim = max(a.ndim, b.ndim)
     first, second = [(1,) * (ndim - v.ndim) + v.shape for v in (a, b)]
-    left = shaping.reshape(a, tuple([n for length in first for n in (length, 1)]))
-    right = shaping.reshape(b, tuple([n for length in second for n in (1, length)]))
+    left = shapes.reshape(a, tuple([n for length in first for n in (length, 1)]))
+    right = shapes.reshape(b, tuple([n for length in second for n in (1, length)]))
     product = general(np.multiply, left, right)
-    return shaping.reshape(product, tuple([n * m for n, m in zip(first, second)]))
+    return shapes.reshape(product, tuple([n * m for n, m in zip(first, second)]))

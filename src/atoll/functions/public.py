@@ -22,18 +22,18 @@ from ..comm.world import current_world
 from ..errors import DeferredValueError, MixedArraysError
 from ..front import Kind
 from ..lazy import protocols
-from ..lazy.calling import overrides
-from ..lazy.classed import in_class_of, is_subclass
+from ..lazy.agreement import place_of
+from ..lazy.conversion import PASSED
 from ..lazy.creation import asarray
-from ..lazy.distributed import laid_out
 from ..lazy.fallback import GENERAL, Unsupported, at_hand, by_numpy, has_class, is_foreign
 from ..lazy.flat import flatiter
-from ..lazy.making import PASSED
+from ..lazy.layouts import laid_out
 from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
-from ..lazy.shaping import in_order
+from ..lazy.result_classes import in_class_of, is_subclass
+from ..lazy.shapes import in_order
 from ..lazy.shared_calls import is_cut
-from ..lazy.spread import place_of
+from ..lazy.ufunc_calls import overrides
 from ..lazy.views import Handle, arrays_among
 
 Order = Callable[[Any], "tuple[int, ...] | None"]
@@ -139,7 +139,7 @@ def declare(
     ``creates``: it makes arrays, and so has an argument ``layout``; ``device``: it has an argument ``device``.
     ``asks``: NumPy leaves it to a method or an operator of a first argument that is no array, such as a series of pandas.
     ``joins``: the first argument is a sequence of arrays, each of which may have a class of its own.
-    ``keeps``: which results are of a user's class (see :mod:`..lazy.classed`). NumPy decides it in one process.
+    ``keeps``: which results are of a user's class (see :mod:`..lazy.result_classes`). NumPy decides it in one process.
     """
 
     lays = "layout" in (function.__kwdefaults__ or ())

@@ -19,10 +19,10 @@ from ..comm.in_step import bcast_object
 from ..comm.world import current_world
 from ..front import PLACE, Kind
 from ..lazy import creation
+from ..lazy.agreement import in_step
+from ..lazy.conversion import is_small
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy
-from ..lazy.making import is_small
-from ..lazy.spread import in_step
 from ..lazy.views import Handle
 from .blocks import call
 from .namespaces import Namespace
@@ -176,9 +176,9 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
             return in_layout(draw, (self, *args), options)
         if name in _IN_PLACE and args and _is_sequence(args[0]):
             return original(self, *args, **options)
-        from ..lazy import drawing
+        from ..lazy import random_draws
 
-        result = drawing.drawn(self, name, original, args, options)
+        result = random_draws.drawn(self, name, original, args, options)
         if result is NotImplemented and name in _ORDERED:
             result = _ordered(self, name, args, options)
         if result is not NotImplemented:
@@ -205,7 +205,7 @@ _OLD = ("rand", "randn")
 
 def _drawn_natively(kind: type, name: str) -> int | None:
     """The kind of a method that the native front may call in a process by itself (see ``_native/functions.c``); ``None`` for the others."""
-    from ..lazy.drawing import SIZE_AT
+    from ..lazy.random_draws import SIZE_AT
 
     if front.native is None:
         return None
@@ -307,9 +307,9 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
         if name in _OLD and args:
             sampler = "random_sample" if name == "rand" else "standard_normal"
             given, more = (), {"size": args}
-        from ..lazy import drawing
+        from ..lazy import random_draws
 
-        result = drawing.drawn(state, sampler, getattr(type(state), sampler), given, more)
+        result = random_draws.drawn(state, sampler, getattr(type(state), sampler), given, more)
         return by_numpy(public, args, options) if result is NotImplemented else result
 
     look_like(public, draw, f"random.{name}", creates=True)
@@ -338,7 +338,7 @@ def _ordering_old(name: str) -> Callable[..., Any]:
 
 
 def _own() -> dict[str, Any]:
-    from ..lazy.drawing import SIZE_AT
+    from ..lazy.random_draws import SIZE_AT
 
     if current_world().communicator.kind == "MPI":
         # NumPy's own generator, which the old functions draw from; simulated ranks share one

@@ -8,13 +8,13 @@ import numpy as np
 
 from ..array import ndarray
 from ..front import Kind
-from ..lazy import creation, reductions, selecting, shaping
+from ..lazy import creation, reductions, selections, shapes
+from ..lazy.agreement import place_of
 from ..lazy.elementwise import general
 from ..lazy.fallback import expect
+from ..lazy.operations import cast
 from ..lazy.recipes import tail
-from ..lazy.recording import cast
 from ..lazy.reductions import NOTHING
-from ..lazy.spread import place_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from .blocks import into
@@ -101,7 +101,7 @@ def _without_nan(a: Any, value: Any) -> Any:
     """The elements, with ``value`` for each NaN."""
     if a.dtype.kind not in "fc":
         return a
-    return selecting.where(general(np.isnan, a), a.dtype.type(value), a)
+    return selections.where(general(np.isnan, a), a.dtype.type(value), a)
 
 
 def _nan_fold(name: str, ufunc: np.ufunc, identity: Any) -> None:
@@ -160,7 +160,7 @@ def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
     count = _nan_count(a, axis, True)
     expect(count is not NotImplemented and isinstance(ddof, int) and bool((count > ddof).all()))
     center = nanmean(a, axis, keepdims=True)
-    distance = selecting.where(
+    distance = selections.where(
         general(np.isnan, a), a.dtype.type(0), general(np.subtract, a, center)
     )
     squares = general(np.square, distance)
@@ -170,7 +170,7 @@ def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
         return result
     axes = reductions.axes_of(axis, a.ndim)
     kept = tuple(n for k, n in enumerate(a.shape) if k not in (axes or ()))
-    return shaping.reshape(result, kept) if kept else reductions.reduce(np.add, result)
+    return shapes.reshape(result, kept) if kept else reductions.reduce(np.add, result)
 
 
 def _nan_spread(name: str, *, root: bool) -> None:
@@ -198,7 +198,7 @@ def _nan_position(name: str, position: str, instead: float) -> None:
         missing = general(np.isnan, a)
         if bool(missing.all() if axis is None else missing.all(axis).any()):
             raise ValueError("All-NaN slice encountered")
-        filled = selecting.where(missing, a.dtype.type(instead), a)
+        filled = selections.where(missing, a.dtype.type(instead), a)
         kept = keepdims is not NOTHING and bool(keepdims)
         return into(out, getattr(filled, position)(axis, keepdims=kept))
 
@@ -256,9 +256,9 @@ def _along_axes(weights: Any, axis: Any, a: Any) -> Any:
         raise ValueError(
             "Shape of weights must be consistent with shape of a along specified axis."
         )
-    weights = shaping.transpose(weights, tuple(np.argsort(axes).tolist()))
+    weights = shapes.transpose(weights, tuple(np.argsort(axes).tolist()))
     shape = tuple([n if k in axes else 1 for k, n in enumerate(a.shape)])
-    return shaping.broadcast_to(shaping.reshape(weights, shape), a.shape)
+    return shapes.broadcast_to(shapes.reshape(weights, shape), a.shape)
 
 
 _SCAN: dict[str, Any] = {"alone": True, "kind": Kind.INTEGERS | Kind.WHOLE, "keeps": "arrays"}

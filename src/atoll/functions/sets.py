@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World
-from ..lazy import shaping
+from ..lazy import shapes
+from ..lazy.agreement import place_of
 from ..lazy.creation import asarray
-from ..lazy.spread import place_of
 from .blocks import by_blocks, call
 from .operands import Operand, Operands, accepts
 from .public import collective
 
 
 def _lines(first: Any, second: Any) -> tuple[Any, ...]:
-    return tuple(map(shaping.ravel, Operands(empty=False).accept((first, second))))
+    return tuple(map(shapes.ravel, Operands(empty=False).accept((first, second))))
 
 
 @collective(np.union1d)
@@ -75,7 +75,7 @@ def isin(
             lambda block: np.isin(block, among, assume_unique, invert, kind=kind), [element], world
         )
     common = np.result_type(element.dtype, tests.dtype)
-    line = call("unique", shaping.ravel(tests)).astype(common)
+    line = call("unique", shapes.ravel(tests)).astype(common)
     sought = element.astype(common)
     places = call("minimum", call("searchsorted", line, sought), line.size - 1)
     hits = call("take", line, places) == sought

@@ -24,11 +24,11 @@ from ..collective import (
 from ..collective.section import empty
 from ..comm.world import World
 from ..layout import Layout
-from ..lazy import shaping
+from ..lazy import shapes
+from ..lazy.agreement import in_step, world_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
 from ..lazy.sections import line_of, record, small_or_there
-from ..lazy.spread import in_step, world_of
 from ..ops.elementwise import is_native
 from .blocks import call
 from .operands import DEFAULT, Operand, Operands, accepts, is_writeable
@@ -40,10 +40,10 @@ Array = np.ndarray[Any, Any]
 def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
     """A sorted copy, which lies as the operand does, a line in even blocks; or the places of elements in ascending order."""
     if axis is None and is_large(handle):
-        handle, axis = shaping.ravel(handle), 0
+        handle, axis = shapes.ravel(handle), 0
     expect(world_of([handle]) and is_native(handle.dtype) and handle.size)
     expect(type(axis) is int and -handle.ndim <= axis < handle.ndim)
-    order = shaping.order_of(handle) if name == "sort" else None
+    order = shapes.order_of(handle) if name == "sort" else None
     return record(name, (handle,), axis % handle.ndim, *kind, order=order)
 
 
@@ -141,7 +141,7 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any 
     return _sorted("argsort", a, axis)
 
 
-@collective(np.sort_complex, order=shaping.order_of)
+@collective(np.sort_complex, order=shapes.order_of)
 def sort_complex(a: Any) -> Any:
     line = call("sort", asarray(a).copy())
     if line.dtype.kind == "c":
@@ -187,13 +187,13 @@ def unique(
     inverse = small_or_there(reshaped(numbers, Layout.default(ar.shape, world.size)), world)
     parts.append(inverse)
     if return_counts:
-        parts.append(call("bincount", shaping.ravel(inverse), minlength=distinct.layout.size))
+        parts.append(call("bincount", shapes.ravel(inverse), minlength=distinct.layout.size))
     return tuple(parts)
 
 
 def _unique_line(ar: Any, world: World, index: bool, counts: bool) -> Any:
     """The different elements, ascending, in even blocks; with their first places and how many."""
-    line = shaping.ravel(ar)
+    line = shapes.ravel(ar)
     in_step(world, "unique", line, index, counts)
     if index:
         values, places = ordered(line_of(line, world))
@@ -215,7 +215,7 @@ def _unique_rows(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any) -> A
     """Rows are numbered in their order, column by column: a number stands for the columns before."""
     axis = np.lib.array_utils.normalize_axis_index(axis, ar.ndim)
     moved = call("moveaxis", ar, axis, 0)
-    rows = shaping.reshape(moved, (moved.shape[0], -1))
+    rows = shapes.reshape(moved, (moved.shape[0], -1))
     number = call("unique", rows[:, 0], return_inverse=True)[1]
     for k in range(1, rows.shape[1]):
         values, column = call("unique", rows[:, k], return_inverse=True)

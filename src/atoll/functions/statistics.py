@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World
-from ..lazy import shaping
+from ..lazy import shapes
+from ..lazy.agreement import in_step
+from ..lazy.conversion import plain
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
-from ..lazy.making import plain
 from ..lazy.reductions import NOTHING
-from ..lazy.spread import in_step
 from .blocks import along, call, in_c_order, into, normal_axis
 from .operands import DEFAULT, Operand, accepts
 from .public import collective
@@ -35,7 +35,7 @@ _OTHERS: dict[str, Any] = {
 
 def _in_order(a: Any, *, without_nan: bool) -> Any:
     """The elements as an ascending line, NaN last."""
-    line = shaping.ravel(a)
+    line = shapes.ravel(a)
     if without_nan and line.dtype.kind in "fc":
         line = line[~call("isnan", line)]
     return call("sort", line)
@@ -90,7 +90,7 @@ def _over(
         result = line(a)
         return asarray(np.reshape(result, (*shape, *left))) if shape or left else result
     results = along(a, axes, world, rows, lambda lane: np.reshape(line(lane), (-1,)))
-    return shaping.reshape(call("matrix_transpose", results), (*shape, *left))
+    return shapes.reshape(call("matrix_transpose", results), (*shape, *left))
 
 
 def _median(name: str, nan: bool) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 
 from .. import front
 from ..front import Function, Kind
-from ..lazy.calling import call, method, overrides, takes_over
 from ..lazy.elementwise import known_of
 from ..lazy.fallback import Given, by_numpy
 from ..lazy.reductions import reduced
+from ..lazy.ufunc_calls import call, method, overrides, takes_over
 from ..ops.ufuncs import Ufunc
 from .public import publish
 

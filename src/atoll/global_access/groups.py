@@ -12,8 +12,8 @@ from ..comm.in_step import agree
 from ..comm.world import World, world_of
 from ..errors import LayoutError, WorldError, a_type
 from ..layout import Layout
+from ..lazy.agreement import place_of
 from ..lazy.sections import section_of
-from ..lazy.spread import place_of
 from ..lazy.views import Handle
 
 

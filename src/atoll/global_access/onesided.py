@@ -15,10 +15,10 @@ from ..comm.world import World
 from ..context.call_sites import site_text, user_site
 from ..errors import AtollError, LayoutIndexError, a_type
 from ..layout import Layout
-from ..lazy.spread import place_of
+from ..lazy.agreement import place_of
 from ..lazy.views import Handle
 from .blocks import Blocks
-from .placing import Placed
+from .placement import Placed
 from .regions import Key, Part, Region, of_block, parts_of, read_region
 
 Array = np.ndarray[Any, Any]

@@ -112,7 +112,7 @@ class Node(NodeBase):
 
     ``weight`` counts the nodes below it that were pending when it was recorded (those that lie on ranks, if any
     does); :func:`pending_behind` has them now. ``code`` is what identifies the operation in the key of a plan, operands and
-    the numbers of geometries aside, and ``mark`` the operation with its geometries: see :mod:`.pattern`. ``place`` says
+    the numbers of geometries aside, and ``mark`` the operation with its geometries. ``place`` says
     how the value lies on ranks; ``None`` where every rank has all of it.
     """
 

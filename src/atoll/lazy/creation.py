@@ -15,10 +15,8 @@ from ..graph.node import Node, source
 from ..layout import Layout
 from ..ops.elementwise import NATIVE, is_native
 from ..ops.table import FILL, INDEX
-from . import shaping
-from .fallback import by_numpy
-from .float_errors import free
-from .making import (
+from . import shapes
+from .conversion import (
     default_place,
     distributed,
     from_numpy,
@@ -30,8 +28,10 @@ from .making import (
     of_view,
     plain,
 )
+from .fallback import by_numpy
+from .float_errors import free
+from .operations import cast
 from .pending import bounded
-from .recording import cast
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]
@@ -222,7 +222,7 @@ def _converted(handle: Any, dtype: Any, order: Any, copy: bool | None) -> Any:
     same = _is_of(handle.dtype, dtype)
     if same and not copy and _laid_out(handle, order):
         twin = isinstance(dtype, np.dtype) and dtype.num != handle.dtype.num  # longlong, of long
-        return shaping.of_dtype(handle, dtype) if twin else handle
+        return shapes.of_dtype(handle, dtype) if twin else handle
     if copy is False:
         raise ValueError(
             "Unable to avoid copy while creating an array as requested.\n"
@@ -233,7 +233,7 @@ def _converted(handle: Any, dtype: Any, order: Any, copy: bool | None) -> Any:
         )
     order = "K" if order is None else order
     if same:
-        return shaping.copied(handle, order)
+        return shapes.copied(handle, order)
     return astype(handle, dtype, order, "unsafe", copy=True)
 
 
@@ -257,7 +257,7 @@ def astype(
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
     twin = target.num != own.dtype.num  # as longlong is of long
     if target == own.dtype and not twin and np.can_cast(own.dtype, target, casting):
-        return shaping.copied(handle, order)
+        return shapes.copied(handle, order)
     native = (
         is_native(target)
         and is_native(own.dtype)
@@ -268,7 +268,7 @@ def astype(
         return by_numpy(np.ndarray.astype, (handle, target, order, casting), {})
     result = recorded(cast(handle._node(), target, user_site()))
     if order == "K":
-        return shaping.in_order(result, shaping.copied_order_of(handle))
+        return shapes.in_order(result, shapes.copied_order_of(handle))
     if not _laid_out(result, order):
-        return shaping.copied(result, order)
+        return shapes.copied(result, order)
     return result

@@ -30,9 +30,9 @@ from ..graph.geometry import Geometry, dense, strided
 from ..graph.node import Node, Site, source
 from ..ops.table import DEFERRED
 from . import indexing
+from .conversion import of_node, of_view
 from .elementwise import assign
 from .fallback import by_numpy
-from .making import of_node, of_view
 from .pending import captured_operand
 from .views import Cell, Handle, register_deferred_calls
 

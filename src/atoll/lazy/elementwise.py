@@ -33,14 +33,14 @@ from ..ops.elementwise import (
 )
 from ..ops.table import CALL, WHERE
 from ..ops.ufuncs import BINARY
-from .entering import entered
-from .evaluate import evaluate
+from .conversion import answered, has_methods, is_small, of_node, of_small, plain, present
+from .evaluation import evaluate
 from .fallback import GENERAL, Unsupported, at_hand, by_numpy
 from .float_errors import free
-from .making import answered, has_methods, is_small, of_node, of_small, plain, present
+from .operations import cast, read, record
 from .pending import captured
+from .rank_operands import entered
 from .recipes import is_read_now
-from .recording import cast, read, record
 from .views import Cell, Handle
 
 _BOOL = np.dtype(np.bool_)

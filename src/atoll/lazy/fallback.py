@@ -28,8 +28,8 @@ from ..context.call_sites import user_frame
 from ..context.interrupts import passed_on
 from ..context.warn import Keep, come_first, register_keeping
 from ..errors import FallbackWarning, OutOfMemoryError
-from .classed import class_giver, in_class_of, is_subclass, twin_of
-from .making import (
+from .agreement import in_step, place_of, world_of
+from .conversion import (
     PASSED,
     from_numpy,
     has_methods,
@@ -42,8 +42,8 @@ from .making import (
     present,
 )
 from .protocols import meet
+from .result_classes import class_giver, in_class_of, is_subclass, twin_of
 from .shared_calls import shared
-from .spread import in_step, place_of, world_of
 from .views import SOLE, Handle, any_deferred, arrays_among
 
 Array = np.ndarray[Any, Any]

@@ -26,12 +26,12 @@ from ..graph.geometry import Geometry, choice_of, kept_order, shape_text, stride
 from ..graph.node import source
 from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.folds import FOLDS
-from . import shaping
+from . import shapes
+from .agreement import in_step, place_of, world_of
+from .conversion import of_small, of_view
 from .creation import arange, asarray
 from .elementwise import general
-from .making import of_small, of_view
 from .sections import of_section, record, record_write, section_of, small_or_there
-from .spread import in_step, place_of, world_of
 from .views import Cell, Handle, is_deferred
 
 Array = np.ndarray[Any, Any]
@@ -173,7 +173,7 @@ def operands(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
     taken: list[Any] = []
     for array in arrays:
         if place_of(array) is not None:
-            taken.append(array if array.shape == shape else shaping.broadcast_to(array, shape))
+            taken.append(array if array.shape == shape else shapes.broadcast_to(array, shape))
         elif isinstance(array, Handle):
             taken.append(array)
         else:
@@ -215,7 +215,7 @@ def selected(chosen: Selection, *, dense: bool = False) -> Any:
             memory = (*range(lead), *[lead + k for k in rest])
     indices = operands(chosen.indices, chosen.shape)
     result = record("fancy indexing", (view, *indices), chosen.axes, order=memory)
-    return shaping.transpose(result, order) if first and result is not NotImplemented else result
+    return shapes.transpose(result, order) if first and result is not NotImplemented else result
 
 
 def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> bool:
@@ -315,7 +315,7 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     if value.dtype.kind == "c" and region.dtype.kind != "c":
         return False  # with NumPy's warning
     try:
-        wide = shaping.broadcast_to(asarray(value), region.shape)
+        wide = shapes.broadcast_to(asarray(value), region.shape)
     except ValueError as problem:
         passed_on(problem)
         return False
@@ -398,11 +398,11 @@ def put_flat(handle: Any, indices: Any, values: Any, mode: str, *, at_once: bool
     indices = indices.reshape(-1)
     values = values.astype(handle.dtype)  # whole, so that every rank hears NumPy's warnings
     if values.size == 1:
-        values = shaping.reshape(values, ())
+        values = shapes.reshape(values, ())
     elif values.size >= indices.size:
-        values = shaping.ravel(values)[: indices.size]
+        values = shapes.ravel(values)[: indices.size]
     else:
-        values = shaping.ravel(values)
+        values = shapes.ravel(values)
         values = values[asarray(np.arange(indices.size) % values.size)]
     write(handle, values, indices.shape, [indices], None)
     return True
@@ -419,7 +419,7 @@ def put_in_line(handle: Any, key: Any, value: Any) -> bool:
     if type(key) is tuple:
         if values.size != 1:
             raise ValueError("Error setting single item of array.")
-        handle[key] = shaping.reshape(values, ())
+        handle[key] = shapes.reshape(values, ())
         return True
     if type(key) is slice:
         limits = key.indices(handle.size)
@@ -482,6 +482,6 @@ def reduceat(
     first = (axis, *[k for k in range(handle.ndim) if k != axis])
     order = (*range(1, axis + 1), 0, *range(axis + 1, handle.ndim))
     starts = operands([places], places.shape)
-    moved = shaping.transpose(handle, first)
+    moved = shapes.transpose(handle, first)
     folded = record("reduceat", (moved, *starts), ufunc, kind, order=order)
-    return shaping.transpose(folded, order)
+    return shapes.transpose(folded, order)

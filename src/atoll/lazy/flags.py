@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..context.warn import come_first
-from . import shaping
+from . import shapes
 from .views import broadcast
 
 _SHORT = {
@@ -45,7 +45,7 @@ class Flags:
         handle = self._handle
         if handle._np is not None:
             return bool(handle._np.flags.owndata)
-        return shaping.base_of(handle) is None and not handle._cell.held()
+        return shapes.base_of(handle) is None and not handle._cell.held()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -60,9 +60,9 @@ class Flags:
         elif name != "writeable":
             setattr(np.empty(1).flags, name, value)
         elif not value:
-            handle._geometry = handle._geometry.derived("read-only", shaping.read_only)
+            handle._geometry = handle._geometry.derived("read-only", shapes.read_only)
         elif not (handle._cell.writeable and handle._geometry.writeable):
-            handle._geometry = shaping.writeable_again(handle)
+            handle._geometry = shapes.writeable_again(handle)
 
     def __getitem__(self, key: str) -> Any:
         name = _SHORT.get(key, key.lower())

@@ -11,12 +11,12 @@ import numpy as np
 
 from .. import policy
 from ..ops.ufuncs import COMPARISONS
-from . import shaping
+from . import shapes
+from .agreement import place_of
+from .conversion import plain
 from .elementwise import general
+from .export import shown
 from .fallback import Given, by_numpy
-from .making import plain
-from .showing import shown
-from .spread import place_of
 from .views import Handle
 
 
@@ -36,7 +36,7 @@ class flatiter:
 
     def _handle(self) -> Any:
         """The elements as an array of one axis: a view where one is possible."""
-        return shaping.reshape(self.base, (-1,))
+        return shapes.reshape(self.base, (-1,))
 
     def _to_numpy(self, given: Given, write: bool) -> Any:
         return given.array(self.base, write=write).flat
@@ -136,9 +136,9 @@ class flatiter:
             given = value._handle() if isinstance(value, flatiter) else value
             fits = np.isscalar(given) or getattr(given, "size", -1) == 1
             if not fits and isinstance(given, Handle):
-                given = shaping.reshape(given, (-1,))
+                given = shapes.reshape(given, (-1,))
                 fits = given.size == len(range(*key.indices(len(self))))
-            if fits and shaping.is_view_of(line, self.base):
+            if fits and shapes.is_view_of(line, self.base):
                 line[key] = given
                 return
         if self._put_on_ranks(key, value):
@@ -162,7 +162,7 @@ class flatiter:
 
     def copy(self) -> Any:
         """The elements as an array of one axis of their own."""
-        return shaping.flatten(self.base)
+        return shapes.flatten(self.base)
 
 
 def _comparison(ufunc: np.ufunc) -> Callable[[flatiter, Any], Any]:

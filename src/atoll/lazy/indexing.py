@@ -20,12 +20,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import view_of
 from ..ops.elementwise import FAST_SCALARS, is_native
 from ..ops.placement import crosses, placed_view
-from .creation import asarray
-from .dividing import asked_for, brought, called
-from .elementwise import assign
-from .fallback import Given, by_numpy
-from .float_errors import free
-from .making import (
+from .conversion import (
     answered,
     has_methods,
     is_familiar,
@@ -34,7 +29,12 @@ from .making import (
     plain,
     present,
 )
+from .creation import asarray
+from .elementwise import assign
+from .fallback import Given, by_numpy
+from .float_errors import free
 from .masks import compressed, put_masked
+from .replication import asked_for, brought, called
 from .views import Cell, Handle
 
 BASIC = frozenset({int, slice, type(None), EllipsisType})

@@ -22,11 +22,11 @@ from ..ops import folds
 from ..ops.elementwise import is_native
 from ..ops.folds import FOLDS
 from ..ops.table import COMPRESS
+from .agreement import place_of
+from .conversion import of_view
 from .elementwise import assign, operand_of
-from .evaluate import evaluate
-from .making import of_view
-from .recording import cast, record
-from .spread import place_of
+from .evaluation import evaluate
+from .operations import cast, record
 from .views import Cell, Handle
 
 _COUNT = np.dtype(np.int64)

@@ -17,15 +17,15 @@ from ..front import boundary
 from ..graph.geometry import Geometry
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.ufuncs import BINARY, COMPARISONS, UNARY, UPDATING
-from .calling import assigned_to, call, overrides, refuse, takes_over
-from .calling import method as method_called
+from .agreement import place_of
+from .conversion import answered, has_methods, of_node, plain
 from .deferred import recorded
 from .elementwise import apply, assign, defers, operate
 from .fallback import by_numpy
 from .float_errors import free
-from .making import answered, has_methods, of_node, plain
 from .reductions import reduced
-from .spread import place_of
+from .ufunc_calls import assigned_to, call, overrides, refuse, takes_over
+from .ufunc_calls import method as method_called
 from .views import Handle, any_deferred
 
 

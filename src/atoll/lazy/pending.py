@@ -30,7 +30,7 @@ from ..graph.node import Node, in_order, nbytes_of, source
 from ..ops.fingerprint import look_alike, of_text
 from . import float_errors
 from .cells import own_cells, pending_cells
-from .evaluate import evaluate, fingerprint_of, is_occupied
+from .evaluation import evaluate, fingerprint_of, is_occupied
 
 if TYPE_CHECKING:
     from .views import Cell

@@ -40,22 +40,22 @@ from ..ops.elementwise import FAST_SCALARS, Through, rare_update
 from ..ops.placement import Place
 from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
 from ..ops.ufuncs import COMPARISONS, UNARY, UPDATING
-from .dividing import priced
-from .drawing import BLOCK
+from .conversion import PASSED, from_numpy, memory_geometry, of_node
 from .elementwise import apply, known_of
-from .entering import entered
-from .evaluate import evaluate, shared, store_line
+from .evaluation import evaluate, shared, store_line
+from .export import asks_class_of_numbers, settle_asked
 from .fallback import taken_of
 from .float_errors import _held, _variable, calm
-from .making import PASSED, from_numpy, memory_geometry, of_node
+from .numpy_evaluation import begun
 from .operators import POWERS
 from .pending import relieve
+from .random_draws import BLOCK
+from .rank_operands import entered
 from .recipes import learn, recipes
 from .reductions import met_folds
-from .replaying import flags_reported, rescued, work_of
-from .selecting import met_choices
-from .showing import asks_class_of_numbers, settle_asked
-from .unplanned import begun
+from .replication import priced
+from .runs import flags_reported, rescued, work_of
+from .selections import met_choices
 from .views import Cell
 
 _SLOTS: tuple[tuple[type, str], ...] = (

@@ -29,20 +29,20 @@ from ..ops import folds
 from ..ops.elementwise import is_native, read_of
 from ..ops.folds import FOLDS
 from ..ops.table import CALL, WHERE
-from . import recording, shaping
-from .calling import assigned_to, folded, into, overrides, register_method
+from . import operations, shapes
+from .agreement import chosen_by, place_of, world_of
+from .conversion import from_numpy, in_base_class, of_node, plain, present
 from .creation import asarray
 from .elementwise import general, operand_of
-from .entering import entered
-from .evaluate import evaluate
+from .evaluation import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
 from .float_errors import free
-from .making import from_numpy, in_base_class, of_node, plain, present
+from .operations import cast
+from .rank_operands import entered
 from .recipes import is_read_now, tail
-from .recording import cast
 from .sections import record
-from .spread import chosen_by, place_of, world_of
+from .ufunc_calls import assigned_to, folded, into, overrides, register_method
 from .views import Handle, is_deferred
 
 NOTHING: Any = np._NoValue
@@ -118,7 +118,9 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
             return None
     chosen_by(where, handle)
     node = handle._node()
-    return recording.record(WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site())
+    return operations.record(
+        WHERE, (mask.node, node, rest), node.geometry, (), "where", user_site()
+    )
 
 
 met_folds = Forms()
@@ -224,7 +226,7 @@ def _held_once(operand: Node, axes: tuple[int, ...]) -> Node:
 def finished(handle: Any, result: Any, out: Any, casting: str = "unsafe") -> Any:
     """The result in the class of the operand, or written into ``out``; NumPy converts, but on ranks."""
     if out is None or out is NOTHING:
-        return shaping.like(handle, result)
+        return shapes.like(handle, result)
     if type(out) is tuple and len(out) == 1:
         out = out[0]
     target: Any = out
@@ -295,7 +297,7 @@ def variance(
             return NotImplemented
         parts = [
             variance(part, axis, None, None, ddof, keepdims)
-            for part in (shaping.real(handle), shaping.imag(handle))
+            for part in (shapes.real(handle), shapes.imag(handle))
         ]
         if parts[0] is NotImplemented:
             return NotImplemented
@@ -350,9 +352,7 @@ def position(
         if keepdims:  # of a whole array the position is a number
             shape = folds.reduced_shape(geometry.shape, axes, True)
             number = along is None
-            places = (
-                from_numpy(np.full(shape, places)) if number else shaping.reshape(places, shape)
-            )
+            places = from_numpy(np.full(shape, places)) if number else shapes.reshape(places, shape)
         return finished(handle, places, out)
     node = entered(folds.position(name, handle._node(), axes, keepdims, user_site()))
     if is_read_now(handle._cell):
@@ -389,7 +389,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
     if world is None and (handle._np is not None or is_deferred(handle)):
         return NotImplemented
     if axis is None:
-        handle, axis = shaping.ravel(handle), 0
+        handle, axis = shapes.ravel(handle), 0
     if type(axis) is not int or not -handle.ndim <= axis < handle.ndim:
         return NotImplemented
     kind = ufunc.accumulate(np.empty(1, handle.dtype)).dtype if dtype is None else np.dtype(dtype)
@@ -397,7 +397,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
         return NotImplemented
     if world is None:
         return _accumulated_here(ufunc, handle, axis % handle.ndim, kind)
-    order = shaping.order_of(handle)
+    order = shapes.order_of(handle)
     return record("accumulate", (handle,), axis % handle.ndim, ufunc, kind, order=order)
 
 
@@ -433,7 +433,7 @@ def _fold_in_order(
         result = result[()]
     if keepdims:
         shape = tuple([1 if k == axis % handle.ndim else n for k, n in enumerate(handle.shape)])
-        result = shaping.reshape(asarray(result), shape)
+        result = shapes.reshape(asarray(result), shape)
     return into(out, result)
 
 
@@ -479,7 +479,7 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
         if type(self) is not Handle.array_type:
             bare = call(in_base_class(self), *args, **options)
             if positions:
-                return shaping.like(self, bare) if getattr(bare, "ndim", 0) else bare
+                return shapes.like(self, bare) if getattr(bare, "ndim", 0) else bare
             given = any(bare is value for value in (*args, *options.values()))
             return bare if given else folded(self, bare)
         result = NotImplemented

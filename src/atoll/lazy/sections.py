@@ -31,10 +31,10 @@ from ..graph.node import Node, nbytes_of, new_mark, node_of, source
 from ..graph.op import named
 from ..ops.elementwise import is_native
 from ..ops.placement import Place, is_permutation, placed_view
-from .entering import entered
-from .evaluate import evaluate
-from .making import from_numpy, is_small, of_node, of_view
-from .spread import place_of
+from .agreement import place_of
+from .conversion import from_numpy, is_small, of_node, of_view
+from .evaluation import evaluate
+from .rank_operands import entered
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]

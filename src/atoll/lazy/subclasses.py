@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..ops.ufuncs import BINARY, COMPARISONS, UNARY
-from . import protocols, shaping
-from .calling import in_class_of_call
-from .making import in_base_class, in_class
+from . import protocols, shapes
+from .conversion import in_base_class, in_class
+from .export import memory
 from .reductions import NOTHING
-from .showing import memory
+from .ufunc_calls import in_class_of_call
 from .views import Handle
 
 _VIEWING = ("__getitem__", "copy", "flatten")
@@ -58,7 +58,7 @@ def _viewing(inherited: Callable[..., Any]) -> Callable[..., Any]:
         result = inherited(self, *args, **options)
         if not isinstance(result, Handle) or type(result) is type(self):
             return result
-        return shaping.like(self, result)
+        return shapes.like(self, result)
 
     return call
 
@@ -103,7 +103,7 @@ def viewed(handle: Any, dtype: Any, kind: Any) -> Any:
     if handle._np is None:
         handle._cell.viewed_from(handle)
     if dtype is not NOTHING and dtype is not None:
-        result = shaping.of_dtype(handle, dtype)
+        result = shapes.of_dtype(handle, dtype)
     kind = type(handle) if kind is None else kind
     if kind not in (Handle.array_type, np.ndarray):
         numpys = issubclass(kind, np.ndarray)

@@ -28,15 +28,15 @@ from ..comm.world import current_world
 from ..context.call_sites import site_number
 from ..context.threads import leave, turn
 from ..context.warn import come_first
-from ..exchange.gathering import gather
+from ..exchange.gather import gather
 from ..front import Box, Front, at_end, finish_ends
 from ..graph.geometry import Geometry, kept_order, strided
 from ..graph.node import Node, Site, Value, new, source, view_of
 from ..graph.op import SOURCE
 from .cells import noted
-from .evaluate import evaluate
+from .evaluation import evaluate
+from .operations import read, update
 from .pending import bounded, settle_turn
-from .recording import read, update
 
 LENT = 1 << 30
 """In the pins of a cell: the program has made its array, and may refer to it still."""

@@ -31,7 +31,7 @@ from ..explaining.reading import Planned
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..lazy.cells import pending_cells
-from ..lazy.evaluate import computed_again, counted_by, evaluate, look_up, passing_of
+from ..lazy.evaluation import computed_again, counted_by, evaluate, look_up, passing_of
 from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
 from ..lazy.shared_calls import counted

@@ -6,7 +6,7 @@ No process-wide number, address or hash of a string goes in, nor anything that o
 know: which objects are alive, where a block lies in memory, what a replicated value was made of.
 A large value that every rank computes by itself may have been read on one of them only, so
 it counts as data, whether it is there or not; and as other data wherever it is read, since a rank that has shown its
-memory reads copies. A small one is computed before it takes part in what lies on ranks (:func:`.entering.entered`).
+memory reads copies. A small one is computed before it takes part in what lies on ranks (:func:`..lazy.rank_operands.entered`).
 """
 
 from __future__ import annotations

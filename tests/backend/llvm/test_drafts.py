@@ -13,7 +13,7 @@ from atoll import front, policy
 from atoll.backend.llvm import compile as compiling
 from atoll.backend.llvm.machine import machine
 from atoll.config import config
-from atoll.lazy.evaluate import _programs
+from atoll.lazy.evaluation import _programs
 
 pytestmark = pytest.mark.skipif(not machine().x86, reason="there are drafts on x86-64 only")
 N = 3000

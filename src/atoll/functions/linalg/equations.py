@@ -17,7 +17,7 @@ from ...collective.process_grid import (
     process_grid,
 )
 from ...comm.world import World
-from ...lazy import shaping
+from ...lazy import shapes
 from ...lazy.creation import asarray
 from ...lazy.fallback import expect
 from ...lazy.registry import registry
@@ -39,9 +39,9 @@ def solve(a: Any, b: Any, *, world: World) -> Any:
     expect(matrix.shape[0] == matrix.shape[1] == right.shape[0] and right.ndim <= 2)
     kind = np.result_type(matrix.dtype, right.dtype)
     _divides(matrix, 2 / 3 + 2 * right.size / matrix.size, world)
-    wide = right if right.ndim == 2 else shaping.reshape(right, (-1, 1))
+    wide = right if right.ndim == 2 else shapes.reshape(right, (-1, 1))
     solution = _solution(matrix.astype(kind), wide.astype(kind), world)
-    return solution if right.ndim == 2 else shaping.reshape(solution, (-1,))
+    return solution if right.ndim == 2 else shapes.reshape(solution, (-1,))
 
 
 def _divides(a: Any, times: float, world: World) -> None:
@@ -71,7 +71,7 @@ def tensorinv(a: Any, ind: Any = 2) -> Any:
     expect(type(ind) is int and 0 < ind <= a.ndim and a.size)
     inverse: Any = registry.find(np.linalg.inv)
     shape = a.shape[ind:] + a.shape[:ind]
-    return shaping.reshape(inverse(shaping.reshape(a, (prod(a.shape[:ind]), -1))), shape)
+    return shapes.reshape(inverse(shapes.reshape(a, (prod(a.shape[:ind]), -1))), shape)
 
 
 @collective(np.linalg.tensorsolve)
@@ -79,8 +79,8 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     a, b = asarray(a), asarray(b)
     expect(axes is None and a.size and prod(a.shape[b.ndim :]) == b.size)
     solution: Any = registry.find(np.linalg.solve)
-    matrix = shaping.reshape(a, (b.size, -1))
-    return shaping.reshape(solution(matrix, shaping.reshape(b, (-1,))), a.shape[b.ndim :])
+    matrix = shapes.reshape(a, (b.size, -1))
+    return shapes.reshape(solution(matrix, shapes.reshape(b, (-1,))), a.shape[b.ndim :])
 
 
 def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:

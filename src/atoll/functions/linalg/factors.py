@@ -23,7 +23,7 @@ from ...collective.reflections import (
 )
 from ...comm.world import World
 from ...layout import Layout
-from ...lazy import shaping
+from ...lazy import shapes
 from ...lazy.creation import asarray
 from ...lazy.fallback import expect
 from ...lazy.sections import record, section_of
@@ -206,7 +206,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None, *, world: World) -> Any:
     expect(right.ndim <= 2 and right.shape[0] == matrix.shape[0])
     kind = np.result_type(floats(matrix[:0]).dtype, floats(right[:0]).dtype)
     inner = np.complex128 if kind.kind == "c" else np.float64
-    wide = (right if right.ndim == 2 else shaping.reshape(right, (-1, 1))).astype(inner)
+    wide = (right if right.ndim == 2 else shapes.reshape(right, (-1, 1))).astype(inner)
     matrix = matrix.astype(inner)
     share = np.finfo(inner).eps * max(matrix.shape) if rcond is None else rcond
     solve = _tall_squares if matrix.shape[0] > matrix.shape[1] else _wide_squares

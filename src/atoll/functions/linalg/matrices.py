@@ -12,7 +12,7 @@ from ...collective import Section, even_rows, redistributed, reshaped
 from ...collective.operation import result_layout
 from ...comm.in_step import allgather
 from ...comm.world import World
-from ...lazy import shaping
+from ...lazy import shapes
 from ...lazy.creation import asarray
 from ...lazy.fallback import expect
 from ...lazy.registry import registry
@@ -81,7 +81,7 @@ def of_matrices(
 def _of_each(original: Callable[..., Any], a: Any, world: World, *args: Any, **options: Any) -> Any:
     shape, count = a.shape, prod(a.shape[:-2])
     if count < world.size:
-        flat = shaping.reshape(a, (count, *shape[-2:]))
+        flat = shapes.reshape(a, (count, *shape[-2:]))
         ours: Any = registry.find(original)
         results = [ours(flat[k], *args, **options) for k in range(count)]
         parts = [call("stack", list(part)) for part in zip(*map(_several, results))]
@@ -92,7 +92,7 @@ def _of_each(original: Callable[..., Any], a: Any, world: World, *args: Any, **o
             world, lambda: original(section.block, *args, **options), "whether a function raised"
         )
         parts, kind = _agreed(_several(result), count, world), type(result)
-    parts = [shaping.reshape(part, (*shape[:-2], *part.shape[1:])) for part in parts]
+    parts = [shapes.reshape(part, (*shape[:-2], *part.shape[1:])) for part in parts]
     if hasattr(kind, "_fields"):
         return kind(*parts)
     return tuple(parts) if issubclass(kind, tuple) else parts[0]

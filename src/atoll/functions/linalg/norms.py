@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...context.interrupts import passed_on
-from ...lazy import shaping
+from ...lazy import shapes
+from ...lazy.agreement import place_of
 from ...lazy.creation import asarray
 from ...lazy.fallback import expect
-from ...lazy.spread import place_of
 from ..blocks import call
 from ..public import collective, is_large
 from .factors import singular_values
@@ -66,7 +66,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         sums = abs(x).sum(inner, keepdims=True)
         extremes = call("max" if ord > 0 else "min", sums, outer, keepdims=True)
         left = [1 if k in axes else n for k, n in enumerate(x.shape) if keepdims or k not in axes]
-        return shaping.reshape(extremes, tuple(left)) if left else extremes[(0,) * x.ndim]
+        return shapes.reshape(extremes, tuple(left)) if left else extremes[(0,) * x.ndim]
     expect(x.ndim == 2 and axes == (0, 1) and ord in (2, -2, "nuc"))
     values = singular_values(x)
     number = values.sum() if ord == "nuc" else values.max() if ord == 2 else values.min()

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..context.interrupts import passed_on
 from ..front import Kind
-from ..lazy import shaping
-from ..lazy.classed import is_subclass
+from ..lazy import shapes
+from ..lazy.conversion import plain
 from ..lazy.fallback import by_numpy, expect
-from ..lazy.making import plain
 from ..lazy.registry import registry
+from ..lazy.result_classes import is_subclass
 from .public import array_of, declare, look_like, names, native, publish
 
 
@@ -50,7 +50,7 @@ def _viewing(original: Any) -> Callable[..., Any]:
             return by_numpy(original, (handle, *args), options)
         further, named = _frozen(args), {k: _frozen(v) for k, v in options.items()}
         key = (name, further, tuple(named.items()))
-        return shaping.view(handle, key, lambda s: original(s, *further, **named))
+        return shapes.view(handle, key, lambda s: original(s, *further, **named))
 
     return function
 
@@ -81,17 +81,17 @@ registry.enter(np.lib.stride_tricks.sliding_window_view, sliding_window_view)
 
 @native(kind=Kind.VIEWS, asks=True)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
-    return shaping.reshape(array_of(a), _frozen(shape), order, copy)
+    return shapes.reshape(array_of(a), _frozen(shape), order, copy)
 
 
 @native(kind=Kind.VIEWS)
 def ravel(a: Any, order: Any = "C") -> Any:
-    return shaping.ravel(array_of(a), order)
+    return shapes.ravel(array_of(a), order)
 
 
 @native(kind=Kind.VIEWS, asks=True)
 def transpose(a: Any, axes: Any = None) -> Any:
-    return shaping.transpose(array_of(a), axes)
+    return shapes.transpose(array_of(a), axes)
 
 
 publish("permute_dims", transpose, "native", np.permute_dims)
@@ -120,7 +120,7 @@ def _at_least(ndim: int) -> Any:
         for a in arys:
             handle = array_of(a)
             if handle.ndim < ndim:
-                handle = shaping.view(handle, ("atleast", ndim), numpy_function)
+                handle = shapes.view(handle, ("atleast", ndim), numpy_function)
             arrays.append(handle)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
@@ -140,7 +140,7 @@ def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
         [
             a
             if a.shape == shape
-            else shaping.view(a, key, lambda s: np.broadcast_arrays(s, other)[0])
+            else shapes.view(a, key, lambda s: np.broadcast_arrays(s, other)[0])
             for a in arrays
         ]
     )

@@ -13,9 +13,9 @@ from __future__ import annotations
 from .. import policy
 from ..graph.node import Node
 from ..ops.fingerprint import is_small
-from .dividing import evened, with_whole
-from .evaluate import evaluate
+from .evaluation import evaluate
 from .pending import with_others
+from .replication import evened, with_whole
 
 
 def entered(node: Node) -> Node:

@@ -17,8 +17,8 @@ from ..graph.node import view_of
 from ..graph.words import view_text
 from ..ops.fingerprint import dtype_words, of_layout, of_view
 from ..ops.placement import Place, placed_view
-from .dividing import brought, called
 from .float_errors import free
+from .replication import brought, called
 from .views import Handle, is_deferred
 
 

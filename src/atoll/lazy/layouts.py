@@ -19,11 +19,11 @@ from ..graph.node import source, view_of
 from ..layout import Layout
 from ..layout.transfer import holds, region_key
 from ..ops.fingerprint import of_text
+from .agreement import place_of
+from .conversion import chosen, layout_for, must_travel
 from .creation import asarray
-from .dividing import stays_divided
-from .making import chosen, layout_for, must_travel
+from .replication import stays_divided
 from .sections import block_of_view, record
-from .spread import place_of
 from .views import Cell, Handle
 
 Array = np.ndarray[Any, Any]

@@ -22,10 +22,10 @@ from ..graph.node import Node, source
 from ..ops.elementwise import result_geometry
 from ..ops.table import CAST, FILL, READ
 from .cells import own_cells
-from .evaluate import evaluate
-from .making import from_numpy, has_methods, of_small, of_view, present
-from .making import in_class as in_class
-from .recording import record
+from .conversion import from_numpy, has_methods, of_small, of_view, present
+from .conversion import in_class as in_class
+from .evaluation import evaluate
+from .operations import record
 from .views import SOLE, Cell, Handle
 
 Array = np.ndarray[Any, Any]

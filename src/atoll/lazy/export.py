@@ -26,7 +26,7 @@ from ..context.callees import callee_of_one
 from ..context.interrupts import outside, passed_on
 from ..front import native
 from ..graph.node import Site
-from .spread import place_of
+from .agreement import place_of
 from .views import Handle
 
 Array = np.ndarray[Any, Any]

@@ -12,11 +12,11 @@ from ..collective.section import empty
 from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..exchange.trees import added
-from ..lazy import shaping
+from ..lazy import shapes
+from ..lazy.agreement import place_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
 from ..lazy.sections import line_of, small_or_there
-from ..lazy.spread import place_of
 from .blocks import alike, call
 from .operands import Operand, accepts
 from .public import collective
@@ -113,7 +113,7 @@ def _bins(a: Any, bins: Any, range: Any, weights: Any) -> Any:
 @collective(np.histogram_bin_edges)
 @accepts(a=Operand())
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    a = shaping.ravel(a)
+    a = shapes.ravel(a)
     edges = _bins(a, bins, range, weights)
     if not isinstance(edges, int):
         return asarray(edges)

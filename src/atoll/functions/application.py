@@ -10,11 +10,11 @@ import numpy as np
 
 from ..comm.world import current_world
 from ..graph.geometry import kept_order
-from ..lazy import shaping
-from ..lazy.classed import class_giver, in_class_of
+from ..lazy import shapes
+from ..lazy.agreement import place_of, world_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import Given, Unsupported, expect
-from ..lazy.spread import place_of, world_of
+from ..lazy.result_classes import class_giver, in_class_of
 from ..ops.elementwise import is_native
 from .blocks import along, by_blocks, call, every_rank
 from .operands import Operand, Operands
@@ -45,7 +45,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: An
 
     result = along(arr, (axis,), world, rows, lambda line: line)
     extra = result.shape[1:]
-    result = shaping.reshape(result, (*others, *extra))
+    result = shapes.reshape(result, (*others, *extra))
     places = range(len(others), len(others) + len(extra))
     return call("moveaxis", result, tuple(places), tuple(range(axis, axis + len(extra))))
 
@@ -76,7 +76,7 @@ def _vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:
     result = by_blocks(np.vectorize(function, otypes), given, world, agrees=True)
     results = result if isinstance(result, tuple) else (result,)
     order = kept_order(results[0].shape, [operand._shape_of_view() for operand in given])
-    turned = tuple([shaping.in_order(output, order) for output in results])
+    turned = tuple([shapes.in_order(output, order) for output in results])
     return turned if isinstance(result, tuple) else turned[0]
 
 

@@ -37,8 +37,8 @@ from ..front import Forms, native
 from ..graph import held
 from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
-from . import float_errors, unplanned
-from .replaying import finished, flags_reported, is_moved, rescued, sites_of, stored_by, teach
+from . import float_errors, numpy_evaluation
+from .runs import finished, flags_reported, is_moved, rescued, sites_of, stored_by, teach
 from .walk import Lookup, Walk
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _evaluate(roots: Sequence[Node]) -> None:
     for node in roots:
         if node.value is None:
             if node.weight < 0:
-                raise unplanned.deferred_error(node)
+                raise numpy_evaluation.deferred_error(node)
             pending.append(node)
     if _looks.shown is not None and pending:
         shown, _looks.shown = _looks.shown, None
@@ -296,13 +296,13 @@ def _compute(pending: list[Node]) -> Callable[[], None] | None:
         statistics.failed(error)
         prepared = None
     if prepared is None:
-        unplanned.compute(pending)
+        numpy_evaluation.compute(pending)
         return None
     program, state, leaves, order = prepared
     del prepared
     if program.communicator is not None:
         warn.come_first()
-        if not unplanned.begun(program, state, leaves, order, pending, config.settings()):
+        if not numpy_evaluation.begun(program, state, leaves, order, pending, config.settings()):
             return None
         for node in order:
             node.pass_by()

@@ -24,7 +24,7 @@ from ..comm.world import World, current_world
 from ..config import Settings, config
 from ..context import log
 from ..context.divergence import StepLog
-from ..exchange.gathering import gather
+from ..exchange.gather import gather
 from ..graph.geometry import Geometry
 from ..graph.node import Node, source, view_of
 from ..layout import Layout

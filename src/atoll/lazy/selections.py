@@ -18,16 +18,16 @@ from ..front import Forms
 from ..graph.node import Node
 from ..ops.elementwise import FAST_SCALARS, is_native, result_geometry
 from ..ops.table import WHERE
-from . import creation, shaping
-from .calling import call, into
+from . import creation, shapes
+from .agreement import chosen_by, place_of
+from .conversion import become
 from .elementwise import Operand, general, operand_of
-from .evaluate import evaluate
+from .evaluation import evaluate
 from .fallback import by_numpy
 from .float_errors import free
-from .making import become
+from .operations import cast, record
 from .pending import captured
-from .recording import cast, record
-from .spread import chosen_by, place_of
+from .ufunc_calls import call, into
 from .views import SOLE, Handle
 
 _BOOL = np.dtype(np.bool_)
@@ -107,7 +107,7 @@ def clip(handle: Any, low: Any, high: Any, out: Any, options: dict[str, Any]) ->
             if isinstance(out, Handle) and not options.get("casting"):
                 empty = np.empty(0, handle.dtype)
                 _CLIP(empty, empty, empty, out=np.empty(0, out.dtype))  # type: ignore[attr-defined]
-        return shaping.like(handle, by_numpy(np.ndarray.clip, (handle, low, high), options))
+        return shapes.like(handle, by_numpy(np.ndarray.clip, (handle, low, high), options))
     if handle.dtype.kind in "iu":
         info = np.iinfo(handle.dtype)
         if type(low) is int and low <= info.min:
@@ -137,7 +137,7 @@ def rounded(handle: Any, decimals: Any, out: Any) -> Any:
     scale = 10.0 ** abs(decimals)
     forth, back = (np.multiply, np.true_divide) if decimals > 0 else (np.true_divide, np.multiply)
     scaled = general(back, general(np.rint, general(forth, handle, scale)), scale)
-    return into(out, shaping.in_order(scaled, shaping.turned_order(handle)))
+    return into(out, shapes.in_order(scaled, shapes.turned_order(handle)))
 
 
 def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
@@ -156,14 +156,14 @@ def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
     wanted = creation.shape_of(shape)
     order = "F" if flags.fnc else "C"
     if prod(wanted) == handle.size:
-        shaping.set_shape(handle, wanted, order)
+        shapes.set_shape(handle, wanted, order)
         return
     if place_of(handle) is None:  # other ranks cannot know who refers to memory of this one
         _check_owner(handle, refcheck)
     writeable, n = flags.writeable, min(prod(wanted), handle.size)
     cut = creation.zeros((prod(wanted),), handle.dtype, "C")
-    cut[:n] = shaping.ravel(handle, order)[:n]
-    become(handle, shaping.copied(shaping.reshape(cut, wanted, order), order))
+    cut[:n] = shapes.ravel(handle, order)[:n]
+    become(handle, shapes.copied(shapes.reshape(cut, wanted, order), order))
     handle.setflags(writeable)
 
 

@@ -22,7 +22,7 @@ from ..layout import Layout
 from ..layout.bounds import balanced_bounds
 from .elements import fetch
 from .messages import answered
-from .moving import by_parts, even_line, line_start, redistributed, reshaped
+from .movement import by_parts, even_line, line_start, redistributed, reshaped
 from .operation import Form, collective, small_or
 from .process_grid import Line
 from .section import Section

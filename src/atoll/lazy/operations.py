@@ -1,6 +1,6 @@
 """The nodes of operations: casts, reads and writes through views, and all others by :func:`record`.
 
-Before a node is made of arrays on ranks, these may have to compute or move something (:mod:`.entering`).
+Before a node is made of arrays on ranks, these may have to compute or move something (:mod:`.rank_operands`).
 A node never changes once it is made; it only receives its value.
 """
 
@@ -15,7 +15,7 @@ from ..graph.node import Node, Site, node_of
 from ..graph.op import Op
 from ..ops.elementwise import Through, rare_update, result_geometry
 from ..ops.table import CAST, UPDATE
-from .entering import entered
+from .rank_operands import entered
 
 
 def record(

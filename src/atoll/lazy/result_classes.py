@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .making import in_base_class, in_class, of_small
+from .conversion import in_base_class, in_class, of_small
 from .views import Handle
 
 Array = np.ndarray[Any, Any]

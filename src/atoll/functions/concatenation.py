@@ -20,21 +20,21 @@ from ..context.warn import come_first
 from ..front import Kind
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
-from ..lazy import creation, shaping
-from ..lazy.calling import check_shape
+from ..lazy import creation, shapes
+from ..lazy.agreement import place_of, world_of
+from ..lazy.conversion import default_place, distributed, plain
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy, expect, has_class, is_foreign
 from ..lazy.float_errors import free
-from ..lazy.making import default_place, distributed, plain
-from ..lazy.recording import cast, update
-from ..lazy.spread import place_of, world_of
+from ..lazy.operations import cast, update
+from ..lazy.ufunc_calls import check_shape
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native, join_of
 from ..ops.table import FILL
 from .blocks import into
 from .operands import Operands
 from .public import array_of, collective, is_large, names, native, publish
-from .shaping import atleast_1d, atleast_2d, atleast_3d
+from .shapes import atleast_1d, atleast_2d, atleast_3d
 
 
 def _fit(arrays: Sequence[Any], axis: int) -> bool:
@@ -144,7 +144,7 @@ def _joined_dtype(
 
 def _few_parts(parts: list[Any], axis: int, kind: Any) -> list[Any]:
     """Parts on ranks, joined to few, in memory of its own, and of one dtype where a cast may be an error."""
-    parts = [shaping.copied(part) if is_large(part) and part._cell.pins else part for part in parts]
+    parts = [shapes.copied(part) if is_large(part) and part._cell.pins else part for part in parts]
     if not free():
         wanted = np.result_type(*[part.dtype for part in parts]) if kind is None else kind
         parts = [part.astype(wanted, copy=False) for part in parts]
@@ -166,7 +166,7 @@ def stack(
     axis = index(axis)
     expect(len({a.shape for a in parts}) == 1 and -parts[0].ndim - 1 <= axis <= parts[0].ndim)
     axis %= parts[0].ndim + 1
-    expanded = [shaping.view(a, ("stack", axis), lambda s: np.expand_dims(s, axis)) for a in parts]
+    expanded = [shapes.view(a, ("stack", axis), lambda s: np.expand_dims(s, axis)) for a in parts]
     return concatenate(expanded, axis, out, dtype=dtype, casting=casting)
 
 
@@ -205,7 +205,7 @@ def dstack(tup: Any) -> Any:
 @native(joins=True)
 def column_stack(tup: Any) -> Any:
     arrays = [array_of(a) for a in _sequence(tup)]
-    return concatenate([shaping.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
+    return concatenate([shapes.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
 
 
 if hasattr(np, "row_stack"):
@@ -231,9 +231,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None and a.ndim == 1:
         axis = 0
     if not is_large(a):
-        return shaping.like(a, by_numpy(np.roll, (a, shift, axis), {}))
+        return shapes.like(a, by_numpy(np.roll, (a, shift, axis), {}))
     if axis is None:
-        return shaping.reshape(names["roll"](a.ravel(), shift, 0), a.shape)
+        return shapes.reshape(names["roll"](a.ravel(), shift, 0), a.shape)
     if np.asarray(plain(shift)).dtype.kind not in "iubO":
         shift = np.asarray(plain(shift)).real.astype(int).tolist()
     axes = np.lib.array_utils.normalize_axis_tuple(axis, a.ndim, allow_duplicate=True)
@@ -252,9 +252,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
                 [result[(*before, slice(-by, None))], result[(*before, slice(None, -by))]], along
             )
     return (
-        shaping.copied(result, "K")
+        shapes.copied(result, "K")
         if result is a
-        else shaping.in_order(result, shaping.copied_order_of(a))
+        else shapes.in_order(result, shapes.copied_order_of(a))
     )
 
 
@@ -271,12 +271,12 @@ def tile(A: Any, reps: Any) -> Any:
     ndim = max(len(counts), A.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - A.ndim) + A.shape
-    spread = shaping.reshape(A, tuple(n for length in shape for n in (1, length)))
-    wide = shaping.broadcast_to(
+    spread = shapes.reshape(A, tuple(n for length in shape for n in (1, length)))
+    wide = shapes.broadcast_to(
         spread, tuple(n for r, length in zip(counts, shape) for n in (r, length))
     )
-    return shaping.reshape(
-        shaping.copied(wide), tuple(r * length for r, length in zip(counts, shape))
+    return shapes.reshape(
+        shapes.copied(wide), tuple(r * length for r, length in zip(counts, shape))
     )
 
 
@@ -289,7 +289,7 @@ def block(arrays: Any) -> Any:
         if isinstance(value, list):
             return [wide(item, ndim) for item in value]
         value = asarray(value)
-        return shaping.reshape(value, (1,) * max(ndim - value.ndim, 0) + value.shape)
+        return shapes.reshape(value, (1,) * max(ndim - value.ndim, 0) + value.shape)
 
     def most(value: Any) -> int:
         return max(map(most, value)) if isinstance(value, list) else np.ndim(value)
@@ -317,5 +317,5 @@ def joined_along(items: Any, axis: int, least: int, *, at_end: bool) -> Any:
         missing = max(least - part.ndim, 0)
         ones = (1,) * missing
         shape = (*part.shape, *ones) if at_end else (*ones, *part.shape)
-        shaped.append(shaping.reshape(part, shape))
+        shaped.append(shapes.reshape(part, shape))
     return concatenate(shaped, axis)

@@ -28,10 +28,10 @@ from ..errors import LayoutError
 from ..graph.geometry import dense
 from ..graph.node import source
 from ..layout import Layout
-from ..lazy.making import must_travel
+from ..lazy.agreement import place_of
+from ..lazy.conversion import must_travel
+from ..lazy.export import memory
 from ..lazy.sections import section_of
-from ..lazy.showing import memory
-from ..lazy.spread import place_of
 from ..lazy.views import Cell, Handle
 
 Array = np.ndarray[Any, Any]

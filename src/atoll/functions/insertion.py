@@ -10,14 +10,14 @@ import numpy as np
 
 from .. import policy
 from ..graph.geometry import dense, kept_order
-from ..lazy import creation, shaping
+from ..lazy import creation, shapes
+from ..lazy.agreement import place_of, world_of
+from ..lazy.conversion import plain
 from ..lazy.creation import asarray
 from ..lazy.fallback import by_numpy, expect
-from ..lazy.making import plain
-from ..lazy.spread import place_of, world_of
 from ..ops.elementwise import is_native
 from .blocks import call
-from .joining import concatenate, filled_by
+from .concatenation import concatenate, filled_by
 from .operands import Operand
 from .public import array_of, collective, is_large, native
 
@@ -32,17 +32,17 @@ def _repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     if is_large(a) and isinstance(count, (int, np.integer)) and count >= 1 and a.ndim:
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
         shape = a.shape
-        wide = shaping.reshape(a, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
-        wide = shaping.broadcast_to(wide, (*shape[: axis + 1], int(count), *shape[axis + 1 :]))
+        wide = shapes.reshape(a, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+        wide = shapes.broadcast_to(wide, (*shape[: axis + 1], int(count), *shape[axis + 1 :]))
         repeated = (*shape[:axis], shape[axis] * int(count), *shape[axis + 1 :])
-        return shaping.reshape(shaping.copied(wide), repeated)
+        return shapes.reshape(shapes.copied(wide), repeated)
     a, counts = Operand().accept(a), Operand("iub").accept(repeats)
     expect(world_of([a, counts]))
     if axis is None or not a.ndim:  # an element has one axis here
-        a, axis = shaping.ravel(a), 0
+        a, axis = shapes.ravel(a), 0
     axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
     if counts.size == 1:
-        number = int(plain(shaping.reshape(counts, ())))
+        number = int(plain(shapes.reshape(counts, ())))
         expect(number > 0)
         return _repeat(a, number, axis)
     expect(counts.shape == (a.shape[axis],))
@@ -65,9 +65,9 @@ def resize(a: Any, new_shape: Any) -> Any:
     shape = creation.shape_of(new_shape)
     total = prod(shape)
     expect(total and a.size)
-    line = shaping.ravel(a)
+    line = shapes.ravel(a)
     elements = call("take", line, call("arange", total) % a.size)
-    return shaping.reshape(elements, shape)
+    return shapes.reshape(elements, shape)
 
 
 @collective(np.trim_zeros, keeps="arrays")
@@ -116,7 +116,7 @@ def _widths(array: Any, pad_width: Any) -> list[list[int]]:
 def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
     """``pad`` on ranks with what stands at the border, or opposite of it."""
     array = asarray(array)
-    order = shaping.turned_order(array)
+    order = shapes.turned_order(array)
     expect(mode in ("edge", "wrap", "reflect", "symmetric"))
     expect(options.get("reflect_type") != "odd" and not isinstance(pad_width, dict))
     expect(array.size and array.ndim)
@@ -133,7 +133,7 @@ def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
             parts.append(_taken(array, places, axis))
         if len(parts) > 1:
             array = concatenate(parts, axis)
-    return shaping.in_order(array, order)
+    return shapes.in_order(array, order)
 
 
 def _around(array: Any, widths: list[list[int]], mode: str) -> Any:
@@ -188,14 +188,14 @@ def _places_along(arr: Any, obj: Any, axis: Any) -> tuple[Any, Any, int]:
     """An array, places along one of its axes, where a slice is an array, and the axis."""
     arr = asarray(arr)
     if axis is None:
-        arr, axis = shaping.ravel(arr), 0
+        arr, axis = shapes.ravel(arr), 0
     axis = np.lib.array_utils.normalize_axis_index(axis, arr.ndim)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(arr.shape[axis]))
     return arr, obj, axis
 
 
-@collective(np.delete, order=shaping.turned_order, keeps="arrays")
+@collective(np.delete, order=shapes.turned_order, keeps="arrays")
 def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis
@@ -213,11 +213,11 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
     expect(places.dtype.kind in "iu" or not places.size)
     keep = call("ones", length, bool)
     if places.size:
-        keep[shaping.ravel(places)] = False
+        keep[shapes.ravel(places)] = False
     return arr[(*before, keep)]
 
 
-@collective(np.insert, order=shaping.turned_order, keeps="arrays")
+@collective(np.insert, order=shapes.turned_order, keeps="arrays")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     arr, obj, axis = _places_along(arr, obj, axis)
     length, before = arr.shape[axis], (slice(None),) * axis
@@ -233,12 +233,12 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     given = asarray(values).astype(arr.dtype)
     wanted = np.where(places < 0, places + length, places).reshape(-1)
     if wanted.size == 1:  # all values along the axis go to one place
-        given = shaping.reshape(given, (1,) * (arr.ndim - given.ndim) + given.shape)
+        given = shapes.reshape(given, (1,) * (arr.ndim - given.ndim) + given.shape)
         if not places.ndim:  # NumPy puts the first axis of the values where the index is
             given = call("moveaxis", given, 0, axis)
         wanted = np.repeat(wanted, given.shape[axis])
     shape = (*arr.shape[:axis], wanted.size, *arr.shape[axis + 1 :])
-    given = shaping.broadcast_to(given, shape)
+    given = shapes.broadcast_to(given, shape)
     order = np.argsort(wanted, kind="stable")
     if not wanted.size:
         return arr.copy()

@@ -21,11 +21,11 @@ from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
-from .dividing import asked_for, is_undivided, stays_divided
-from .evaluate import evaluate
+from .evaluation import evaluate
 from .pending import bounded
 from .protocols import ask, meet
 from .recipes import Learner
+from .replication import asked_for, is_undivided, stays_divided
 from .views import Cell, Handle, boxed, whole_of
 
 _SCALARS = {np.dtype(code).type for code in np.typecodes["All"]}

@@ -1,6 +1,6 @@
 """Programs as the native evaluation (``_native/replay.c``) runs them, and Python's part before and after a run.
 
-That is to let ranks begin (:func:`.unplanned.begun`) and finish together, to issue warnings, and to keep what a failed run has stored.
+That is to let ranks begin (:func:`.numpy_evaluation.begun`) and finish together, to issue warnings, and to keep what a failed run has stored.
 """
 
 from __future__ import annotations

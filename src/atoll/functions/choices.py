@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..front import Kind
-from ..lazy import selecting, shaping
+from ..lazy import selections, shapes
+from ..lazy.agreement import world_of
 from ..lazy.creation import asarray
 from ..lazy.elementwise import assign, value_for
 from ..lazy.fallback import by_numpy, expect
-from ..lazy.spread import world_of
 from ..lazy.views import Handle
 from .blocks import by_blocks, call, into
 from .operands import Operand, Operands, Target, accepts
@@ -59,7 +59,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) 
     result = call("zeros_like", x)
     for mask, function in zip(masks, functions):
         if not isinstance(function, Callable):  # type: ignore[arg-type]
-            result = selecting.where(mask, asarray(function).astype(x.dtype), result)
+            result = selections.where(mask, asarray(function).astype(x.dtype), result)
             continue
         chosen = x[mask]
         if chosen.size:
@@ -89,8 +89,8 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
         for choice in choices
     ]
     for condition, choice in zip(reversed(conditions), reversed(choices)):
-        result = selecting.where(condition, choice, result)
-    return shaping.in_order(result.astype(kind, copy=False), None)
+        result = selections.where(condition, choice, result)
+    return shapes.in_order(result.astype(kind, copy=False), None)
 
 
 @native(kind=Kind.WRITES)
@@ -117,7 +117,7 @@ def _copied_under(dst: Any, src: Any, casting: Any, where: Any) -> Any:
     weak = {bool: "?", int: "u1", float: "f2", complex: "F"}.get(type(src))
     given = source.dtype if weak is None else np.dtype("i1" if weak == "u1" and src < 0 else weak)
     expect(np.can_cast(given, dst.dtype, casting))
-    dst[...] = selecting.where(where, source.astype(dst.dtype), dst)
+    dst[...] = selections.where(where, source.astype(dst.dtype), dst)
     return None
 
 
@@ -129,13 +129,13 @@ def putmask(a: Any, mask: Any, values: Any) -> Any:
     if truth.dtype != np.bool_:
         truth = truth != 0
     if given.size == 1:
-        wide = shaping.reshape(given, ())
+        wide = shapes.reshape(given, ())
     elif given.shape == a.shape:
         wide = given
     else:
-        wide = _cycled(shaping.ravel(given), a.size)
-        wide = shaping.reshape(wide, a.shape)
-    a[...] = selecting.where(truth, wide.astype(a.dtype), a)
+        wide = _cycled(shapes.ravel(given), a.size)
+        wide = shapes.reshape(wide, a.shape)
+    a[...] = selections.where(truth, wide.astype(a.dtype), a)
     return None
 
 

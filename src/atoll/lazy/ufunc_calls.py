@@ -17,13 +17,13 @@ from ..context.interrupts import passed_on
 from ..context.warn import come_first
 from ..ops.elementwise import is_native
 from ..ops.ufuncs import is_known
-from . import shaping
+from . import shapes
+from .agreement import chosen_by
+from .conversion import answered, has_methods, of_small, plain
 from .creation import asarray
 from .elementwise import apply, assign, few, operand_of, together
 from .fallback import GENERAL, by_numpy, computed_jointly
 from .flat import flatiter
-from .making import answered, has_methods, of_small, plain
-from .spread import chosen_by
 from .views import Handle
 
 _BOOL = np.dtype(np.bool_)
@@ -81,7 +81,7 @@ def _may_record(
     """True if no argument has to be seen by NumPy itself; inputs may have an ``__array__``."""
     if has_methods(type(where)) or any(map(overrides, inputs)):
         return False
-    if len(outs) > 1 and outs[0] is not None and outs[1] is not None and shaping.is_view_of(*outs):
+    if len(outs) > 1 and outs[0] is not None and outs[1] is not None and shapes.is_view_of(*outs):
         return False  # NumPy writes all results of an element before those of the next
     return all(_can_take(o, ufunc) for o in outs) if outs else where is True
 
@@ -293,7 +293,7 @@ def _outer(ufunc: np.ufunc, args: tuple[Any, ...], options: dict[str, Any]) -> A
     if not (isinstance(a, Handle) and isinstance(b, Handle)) or options:
         return NotImplemented
     shape = a.shape + (1,) * b.ndim  # type: ignore[attr-defined]
-    spread = shaping.reshape(a, shape)
+    spread = shapes.reshape(a, shape)
     if spread.shape != shape:
         raise TypeError(
             f"{ufunc.__name__}.outer() called with ndarray-subclass of type '{type(a).__name__}' which modified its shape after a "

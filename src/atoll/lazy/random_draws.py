@@ -28,15 +28,15 @@ import numpy as np
 
 from ..backend.memory import new_array
 from ..collective import Section
-from ..collective.moving import flat_indices, line_bounds
+from ..collective.movement import flat_indices, line_bounds
 from ..collective.operation import result_layout
 from ..comm.world import current_world
 from ..config import config
 from ..layout import Layout
+from .agreement import in_step
+from .conversion import is_modest, is_small
 from .creation import shape_of
-from .making import is_modest, is_small
 from .sections import of_section
-from .spread import in_step
 
 Array = np.ndarray[Any, Any]
 BLOCK = 1 << 16

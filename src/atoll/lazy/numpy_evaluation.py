@@ -35,14 +35,14 @@ from ..context.call_sites import site_text
 from ..context.divergence import asked
 from ..context.tracebacks import note_recording
 from ..errors import DeferredValueError
-from ..exchange.gathering import joined_blocks, whole_value
+from ..exchange.gather import joined_blocks, whole_value
 from ..execute.parts import State
 from ..execute.program import Program, computed_words
 from ..execute.replicated import compare_replicated
 from ..graph.geometry import dense
 from ..graph.node import Node, Value
 from ..ops.fingerprint import outlined
-from . import dividing
+from . import replication
 from .walk import Walk
 
 _site = attrgetter("site")
@@ -83,7 +83,7 @@ def begun(
         return False
     for shape, nbytes, loss in program.prices:
         if loss > 0.0 or log.losses.get(shape):  # else there is nothing to gain back
-            dividing.priced(log, shape, nbytes, loss, settings)
+            replication.priced(log, shape, nbytes, loss, settings)
     log.unasked, state.log = True, log
     if settings.debug:
         compare_replicated(communicator, state.scalars, leaves)
