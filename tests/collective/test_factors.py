@@ -108,7 +108,7 @@ def test_a_rank_of_many_receives_the_square_root(size):
     beside = block_cyclic((length, 4), grid, (width, width), size)
 
     def matrix(layout, block):
-        return Section(block, layout, Answered(rank, size, 0))
+        return Section(block, layout, Answered(rank, size, 1))
 
     def factored(section):
         Factors(section)

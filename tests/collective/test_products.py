@@ -216,7 +216,7 @@ def test_a_rank_of_many_receives_what_the_bound_says(size):
     n = 4 * isqrt(size)
     grid = product_grid(n, n, n, size)
     rank = size // 2 + 3
-    communicator = CountingCommunicator(rank, size, 0)
+    communicator = CountingCommunicator(rank, size, 1)
     layouts = grid_layouts(n, n, n, grid)
     sides = [Section(np.ones(k.local_shape(rank)), k, communicator) for k in layouts[:2]]
     multiplied_on_grid(*sides, grid)

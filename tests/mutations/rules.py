@@ -88,7 +88,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 7b: objects are not sent",
-        (("_block", "if problem:\n    records.broken('T3', problem, value=ANY)\n    return None", "if problem and not dtype.hasobject:\n    records.broken('T3', problem)\n    return None"),),
+        (("_block", "if problem:\n    reader.stop('T3', problem, ANY)", "if problem and not dtype.hasobject:\n    reader.stop('T3', problem)"),),
         ("tests/interchange/test_mutated.py::test_bounds_are_checked_before_anything_is_listed",),
     ),
     Mutation(

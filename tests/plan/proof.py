@@ -27,7 +27,8 @@ def numbers(step):
     """All that a launch is told."""
     launch = step.launch
     memories = [(m.register, m.dtype, m.access) for m in launch.memories]
-    return step._numbers, memories, [dtype for _, dtype, _ in launch.scalars], launch.spec
+    told = step._extents, step._chunk, step._chunks, step._origins, step._places, step._literals
+    return told, memories, [dtype for _, dtype, _ in launch.scalars], launch.spec
 
 
 @contextmanager

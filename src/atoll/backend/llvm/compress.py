@@ -189,6 +189,8 @@ def indices_of(positions: Array, shape: tuple[int, ...]) -> Array:
     """A row of indices for each flat position in C order; there is more than one axis."""
     size, width = positions.size, len(shape)
     indices: Array = allocate_array(dense((size, width), _POSITIONS), "positions").array
+    if not size:
+        return indices
     for axis in range(width - 1, 0, -1):
         rows = indices[:, 0]
         if axis > 1:
