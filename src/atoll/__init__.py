@@ -5,7 +5,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from . import started as started  # first: it prepares what the others read
+from . import started as started  # first: it sets variables that the others read
 from . import startup
 
 # isort: split
@@ -44,7 +44,7 @@ for public in (flatiter, Flags, config, world):
 register_with_numba(names["ndarray"])
 del public, register_with_numba
 guard(sys.modules[__name__])
-globals().update(names)  # NumPy's names; some would be hidden by rooms that are called the same
+globals().update(names)  # NumPy's names; submodules of the same names would hide some
 
 
 LATE = {

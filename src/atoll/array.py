@@ -1,7 +1,7 @@
 """The array: a handle on a value, with NumPy's operators, indexing and methods, and no mathematics.
 
-Everything is done in :mod:`.lazy`; this file says under which names. A method that has no
-way of its own there is NumPy's, run on the data.
+:mod:`.lazy` implements everything; this file gives the names. A method without an implementation
+there is NumPy's, run on the data.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .lazy.views import Handle, is_deferred, register_array_type
 class ndarray(Operators, Distributed, metaclass=ABCMeta):
     """An array whose value is computed when the program needs it.
 
-    Arrays of NumPy's, which libraries give a program, are instances of it, too, for ``isinstance`` and ``issubclass`` alone.
+    NumPy arrays, which libraries return to a program, count as instances of this class, but only for ``isinstance`` and ``issubclass``.
     """
 
     __slots__ = ()
@@ -89,21 +89,21 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if type(args) is not tuple or type(kwargs) is not dict:
-            return np.empty(0).__array_function__(func, types, args, kwargs)  # NumPy's words
+            return np.empty(0).__array_function__(func, types, args, kwargs)  # NumPy's error
         ours = registry.find(func)
         if ours is not None:
             return ours(*args, **kwargs)
         if not all(issubclass(kind, (Handle, np.ndarray)) for kind in types):
             return NotImplemented
         name = getattr(func, "__name__", "")
-        # modules of NumPy's, such as numpy.fft, work on the data by design
+        # NumPy's submodules, such as numpy.fft, work on the data by design
         missing = f"numpy.{name}" if getattr(func, "__module__", "") == "numpy" else ""
         return by_numpy(func, args, kwargs, name=missing)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         if api_version is not None:
             numpys: Any = np.empty(0)
-            numpys.__array_namespace__(api_version=api_version)  # NumPy's words
+            numpys.__array_namespace__(api_version=api_version)  # NumPy's error
         return sys.modules[__package__]
 
     # -- what it is
@@ -119,7 +119,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The kind of the elements; assigning takes the memory for another kind."""
+        """The type of the elements; assigning reinterprets the memory."""
         return self._geometry.dtype if self._np is None else self._np.dtype
 
     @dtype.setter
@@ -128,7 +128,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes from one element to the next, by axis; assigning is NumPy's way to another view."""
+        """Bytes from one element to the next, by axis. Assigning to it changes the view, as in NumPy."""
         return shapes.strides_of(self)
 
     @strides.setter
@@ -147,7 +147,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @property
     def flags(self) -> Flags:
-        """What is known of the memory."""
+        """Properties of the memory, under NumPy's names."""
         return Flags(self)
 
     @property
@@ -162,7 +162,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     @property
     def ctypes(self) -> Any:
-        """NumPy's view of the memory for ctypes; from then on it keeps its address."""
+        """NumPy's ctypes view of the memory, which keeps its address from then on."""
         return export.ctypes_of(self)
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
@@ -257,7 +257,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
         return pickle.dumps(self)
 
-    # -- values that come later
+    # -- deferred values
 
     def tagged(self, tags: Any) -> Any:
         """The same value with tags on it, which ``atoll.dataflow`` reads."""
@@ -275,7 +275,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         try:
             indexing.put(self, key, value)
         except DeferredValueError as error:
-            error.__traceback__ = None  # whose frames refer to the memory
+            error.__traceback__ = None  # its frames refer to the memory
             deferred.put(self, key, value)
 
     def __delitem__(self, key: Any) -> None:
@@ -317,7 +317,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def flat(self) -> flatiter:
         """The elements in C order."""
         if self.ndim > 32:
-            _ = np.broadcast_to(False, self.shape).flat  # NumPy's words
+            _ = np.broadcast_to(False, self.shape).flat  # NumPy's error
         return flatiter(self)
 
     @flat.setter
@@ -415,7 +415,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         if has_methods(type(other)):
             return by_numpy(np.ndarray.__imatmul__, (self, other), {}, writes=(0,))
         if self.ndim < 1 or getattr(other, "ndim", 2) < 2:
-            np.empty(1).__imatmul__(np.empty(1))  # NumPy's words
+            np.empty(1).__imatmul__(np.empty(1))  # NumPy's error
         return in_place(np.matmul, self, other)
 
     def __dir__(self) -> list[str]:

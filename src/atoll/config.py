@@ -102,7 +102,7 @@ def _features(value: Any) -> str:
 
 
 def _setting(default: Any, rule: Callable[[Any], Any], words: str) -> Any:
-    """A field of the settings: its default, what checks and converts a value, and what values it may have."""
+    """Settings field with a default, a rule that checks and converts a value, and a description of the valid values."""
     return field(default=default, metadata={"rule": rule, "words": words})
 
 
@@ -154,7 +154,7 @@ def checked(name: str, value: Any, source: str) -> Any:
 
 
 def from_environment(environ: Mapping[str, str]) -> Settings:
-    """The settings that the ``ATOLL_...`` variables of ``environ`` ask for; those that are none ask for nothing."""
+    """Settings from the ``ATOLL_...`` variables of ``environ``; variables of other names are ignored."""
     changes: dict[str, Any] = {}
     for variable, name in _VARIABLES.items():
         if variable in environ:
@@ -208,7 +208,7 @@ class Config:
 
     @property
     def everywhere(self) -> int:
-        """Elements up to which every rank has all of a new array; no fewer than are small."""
+        """Elements up to which a new array is replicated; at least ``small``."""
         settings = self._current.get(self._default)
         said = settings.everywhere
         return (
@@ -217,12 +217,12 @@ class Config:
 
     @property
     def results(self) -> int:
-        """Elements up to which every rank has all of a result that arrays on ranks have; no fewer than are small."""
+        """Elements up to which a result of distributed arrays is replicated; at least ``small``."""
         return max(self.small, self.everywhere // policy.limits.pieces)
 
     @property
     def threads(self) -> int:
-        """How many threads a loop may use: asked at each launch of large loops."""
+        """Maximum number of threads of a loop; each launch of a large loop reads it."""
         threads = self._current.get(self._default).threads
         return available_cores() if threads is None else threads
 

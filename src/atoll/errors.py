@@ -1,7 +1,7 @@
-"""Every error that atoll raises by a name of its own.
+"""The error classes of atoll.
 
-All derive from :class:`AtollError`; where NumPy or Python has a class that says the
-same, the error is one of those too, so that ``except ValueError`` keeps working. A
+All derive from :class:`AtollError`. Where NumPy or Python has a class of the same meaning,
+the error derives from that class too, so that ``except ValueError`` keeps working. A
 message states the rule, the value and the place.
 """
 
@@ -23,8 +23,8 @@ class AtollError(Exception):
     """The root of atoll's own errors."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Said in full, since some libraries replace how exceptions that say nothing are pickled by
-        # one that does not know those with two bases.
+        # Explicit, since some libraries replace the default pickling of exceptions by one that fails for
+        # classes with two bases.
         return type(self), self.args, self.__dict__ or None
 
 
@@ -41,7 +41,7 @@ class CommunicationError(AtollError, RuntimeError):
 
 
 class RankFailedError(CommunicationError):
-    """Another rank has died, on which this rank waits."""
+    """A rank that this rank waits for has died."""
 
 
 class WaitTimeoutError(CommunicationError, TimeoutError):
@@ -124,11 +124,11 @@ class CommunicationTagError(DistributedPartitionVerificationError):
 
 
 class CommunicationCycleError(DistributedPartitionVerificationError):
-    """Messages, as the user's graph says, wait for each other in a circle."""
+    """The messages of the user's graph form a cycle of waits."""
 
 
 class PartitionInducedCycleError(AtollError, RuntimeError):
-    """Parts wait for each other in a circle that the user's graph does not have."""
+    """Parts wait for each other in a cycle that the user's graph does not have."""
 
 
 class FileFormatError(AtollError, ValueError):
@@ -145,7 +145,7 @@ class CellError(AtollError, RuntimeError):
     lines: tuple[str, ...] = ()
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback of the notebook's kernel."""
+        """Lines that IPython shows in place of a traceback of the notebook's kernel."""
         return [*self.lines, f"{type(self).__name__}: {self}"]
 
 
@@ -160,7 +160,7 @@ class OutOfMemoryError(AtollError, MemoryError):
         self.wanted = wanted
 
     def asked_by(self, wanted: object) -> None:
-        """Say that it was wanted for something else: for the line that runs now what another one planned."""
+        """Replace the purpose in the message, for a line that runs a program planned for another line."""
         self.args = (str(self).replace(str(self.wanted), str(wanted)),)
         self.wanted = wanted
 

@@ -1,7 +1,7 @@
-"""The native front, where it was built: what arrays, functions and methods are before Python decides anything.
+"""The native front, if it was built: the C base classes of arrays, functions and methods.
 
-The C in ``_native`` calls NumPy where all elements are at hand, and wraps the result. It calls the Python functions that are entered
-here for everything else, so both fronts compute the same. ``ATOLL_FRONT=python`` leaves the native one out.
+The C code in ``_native`` calls NumPy if all elements are in memory, and wraps the result. It calls the Python functions registered
+here for everything else, so both fronts compute the same. ``ATOLL_FRONT=python`` disables the native front.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from .native_sources import is_stale
 
 BUILD = "python hatch_build.py, or pip install --force-reinstall --no-deps . in a clone"
-"""How the native front is built."""
+"""The commands that build the native front."""
 
 native: Any = None
 if os.environ.get("ATOLL_FRONT", "") != "python":
@@ -49,7 +49,7 @@ if os.environ.get("ATOLL_FRONT", "") != "python":
 
 
 class Kind(IntFlag):
-    """Which arguments a function needs to be computed at once; ``_native/functions.c`` has the same numbers."""
+    """Properties of a function that decide whether a call runs at once; ``_native/functions.c`` has the same numbers."""
 
     ARRAYS = 0
     ANY = 1
@@ -81,7 +81,7 @@ PLACE = 20
 if TYPE_CHECKING or native is None:
 
     class Front:
-        """What an array consists of."""
+        """Base class of array handles."""
 
         __slots__ = ("__weakref__", "_cell", "_geometry", "_np")
 
@@ -121,7 +121,7 @@ if TYPE_CHECKING or native is None:
         )  # fmt: skip
 
     class Function:
-        """What a ufunc consists of: NumPy's function, and the one that is called where NumPy cannot compute it at once."""
+        """Base class of ufuncs: NumPy's function, and the Python function for calls that NumPy cannot compute at once."""
 
         _python: Callable[..., Any]
         _known: Any
@@ -133,13 +133,13 @@ if TYPE_CHECKING or native is None:
             return self._python(*args, **options)
 
     class Forms(dict[Any, Any]):
-        """The forms of nodes, by what their operands are: of no use without the native recorder."""
+        """Node forms by the properties of their operands; unused without the native recorder."""
 
         def keep(self, key: tuple[Any, ...], form: Any, convert: Any) -> None:
             """Keep nothing: only the native recorder reads forms."""
 
     Lock: Any = threading.RLock
-    """The class of locks that arrays are changed under."""
+    """The class of the locks for changes of arrays."""
 
 else:
     Box, Front, Function = native.Box, native.Front, native.Function
@@ -151,7 +151,7 @@ _Setting = TypeVar("_Setting")
 
 
 def vary(variable: ContextVar[_Setting], value: _Setting) -> Token[_Setting]:
-    """Give a variable of contexts a value; native code looks at such variables from the first time on."""
+    """Set a context variable; native code reads such variables once one of them has been set."""
     if native is not None:
         native.vary()
     return variable.set(value)
@@ -167,7 +167,7 @@ FOLDS = {
 def function(
     original: Any, python: Callable[..., Any], kind: int = Kind.ARRAYS
 ) -> Callable[..., Any]:
-    """``python``, or a function that calls NumPy's ``original`` at once where all arrays are at hand."""
+    """``python``, or a function that calls NumPy's ``original`` at once if all arrays are in memory."""
     if native is None:
         return boundary(python)
     at_once: Callable[..., Any] = native.Function(original, python, kind)
@@ -203,7 +203,7 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 def register_shortening(shorten: Callable[[BaseException, FrameType | None], object]) -> None:
-    """Let ``shorten`` have each error that leaves atoll, with the frame of the caller."""
+    """Pass each error that leaves atoll to ``shorten``, with the frame of the caller."""
     _shorten[:] = [shorten]
 
 
@@ -232,7 +232,7 @@ def boundary(function: _Call) -> _Call:
 
 
 class _End(weakref.ref[Any]):
-    """Watches an object whose end leaves something to do."""
+    """Weak reference with a task to run after the end of its object."""
 
     __slots__ = ("task",)
     task: Callable[[], object]
@@ -243,10 +243,10 @@ _ended: deque[_End] = deque()
 
 
 def noticed(queue: deque[Any], work: Callable[[], object], often: int = 1) -> Callable[[Any], Any]:
-    """The callback of weak references that leaves them in a queue, and has ``work`` done soon after so many ends.
+    """Callback for weak references that puts them in a queue, and has ``work`` called soon after every ``often`` of them.
 
-    A callback runs no Python, which would lose the exception of a signal handler. The interpreter calls ``work`` for the native
-    front; without that, the next one that looks at the queue does it.
+    The callback runs no Python code, which would lose the exception of a signal handler. The interpreter calls ``work`` for the native
+    front; without the native front, the next reader of the queue does the work.
     """
     return queue.append if native is None else native.Notice(queue.append, work, often)
 
@@ -255,11 +255,11 @@ def at_end(thing: Any, task: Callable[[], object]) -> None:
     """Let a task be done soon after the end of an object; where it is interrupted, the rest of it is not done."""
     end = _End(thing, _note_end)
     end.task = task
-    _ends[id(end)] = end  # for references have the hash of what they refer to
+    _ends[id(end)] = end  # by id, since a reference has the hash of its object
 
 
 class _Finishing(threading.local):
-    """True if this thread finishes ends, the tasks of which may ask for that again."""
+    """True if this thread runs :func:`finish_ends`, whose tasks may call it again."""
 
     now = False
 
@@ -268,7 +268,7 @@ _finishing = _Finishing()
 
 
 def finish_ends() -> None:
-    """Do what ended objects have left to do."""
+    """Run the tasks of ended objects."""
     if not _ended or _finishing.now:
         return
     _finishing.now = True
@@ -293,7 +293,7 @@ _changing = threading.RLock()  # settings may end, with garbage, while others ar
 
 
 def _unlock() -> None:
-    """In a forked child, whose parent's other threads may have held the lock."""
+    """Replace the lock in a forked child: another thread of the parent may have held it."""
     global _changing
     _changing = threading.RLock()
 
@@ -302,7 +302,7 @@ os.register_at_fork(after_in_child=_unlock)
 
 
 def entered(small: int) -> None:
-    """Leave arrays of so many elements, and larger ones, to Python until :func:`left`: its settings decide."""
+    """Leave arrays of at least ``small`` elements to Python, whose settings decide, until :func:`left`."""
     if native is not None:
         with _changing:
             _smalls.append(small)
@@ -310,7 +310,7 @@ def entered(small: int) -> None:
 
 
 def left(small: int) -> None:
-    """These settings are no longer in force."""
+    """End the effect of :func:`entered` with the same ``small``."""
     if native is not None:
         with _changing:
             _smalls.remove(small)

@@ -19,7 +19,7 @@ def sources() -> Iterator[str]:
 
 
 def digest() -> str:
-    """What the C sources in ``_native`` are now."""
+    """Digest of the current C sources in ``_native``."""
     import hashlib
 
     total = hashlib.sha256()
@@ -30,9 +30,9 @@ def digest() -> str:
 
 
 def is_stale(module: str, built_from: str) -> bool:
-    """True if the extension ``module`` was built from other sources than those in ``_native``.
+    """True if the extension ``module`` was built from sources that differ from those in ``_native``.
 
-    The sources are read only where their times leave it open, so an import costs a few system calls.
+    The function reads the sources only if one is newer than the module, so an import usually costs a few system calls.
     """
     try:
         built = os.stat(module).st_mtime_ns

@@ -1,7 +1,7 @@
 """Importing this module begins the process: see ``startup``.
 
-It is the first import of ``atoll/__init__.py``, because what it sets in the environment is
-read by what comes after it: the settings, NumPy's libraries, and MPI.
+It is the first import of ``atoll/__init__.py``, because the settings, NumPy's libraries and MPI read the
+environment variables that it sets.
 """
 
 from .startup import begin, warn_of_settings

@@ -61,13 +61,13 @@ PROFILE = "ATOLL_RUN_PROFILE"
 """The environment variable that holds the path of the profile that the process is a part of."""
 
 MARK = "ATOLL_RUN_MARK"
-"""The environment variable that holds what begins the records of a job, and the name under which it is listened for."""
+"""The environment variable with the prefix of a job's records, which is also the name of the socket that receives them."""
 
 Recorder = Callable[[dict[str, Any]], None]
 """Hands a record to ``atoll run``."""
 
 ONE_LINE = "_render_traceback_"
-"""The method by which an error tells IPython how to show it: those that have it are shown as one line."""
+"""The method that IPython calls to show an error. Errors with this method are shown as one line."""
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -154,7 +154,7 @@ class Ender:
     def end(self, report: Report, at_exit: bool = False) -> None:
         """Report the reason, give the exit functions and the other ranks a moment, and abort.
 
-        ``at_exit`` means that the caller is an exit function, so that these run already.
+        ``at_exit`` means that the caller is an exit function, so the exit functions run already.
         """
         if self.ending or os.getpid() != self.process:
             return
@@ -167,7 +167,7 @@ class Ender:
             self.record(report._asdict())
         elif ranks := ranks_with_the_same(self.rank, report):
             write_error(message(report.kind, report.text, report.code, ranks, self.size))
-        if not at_exit:  # an abort would skip what ``atexit`` holds
+        if not at_exit:  # an abort would skip the functions of ``atexit``
             import atexit
 
             atexit._run_exitfuncs()
@@ -211,7 +211,7 @@ def traceback_text(error: BaseException) -> str:
 
 
 def raised_by_all(error: BaseException) -> str:
-    """The words of an error that all ranks have agreed to raise, at whatever lines; else nothing."""
+    """The text of an error that all ranks have agreed to raise, at any lines; else empty."""
     import traceback
 
     notes = getattr(error, "__notes__", ())
@@ -223,7 +223,7 @@ def raised_by_all(error: BaseException) -> str:
 
 
 def own_frames_skipped(frames: TracebackType | None) -> TracebackType | None:
-    """The part of a traceback that is the user's: what ``cli/rank.py`` and runpy add is cut."""
+    """The user's part of a traceback, without the frames of ``cli/rank.py`` and runpy."""
     machinery = (os.path.join("cli", "rank.py"), "<frozen runpy>", "runpy.py")
     rest = frames
     while rest is not None and rest.tb_frame.f_code.co_filename.endswith(machinery):
@@ -232,7 +232,7 @@ def own_frames_skipped(frames: TracebackType | None) -> TracebackType | None:
 
 
 def last_place(frames: TracebackType | None) -> str:
-    """Where a traceback leaves the user's program, as ``file, line n``: enough for an interrupt."""
+    """The line at which a traceback leaves the user's program, as ``file, line n``: enough for an interrupt."""
     ours = os.path.dirname(os.path.abspath(__file__)) + os.sep
     place, frames = "", own_frames_skipped(frames)
     while frames is not None:
@@ -329,7 +329,7 @@ def ranks_with_the_same(rank: int, report: Report) -> list[int]:
 
 
 def flush() -> None:
-    """Empty Python's buffers and those of C's stdio."""
+    """Flush the buffers of Python and of C's stdio."""
     import ctypes
 
     for stream in (sys.stdout, sys.stderr):
@@ -353,7 +353,7 @@ def abort(code: int) -> None:
     """End every rank at once with ``code``.
 
     Before MPI has started, the launcher must do it: Open MPI's ends all ranks when one process exits with a code, Hydra
-    takes a command on the socket through which MPI communicates with it. It forgets what it has not read when it ends ranks.
+    takes a command on the socket through which MPI communicates with it. It discards unread output when it ends ranks.
     """
     system.wait_for_reader(1.0)
     mpi = sys.modules.get("mpi4py.MPI")
@@ -366,7 +366,7 @@ def abort(code: int) -> None:
 
 
 def silence() -> None:
-    """Discard what is written to standard error from now on."""
+    """Discard all further output to standard error."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
@@ -423,9 +423,9 @@ def watch_exits(ender: Ender) -> None:
 
 
 def watch_bare_exits(ender: Ender) -> None:
-    """Let ``os._exit`` end this rank as ``sys.exit`` does, except for what it is meant to skip.
+    """Let ``os._exit`` end this rank as ``sys.exit`` does, except for the steps that it is meant to skip.
 
-    With a code other than 0 all ranks end. With 0 this rank stays until all have finished, and replies to those that
+    With a code other than 0 all ranks end. With 0 this rank stays until all have finished, and replies to ranks that
     wait for it.
     """
     original = os._exit
@@ -449,7 +449,7 @@ def raise_exits_in_python() -> None:
 
 
 def replace(module: Any, original: Any, new: Any) -> None:
-    """Let a module, and the script where it has imported it by name, have another function."""
+    """Replace a function in a module, and in the script if it has imported the function by name."""
     new.__doc__ = original.__doc__
     setattr(module, new.__name__, new)
     script = vars(sys.modules.get("__main__", sys))
@@ -458,10 +458,10 @@ def replace(module: Any, original: Any, new: Any) -> None:
 
 
 def threads_per_rank(local_size: int) -> int:
-    """How many threads each of ``local_size`` ranks on this host may run.
+    """Maximum number of threads of each of ``local_size`` ranks on this host.
 
-    A rank whose launcher has bound it to fewer cores than the launcher's own process has
-    those for itself; others share theirs.
+    A rank that its launcher has bound to fewer cores than the launcher's own process
+    has these cores for itself; other ranks share theirs.
     """
     if system.has("affinity"):
         with suppress(OSError):
@@ -496,7 +496,7 @@ def is_own_command() -> bool:
 
 
 def show_in_one_line(words: Callable[[BaseException], str], code: int | None = None) -> None:
-    """Let Python show errors for which there are words as one line, and leave with a code if one is given."""
+    """Let Python show errors for which ``words`` returns a text as one line, and exit with ``code`` if it is given."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, frames: TracebackType | None) -> None:
@@ -511,7 +511,7 @@ def show_in_one_line(words: Callable[[BaseException], str], code: int | None = N
 
 
 def problem_of_import(error: BaseException) -> str:
-    """The words for what keeps atoll from being imported in its own command."""
+    """Description of an error that prevents atoll's own command from importing it; ``""`` for other errors."""
     if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
         return f"{error.name} is not installed; pip install {error.name}"
     return str(error) if type(error).__name__ == "ConfigError" else ""

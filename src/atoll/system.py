@@ -1,7 +1,7 @@
-"""What the operating system has beyond POSIX, and is used where it is there.
+"""Optional facilities of the operating system beyond POSIX.
 
-Every use asks :func:`has` and does without where the answer is no: that is the way on macOS and other systems.
-``ATOLL_WITHOUT=all``, or some of the names separated by commas, takes that way on Linux too, for tests.
+Every use checks :func:`has` and has a fallback for systems without the facility, such as macOS.
+``ATOLL_WITHOUT=all``, or a comma-separated list of names, selects the fallback on Linux too, for tests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FACILITIES = {
     "shm": "MPI's files in /dev/shm, which an aborted job leaves behind; else they are left alone",
     "sysfs": "the sizes of caches; else those that most cores have",
 }
-"""Each facility, and what is done without it."""
+"""Each facility, and the fallback without it."""
 
 
 def _without() -> frozenset[str]:
@@ -71,7 +71,7 @@ def cores() -> int:
 
 
 def caches() -> tuple[int, int]:
-    """The bytes of the largest cache that a core has for itself, and how many cores share the one behind it."""
+    """The bytes of the largest private cache of a core, and the number of cores that share the next level."""
     private, sharing = 0, 1
     for folder in glob("/sys/devices/system/cpu/cpu0/cache/index*") if has("sysfs") else ():
         try:
@@ -87,7 +87,7 @@ def caches() -> tuple[int, int]:
 
 
 def reserve(descriptor: int, start: int, nbytes: int) -> None:
-    """Give a file room for so many bytes; where the system cannot promise it, only the size."""
+    """Allocate ``nbytes`` bytes of a file from ``start``; where the system cannot reserve them, only extend the file."""
     if has("fallocate"):
         os.posix_fallocate(descriptor, start, nbytes)
     else:
@@ -108,12 +108,12 @@ def proc_file(path: str) -> str:
 
 
 def process_state(process: int) -> list[str]:
-    """The fields of ``/proc/N/stat`` behind the name: state, parent, and so on; none if the process has ended."""
+    """The fields of ``/proc/N/stat`` after the name (state, parent, ...); empty if the process has ended."""
     return proc_file(f"{process}/stat").rpartition(")")[2].split()
 
 
 def arithmetic() -> str:
-    """What the last bits of numbers depend on: processes that have it in common compute equal numbers from equal ones."""
+    """Description of everything that the last bits of results depend on: processes with equal descriptions compute equal numbers."""
     import numpy
 
     core: Any = vars(numpy).get("_core")
@@ -125,7 +125,7 @@ def arithmetic() -> str:
 
 
 def socket_name(name: str) -> str:
-    """Where processes of this user on this host meet under ``name``: no file, or one in a folder of this user."""
+    """Socket address of ``name`` for processes of this user on this host: an abstract name, or a file in a folder of this user."""
     if has("abstract"):
         return f"\0atoll-{name}"
     import tempfile
@@ -139,7 +139,7 @@ def socket_name(name: str) -> str:
 
 
 def listen(name: str) -> Any:
-    """The socket at which processes of this user on this host meet; ``None`` where another process has it, or there is none."""
+    """Listening socket of ``name`` for processes of this user on this host; ``None`` if another process has it, or on failure."""
     import socket
 
     listener = socket.socket(socket.AF_UNIX)
@@ -153,7 +153,7 @@ def listen(name: str) -> Any:
 
 
 def connect(name: str, seconds: float) -> Any:
-    """A connection with the process that listens at a socket, if it is this user's; each wait ends after so many seconds."""
+    """Connect to the process that listens at a socket, if this user owns it; each wait ends after ``seconds``."""
     import socket
 
     connection = socket.socket(socket.AF_UNIX)
@@ -169,7 +169,7 @@ def connect(name: str, seconds: float) -> Any:
 
 
 def remove_socket(name: str) -> None:
-    """Remove the file of a socket, where it has one."""
+    """Remove the file of a socket, if it has one."""
     if not has("abstract"):
         try:
             os.unlink(socket_name(name))
@@ -213,7 +213,7 @@ def end_with_parent(number: int) -> bool:
 
 
 def wait_for_reader(seconds: float) -> None:
-    """Wait until the launcher has read what was written to standard error, if that is a pipe; no longer than this."""
+    """Wait at most ``seconds`` until the launcher has read standard error, if that is a pipe."""
     end = time.monotonic() + seconds
     with suppress(ImportError, OSError):
         from fcntl import ioctl

@@ -1,7 +1,7 @@
 """Kernels and memory: one package per backend, one backend per process.
 
-``config.backend`` names it. It is chosen when the first array that is not small is made: what a
-backend needs is not loaded before.
+``config.backend`` names it. It is chosen when the first array that is not small is made; the modules that a
+backend needs are loaded then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def named(name: str) -> Backend:
 
 
 def _choose() -> Backend:
-    """Load the backend that the settings name, or the one that needs NumPy only."""
+    """Load the backend that the settings name, or the NumPy backend if that fails."""
     global _chosen
     with process_lock:
         if _chosen is None:

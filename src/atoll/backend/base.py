@@ -1,9 +1,9 @@
 """The interface of a backend: memory for arrays, and kernels that compute on it.
 
-Everything above this package allocates, computes and asks what can be computed through one
+All code above this package allocates, computes and queries supported operations through one
 :class:`Backend`, which :func:`atoll.backend.current` chooses once for the process. The planner
-describes the work in terms that no backend owns: a :class:`~.spec.KernelSpec` says what a loop
-nest computes, a :class:`Launch` over which box and which memory.
+describes the work independently of the backend: a :class:`~.spec.KernelSpec` describes the computation of a loop
+nest, a :class:`Launch` its box and memory.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Launch(Protocol):
     partials: list[tuple[int, int]]
     operations: list[Operation]
     compiled: Any
-    """What a backend has made for all steps of it, or ``None``."""
+    """The backend's compiled form for all steps of the launch, or ``None``."""
 
 
 class Partials(Protocol):
@@ -56,7 +56,7 @@ class Partials(Protocol):
     positions: Array | None
 
     def addresses(self, start: int) -> list[int]:
-        """Where the partial results from number ``start`` on, and their positions, begin."""
+        """Addresses of partial result ``start``, and of its position if the fold has positions."""
 
 
 class Run(Protocol):
@@ -68,11 +68,11 @@ class Run(Protocol):
     flags: list[tuple[int, Any]]
     """Floating-point flags that came up, and the :class:`KernelStep` that raised them."""
     done: Any
-    """The latest step whose kernels have run, or run whatever comes: noted right before they are called, where no signal is handled."""
+    """The latest step whose kernels have run or will certainly run: noted right before the call, where no signal is handled."""
 
 
 class Told(IntEnum):
-    """What a step says first of itself to the native evaluation (its ``told``); ``_native/traces.h`` has the same numbers."""
+    """Kind of a step, the first item of its ``told`` for the native evaluation; ``_native/traces.h`` has the same numbers."""
 
     PYTHON = 0
     ALLOCATE = 1
@@ -92,16 +92,16 @@ class Interval(NamedTuple):
     register: int
     written: bool
     low: Array
-    """From where, for each chunk."""
+    """The start of the interval of each chunk."""
     high: Array
-    """Up to where: behind the last byte."""
+    """The end of each interval, one past its last byte."""
 
 
 class Intervals(NamedTuple):
-    """What the chunks of a launch read and write."""
+    """The memory that the chunks of a launch read and write."""
 
     chunk: int
-    """What a chunk has of axis 0, or of all elements."""
+    """Extent of a chunk along axis 0, or its number of elements."""
     chunks: int
     operands: list[Interval]
 
@@ -113,8 +113,8 @@ class KernelStep:
     launch: Launch
 
     def __init__(self, launch: Launch, numbers: Any, parts: list[tuple[Any, int]]) -> None:
-        """``numbers`` are those of the launch. ``parts`` has, for each full reduction of it, its :class:`Partials` and the
-        number of the first one that the launch writes."""
+        """``numbers`` are the numbers of the launch. ``parts`` has, for each full reduction of it, its :class:`Partials` and the
+        number of the first partial result that the launch writes."""
 
     @staticmethod
     def numbers_of(launch: Launch) -> tuple[Any, ...]:
@@ -123,13 +123,13 @@ class KernelStep:
 
     @classmethod
     def of(cls, launch: Launch, combines: dict[int, Any]) -> Any:
-        """The step of a launch whose numbers are known; ``combines`` has the :class:`Partials` of full reductions, by register."""
+        """Step of a launch with known numbers; ``combines`` has the :class:`Partials` of full reductions, by register."""
         parts = [(combines[register], start) for register, start in launch.partials]
         return cls(launch, cls.numbers_of(launch), parts)
 
     @staticmethod
     def joined(steps: Sequence[Any], order: Any = None) -> Any:
-        """One step that does the work of several in a row, or ``None``; ``order`` says which chunks run when."""
+        """One step that does the work of several in a row, or ``None``; ``order`` is the order of their chunks."""
         return None
 
     def traffic(self) -> dict[int, int]:
@@ -137,11 +137,11 @@ class KernelStep:
         return {}
 
     def intervals(self) -> Intervals | None:
-        """What each chunk reads and writes; ``None`` where chunks have no order of their own."""
+        """The memory that each chunk reads and writes; ``None`` if the chunks cannot be ordered one by one."""
         return None
 
     def cut(self, intervals: Intervals) -> None:
-        """Have the chunks of these intervals."""
+        """Set the chunks of the launch to those of these intervals."""
         raise NotImplementedError
 
     def told(self) -> tuple[Any, ...] | None:
@@ -153,8 +153,8 @@ class KernelStep:
         raise NotImplementedError
 
     def bound(self) -> tuple[Sequence[int], Sequence[Sequence[int]]]:
-        """The extents of its loops, and the strides of each operand along them: those of this step, where its launch is a
-        plan's."""
+        """The extents of its loops, and the strides of each operand along them: the values of this step, if its launch belongs
+        to a plan."""
         raise NotImplementedError
 
     def raised_by(self) -> Sequence[int]:
@@ -163,16 +163,16 @@ class KernelStep:
 
 
 class Backend(ABC):
-    """How one kind of machine holds arrays and computes with them."""
+    """Storage of arrays and computation with them on one kind of machine."""
 
     name: str
-    """What ``config.backend`` calls it."""
+    """The name in ``config.backend``."""
     remark = ""
-    """What ``atoll.explain`` says of its kernels."""
+    """Remark of ``atoll.explain`` about its kernels."""
     step: type[KernelStep]
 
     allocate: Callable[..., Value] = staticmethod(allocate_array)
-    """``allocate(geometry, what="")`` is uninitialised memory, laid out as the geometry of a base says; ``what`` asked for it."""
+    """``allocate(geometry, what="")`` returns uninitialised memory for the geometry of a base; ``what`` describes its purpose."""
 
     def supports(self, node: Node) -> bool:
         """True if kernels can compute a node; NumPy computes all others."""
@@ -200,16 +200,16 @@ class Backend(ABC):
         """True if kernels can compute the ufunc of a fold, of numbers of a dtype."""
 
     def seeks(self, node: Node) -> bool:
-        """True if kernels shall find the positions that a node asks for, and not NumPy."""
+        """True if kernels, and not NumPy, should find the positions of a node."""
         return True
 
     def cache(self, clear: bool = False) -> str:
-        """Where compiled kernels are kept, or why they are not, for a person; ``clear`` removes them before."""
+        """Text for users with the location of cached kernels, or the reason for no cache; ``clear`` first removes them."""
         return f"the backend {self.name!r} compiles no kernels"
 
     @abstractmethod
     def threads(self, launch: Launch) -> int:
-        """How many threads would run a launch now."""
+        """Number of threads that would run a launch now."""
 
     @abstractmethod
     def is_ready(self, spec: KernelSpec) -> bool:

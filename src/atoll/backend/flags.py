@@ -1,9 +1,9 @@
 """Floating-point flags become NumPy's warnings, at the line that recorded the operation.
 
-A kernel reports which flags came up in it, not where. The first of its operations that can
-raise a flag is the one that is named. A program is made once for all lines that record the same, so the
-line is looked up in the trace that it ran for. ``np.errstate`` and the warning filters decide what
-becomes of a flag: see :mod:`~.lazy.float_errors`.
+A kernel reports the flags that were raised, not the operations. The warning names the first of its operations that can
+raise the flag. One program serves all lines that record the same operations, so the
+line is looked up in the trace of the run. ``np.errstate`` and the warning filters decide the
+handling of a flag: see :mod:`~.lazy.float_errors`.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def report(
     sites: Mapping[Site | None, Site | None] | None = None,
     keep: Callable[[str, Site, int], None] | None = None,
 ) -> None:
-    """Warn, raise, call or print as ``np.errstate`` says, once for each flag.
+    """Warn, raise, call or print by the rules of ``np.errstate``, once for each flag.
 
-    ``sites`` has the lines that recorded the trace, for each of those that its program was made for, in the order of the
-    trace. ``keep`` takes a warning instead, with its line and its place in the order of all.
+    ``sites`` maps each line that the program was made for to the line that recorded the trace, in the order of the
+    trace. ``keep`` receives a warning instead, with its line and its position in that order.
     """
     modes: Any = np.geterr()
     able, spec, sites = step.raised_by(), step.launch.spec, sites or {}
@@ -69,7 +69,7 @@ def report(
 
 
 def is_noticed(flags: Sequence[tuple[int, Any]]) -> bool:
-    """True if ``np.errstate`` says that anything becomes of one of these flags."""
+    """True if ``np.errstate`` does not ignore all of these flags."""
     if not flags:
         return False
     modes: Any = np.geterr()

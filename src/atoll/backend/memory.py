@@ -2,23 +2,23 @@
 
 Fresh memory is dear. The operating system hands it out page by page, at the first touch, and
 clears every page: a loop that makes a new array at each step can spend most of its time there.
-So memory that a buffer leaves behind is kept, by size, and serves the next request of that size:
+So the memory of an ended buffer is kept, by size, and serves the next request of that size:
 
 * **Sizes** are rounded up to an eighth of a power of two, so that slices which shrink from step
   to step still find each other's memory; untouched pages cost nothing.
 * **Blocks** are aligned to 64 bytes when small, and to pages when large; the largest ask for
   huge pages, which makes the first touch several times cheaper.
 * **A buffer comes back** when the last array over it has died. That happens on any thread and
-  inside any garbage collection, so its weak reference only goes to a queue (:func:`.front.noticed`); the interpreter
-  puts the block away soon after, or who asks for memory next. It never communicates. A few small ones may wait
-  there: in a loop the next request mostly takes what has just come back, and nothing is put away. The native
+  inside any garbage collection, so its weak reference only goes to a queue (:func:`.front.noticed`); the interpreter,
+  or the next request, puts the block away soon after. It never communicates. A few small blocks may wait
+  there: in a loop the next request mostly takes the block that has just come back, and nothing is put away. The native
   evaluation (``_native/nodes.c``) keeps the arrays themselves, up to eight small ones, until :func:`end_waiting`.
-* **malloc**, by which NumPy makes results of its own, is told once to keep what ends as well.
-* **Limits**: ``config.cache_bytes`` are kept, however many blocks of a size there are: a step of a program may leave
-  dozens of arrays of one size. What was left longest ago is released first.
+* **malloc**, which NumPy uses for results of its own, is configured once to keep freed memory as well.
+* **Limits**: at most ``config.cache_bytes`` are kept, in any number of blocks of a size: a step of a program may leave
+  dozens of arrays of one size. The oldest blocks are released first.
 * **Failure**: a request that the system refuses, or that passes the pool's limit, first empties
-  the pool and collects cycles, evaluates pending work that keeps memory alive, and is tried once more. Then it is a MemoryError that says who
-  asked for how much; everything else stays usable.
+  the pool and collects cycles, evaluates pending work that keeps memory alive, and is tried once more. Then it raises a MemoryError that
+  names the purpose and the size of the request; all other objects stay usable.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ _capacities: Memo[int, int] = Memo()
 
 
 def end_waiting() -> None:
-    """Let arrays end that the native evaluation has kept for its next results."""
+    """Free the arrays that the native evaluation has kept for its next results."""
     if native is not None:
         native.let_go()
 
 
 class _Block:
-    """Memory from the operating system: ``memory`` gives the bytes, from ``offset`` on."""
+    """Memory from the operating system: the bytes of ``memory`` from ``offset`` on."""
 
     __slots__ = ("address", "capacity", "left", "memory", "offset")
 
@@ -88,7 +88,7 @@ class _Block:
             # view of a view, and the array that the lease watches would die too early.
             self.memory = bytearray(capacity + ALIGNMENT)
         else:
-            # Private, for a forked child must not share what it computes with its parent.
+            # Private, for a forked child must not share its results with its parent.
             self.memory = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             if capacity >= _HUGE and system.has("hugepages"):
                 with tolerated(OSError):  # a kernel without them
@@ -99,7 +99,7 @@ class _Block:
 
 
 class _Lease(weakref.ref["npt.NDArray[Any]"]):
-    """Watches the array that all arrays over a buffer lead back to; knows whose block it was."""
+    """Weak reference to the base of all arrays over a buffer, with the block of the buffer."""
 
     __slots__ = ("block", "nbytes")
     block: _Block
@@ -108,25 +108,25 @@ class _Lease(weakref.ref["npt.NDArray[Any]"]):
 
 _LARGE = 1 << 20
 _WAITING = 8
-"""How many smaller buffers may wait to be put away, until one is asked for or others end."""
+"""Number of small ended buffers that may wait in the queue, until the next request or until others end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Where the memory of a pool is."""
+    """Statistics of the memory of a pool."""
 
     used: int
     """Bytes of buffers in use."""
     cached: int
     """Bytes kept for reuse."""
     buffers: int
-    """How many buffers are in use."""
+    """Number of buffers in use."""
     blocks: int
-    """How many blocks are kept for reuse."""
+    """Number of blocks kept for reuse."""
 
 
 class Pool:
-    """Hands out buffers; ``limit`` is the most bytes in use at one time, None for what there is."""
+    """Pool of buffers; ``limit`` is the maximum number of bytes in use, None for no limit."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = available_memory() if limit is None else limit
@@ -154,10 +154,10 @@ class Pool:
         dtype: np.dtype[Any] = _BYTE,
         strides: tuple[int, ...] | None = None,
     ) -> tuple[npt.NDArray[Any], int]:
-        """Memory of ``nbytes`` bytes and arbitrary contents, as the array that all arrays over it lead back to, and its address.
+        """Memory of ``nbytes`` bytes and arbitrary contents, as the base of all arrays over it, and its address.
 
-        The array is one of bytes unless a shape is given. ``str(what)`` says in an error message for what, and
-        at which of the user's lines, the memory was wanted; it is asked only then.
+        The array has bytes as elements unless a shape is given. In an error message, ``str(what)`` names the purpose of the memory
+        and the user's line that wanted it; it is called only then.
         """
         try:
             capacity = _capacities.get(nbytes) or _capacities.only(nbytes, rounded(nbytes))
@@ -204,7 +204,7 @@ class Pool:
             raise
 
     def usage(self) -> Usage:
-        """How much is in use and how much is kept, now."""
+        """Current numbers of bytes and buffers in use, and of bytes and blocks kept."""
         end_waiting()
         with self._lock:
             self._put_away()
@@ -302,7 +302,7 @@ class Pool:
                 self._shrink(settings.cache_bytes)
 
     def _shrink(self, nbytes: int) -> None:
-        """Destroy what was left longest ago, until at most ``nbytes`` are kept. The lock is held."""
+        """Destroy the oldest blocks until at most ``nbytes`` are kept. The caller holds the lock."""
         try:
             while self._cached > nbytes:
                 kept = [blocks for blocks in self._free.values() if blocks]
@@ -326,7 +326,7 @@ class Pool:
 
 
 def in_words(nbytes: int) -> str:
-    """A number of bytes for a person: ``1.5 GiB``."""
+    """A number of bytes for users: ``1.5 GiB``."""
     for power, name in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         if nbytes >= 1 << power:
             return f"{nbytes / (1 << power):.3g} {name}"
@@ -334,7 +334,7 @@ def in_words(nbytes: int) -> str:
 
 
 def available_memory() -> int:
-    """The bytes that this process can hope for: memory and swap, or the limit of its container."""
+    """The bytes that this process can expect: memory and swap, or the limit of its container."""
     try:
         most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError) as problem:
@@ -391,8 +391,8 @@ for _lock in (
 def _keep_what_ends() -> None:
     """Let malloc keep memory for NumPy's own results.
 
-    glibc's gives the end of its heap back to the system from 128 KiB on, and has it cleared again for the next array: a step with a few
-    larger temporaries then takes several times as long. Once an array of almost 32 MiB has ended, it keeps up to 64.
+    glibc returns free memory of 128 KiB or more at the end of its heap to the system, which clears it again for the next array: a step
+    with a few larger temporaries then takes several times as long. Once an array of almost 32 MiB has been freed, glibc keeps up to 64.
     """
     np.empty((1 << 25) - (1 << 13), np.uint8)
 
@@ -403,7 +403,7 @@ _TINY = 1024  # below this many bytes NumPy's own allocator is quicker
 
 
 def allocate_array(geometry: Geometry, what: object = "") -> Value:
-    """Uninitialised memory, laid out as the geometry of a base says; ``what`` asked for it."""
+    """Uninitialised memory for the geometry of a base; ``what`` describes its purpose."""
     dtype = geometry.dtype
     nbytes = geometry.size * dtype.itemsize
     if nbytes <= _TINY:

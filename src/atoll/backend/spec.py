@@ -1,4 +1,4 @@
-"""What a kernel computes, as a value: the key of the kernel caches and the input of the code generator.
+"""Specification of a kernel as a value: the key of the kernel caches and the input of the code generator.
 
 A kernel is one loop nest over a box. The planner has already chosen the order of the loop
 axes (outermost first, the innermost one last) and merged what collapses; a kernel knows
@@ -7,10 +7,10 @@ neither shapes nor addresses, only structure, so one compiled kernel serves ever
 A :class:`KernelSpec` lists
 
 * operands: strided memory, addressed as ``pointer + sum(index[axis] * stride[axis])`` with
-  byte strides given at run time; ``inner`` says what is known of the innermost stride;
+  byte strides given at run time; ``inner`` describes the innermost stride;
 * scalars: run-time numbers that are the same for the whole nest;
 * a body in single-assignment form: instruction ``i`` defines value ``i``;
-* reductions: what is folded over the whole nest, or over some of its axes.
+* reductions: folds over the whole nest, or over some of its axes.
 
 Everything here is hashable and prints readably. Dtypes are NumPy's one-letter-and-size codes
 in native byte order (``'f8'``, ``'i4'``, ``'b1'``, ``'c16'``), see :data:`DTYPES`.
@@ -29,8 +29,8 @@ DTYPES = (
 """The dtypes that kernels handle; all others run as NumPy on the data."""
 
 STEPS, STREAMS, QUARTER = 16, 4, 1 << 13
-"""The order of additions: those to an accumulator before it is flushed, the stretches of a long row that are read in turns, and
-the elements of each, a multiple of every fold's block. No limits of the policy: sums would have other last digits."""
+"""Constants of the order of additions: additions to an accumulator before it is flushed, stretches of a long row that are read in
+turns, and elements of each, a multiple of every fold's block. No limits of the policy: sums would have other last digits."""
 
 
 class Operand(NamedTuple):
@@ -39,7 +39,7 @@ class Operand(NamedTuple):
     ``inner`` is ``'unit'`` (the innermost stride is the item size), ``'zero'`` (broadcast along
     the innermost axis), ``'any'``, or for an operand that is only written ``'run3'``: each element
     is written three times in a row, and the stride is three item sizes. ``alias`` is a group number: operands of different groups
-    are known not to overlap; those of one group may overlap in any way. An ``'rw'`` operand is
+    are known not to overlap; operands of one group may overlap in any way. An ``'rw'`` operand is
     read and written at the same index only.
     """
 
@@ -50,7 +50,7 @@ class Operand(NamedTuple):
 
     @property
     def run(self) -> int:
-        """How many times each element is written."""
+        """Number of times that each element is written."""
         return int(self.inner[3:]) if self.inner.startswith("run") else 1
 
 
@@ -130,8 +130,8 @@ def is_full(reduction: Reduction, ndim: int) -> bool:
 
 
 def is_flat(spec: KernelSpec) -> bool:
-    """True if chunks count elements instead of indices of axis 0: where the order of folds of the whole nest can be seen,
-    it is that of one row of all elements, whatever axes the nest has."""
+    """True if chunks count elements instead of indices of axis 0: if the order of full folds affects the result,
+    it is that of one row of all elements, for any axes of the nest."""
     folds = spec.reductions
     return (
         spec.ndim > 1
@@ -141,7 +141,7 @@ def is_flat(spec: KernelSpec) -> bool:
 
 
 def rounds(reduction: Reduction) -> bool:
-    """True if the order of a fold can be seen in its result."""
+    """True if the order of a fold affects its result."""
     return reduction.dtype[0] in "fc" and not fold_named(reduction.op).is_exact
 
 
@@ -157,7 +157,7 @@ def partial_dtypes(spec: KernelSpec) -> tuple[str, ...]:
 
 
 def whole(number: int | float | complex) -> int:
-    """An argument of an instruction that is a number of something."""
+    """An argument of an instruction as an integer."""
     return int(number.real)
 
 
@@ -170,7 +170,7 @@ def arguments(instruction: Instruction) -> list[int]:
 
 
 def behind(body: Sequence[Instruction], values: Iterable[int]) -> set[int]:
-    """All values that these are computed from, and they themselves."""
+    """The values and all values that they are computed from."""
     left = list(values)
     reached = set(left)
     while left:

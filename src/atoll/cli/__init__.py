@@ -1,7 +1,7 @@
 """The command ``atoll``: one file per subcommand, each with ``options(parser)`` and ``main(asked) -> exit code``.
 
 To add one, add a line to ``COMMANDS`` and a module of the same name (``-`` becomes ``_``), whose docstring is its help.
-What is wrong with a command line is a :class:`UsageError`: one line, exit code 2.
+An invalid command line raises :class:`UsageError`: one line, exit code 2.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def positive(text: str) -> int:
-    """The value of an option as a count of one or more."""
+    """The value of an option as a positive integer."""
     if not (text.isascii() and text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"it must be an integer >= 1, not {text!r}")
     return int(text)
 
 
 def given(text: str) -> str:
-    """The value of an option that may not be empty."""
+    """The value of an option, which must not be empty."""
     if not text:
         raise argparse.ArgumentTypeError("it needs a value, and this is an empty one")
     return text

@@ -12,11 +12,11 @@ from .. import backend
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What follows ``atoll cache``."""
+    """Add the options and arguments of ``atoll cache`` to a parser."""
     parser.add_argument("--clear", action="store_true", help="remove all compiled kernels")
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Print, or remove; the exit code."""
+    """Print, or remove; return the exit code."""
     print(backend.current().cache(clear=asked.clear))
     return 0

@@ -23,7 +23,7 @@ from . import UsageError, positive, run
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What follows ``atoll check-distarray``."""
+    """Add the options and arguments of ``atoll check-distarray`` to a parser."""
     add = parser.add_argument
     add(
         "-n",
@@ -45,7 +45,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Check the object that the command line names; the exit code."""
+    """Check the object that the command line names; return the exit code."""
     if not all(asked.target.partition(":")):
         raise UsageError(
             f"write module:factory, such as mylibrary.arrays:make, not {asked.target!r}"
@@ -57,7 +57,7 @@ def main(asked: argparse.Namespace) -> int:
 
 
 def named(target: str) -> Any:
-    """What ``module:name`` names."""
+    """The object that ``module:name`` names."""
     module_name, _, name = target.partition(":")
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -77,7 +77,7 @@ def named(target: str) -> Any:
 
 
 class FailedProducer:
-    """Stands for a producer that its factory could not make; the checker reports why."""
+    """Stands for a producer whose factory failed; the checker reports the error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -87,7 +87,7 @@ class FailedProducer:
 
 
 def producer(value: Any) -> object:
-    """The producer: what a factory returns, or the value itself if it is one."""
+    """The producer: the result of a factory, or the value itself if it is a producer."""
     if isinstance(value, dict) or (hasattr(value, "__distarray__") and not isinstance(value, type)):
         return value
     if not callable(value):

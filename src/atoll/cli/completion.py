@@ -27,12 +27,12 @@ ZSH = "autoload -U +X compinit bashcompinit && compinit && bashcompinit\n"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What follows ``atoll completion``."""
+    """Add the options and arguments of ``atoll completion`` to a parser."""
     parser.add_argument("shell", choices=SHELLS, help="the shell that is to complete")
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Print the script; the exit code."""
+    """Print the script; return the exit code."""
     from . import COMMANDS
 
     known = {name: _options_of(name) for name in COMMANDS}

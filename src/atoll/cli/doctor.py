@@ -45,16 +45,16 @@ class Finding:
 
 
 class ProbeError(Exception):
-    """A program of ``probes`` did not answer; the text has the reason."""
+    """Raised if a program of ``probes`` does not answer; the text has the reason."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What follows ``atoll doctor``."""
+    """Add the options and arguments of ``atoll doctor`` to a parser."""
     parser.add_argument("--json", action="store_true", help="print the facts as JSON")
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Print the findings; 1 if something is broken."""
+    """Print the findings; return 1 if something is broken."""
     findings: list[dict[str, object]] = []
     for check in CHECKS:
         name, finding = check.__name__.removeprefix("check_"), check()
@@ -122,7 +122,7 @@ def check_numpy() -> Finding:
 
 
 def check_extension() -> Finding:
-    """True if small calls go through C."""
+    """The native front, through which small calls go."""
     if front.native is not None:
         return Finding("ok", "calls on small arrays go through C", {"front": "C"})
     slow = "calls on small arrays go through Python, and take about five times as long as NumPy's"
@@ -134,7 +134,7 @@ def check_extension() -> Finding:
 
 
 def check_compiler() -> Finding:
-    """True if llvmlite can compile for this processor."""
+    """The compiler: llvmlite for this processor."""
     try:
         facts = ask([sys.executable, "-c", probes.COMPILER])
     except ProbeError as problem:
@@ -150,7 +150,7 @@ def check_compiler() -> Finding:
 
 
 def check_libmvec() -> Finding:
-    """The C library's vector functions, without which exp, sin... are slower, not wrong."""
+    """The vector functions of the C library; without them exp, sin and the like are slower."""
     names = {"avx512": "_ZGVeN8v_exp", "avx2": "_ZGVdN4v_exp", "sse": "_ZGVbN2v_exp"}
     try:
         library = ctypes.CDLL("libmvec.so.1")
@@ -161,7 +161,7 @@ def check_libmvec() -> Finding:
 
 
 def check_cores() -> Finding:
-    """How many cores and threads atoll would use."""
+    """The numbers of cores and threads that atoll would use."""
     cores, threads = available_cores(), config.threads
     facts = {"available": cores, "installed": os.cpu_count(), "threads": threads}
     text = f"{cores} available of {os.cpu_count()}; one process runs {threads} threads"
@@ -171,7 +171,7 @@ def check_cores() -> Finding:
 
 
 def check_memory() -> Finding:
-    """How much memory there is, and how much of it is free for programs."""
+    """The size of the memory, and the part available to programs."""
     try:
         size = os.sysconf("SC_PAGE_SIZE")
         total, free = size * os.sysconf("SC_PHYS_PAGES"), size * os.sysconf("SC_AVPHYS_PAGES")
@@ -204,7 +204,7 @@ def check_mpi() -> Finding:
 
 
 def check_ranks() -> Finding:
-    """The check that the launcher of `atoll run` starts two ranks that can talk, with the time of a message."""
+    """Two ranks started by the launcher of ``atoll run``: whether they can communicate, and the time of a message."""
     if installed("mpi4py") is None:
         return Finding("note", "not tried without mpi4py")
     try:
@@ -233,7 +233,7 @@ def pair(launcher: Mpiexec) -> dict[str, object]:
 
 
 def check_extras() -> Finding:
-    """Optional packages: which are installed, and what the others provide."""
+    """Optional packages: the installed ones, and the uses of the absent ones."""
     versions = {name: installed(name) for name in EXTRAS}
     present = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     absent = ", ".join(

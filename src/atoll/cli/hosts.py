@@ -1,8 +1,8 @@
-"""The other hosts of a job: a host that gives no sign any more is lost, and so are its ranks.
+"""The other hosts of a job: a host without signs of life is lost, and so are its ranks.
 
-The supervisor of the first rank of each other host sends a sign of life at even intervals, on the way of its records,
-which is the launcher's. A host whose cable is cut, or that is switched off, ends no connection: only the silence tells.
-Where a launcher leaves without a word, each host is asked to start a process.
+The supervisor of the first rank of each other host sends a sign of life at even intervals, through the launcher like its
+records. A host whose cable is cut, or that is switched off, closes no connection: only its silence shows the loss. If a
+launcher ends and no rank has reported why, each host is asked to start a process.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from .. import system
 from ..config import config
 
 SILENCE, PART = 60.0, 0.2
-"""A host is lost after so many seconds without a sign, and after this part of ``config.wait_abort``, which ends its peers."""
+"""Limits in seconds, and as a part of ``config.wait_abort``, which ends its peers: the lesser is the silence of a lost host."""
 
 SIGNS = 5
-"""How many signs a host gives in that time."""
+"""The number of signs that a host gives within that limit."""
 
 ANSWER = 20.0
-"""Seconds that a host has to start a process."""
+"""Seconds for a host to start a process."""
 
 LEAVING = 1.0
-"""Seconds that the processes of a killed launcher have to end by themselves."""
+"""Seconds for the processes of a killed launcher to end by themselves."""
 
 ASKED = 16
-"""How many hosts are asked at a time."""
+"""The number of hosts that are asked at a time."""
 
 
 def limit() -> float:
@@ -47,7 +47,7 @@ class Host:
     name: str
     ranks: list[int] = field(default_factory=list)
     heard: float = float("inf")
-    """When it has last given a sign; it is not judged before the first, nor once the rank has ended that gives them."""
+    """The time of its last sign; infinite before the first one, and after the end of the rank that gives them."""
 
 
 class Hosts:
@@ -59,7 +59,7 @@ class Hosts:
         self._looked = time.monotonic()
 
     def record(self, fields: Mapping[str, Any], now: float) -> None:
-        """Take what a rank of another host reports."""
+        """Take a record of a rank of another host."""
         kind, rank = fields["kind"], fields["rank"]
         if kind == "start":
             self.known.setdefault(fields["host"], Host(fields["host"])).ranks.append(rank)
@@ -70,7 +70,7 @@ class Hosts:
             self._voices[rank].heard = float("inf")
 
     def look(self, now: float) -> list[Host]:
-        """The hosts that are lost since the last look. Time in which this process itself stood still does not count."""
+        """The hosts lost since the last look. Time during which this process itself was stopped does not count."""
         stood, self._looked = now - self._looked, now
         lost = []
         for host in self.known.values():
@@ -85,7 +85,7 @@ class Hosts:
 def unreachable(
     names: Iterable[str], command: Callable[[str], Sequence[str]], environment: Mapping[str, str]
 ) -> list[str]:
-    """Those of some hosts on which the launcher cannot start a process within ``ANSWER`` seconds."""
+    """The hosts among ``names`` on which the launcher cannot start a process within ``ANSWER`` seconds."""
     silent, left = [], list(names)
     while left:
         processes = {name: _start(command(name), environment) for name in left[:ASKED]}
@@ -126,7 +126,7 @@ def _family(number: int) -> tuple[int, str]:
 
 
 def end_agents(processes: Iterable[tuple[int, str]]) -> None:
-    """End what a killed launcher leaves: an agent whose cable is cut waits for its host for ever."""
+    """End the agents that a killed launcher leaves: an agent with a cut cable waits for its host for ever."""
     end = time.monotonic() + LEAVING
     for number, birth in processes:
         while _family(number)[1] == birth and time.monotonic() < end:

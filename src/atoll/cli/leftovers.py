@@ -18,10 +18,10 @@ from .. import system
 FOLDER = "/dev/shm"
 
 _NAME = re.compile(r"(?:mpich_shm_|sm_segment\.|vader_segment\.)[A-Za-z0-9_.-]+")
-"""MPICH has a file for all ranks of a host, Open MPI for each."""
+"""The names of MPI's files: MPICH has one for all ranks of a host, Open MPI one for each rank."""
 
 LATER = 1.5
-"""Ranks are inspected after half as long again each time."""
+"""Growth of the time from the first rank's start to the next inspection: half as long again each time."""
 
 
 def shared_files(process: int) -> set[str]:
@@ -34,7 +34,7 @@ def shared_files(process: int) -> set[str]:
 
 
 def remove(names: Iterable[str]) -> None:
-    """Remove what is still there of these, and is a plain file of this user in the folder itself."""
+    """Remove those of the files that still exist and are plain files of this user in the folder itself."""
     with contextlib.suppress(OSError):
         folder = os.open(FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -48,7 +48,7 @@ def remove(names: Iterable[str]) -> None:
 
 
 class Leftovers:
-    """The files that the ranks of one job have been seen to share."""
+    """The files that the ranks of one job have shared, as far as observed."""
 
     def __init__(self) -> None:
         self._processes: list[int] = []
@@ -62,7 +62,7 @@ class Leftovers:
         self._processes.append(process)
 
     def look(self, now: float, *, surely: bool = False) -> None:
-        """Note what ranks share at this moment, if it is time to look again."""
+        """Note the files that ranks share now, if an inspection is due."""
         if not self._processes or not (surely or now >= self._next):
             return
         self._next = self._began + (now - self._began) * LATER
@@ -71,12 +71,12 @@ class Leftovers:
                 return
 
     def note(self, process: int) -> set[str]:
-        """Note what a rank shares at this moment."""
+        """Note the files that a rank shares now."""
         names = shared_files(process)
         self._names |= names
         return names
 
     def clear(self) -> None:
-        """The job has ended."""
+        """Remove the files: the job has ended."""
         remove(self._names)
         self._names = set()

@@ -16,18 +16,18 @@ import sys
 from . import given
 
 SECONDS = 300
-"""What a busy machine may take."""
+"""Timeout of a measurement, long enough for a busy machine."""
 THREADS = ("ATOLL_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What says how many threads atoll and libraries of linear algebra have."""
+"""Variables that set the number of threads of atoll and of linear algebra libraries."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What follows ``atoll machine``."""
+    """Add the options and arguments of ``atoll machine`` to a parser."""
     parser.add_argument("path", metavar="PATH", nargs="?", type=given, help="the file to write")
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Measure; the exit code."""
+    """Measure; return the exit code."""
     from ..errors import LaunchError
     from .doctor import ProbeError, ask
     from .mpiexec import find

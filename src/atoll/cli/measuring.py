@@ -1,7 +1,7 @@
-"""What ``atoll machine`` measures: rates of loops on one core, and what evaluations and messages take.
+"""Measurements of ``atoll machine``: rates of loops on one core, and the times of evaluations and messages.
 
-``python -m atoll.cli.measuring`` prints one line of JSON: in one process the rates of a core, on two ranks what ranks take.
-Everything is measured in several turns, some while apart, and the best counts, so other work on the machine disturbs it little.
+``python -m atoll.cli.measuring`` prints one line of JSON: the rates of a core in one process, the costs of ranks on two ranks.
+Each measurement is repeated in several turns, some time apart, and the best one counts, so other work on the machine matters little.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ..lazy.pending import sync
 from ..modelling.machines import FORMS, Link, Machine
 
 SIZES = (1 << 19, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27)
-"""The bytes that the loops go through whose rates are measured."""
+"""The bytes that the measured loops go through."""
 TERMS = 32
-"""A formula of so many products and their sum is bound by arithmetic ..."""
+"""Products in a formula that sums them, which is bound by arithmetic ..."""
 LONG = 48
-"""... and one of so many operations, of which each needs the one before, by their order."""
+"""... and operations in a formula of dependent operations, which is bound by their latency."""
 TINY, FORMULA = 1 << 10, 1 << 18
-"""The elements of arrays whose work is nothing, and of those of a formula."""
+"""Elements of arrays with negligible work, and of the arrays of a formula."""
 MORE = 8
-"""The operations that a stencil records more than a copy."""
+"""The operations that a stencil records in addition to those of a copy."""
 TURNS = 4
 ROUNDS = 300
-"""How often ranks do what is measured, in each turn."""
+"""Repetitions of a measurement on ranks, in each turn."""
 
 Action = Callable[[], object]
 Loop = Callable[[int], Action]
@@ -50,9 +50,9 @@ def _fastest(
     rounds: int = 3,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[Any, float]:
-    """The seconds of each action, the best of as many as fit in ``seconds``, and of ``rounds`` in each turn at least.
+    """The seconds of each action: the best of as many repetitions as fit in ``seconds``, at least ``rounds`` in each turn.
 
-    Of what one thread does, the time of the processor leaves out what other programs have of it.
+    For the work of one thread, processor time excludes the time that other programs take.
     """
     best = dict.fromkeys(actions, float("inf"))
     for _ in range(TURNS):
@@ -69,7 +69,7 @@ def _fastest(
 
 
 def _copied(count: int) -> Action:
-    """A loop that makes a new array of an array."""
+    """A loop that copies an array and updates it."""
     u = atoll.ones(count)
     sync()
 
@@ -77,13 +77,13 @@ def _copied(count: int) -> Action:
         old = u.copy()
         u[...] = u * 0.5
         sync()
-        del old  # which was there as long
+        del old  # kept until here, so that the copy is computed
 
     return advance
 
 
 def _stencil(count: int, summed: bool = False) -> Action:
-    """The same of the mean of an element's neighbours in a square, and perhaps of the sum of how much it changed."""
+    """The same with the mean of an element's four neighbours; with ``summed`` also the sum of the squared changes."""
     side = int(count**0.5)
     u = atoll.ones((side, side))
     sync()
@@ -101,7 +101,7 @@ def _stencil(count: int, summed: bool = False) -> Action:
 
 
 def _reduced(value: Callable[[Array], Array], ndim: int = 1) -> Loop:
-    """A loop that reduces an array of twice as many elements: as many bytes as the others go through."""
+    """A loop that reduces an array of ``2 * count`` elements: as many bytes as the other loops touch."""
 
     def loop(count: int) -> Action:
         u = atoll.ones((int((2 * count) ** (1 / ndim)),) * ndim)
@@ -128,7 +128,7 @@ def _computed(formula: Callable[[Array], Array]) -> Loop:
 
 
 def _sum(u: Array) -> Array:
-    """A sum of products, which a processor may compute at the same time."""
+    """A sum of independent products, which a processor may compute in parallel."""
     terms = [u * (k + 0.5) for k in range(TERMS)]
     while len(terms) > 1:
         terms = [left + right for left, right in zip(terms[::2], terms[1::2], strict=True)]
@@ -136,7 +136,7 @@ def _sum(u: Array) -> Array:
 
 
 def _chain(u: Array) -> Array:
-    """A formula in which each operation needs the one before."""
+    """A formula in which each operation needs the result of the previous one."""
     value = u
     for _ in range(LONG // 2):
         value = value * u + 0.25
@@ -148,11 +148,11 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "exp": atoll.exp,
     "power": lambda u: u**u,
 }
-"""The functions of elements whose rates are measured."""
+"""The elementwise functions whose rates are measured."""
 
 
 def core(seconds: float = 0.35) -> Machine:
-    """This machine as a node, without what ranks measure: messages take what they usually do."""
+    """This machine as a node, with default costs for messages, which only ranks can measure."""
     loops: dict[str, Loop] = {
         "plain": _copied,
         "stencil": _stencil,
@@ -229,7 +229,7 @@ def core(seconds: float = 0.35) -> Machine:
 
 
 def ranks() -> dict[str, float]:
-    """What two ranks measure together: evaluations without messages, with halos, and with sums of all ranks."""
+    """The measurements of two ranks: evaluations without messages, with halos, and with sums over all ranks."""
     world = current_world()
     communicator, other = world.communicator, 1 - world.rank
     short, long = numpy.zeros(1), numpy.zeros(1 << 19)
@@ -288,7 +288,7 @@ def ranks() -> dict[str, float]:
 
 
 def main() -> None:
-    """Print what one process or two ranks have measured."""
+    """Print the measurements of one process or two ranks."""
     world = current_world()
     if world.size > 2:
         raise SystemExit(f"two ranks measure together, not {world.size}")

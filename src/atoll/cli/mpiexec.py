@@ -1,8 +1,8 @@
 """Finds the ``mpiexec`` that belongs to mpi4py's MPI, and knows its options.
 
-A launcher of another MPI starts N programs that are each a world of their own, so the search goes from certain to
-likely: the user's choice (``--mpiexec``, ``ATOLL_RUN_MPIEXEC``), the ``bin`` folder of this Python's environment, where
-the MPI wheels install theirs, the folder of the MPI library that mpi4py loads, and finally the search path.
+A launcher of another MPI starts N programs, each with a world of size 1. So the search goes from certain to likely: the
+user's choice (``--mpiexec``, ``ATOLL_RUN_MPIEXEC``), the ``bin`` folder of this Python's environment, where MPI wheels
+install their launchers, the folder of the MPI library that mpi4py loads, and finally the search path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAMILIES = (
     ("MPICH", r"(?i)hydra"),
     ("Slurm", r"^slurm"),
 )
-"""The families of launchers whose options are known, and how each identifies itself to ``--version``."""
+"""The families of launchers with known options, each with a pattern of its ``--version`` output."""
 
 PROBE = """
 import ctypes, os
@@ -42,12 +42,12 @@ address = ctypes.cast(ctypes.CDLL(MPI.__file__).MPI_Init, ctypes.c_void_p)
 if ctypes.CDLL(None).dladdr(address, ctypes.byref(place)):
     print(os.fsdecode(place.file))
 """
-"""Prints the path of the MPI library that mpi4py loads; runs in a Python of its own."""
+"""Program that prints the path of the MPI library that mpi4py loads; it runs in a separate Python process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mpiexec:
-    """A launcher: its path, the family whose options it takes (none if it is unknown), and what it calls itself."""
+    """A launcher: its path, the family of its options (empty if unknown), and its version text."""
 
     path: str
     family: str
@@ -85,7 +85,7 @@ class Mpiexec:
         return [*words, *more, *program]
 
     def hosts(self, counts: Mapping[str, int]) -> str:
-        """Hosts with so many ranks each, as the launcher takes them."""
+        """Hosts with their numbers of ranks, in the form of the launcher's option."""
         if self.family == "Slurm":
             return ",".join(counts)
         return ",".join(f"{name}:{count}" for name, count in counts.items())
@@ -102,7 +102,7 @@ class Mpiexec:
 
 
 def in_allocation() -> bool:
-    """True if a batch system has given this job its places: then those are the limit."""
+    """True if a batch system has allocated slots to this job, which limit the number of ranks."""
     return any(name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"))
 
 
@@ -147,7 +147,7 @@ def beside_library() -> str | None:
 
 
 def describe(path: str) -> Mpiexec:
-    """Ask a launcher for its version, and know its options by that and by nothing else."""
+    """Ask a launcher for its version, which alone determines the family of its options."""
     try:
         asked = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.SubprocessError) as problem:

@@ -15,12 +15,12 @@ from . import given
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What follows ``atoll profile``."""
+    """Add the options and arguments of ``atoll profile`` to a parser."""
     parser.add_argument("path", metavar="PATH", type=given, help="the path of the profile")
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Join and show; the exit code."""
+    """Join and show; return the exit code."""
     from ..profiling.whole import joined
 
     joined(asked.path.rstrip("/").removesuffix(".ranks"))

@@ -9,13 +9,13 @@ This file must not import atoll, whose import reads the environment and loads Nu
 loaded separately, and everything else here is the standard library.
 
 OPTIONS is one word in JSON: ``all_output``, without which the standard output of ranks other than 0 is discarded,
-``profile``, the path of the profile that is recorded, ``terminal``, whether standard error comes to one, and ``watch``, the
-seconds between signs of life of another host, and those after which a rank stands still. The mark of every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot
-read.
+``profile``, the path of the profile to record, ``terminal``, true if standard error goes to a terminal, and ``watch``, the
+seconds between signs of life of another host, and the seconds without a step after which a rank stands still. The mark of
+every record for ``atoll run``, which also names its socket, is in the environment, which other users cannot read.
 
 The process that the launcher has started stays as the supervisor of the rank, its child: it knows exactly how the rank
-ends, and reports that to ``atoll run``, whatever the launcher says or leaves unsaid. On the host of ``atoll run``, records go
-through a socket, and output through two pipes that come back through it; elsewhere both go through the launcher.
+ends, and reports that to ``atoll run``, whatever the launcher reports. On the host of ``atoll run``, records go
+through a socket, and output through two pipes received over it; elsewhere both go through the launcher.
 """
 
 import atexit
@@ -38,19 +38,19 @@ from collections.abc import Callable
 from typing import Any
 
 KEPT = 500
-"""The files for records have numbers from here on, where programs close none."""
+"""The lowest descriptor of files for records, beyond the range that programs close."""
 
 LEAVING = 0.3
-"""Seconds that the supervisor of a rank that has left without coming to its end waits for others to leave alike."""
+"""Seconds that the supervisor of a rank that left before its orderly end waits for others to leave alike."""
 
 TOLD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 FORWARDED = (*TOLD, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def borrow(*names: str) -> list[Any]:
-    """Modules of atoll by name, loaded without ``atoll/__init__``, which stays to be imported.
+    """Load modules of atoll by name without ``atoll/__init__``, which the program imports later.
 
-    They remain where the import finds them: that this rank is ending is known to both.
+    They stay in ``sys.modules``, so that the later import shares their state, such as the end of this rank.
     """
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     package = types.ModuleType("atoll")
@@ -64,14 +64,14 @@ def borrow(*names: str) -> list[Any]:
 
 
 class Channel:
-    """Where this rank reports: the socket of ``atoll run`` on this host, else standard error as it is now."""
+    """The channel for records of this rank: the socket of ``atoll run`` on this host, else the current standard error."""
 
     def __init__(self, mark: str, rank: int, startup: Any, system: Any) -> None:
         self._mark, self._rank, self._write_error = mark, rank, startup.write_error
         self.here = False
-        """True if ``atoll run`` is on this host, and takes the output."""
+        """True if ``atoll run`` is on this host and takes the output through pipes."""
         self.process = os.getpid()
-        """The process that may report: no child that the program forks."""
+        """The only process that may report: children that the program forks may not."""
         self._file = kept(2)
         self.spare: list[int] = []
         """The launcher's own streams, which the supervisor keeps open: launchers read them to their end."""
@@ -89,14 +89,14 @@ class Channel:
             self._file, self.here = kept(connection.fileno()), True
 
     def become_the_ranks(self) -> None:
-        """This process is the rank: what it forks may outlive the job, and holds nothing of it open."""
+        """Make this process the rank. Its forked children may outlive the job, so they keep none of its files open."""
         self.process = os.getpid()
         for file in self.spare:
             os.close(file)
         os.register_at_fork(after_in_child=lambda: os.close(self._file))
 
     def send(self, fields: dict[str, Any]) -> None:
-        """One record, in one piece."""
+        """Send one record, in one piece."""
         if os.getpid() != self.process:
             return
         text = json.dumps({"rank": self._rank, **fields})
@@ -104,7 +104,7 @@ class Channel:
 
 
 def kept(descriptor: int) -> int:
-    """A second number for a file, where the program closes none."""
+    """Duplicate a descriptor, beyond the range that programs close."""
     try:
         return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, KEPT)
     except OSError:  # the limit is lower, or the file is closed
@@ -123,7 +123,7 @@ def supervise(
 ) -> None:
     """Continue as the rank in a child; this process waits for it, reports its end, and ends alike.
 
-    Meanwhile a thread of it does ``watch``, and it calls ``serve``, if it is the one that serves the ranks of its node.
+    Meanwhile a thread of this process runs ``watch``. ``serve``, if any, starts the service for the ranks of the node.
 
     The rank has a process group of its own, so that a signal reaches it once: through this process.
     """
@@ -157,7 +157,7 @@ def supervise(
         os.setpgid(child, child)
     for number in FORWARDED:
         signal.signal(number, forward)
-    # (while signals are blocked: they interrupt the main thread only)
+    # (started while signals are blocked, so that signals interrupt the main thread only)
     threading.Thread(target=watch, daemon=True).start()
     stop = serve() if serve is not None else None
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -171,11 +171,11 @@ def supervise(
     channel.send({"kind": "end", "status": status, "told": bool(told)})
     if status:
         with contextlib.suppress(OSError):
-            os.killpg(child, signal.SIGKILL)  # what the rank had started
+            os.killpg(child, signal.SIGKILL)  # processes that the rank started
     elif not orderly[0]:
         time.sleep(
             LEAVING
-        )  # launchers kill the others as soon as a process leaves without MPI's end, and these may be leaving, too
+        )  # launchers kill the others once a process leaves without MPI_Finalize; others may be leaving, too
     for thread in writers:
         thread.join(1.0)
     if stop is not None:
@@ -187,9 +187,9 @@ def supervise(
 def watch_elsewhere(
     channel: Channel, rank: int, first: bool, seconds: tuple[float, float], whereabouts: Any
 ) -> None:
-    """On another host than ``atoll run``: give a sign of life at even intervals, and say where the rank stands still.
+    """On another host than ``atoll run``: give signs of life at even intervals, and report the stack of a rank that stands still.
 
-    The first rank of the host gives the signs. A rank stands still that has made no step for the second number of seconds.
+    The first rank of the host gives the signs. A rank stands still if it makes no step for the second number of seconds.
     """
     if channel.here:
         return
@@ -212,13 +212,13 @@ def watch_elsewhere(
 
 
 def host_name() -> str:
-    """The name of this host, as the launcher calls it where it says so."""
+    """The name of this host: the launcher's name for it, if known."""
     names = (os.environ.get(name) for name in ("PMI_HOSTNAME", "SLURMD_NODENAME"))
     return next(filter(None, names), None) or socket.gethostname()
 
 
 def prefix_lines(rank: int, source: int, sink: int, target: int) -> None:
-    """Pass on whole lines behind the number of this rank."""
+    """Pass on whole lines, each after the number of this rank."""
     os.close(sink)
     with open(source, "rb") as lines:
         for line in lines:
@@ -243,7 +243,7 @@ def end_with(parent: int, reader: int, system: Any) -> None:
 
 
 def prepare_streams(rank: int, all_output: bool) -> None:
-    """Give the input to rank 0, discard the output of others, also that of C, and flush each line."""
+    """Give the input to rank 0, discard the output of others, C's included, and flush each line."""
     if rank:  # Hydra would let them wait for ever
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
@@ -259,7 +259,7 @@ def prepare_streams(rank: int, all_output: bool) -> None:
 
 
 def report_warnings(channel: Channel, shortened: Callable[[str], str]) -> None:
-    """Hand warnings that Python would print to ``atoll run``, which prints those of several ranks once."""
+    """Pass warnings that Python would print to ``atoll run``, which prints equal ones of several ranks once."""
     import warnings
 
     python: Any = warnings
@@ -277,7 +277,7 @@ def report_warnings(channel: Channel, shortened: Callable[[str], str]) -> None:
 
 
 def buffer_lines_in_c() -> None:
-    """The same for what is printed by C's ``printf``, where C can be reached."""
+    """Flush each line of C's ``printf`` as well, if the C library can be reached."""
     import ctypes
 
     try:
@@ -290,7 +290,7 @@ def buffer_lines_in_c() -> None:
 
 
 def fresh_main() -> dict[str, Any]:
-    """A ``__main__`` module as the interpreter creates it before a program starts; its namespace."""
+    """The namespace of a new ``__main__`` module, as the interpreter creates it before a program starts."""
     main = types.ModuleType("__main__")
     namespace = vars(main)
     namespace["__builtins__"] = builtins
@@ -299,7 +299,7 @@ def fresh_main() -> dict[str, Any]:
 
 
 def run_code(text: str) -> None:
-    """``-c``: the code is a command-line argument; a traceback can show its lines."""
+    """Run ``-c``: the code is a command-line argument, whose lines tracebacks can show."""
     import linecache
 
     lines = [line + "\n" for line in text.split("\n")]
@@ -309,7 +309,7 @@ def run_code(text: str) -> None:
 
 
 def run_module(name: str) -> None:
-    """``-m``: runpy does it as the interpreter does."""
+    """Run ``-m`` by runpy, as the interpreter does."""
     import runpy
 
     set_first_path(os.getcwd())
@@ -318,10 +318,10 @@ def run_module(name: str) -> None:
 
 
 def run_script(script: str) -> None:
-    """A file of source code, or a folder or archive with a ``__main__.py`` in it."""
+    """Run a file of source code, or a folder or archive that contains a ``__main__.py``."""
     import pkgutil
 
-    if pkgutil.get_importer(script) is not None:  # as Python finds out
+    if pkgutil.get_importer(script) is not None:  # as Python decides
         import runpy
 
         set_first_path(script)
@@ -341,7 +341,7 @@ def run_script(script: str) -> None:
 
 
 def set_first_path(folder: str) -> None:
-    """Replace the folder of this file, which Python has put first, by the program's own."""
+    """Replace the folder of this file, the first entry of ``sys.path``, by that of the program."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 
@@ -361,7 +361,7 @@ def run(words: list[str]) -> None:
 
 
 def main() -> None:
-    """The whole life of this rank."""
+    """Run this rank from start to end."""
     options = json.loads(sys.argv[1])
     system, startup, launcher, whereabouts, node_store, node_imports = borrow(
         "system", "startup", "comm.launcher", "context.remote_stacks", "context.node_store", "context.node_imports",

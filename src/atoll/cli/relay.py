@@ -1,7 +1,7 @@
 """The process between the launcher and the user: passes on input, output, signals and the exit code.
 
-The launcher runs in its own process group, so that Ctrl-C reaches this process only, which forwards it once and then
-insists. One loop waits for output, for input from a terminal, and for signals.
+The launcher runs in its own process group, so that Ctrl-C reaches this process only, which forwards it once and kills the
+job at the second. One loop waits for output, for input from a terminal, and for signals.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .streams import Extract, Lines, Stage
 from .verdict import Verdict
 
 GRACE = 4.0
-"""Seconds that the ranks have to end after a signal before they are killed."""
+"""Seconds for the ranks to end after a signal before they are killed."""
 
 ABSENT = 1.0
 """Seconds in which messages of, or about, a rank that has ended may still arrive."""
@@ -46,17 +46,17 @@ FORWARDED = (*ENDING[:-1], signal.SIGUSR1, signal.SIGUSR2)
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """Something to read from: its descriptor, and what reads it, which returns False at the end."""
+    """A readable descriptor, with the function that reads it and returns False at the end."""
 
     descriptor: int
     read: Callable[[], bool]
     order: int
-    """Reports come before output, and output of ranks before that of the launcher, which is about their end."""
+    """The order of reading: reports before output, and output of ranks before that of the launcher, which explains their end."""
 
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """The connection of a rank of this host: what it reports, as lines of JSON."""
+    """The connection of a rank of this host, which carries its records as lines of JSON."""
 
     connection: socket.socket
     rank: int
@@ -74,14 +74,14 @@ class Relay:
         named: Sequence[str] = (),
         silent: Callable[[Iterable[str]], list[str]] = lambda names: [],
     ) -> None:
-        """``named`` are the hosts of the command line; ``silent`` gives those of some hosts that do not answer."""
+        """``named`` are the hosts of the command line; ``silent`` returns the hosts among its argument that do not answer."""
         self._named, self._silent = named, silent
         self._verdict = Verdict(size)
         self._size = size
         self._mark = mark
         self._all_output = all_output
         self._one_host = False
-        """True if all ranks are on this host, as they say."""
+        """True if all ranks have reported to be on this host."""
         remote_stacks.set_job(mark)
         records = Extract(b"\x1e" + mark.encode(), b"\x1e\n", self._record)
         self._stages: dict[int, tuple[int, Stage]] = {}
@@ -91,7 +91,7 @@ class Relay:
         self._signals: list[int] = []
         self._ended_by = 0
         self._channels: dict[int, Channel] = {}
-        """The connections of ranks of this host that are open: their supervisors live."""
+        """The open connections of ranks of this host, whose supervisors are alive."""
         self._processes: dict[int, int] = {}
         self._stragglers: LateRanks | None = None
         self._absent_since = float("inf")
@@ -104,12 +104,12 @@ class Relay:
         """True if an error or the end of a rank has set the deadline."""
         self._report_at = float("inf")
         self._warnings: Counter[tuple[int, str]] = Counter()
-        """How often each rank has given a warning, by its text."""
+        """The count of each warning by rank and text."""
         self._warned: Counter[str] = Counter()
-        """How often each was printed."""
+        """The number of times each warning was printed."""
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Start the launcher, stay with it to its end, and return the exit code of the job."""
+        """Start the launcher, supervise it to its end, and return the exit code of the job."""
         terminal = os.isatty(0)
         wake, waker = os.pipe()
         os.set_blocking(waker, False)
@@ -130,7 +130,7 @@ class Relay:
         try:
             self._stay_with(process, terminal, wake, listener)
         except BaseException:
-            self._kill(process)  # no process would supervise the ranks
+            self._kill(process)  # else no process would supervise the ranks
             raise
         finally:
             system.remove_socket(self._mark)
@@ -149,7 +149,7 @@ class Relay:
         return self._conclude(returned)
 
     def remaining(self) -> dict[str, int] | None:
-        """How many ranks each host has left of a job that lost a rank or a host; None if it ended otherwise."""
+        """The number of remaining ranks by host, if the job lost a rank or a host; None if it ended otherwise."""
         if self._ended_by or self._signals or not self._verdict.lost:
             return None
         places = self._verdict.places
@@ -170,7 +170,7 @@ class Relay:
         wake: int,
         listener: socket.socket | None,
     ) -> None:
-        """Pass on what comes, until nothing more can."""
+        """Pass on data and signals until the launcher and the ranks have ended."""
         assert process.stdout is not None
         assert process.stderr is not None
         with selectors.DefaultSelector() as selector:
@@ -198,7 +198,7 @@ class Relay:
             while left:
                 some = read([key.data for key, _ in selector.select(QUIET)])
                 self._attend(process, idle=not some)
-            # The launcher has ended, and with it the ranks; what they wrote before is in the pipes.
+            # The launcher has ended, and with it the ranks; the pipes hold the rest of their output.
             while read([key.data for key, _ in selector.select(0) if key.data.order in (1, 2)]):
                 pass
         for target, stage in self._stages.values():
@@ -237,7 +237,7 @@ class Relay:
         return True
 
     def _hear(self, channel: Channel) -> bool:
-        """Read what a rank reports; False at its end."""
+        """Read the records of a rank; False at its end."""
         try:
             data = channel.connection.recv(1 << 16)
         except BlockingIOError:
@@ -253,7 +253,7 @@ class Relay:
         return bool(data)
 
     def _record(self, data: bytes, here: bool = False) -> bytes:
-        """Take a rank's record; gives back what is none, to be printed as it is."""
+        """Take a rank's record; return data that is not a record, to be printed unchanged."""
         try:
             fields: dict[str, Any] = json.loads(data[data.find(b"{") : data.rfind(b"}") + 1])
             if not here:
@@ -281,14 +281,14 @@ class Relay:
         return b""
 
     def _warn(self, rank: int, text: str) -> None:
-        """Print a warning of a rank, unless another one has given it as often."""
+        """Print a warning of a rank, unless another rank has given it as often."""
         self._warnings[rank, text] += 1
         if self._warnings[rank, text] > self._warned[text]:
             self._warned[text] += 1
             self._say(text)
 
     def _rank_writes(self, source: int) -> bool:
-        """Pass on what a rank of this host has written; False at the end."""
+        """Pass on the output of a rank of this host; False at the end."""
         target, stage = self._stages[source]
         data = os.read(source, 1 << 16)
         self._pass_on(target, stage.feed(data))
@@ -297,9 +297,9 @@ class Relay:
         return bool(data)
 
     def _launcher_says(self, source: int, target: int) -> bool:
-        """Pass on what the launcher writes, of which ranks of other hosts may be a part; False at the end.
+        """Pass on the launcher's output, which includes that of ranks of other hosts; False at the end.
 
-        Once a rank of this host has reported why the job ends, launchers explain it in words of their own, which say less.
+        If all ranks are on this host, the launcher's text is dropped once the cause of the end is known: it says less.
         """
         stage = self._launcher_stages[target]
         data = os.read(source, 1 << 16)
@@ -309,7 +309,7 @@ class Relay:
         return bool(data)
 
     def _pass_on(self, target: int, data: bytes) -> None:
-        """Write output, and end as Python would if its reader has closed, as in ``atoll run ... | head``."""
+        """Write output; if its reader has closed, as in ``atoll run ... | head``, end as Python would."""
         if not self._print(target, data):
             self._signals.append(signal.SIGPIPE)
 
@@ -330,7 +330,7 @@ class Relay:
         self._print(2, text.encode("utf-8", "backslashreplace"))
 
     def _take_input(self, process: subprocess.Popen[bytes]) -> bool:
-        """Take what was typed, for rank 0; False at its end. A job in the background waits."""
+        """Pass terminal input to rank 0; False at its end. A job in the background waits."""
         assert process.stdin is not None
         if os.tcgetpgrp(0) != os.getpgrp():
             time.sleep(QUIET)
@@ -346,7 +346,7 @@ class Relay:
         return bool(data)
 
     def _attend(self, process: subprocess.Popen[bytes], idle: bool) -> None:
-        """Everything that is not data: signals, the clock, reports whose time has come."""
+        """Handle everything but data: signals, deadlines, and reports that are due."""
         now = time.monotonic()
         self._attend_start(now)
         self._attend_end(now)
@@ -368,8 +368,8 @@ class Relay:
             elif self._report_at == float("inf"):
                 self._report_at = now + startup.PAUSE
         if (self._verdict.reported or self._verdict.failed) and not self._ending:
-            # The rank that has reported ends all, or the launcher that has lost one. If they do not, this does; of hosts that lose
-            # a rank of another one, launchers end none, and MPI may crash there.
+            # The rank that has reported ends all ranks, or the launcher does that has lost one. If neither does, this process
+            # does: when a rank on another host is lost, some launchers end none, and MPI may crash there.
             self._ending = True
             pause = GRACE if self._verdict.reported or self._one_host else startup.PAUSE
             self._deadline = min(self._deadline, now + pause)
@@ -378,7 +378,7 @@ class Relay:
                 self._print(target, stage.flush())
 
     def _where_others_are(self) -> str:
-        """Where the ranks are that have not reported, if others have waited for them on other hosts in vain."""
+        """The stacks of ranks that have not reported, if ranks on other hosts have waited for them in vain."""
         if self._one_host or not self._verdict.timed_out:
             return ""
         others = self._verdict.places.keys() - self._verdict.reporters - self._verdict.ends.keys()
@@ -386,7 +386,7 @@ class Relay:
         return f"atoll: {where.removeprefix('; ')}\n" if where else ""
 
     def _attend_start(self, now: float) -> None:
-        """MPI's start waits in C for missing ranks, so only this process can report it."""
+        """Report ranks that wait for others in MPI's start: they wait in C, so only this process can."""
         waiting = sorted(self._starting.keys() - self._verdict.signs[launcher.TOGETHER])
         since = min((self._starting[rank] for rank in waiting), default=now)
         if self._verdict.signs[launcher.TOGETHER] or self._verdict.waiting:
@@ -418,9 +418,9 @@ class Relay:
         return self._verdict.ends.keys() & self._processes.keys()
 
     def _attend_end(self, now: float) -> None:
-        """Supervise ranks that continue after others have finished: those that MPI connects end with them.
+        """Supervise ranks that continue after others have finished: ranks connected by MPI must end together.
 
-        Ranks that wait at their end do the same for the others of their host.
+        Ranks that wait at their end supervise the other ranks of their host in the same way.
         """
         ended = self._verdict.ends.keys() | self._verdict.signs[launcher.ORDERLY]
         if not self._one_host:
@@ -440,12 +440,12 @@ class Relay:
             self._say(f"atoll: {startup.rank_words(sorted(ended), self._size)} {words}\n")
 
     def _end_wait(self, ranks: Sequence[int], words: str, when: float) -> None:
-        """End all ranks because these have waited in vain; they cannot report it themselves."""
+        """End all ranks because ``ranks`` have waited in vain, and cannot report it themselves."""
         self._verdict.waited(ranks, words)
         self._deadline = min(self._deadline, when)
 
     def _forward(self, process: subprocess.Popen[bytes], number: int, now: float) -> None:
-        """Forward a signal to the launcher, which signals the ranks; the second one kills."""
+        """Forward a signal to the launcher, which signals the ranks; the second ending signal kills."""
         if number not in ENDING:
             process.send_signal(number)
         elif self._ended_by:
@@ -456,7 +456,7 @@ class Relay:
             process.send_signal(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill the launcher and what is in its group; what it has started elsewhere notices."""
+        """Kill the launcher and its process group; processes on other hosts notice that it has gone."""
         self._leftovers.look(time.monotonic(), surely=True)
         if self._hosts.known:
             self._agents |= agents(process.pid)
@@ -466,13 +466,13 @@ class Relay:
             process.kill()
 
     def _end_ranks(self) -> None:
-        """Kill the ranks of this host that the launcher has left behind. Their supervisors live, so the numbers are theirs."""
+        """Kill the ranks of this host that the launcher has left behind. Supervisors are alive, so process numbers are valid."""
         for rank in self._channels.keys() - self._verdict.ends.keys():
             with suppress(OSError, KeyError):
                 os.kill(self._processes[rank], signal.SIGKILL)
 
     def _conclude(self, returned: int) -> int:
-        """Print what remains to be reported, and determine the exit code."""
+        """Print the final report, and determine the exit code."""
         code = self._verdict.code(returned)
         if not self._ended_by:
             self._say(self._verdict.last_words(returned))
@@ -486,7 +486,7 @@ class Relay:
 
 
 def allow_many_files() -> None:
-    """Each rank of this host takes three files: allow as many as this user may have."""
+    """Raise the limit of open files to this user's maximum: each rank of this host takes three."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

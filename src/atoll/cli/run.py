@@ -51,7 +51,7 @@ class Request:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """What follows ``atoll run``."""
+    """Add the options and arguments of ``atoll run`` to a parser."""
     parser.usage = USAGE
     add = parser.add_argument
     add(
@@ -124,12 +124,12 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Run the program that the command line names; its exit code."""
+    """Run the program that the command line names; return its exit code."""
     return start(request_of(asked))
 
 
 def request_of(asked: argparse.Namespace) -> Request:
-    """The request that a command line makes."""
+    """The request of a command line."""
     code, module, rest = asked.code, asked.module, list(asked.program)
     if rest[:1] == ["--"]:
         del rest[0]
@@ -148,7 +148,7 @@ def request_of(asked: argparse.Namespace) -> Request:
 
 
 def start(request: Request) -> int:
-    """Run a program; its exit code."""
+    """Run a program; return its exit code."""
     check(request)
     if request.ranks is None:
         request = replace(request, ranks=max(available_cores() // (request.threads or 1), 1))
@@ -161,7 +161,7 @@ def start(request: Request) -> int:
 
 
 def check(request: Request) -> None:
-    """Refuse now what would fail on every rank later."""
+    """Reject a request that would fail on every rank."""
     if request.ranks is None and (request.hosts or request.hostfile):
         raise UsageError(
             "how many ranks on these hosts? write -n N before the program, such as -n 8"
@@ -193,7 +193,7 @@ def hostfile_lines(path: str) -> list[str]:
 
 
 def run_profiled(path: str, run: Callable[[], int]) -> int:
-    """Run the program, and join what its ranks have recorded, whatever ended them."""
+    """Run the program, and join the records of its ranks, whatever ended them."""
     from ..profiling.record import folder_of, path_of_timeline
     from ..profiling.whole import joined, prepared
 
@@ -207,7 +207,7 @@ def run_profiled(path: str, run: Callable[[], int]) -> int:
 
 
 def run_alone(request: Request) -> int:
-    """One rank is Python itself, without MPI: this process becomes the program."""
+    """Run one rank in Python itself, without MPI: this process becomes the program."""
     command = [sys.executable, *request.program]
     if request.profile is not None and not request.print_command:
         return run_profiled(request.profile, lambda: child(command))
@@ -218,11 +218,11 @@ def run_alone(request: Request) -> int:
 
 
 def child(command: Sequence[str]) -> int:
-    """Run a program that gets the same signals, and end as it does."""
+    """Run a program, pass signals on to it, and return its exit code."""
     process = subprocess.Popen(command)
 
     def pass_on(number: int, _: object) -> None:
-        if number != signal.SIGINT:  # which the terminal sends to both
+        if number != signal.SIGINT:  # the terminal sends it to both
             process.send_signal(number)
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -232,7 +232,7 @@ def child(command: Sequence[str]) -> int:
 
 
 def run_ranks(request: Request) -> int:
-    """Start the ranks by the launcher, and stay with them; start what is left of them again if that is wanted."""
+    """Start the ranks by the launcher and supervise them; with ``restart``, start the remaining ranks again."""
     launcher = find(request.mpiexec)
     again = False
     while True:
@@ -255,7 +255,7 @@ def words_of(ranks: int) -> str:
 
 
 def smaller(request: Request, launcher: Mpiexec, left: Mapping[str, int]) -> Request:
-    """The same program on what is left: so many ranks on each host, of which all must answer."""
+    """The same program on the remaining ranks, of hosts that answer."""
     if not (request.hosts or request.hostfile or len(left) > 1):
         return replace(request, ranks=sum(left.values()))
     silent = silent_hosts(request, launcher, left)
@@ -265,7 +265,7 @@ def smaller(request: Request, launcher: Mpiexec, left: Mapping[str, int]) -> Req
 
 
 def named_hosts(request: Request) -> list[str]:
-    """The hosts that the command line names, without what follows their names."""
+    """The names of the hosts on the command line, without counts and options."""
     lines = (request.hosts or "").split(",")
     if request.hostfile is not None:
         lines += hostfile_lines(request.hostfile)
@@ -274,7 +274,7 @@ def named_hosts(request: Request) -> list[str]:
 
 
 def silent_hosts(request: Request, launcher: Mpiexec, names: Iterable[str]) -> list[str]:
-    """Those of some hosts on which the launcher can start no process."""
+    """The hosts among ``names`` on which the launcher can start no process."""
 
     def asking(name: str) -> list[str]:
         return launcher.command(1, ["true"], hosts=name, more=request.mpiexec_options)
@@ -283,7 +283,7 @@ def silent_hosts(request: Request, launcher: Mpiexec, names: Iterable[str]) -> l
 
 
 def run_job(request: Request, launcher: Mpiexec) -> tuple[int, Relay | None]:
-    """Start the ranks once: the exit code of the job, and what is known of its end."""
+    """Start the ranks once; return the exit code of the job, and its relay, which knows the remaining ranks."""
     assert request.ranks is not None
     mark = secrets.token_hex(16)
     profile = None if request.profile is None else os.path.abspath(request.profile)
@@ -296,7 +296,7 @@ def run_job(request: Request, launcher: Mpiexec) -> tuple[int, Relay | None]:
             "watch": [limit() / SIGNS, min(config.wait_report, config.wait_abort / 2)],
         }
     )
-    # A printed command will run by itself, without this process.
+    # A printed command runs without this process.
     forwarded = [] if request.print_command else launcher.forwarded(startup.MARK)
     command = launcher.command(
         request.ranks,

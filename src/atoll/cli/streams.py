@@ -1,6 +1,6 @@
-"""Stages that the output of ranks goes through on its way to the user.
+"""Stages: filters between the output of ranks and the user.
 
-A stage takes bytes as they arrive and returns the bytes to pass on. ``flush`` returns what is held.
+A stage takes bytes as they arrive and returns the bytes to pass on. ``flush`` returns the bytes held back.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Callable
 
 
 class Stage:
-    """Passes all bytes on as they come."""
+    """Passes all bytes on as they arrive."""
 
     def feed(self, data: bytes) -> bytes:
-        """Take bytes in, give bytes out."""
+        """Take bytes that have arrived; return the bytes to pass on."""
         return data
 
     def flush(self, ended: bool = False) -> bytes:
-        """Give out what has been held for a possible beginning; ``ended``: everything."""
+        """Return the bytes held back as a possible beginning; with ``ended``, all of them."""
         return b""
 
 
@@ -32,7 +32,7 @@ class Extract(Stage):
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Pass on what is outside of the ranges."""
+        """Pass on the bytes outside of the ranges."""
         held, out = self._held + data, []
         while (start := held.find(self._begin)) >= 0:
             stop = held.find(self._end, start + len(self._begin))
@@ -47,7 +47,7 @@ class Extract(Stage):
         return b"".join([*out, held[:start]])
 
     def flush(self, ended: bool = False) -> bytes:
-        """Let go of a mere possible beginning; at the end of the stream, close what is open."""
+        """Return a possible beginning that is held back; at the end of the stream, close an open range."""
         held, inside = self._held, self._held.startswith(self._begin)
         if not held or (inside and not ended):
             return b""
@@ -64,17 +64,17 @@ def _overlap(data: bytes, word: bytes) -> int:
 
 
 class Lines(Stage):
-    """Passes on whole lines, each behind the number of the rank that has written it: ``[rank] line``."""
+    """Passes on whole lines, each after the number of the rank that has written it: ``[rank] line``."""
 
     def __init__(self, rank: int) -> None:
         self._prefix = b"[%d] " % rank
         self._held = b""
 
     def feed(self, data: bytes) -> bytes:
-        """Give out the lines that are whole now."""
+        """Return the lines that are now complete."""
         *lines, self._held = (self._held + data).split(b"\n")
         return b"".join(self._prefix + line + b"\n" for line in lines)
 
     def flush(self, ended: bool = False) -> bytes:
-        """At the end of the stream, give out a line without an end."""
+        """At the end of the stream, return an unterminated line."""
         return self.feed(b"\n") if ended and self._held else b""

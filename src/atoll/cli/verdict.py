@@ -1,7 +1,7 @@
-"""The outcome of a job: what its ranks report, summarized, and the exit code.
+"""The outcome of a job: a summary of its ranks' reports, and the exit code.
 
-Everything comes from the ranks, in records: why one ends all the others, its progress, and, from the process that
-supervises it (see ``rank``), how it ended. What launchers print is not read. Reports that differ only in their rank are
+All facts come from the ranks, in records: the error by which a rank ends all others, its progress, and, from its supervisor
+(see ``rank``), its end. The output of launchers is not parsed. Reports that differ only in their rank are
 printed once.
 """
 
@@ -18,15 +18,15 @@ from .. import startup
 from ..comm import launcher
 
 OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
-"""Signals that come from outside of the program: no fault of its own sends them."""
+"""Signals from outside of the program, which no error of the program raises."""
 
 MOST_TRACEBACKS = 3
-"""So many different tracebacks are printed whole; of the others, their last lines."""
+"""The number of different tracebacks printed in full; further ones are reduced to their last line."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How one rank ended: by ``signal``, or by itself with ``code``; ``told`` if the launcher ended it."""
+    """The end of one rank: by ``signal``, or by itself with ``code``; ``told`` if the launcher ended it."""
 
     rank: int
     code: int
@@ -54,16 +54,16 @@ class Verdict:
         self.signs: defaultdict[bytes, set[int]] = defaultdict(set)
         """The ranks that have given each sign of :mod:`..comm.launcher`."""
         self.ends: dict[int, End] = {}
-        """How ranks have ended, in order: that a rank ended is known before the launcher ends the others for it."""
+        """The ends of ranks, in order: the end of a rank arrives before the launcher ends the others because of it."""
         self.lost: set[int] = set()
-        """Ranks that were killed from outside, or are on a host that is lost, before anything else had gone wrong."""
+        """Ranks that were killed from outside, or lost with their host, before any other failure."""
         self._groups: dict[tuple[str, int, str], Group] = {}
         self._said = 0
         self._traces = 0
 
     @property
     def waiting(self) -> bool:
-        """True if there are reports that have not been printed."""
+        """True if some reports have not been printed."""
         return len(self._groups) > self._said
 
     @property
@@ -73,13 +73,13 @@ class Verdict:
 
     @property
     def decided(self) -> bool:
-        """True if the job has failed for a known reason, so that what a launcher says of it is of no interest."""
+        """True if the outcome of the job is known, so that the launcher's explanation is not needed."""
         failed = any(end.code for end in self.ends.values())
         return self.reported or failed or self.well or self.failed
 
     @property
     def vanished(self) -> list[int]:
-        """The ranks that have reported their start, and no end."""
+        """The ranks that have reported their start, but no end."""
         return sorted(self.places.keys() - self.ends.keys() - self.signs[launcher.ORDERLY])
 
     @property
@@ -99,13 +99,13 @@ class Verdict:
 
     @property
     def well(self) -> bool:
-        """True if all ranks have reported that they ended well: a launcher may find fault with how they left MPI."""
+        """True if all ranks have reported a successful end, even if the launcher objects to the way they left MPI."""
         return len(self.ends) == self._size and not any(
             end.code or end.signal or end.told for end in self.ends.values()
         )
 
     def record(self, fields: Mapping[str, Any]) -> None:
-        """Take what a rank reports."""
+        """Take a record of a rank."""
         kind, rank = fields["kind"], fields["rank"]
         if kind == "start":
             self.places[rank] = fields["process"], fields["host"]
@@ -123,15 +123,15 @@ class Verdict:
     def _report(self, kind: str, rank: int, code: int, text: str, same: str) -> None:
         same = same or ("" if kind == "interrupt" else startup.without_rank(text, rank))
         group = self._groups.setdefault((kind, code, same), Group(kind, code, text))
-        if kind != "interrupt" or not group.ranks:  # where the first one was is enough
+        if kind != "interrupt" or not group.ranks:  # the place of the first one suffices
             group.ranks.append(rank)
 
     def waited(self, ranks: Sequence[int], text: str) -> None:
-        """Ranks have waited too long, as ``text`` says, and cannot report it themselves."""
+        """Report, with ``text``, ranks that have waited too long and cannot report it themselves."""
         self._groups["wait", 1, text] = Group("wait", 1, text, list(ranks))
 
     def unreachable(self, ranks: Sequence[int], text: str) -> None:
-        """Ranks are lost with their host; none where it has never answered."""
+        """Report ranks that are lost with their host; ``ranks`` is empty if the host never answered."""
         self._lose(ranks)
         self.waited(ranks, f"cannot be reached any more: {text}" if ranks else text)
 
@@ -140,7 +140,7 @@ class Verdict:
             self.lost.update(ranks)
 
     def reports(self) -> str:
-        """What the ranks have reported since the last time, equal reports once."""
+        """The reports of the ranks since the last call, equal ones once."""
         groups = list(self._groups.values())
         news, self._said = groups[self._said :], len(groups)
         caused = any(group.kind != "consequence" for group in groups)
@@ -157,7 +157,7 @@ class Verdict:
         return text
 
     def last_words(self, returned: int) -> str:
-        """What no rank could report itself, once the job is over."""
+        """The final report of a job in which no rank has reported."""
         if self._groups:
             return ""
         if (cause := self._cause()) is not None:
@@ -170,7 +170,7 @@ class Verdict:
         return ""
 
     def code(self, returned: int) -> int:
-        """The exit code of the job; ``returned`` is the launcher's own."""
+        """The exit code of the job; ``returned`` is that of the launcher."""
         if self._groups:
             return next(iter(self._groups.values())).code
         if (cause := self._cause()) is not None:
@@ -180,9 +180,9 @@ class Verdict:
         return 128 - returned if returned < 0 else returned or int(bool(self.vanished))
 
     def _cause(self) -> End | None:
-        """The end that ended the others: the first with a code, or at which others still needed the rank.
+        """The end that ended the others: the first one with a code, or of a rank that others still needed.
 
-        Ends of which the launcher told the rank are consequences; if there are no others, their cause is unknown.
+        Ends that the launcher caused are consequences; if all ends are, the cause is unknown.
         """
         needed = self.signs[launcher.TOGETHER] - self.signs[launcher.ORDERLY]
         for end in self.ends.values():

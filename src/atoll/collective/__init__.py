@@ -1,9 +1,9 @@
 """Operations in which all ranks take part, on the sections of distributed arrays.
 
-A :class:`Section` is what one rank has of an array: its block, the layout, and the communicator. Everything here is a
-collective function from sections to sections that holds, on each rank, no more than a small multiple of its own share. Which
-ranks a message joins, and how many there are, follows from layouts and from sizes that all ranks have been told. A function
-whose size depends on values (how many elements a mask keeps) tells it to all ranks first.
+A :class:`Section` is one rank's part of an array: its block, the layout, and the communicator. The functions here are collective,
+from sections to sections, and hold on each rank no more than a small multiple of its own share. The messages and their peers follow
+from layouts and from sizes that all ranks know. A function whose result size depends on values (the number of elements under a
+mask) tells it to all ranks first.
 """
 
 from ..exchange.messages import exchange as exchange

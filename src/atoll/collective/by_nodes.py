@@ -1,10 +1,10 @@
-"""Pieces from all ranks to all ranks by two messages for each pair of nodes: how long the second one is, and the pieces.
+"""Pieces from all ranks to all ranks by two messages for each pair of nodes: the length of the second one, and the pieces.
 
 The ranks of a node share the other nodes out among them (:class:`.comm.nodes.Charges`). A piece for a rank of another
 node goes to the rank of this node that has that node in its charge, with all others for it to that rank's partner, and
 from there to its receiver. So a node with ``r`` ranks exchanges with another one two messages each way, not ``r * r``.
 A message begins with a row for each piece: its sender, its receiver and its length. Long pieces are worth a message of their own:
-their rows go by nodes, and they straight to their receivers. Nothing is as long as the number of ranks.
+their rows go by nodes, the pieces directly to their receivers. No array is as long as the number of ranks.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ALIGNED = 16
 
 
 def pays(source: Layout, target: Layout, itemsize: int, nodes: Nodes) -> bool:
-    """True if to bring an array from one layout to another by nodes; the same on all ranks.
+    """True if an array should move from one layout to another by nodes; the same on all ranks.
 
-    That is so where ranks have short pieces for so many others that all pairs of nodes need fewer messages.
+    It should where ranks have short pieces for so many others that all pairs of nodes need fewer messages.
     """
     if not (nodes.two_levels and itemsize):
         return False
@@ -54,7 +54,7 @@ class _Letter(NamedTuple):
 
 
 def routed(communicator: Communicator, pieces: Mapping[int, Array], what: str) -> dict[int, Array]:
-    """Send bytes to some ranks, which do not know how many; what arrived, by sender. Collective."""
+    """Send bytes to some ranks, which do not know the lengths, and return the received bytes by sender. Collective."""
     step(communicator, "all to all by nodes", what)
     rank, nodes = communicator.rank, communicator.nodes
     charges = Charges(nodes, rank)
@@ -95,7 +95,8 @@ def routed(communicator: Communicator, pieces: Mapping[int, Array], what: str) -
 
 
 def _are_few(nodes: Nodes) -> bool:
-    """True if a rank tells its partners on all nodes how much comes, as those are no more than the rounds in which all ranks do.
+    """True if a rank sends the lengths to its partners on all nodes, since these are no more than the rounds of a collective of all
+    ranks.
 
     A node has ``size / count`` ranks on average, which share the other nodes.
     """
@@ -108,7 +109,7 @@ def _exchanged(
     peers: Iterable[int] | None,
     what: str,
 ) -> list[_Letter]:
-    """Exchange letters with some of these ranks, or, if ``None``, of all; those of this rank for itself stay."""
+    """Exchange letters with some of ``peers``, or of all ranks if ``None``; letters of this rank to itself stay here."""
     rank = communicator.rank
     kept = leaving.pop(rank, [])
     outgoing = {peer: _packed(letters) for peer, letters in leaving.items()}
@@ -147,12 +148,12 @@ def _is_short(nbytes: int) -> bool:
 
 
 def _room(nbytes: int) -> int:
-    """How much of a message a piece takes, so that the next one lies at a multiple of 16 bytes."""
+    """The bytes that a piece takes in a message, so that the next one lies at a multiple of 16 bytes."""
     return -(-nbytes // _ALIGNED) * _ALIGNED
 
 
 def _packed(letters: list[_Letter]) -> Array:
-    """How many letters there are, a row for each, and their pieces."""
+    """A message of letters: their number, a row for each, and their pieces."""
     rows = np.array([letter[:3] for letter in letters], np.int64)
     head = np.append(len(rows), rows).astype(np.int64, copy=False)
     places = [_room(head.nbytes)]

@@ -46,7 +46,7 @@ def _factored(matrix: GridMatrix) -> bool:
         across = _for_columns(matrix, left, below, right).conj().T
         ends = _strips(matrix, stop, right)
         for number, (low, high) in enumerate(pairwise(ends)):
-            # Only what is not above the diagonal is read later; the panel that comes next goes first, to be on its way.
+            # Only elements on or below the diagonal are read later; the next panel is updated first, so that it leaves early.
             if low < high:
                 top = int(np.searchsorted(matrix.rows, matrix.columns[low]))
                 columns = slice(low - right, high - right)
@@ -95,7 +95,7 @@ def _for_columns(matrix: GridMatrix, left: Array, below: int, right: int) -> Arr
 
 
 def _strips(matrix: GridMatrix, stop: int, right: int) -> list[int]:
-    """Where strips of this rank's columns begin and end: the next panel, then the rest in a few."""
+    """The bounds of strips of this rank's columns: the next panel, then the rest in a few."""
     following = int(np.searchsorted(matrix.columns, stop + matrix.width))
     count = len(matrix.columns)
     rest = [following + (count - following) * k // _STRIPS for k in range(_STRIPS + 1)]

@@ -1,8 +1,8 @@
 """Elements at global indices: read from their owners, written by their owners, compressed by a mask.
 
-An index array says for each axis of an array where to look. ``Layout.locate`` gives the owner of
+Index arrays, one for each axis, give the positions of elements. ``Layout.locate`` gives the owner of
 each element and its place in the owner's block, so a rank sorts its requests by owner and sends
-places; the owner answers in the same order. What is asked of one owner twice is sent once. Whole
+places; the owner answers in the same order. An element that is requested of one owner twice is sent once. Whole
 trailing axes that are not distributed travel as rows: a request is then one place and a row.
 """
 
@@ -45,7 +45,7 @@ def trailing_rows(layout: Layout, indexed: int) -> bool:
 
 
 def _stretches(indices: tuple[Array, ...]) -> Stretches:
-    """Index arrays of one shape in pieces of the C order, so that what is worked out of them stays small."""
+    """Index arrays of one shape in pieces of the C order, so that temporaries stay small."""
     shape = indices[0].shape
     inner = prod(shape[1:])
     if not inner:
@@ -89,7 +89,7 @@ def _as_rows(section: Section, indexed: int) -> Array:
 
 
 def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
-    """The elements at global indices, which must be in range; each rank asks for its own.
+    """The elements at global indices, which must be in range; each rank requests its own.
 
     There are as many index arrays as leading axes; the axes behind must not be distributed and
     come whole. The result has the index arrays' shape, then those axes. Collective.
@@ -103,9 +103,9 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
 
 
 def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]) -> Array:
-    """The elements at ``count`` flat indices, of which ``places`` gives those from one number to another.
+    """The elements at ``count`` flat indices; ``places(low, high)`` gives a range of them.
 
-    What is worked out of them is never in memory for more than a stretch. Collective.
+    Temporaries are never in memory for more than a stretch. Collective.
     """
 
     def stretches() -> Stretches:
@@ -149,7 +149,8 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
 
 
 def is_told(section: Section) -> bool:
-    """True if owners may send unasked what every rank knows to be wanted: to few ranks, by messages of their own."""
+    """True if owners may send without requests the elements that every rank knows to be wanted: to few ranks, by messages of their
+    own."""
     communicator, layout = section.communicator, section.layout
     few = communicator.size <= policy.limits.few_ranks and not communicator.nodes.two_levels
     return few and layout.copies == 1 and not layout.overlaps
@@ -158,7 +159,7 @@ def is_told(section: Section) -> bool:
 def fetch_told(section: Section, indices: tuple[Array, ...], line: Layout) -> Array:
     """The rows at index arrays in a line that every rank has, for sections that :func:`is_told`.
 
-    ``line`` says by its first axis which of them a rank gets: an interval, or all. The other axes must be as for
+    The first axis of ``line`` gives the rows that a rank gets: an interval, or all. The other axes must be as for
     :func:`fetch`. Collective.
     """
     communicator, rank, count = section.communicator, section.rank, indices[0].size
@@ -182,7 +183,8 @@ def fetch_told(section: Section, indices: tuple[Array, ...], line: Layout) -> Ar
 
 
 def held_here(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Array]:
-    """Which of some elements, at index arrays in a line, this rank has a copy of, and its rows; of layouts that do not overlap."""
+    """The elements, among those at index arrays in a line, of which this rank has a copy, and its rows; for layouts that do not
+    overlap."""
     layout, here = section.layout, section.layout.coordinates(section.rank)
     if here is None:
         return _PLACES, _PLACES
@@ -199,7 +201,7 @@ def held_here(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Arra
 def put_rows(
     section: Section, count: int, written: Iterator[tuple[Array, Array]], ufunc: Any
 ) -> None:
-    """Write values into rows of the block, one row for each combination of the first ``count`` axes, or join them."""
+    """Write values into rows of the block, one row for each combination of the first ``count`` axes, or combine them by a ufunc."""
     table = _as_rows(section, count)
     direct = np.shares_memory(table, section.block) if table.size else True
     for rows, values in written:
@@ -214,9 +216,9 @@ def put_rows(
 def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any = None) -> None:
     """Write ``values`` at global indices, which must be in range, into the blocks of all that hold them.
 
-    Axes as for :func:`fetch`. What is written to one element twice: the later rank wins, and on
-    one rank the later place, so that index arrays in a line give NumPy's answer. With a ``ufunc``
-    values are joined with what is there (``ufunc.at``). Collective.
+    Axes as for :func:`fetch`. If an element is written twice, the later rank wins, and on one rank the later place, so that
+    index arrays in a line give NumPy's answer. With a ``ufunc`` values are combined with the present elements (``ufunc.at``).
+    Collective.
     """
     communicator, count = section.communicator, len(indices)
     wide = prod(section.shape[count:])
@@ -245,7 +247,7 @@ def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, A
             for holder in layout.ranks_at(place):
                 yield holder, chosen, rows[chosen]
         return
-    # lists that name an element several times: every cell is asked what it has
+    # lists that name an element several times: search every cell
     flat = [np.ascontiguousarray(part, np.int64).reshape(-1) for part in indices]
     axes, rest = layout.axes[: len(flat)], (0,) * (layout.ndim - len(flat))
     for cell in np.ndindex(*layout.grid[: len(flat)]):
@@ -270,7 +272,7 @@ def _in_line(section: Section) -> Section:
 
 
 def _dealt(pieces: Array, section: Section, small: int = 0) -> Section:
-    """What the ranks have, one after the other: in even blocks, or everywhere if it is small."""
+    """The pieces of all ranks in order: in even blocks, or on every rank if they have fewer than ``small`` elements."""
     communicator = section.communicator
     mine, what = np.array([len(pieces)], np.int64), "how many elements are kept"
     if communicator.size <= policy.limits.few_ranks:  # all know where each rank's elements go
@@ -288,7 +290,7 @@ def _dealt(pieces: Array, section: Section, small: int = 0) -> Section:
 
 
 def cut_along(piece: Array, start: int, line: Layout) -> dict[int, Array]:
-    """A piece of a line that begins at ``start``, cut into the parts that are to lie on other ranks, or here."""
+    """A piece of a line that begins at ``start``, cut into the parts for each rank."""
     bounds = line_bounds(line)
     if bounds is None or not len(piece):
         return {0: piece} if len(piece) else {}
@@ -314,7 +316,7 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
 
 
 def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> Array:
-    """The lines of all ranks one after the other, on all; ``bounds`` has where each begins. Collective."""
+    """The concatenated lines of all ranks, on every rank; ``bounds`` has the start of each, and the length. Collective."""
     if communicator.size > policy.limits.few_ranks:
         start, length = bounds[communicator.rank], bounds[communicator.size]
         return strung(communicator, line, int(start), int(length), what)
@@ -327,7 +329,7 @@ def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> A
 
 
 def everywhere(section: Section) -> Section:
-    """All elements of a few on every rank. Collective."""
+    """A small section, replicated on every rank. Collective."""
     layout = section.layout
     if layout.is_replicated:
         return section

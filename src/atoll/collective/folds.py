@@ -2,8 +2,8 @@
 
 When axes are folded that are distributed, each rank folds its own part and has a *partial* result
 over the other axes of its region. The result lies on a layout of its own: every owner of a piece
-of it gets that piece of each rank along the folded axes, and joins them by a tree in the order of the grid, so
-that the bits do not depend on who is the owner. Both ends know the pieces from the two layouts.
+of it gets that piece of each rank along the folded axes, and combines them by a tree in the order of the grid, so that the bits do
+not depend on the owner. Both ends know the pieces from the two layouts.
 
 Where many ranks have parts of small pieces, or of a result that all ranks are to have, the ranks along the folded axes join
 their parts in the same order by messages up and down the tree, so that each has a few neighbours only.
@@ -35,24 +35,25 @@ Partial = tuple[Array, ...]
 
 @dataclass(frozen=True, slots=True)
 class FoldPlan:
-    """Which pieces of its partial result one rank sends to whom, and whose it joins."""
+    """The pieces of its partial result that one rank sends, with their receivers, and the pieces that it combines, with their
+    senders."""
 
     sends: tuple[tuple[int, Any, tuple[int, ...]], ...]
     """For each owner (this rank may be one): the key of a piece of the partial result, its shape."""
     joins: tuple[tuple[Any, tuple[int, ...], tuple[int, ...]], ...]
     """For each piece of this rank's share: its key, its shape, and the ranks that have a part of it."""
     shape: tuple[int, ...]
-    """Of this rank's share of the result."""
+    """The shape of this rank's share of the result."""
     tree: Branches | None = None
     """This rank's neighbours, where a tree joins the parts."""
     between: tuple[Layout, Layout] | None = None
-    """How the result lies once a tree has joined the parts, and how it is to lie."""
+    """The layout of the result after the tree, and its target layout; ``None`` without a tree."""
 
 
 def fold_plan(
     layout: Layout, axes: tuple[int, ...], target: Layout, rank: int, nodes: Nodes
 ) -> FoldPlan:
-    """A rank's part in a fold over ``axes`` of an array that lies as ``layout`` says, on ranks of these nodes.
+    """A rank's part in a fold over ``axes`` of an array in ``layout``, on ranks of ``nodes``.
 
     ``target`` is the layout of the result, without the folded axes.
     """
@@ -100,7 +101,7 @@ def fold_plan(
 
 
 def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout) -> bool:
-    """True if so many ranks have parts that each of them has to do with a few others only."""
+    """True if so many ranks have parts that each should exchange messages with only a few others."""
     along = [layout.axes[k] for k in axes]
     if prod([axis.processes for axis in along]) <= policy.limits.few_ranks:
         return False
@@ -124,7 +125,7 @@ def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int, nodes: Nodes) 
 
 
 def _owned(axis: Axis, coordinate: int) -> IndexSet:
-    """What a process holds on an axis, without what another one answers for."""
+    """The indices that a coordinate holds on an axis, without those that another coordinate owns."""
     held = axis.owned(coordinate)
     if not axis.overlaps:
         return held
@@ -210,7 +211,7 @@ def by_ufunc(ufunc: np.ufunc) -> Callable[[Partial, Partial], Partial]:
 
 
 def _position_form(operand: Form, axis: int | None, name: str) -> Form:
-    """A number everywhere; along an axis as the others lie, or in even blocks."""
+    """The form of positions: one number on every rank; along an axis, in the layout of the other axes, or in even blocks."""
     layout = operand.layout
     if axis is None:
         return Form(np.dtype(np.intp), Layout.replicated((), layout.processes))

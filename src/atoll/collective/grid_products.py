@@ -29,7 +29,7 @@ from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
 Grid = tuple[int, int, int]
-"""How many ranks there are along the rows of the product, along its columns, and how many layers."""
+"""The numbers of ranks along the rows of the product and along its columns, and of layers."""
 
 
 @remembered
@@ -57,14 +57,14 @@ def product_grid(rows: int, length: int, columns: int, size: int) -> Grid | None
 
 
 def received(rows: int, length: int, columns: int, grid: Grid) -> int:
-    """How many elements all ranks together receive, with the operands in their places."""
+    """The number of elements that all ranks together receive, with the operands in their places."""
     i, j, k = grid
     return rows * length * (j - 1) + length * columns * (i - 1) + rows * columns * (k - 1)
 
 
 @remembered
 def grid_layouts(rows: int, length: int, columns: int, grid: Grid) -> tuple[Layout, Layout, Layout]:
-    """How the operands and the product lie on a grid: in blocks, ranks counted by rows, layers, then columns."""
+    """The layouts of the operands and the product on a grid: in blocks, ranks counted by rows, layers, then columns."""
     i, j, k = grid
     size = i * j * k
     left = [_axis(rows, i, 1), _axis(length, k, j)]

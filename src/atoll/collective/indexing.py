@@ -1,7 +1,7 @@
 """Fancy indexing, recorded: elements of a section read at index arrays, or written there.
 
-The index arrays belong to some axes of the section (or are flat) and broadcast to a common shape. Whether they
-are in range was agreed on at the call; here negative ones are counted from the front. Each rank takes its part of all
+The index arrays belong to some axes of the section (or are flat) and broadcast to a common shape. The call has checked their range
+on all ranks; here negative indices are counted from the front. Each rank takes its part of all
 positions in C order. Where every rank has the index arrays, and no indexed axis is divided, nothing
 moves: each rank works on its own part of the other axes.
 """
@@ -52,7 +52,7 @@ class _Rows(NamedTuple):
     stay: bool
     """True if every rank has the indices and, of each row, its own part: nothing moves."""
     layout: Layout
-    """Of the rows: which of them, or which part of each, a rank works on."""
+    """The layout of the rows: a rank works on some of them, or on a part of each."""
 
 
 @remembered
@@ -167,7 +167,7 @@ def _asked(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
         policy.limits.pieces * policy.limits.chunk if size == 2 else config.small
     )  # of which a rank has a large part
     if turned.layout.size <= min(most, 4 * rows.layout.size):
-        # sooner brought together than asked for element by element
+        # gathering the array is cheaper than requesting single elements
         turned = redistributed(turned, Layout.replicated(turned.shape, size))
     return fetch(turned, parts)
 
@@ -210,10 +210,10 @@ def _meshed(parts: tuple[Array, ...], kept: tuple[int, ...]) -> tuple[Array, ...
 
 @collective("assign at indices", writes=True)
 def write_at(base: Section, values: Section, *given: Any, target: Layout) -> None:
-    """Write values, which broadcast to what the indices select, or join them by a ufunc.
+    """Write values, which broadcast to the selected elements, or combine them by a ufunc.
 
-    ``first`` says where the axes of the index arrays are among those of the values; ``region`` is the view that they index,
-    unless that is the base.
+    ``first`` is the position of the axes of the index arrays among those of the values; ``region`` is the indexed view, unless the
+    base is indexed.
     """
     *indices, region, axes, first, ufunc = given
     if region is not None and region.dtype != base.dtype:  # the same part of each element
@@ -225,7 +225,7 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
     rows = _rows(layout, axes, *[index.layout for index in indices])
     if region is None and values.layout.is_replicated and not layout.overlaps:
         told = _told(base, indices, axes, rows)
-        if told is not None:  # each rank writes what it has
+        if told is not None:  # each rank writes the elements that it holds
             turned = base.transposed(rows.order)
             chosen, places = held_here(turned, told)
             lead = len(rows.shape)
@@ -268,7 +268,7 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
 
 
 def _along(index: Layout) -> Layout:
-    """How an index array along an axis lies while it is used: each element on a rank."""
+    """The layout of an index array along an axis while it is used: each element on one rank."""
     return Layout.default(index.shape, index.processes) if index.is_replicated else index
 
 
@@ -277,7 +277,7 @@ def _along(index: Layout) -> Layout:
     lambda source, index, axis: Form(source.dtype, small_or(_along(index.layout))),
 )
 def read_along(source: Section, index: Section, axis: int, *, target: Layout) -> Section:
-    """The elements at indices along one axis, at each position of the others; as the index array lies."""
+    """The elements at indices along one axis, at each position of the others; in the layout of the index array."""
     index = redistributed(index, _along(index.layout))
     lines = [
         held.array() if n != 1 else np.zeros(len(held), np.int64)

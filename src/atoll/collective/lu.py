@@ -3,7 +3,7 @@
 The matrix is factored in panels of a few columns, from left to right. The ranks of a panel's column of the grid choose its
 pivot rows by a tournament: each takes the best of its rows by partial pivoting, then pairs of ranks choose among theirs.
 Rows do not change places between ranks: a rank moves its pivot rows before the others of its block, and ``order`` says which
-rows they are. The panel travels along the rows of the grid while the ranks update what it is not needed for, and the pivot
+rows they are. The panel travels along the rows of the grid while the ranks do updates that do not need it, and the pivot
 rows are gathered down the columns.
 
 Right sides are further columns of the matrix, so that the factorisation leaves ``inv(L) @ P @ b`` there. The upper triangle
@@ -33,7 +33,7 @@ _WHAT = "a panel of LU factors"
 
 
 class Factors:
-    """The factors of a square matrix, with what they make of the right sides.
+    """The factors of a square matrix, and the right sides as ``inv(L) @ P @ b``.
 
     ``order`` has the rows of the matrix in the order in which they were pivots; all ranks have it.
     """
@@ -55,7 +55,7 @@ class Factors:
         self._rows = matrix.rows.copy()
         """The global numbers of this rank's rows, as they lie in its block now."""
         self._active = matrix.owners(np.arange(length), 0)
-        """How many rows of each row of the grid have not been pivots."""
+        """The number of rows in each row of the grid that have not been pivots."""
         if matrix.is_member:
             with np.errstate(all="ignore"):
                 self._factor()
@@ -207,8 +207,8 @@ def _to_front(rows: Array, chosen: Array) -> None:
 def _tournament(rows: Array, numbers: Array, counts: Array, line: Line, top: Array) -> Array:
     """Choose the pivots of a panel: their numbers, and the factored pivot rows in ``top``, both at place 0 of the line.
 
-    Every rank of the line has some ``rows`` of the panel with their ``numbers``, and each place as many as ``counts`` says.
-    A rank tells another rows as bytes, each with its number behind it.
+    Every rank of the line has some ``rows`` of the panel with their ``numbers``; ``counts`` has the number of rows at each place.
+    Rows are sent as bytes, each followed by its number.
     """
     width, end = rows.shape[1], rows.shape[1] * rows.itemsize
     candidates = np.empty((len(rows), end + 8), np.uint8)
@@ -250,7 +250,7 @@ def factored_panel(panel: Array) -> Array:
 
 
 def _by_halves(panel: Array) -> Array:
-    """Factor the left columns, then what they leave of the right ones."""
+    """Factor the left columns, then the remainder of the right ones."""
     half = panel.shape[1] // 2
     left, right = panel[:, :half], panel[:, half:]
     order = factored_panel(left)

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 def uneven(
     communicator: Communicator, pieces: Mapping[int, Array], form: Array, what: str
 ) -> dict[int, Array]:
-    """Send pieces along axis 0 whose lengths the receivers do not know; what arrived, by sender.
+    """Send pieces along axis 0 whose lengths the receivers do not know, and return the received pieces by sender.
 
     ``form`` is an empty array with the dtype and the other axes of all pieces. Collective.
     """
@@ -51,7 +51,7 @@ def exchanged(
     dtype: np.dtype[Any],
     what: str,
 ) -> dict[int, Array]:
-    """Send pieces to some ranks while those of known shapes arrive; what arrived, by sender.
+    """Send pieces to some ranks while pieces of known shapes arrive, and return the received pieces by sender.
 
     A piece for this rank itself is not copied, and empty ones do not travel.
     """
@@ -76,10 +76,10 @@ def answered(
     forms: tuple[Array, Array],
     whats: tuple[str, str],
 ) -> dict[int, Array]:
-    """Ask ranks for a row for each element of a request; the rows that each of them answers with.
+    """Request a row for each element of a request, and return the rows by answering rank.
 
     ``answer`` takes the requests of all ranks to this one. ``forms`` are as in :func:`uneven`, for requests and for answers,
-    and ``whats`` say what these are. Collective.
+    and ``whats`` describe the two messages. Collective.
     """
     wanted = uneven(communicator, requests, forms[0], whats[0])
     shapes = {peer: (len(places), *forms[1].shape[1:]) for peer, places in requests.items()}
@@ -92,7 +92,7 @@ def _by_nodes(communicator: Communicator, form: Array) -> bool:
 
 
 def _in_line(arrived: Mapping[int, Array], form: Array, what: str) -> Array:
-    """What arrived, in the order of the senders."""
+    """The received pieces as one array, in the order of the senders."""
     length = sum(map(len, arrived.values()))
     wanted = dense((length, *form.shape[1:]), form.dtype)
     result: Array = backend.current().allocate(wanted, what).array
@@ -106,7 +106,8 @@ def joined(
     forms: Sequence[Array],
     what: str,
 ) -> list[Array]:
-    """What arrives of each of several kinds of pieces, as one array in the order of the senders. Collective.
+    """Exchange several kinds of pieces, and return those received of each kind as one array in the order of the senders.
+    Collective.
 
     A rank sends pieces of all kinds to the same ranks, with the same lengths. ``forms`` are as in :func:`uneven`.
     """
@@ -140,10 +141,8 @@ def agree(
     values: Sequence[int],
     error: Callable[[int, int, int], BaseException],
 ) -> None:
-    """Raise ``error(*values)`` on all ranks if some rank found one: that at the first ``place``.
-
-    Each rank says where it found its first (``None``: nowhere), and three numbers
-    for the error.
+    """Raise ``error(*values)`` on all ranks if some rank found an error, with the values at the first ``place``. Each rank gives
+    the place of its first error (``None`` if it found none), and three numbers for the error.
     """
     what, none = "whether all indices are in range", (1 << 64) - 1
     (first,) = least(communicator, [none if place is None else place], what)

@@ -1,10 +1,9 @@
 """Sections moved to other layouts: of the same shape, or of another shape in the same C order.
 
 A reshape is a transfer of flat indices. Where both layouts are *lines* (each rank holds one
-interval of the flattened array) the intervals are intersected by arithmetic, and what is no line is
-brought into even rows first. Where there are not rows enough for that, each rank
-lists the flat indices that it has and looks up who wants them, and lists those that it wants and
-looks up who has them. Elements travel in ascending order of flat index, so that both ends agree.
+interval of the flattened array) the intervals are intersected by arithmetic, and other layouts are brought into even rows first.
+Where there are too few rows for that, each rank lists the flat indices that it has and looks up their receivers, and lists those
+that it wants and looks up their owners. Elements travel in ascending order of flat index, so that both ends agree.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def even_rows(shape: tuple[int, ...], size: int) -> Layout:
 
 
 def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
-    """Where a rank's part of an even line begins and ends."""
+    """The bounds of a rank's part of an even line."""
     bounds = balanced_bounds(length, size)
     return bounds[rank], bounds[rank + 1]
 
@@ -62,7 +61,7 @@ def _line(bounds: Sequence[int]) -> Layout:
 
 
 def redistributed(section: Section, layout: Layout) -> Section:
-    """The same array, lying as ``layout`` says. Without communication padding; collective."""
+    """The same array in ``layout``, without communication padding. Collective."""
     layout = layout.unpadded() if layout.is_padded else layout
     if layout == section.layout:
         return section
@@ -89,7 +88,7 @@ def _move(section: Section, layout: Layout, into: Array) -> None:
 def _pieces_of(
     source: Layout, layout: Layout, rank: int, dtype: np.dtype[Any]
 ) -> tuple[list[Piece], list[Piece], list[Copy]]:
-    """What a rank receives, sends and copies on the way from one layout to another."""
+    """The receives, sends and copies of a rank for a change of layout."""
     plan = transfer(source, layout, rank)
     return (
         [Piece(1, r.shape, dtype, r.target_key, peer=r.peer) for r in plan.receives],
@@ -102,7 +101,7 @@ _pieces = remembered(_pieces_of)
 
 
 def _move_by_nodes(section: Section, plan: Transfer[Record], into: Array) -> None:
-    """The same, by few messages between nodes."""
+    """:func:`_move` by few messages between nodes."""
     leaving: dict[int, list[Array]] = {}
     for record in plan.sends:
         piece = np.ascontiguousarray(section.block[record.source_key])
@@ -131,7 +130,7 @@ def reshaped(section: Section, target: Layout) -> Section:
     by_rows = _by_rows(section, target)
     if by_rows is not None:
         return by_rows
-    if target.overlaps:  # a transfer finds all who want an element
+    if target.overlaps:  # a transfer finds all receivers of an element
         return redistributed(reshaped(section, even_rows(target.shape, target.processes)), target)
     result = empty(target, section.dtype, communicator)
     into = result.block.reshape(-1)
@@ -191,7 +190,7 @@ def flat_indices(region: Region, shape: tuple[int, ...]) -> Array:
 
 
 def _ascending(flat: Array) -> tuple[Array, Array | None]:
-    """Flat indices in ascending order, and the order that brings them there if it is not theirs."""
+    """Flat indices in ascending order, and the permutation that sorts them; ``None`` if they are in order."""
     if flat.size < 2 or bool((flat[1:] > flat[:-1]).all()):
         return flat, None
     order = np.argsort(flat, kind="stable")
@@ -227,7 +226,8 @@ def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:
 
 
 def line_bounds(layout: Layout) -> Sequence[int] | None:
-    """Where each rank's interval of the flattened array begins; ``None`` if it has none or several."""
+    """The start of each rank's interval of the flattened array, and the length; ``None`` for other layouts, and for a single
+    process."""
     if layout.copies > 1 or layout.cells != layout.processes or not layout.is_row_major:
         return None
     divided = [k for k, count in enumerate(layout.grid) if count > 1]
@@ -240,7 +240,7 @@ def line_bounds(layout: Layout) -> Sequence[int] | None:
 
 
 def _in_order(axes: tuple[Axis, ...]) -> bool:
-    """True if each of these axes lies whole with each rank; a listed one may lie in another order."""
+    """True if each of these axes is whole on each rank; a listed axis may be in another order."""
     return all(axis.is_undistributed for axis in axes)
 
 

@@ -1,9 +1,9 @@
 """Collective operations: functions of sections that are recorded as nodes.
 
-An operation has a name, a rule and a section function. The rule says, when the node is recorded, which
-dtype the result has and how it lies; it knows dtypes and layouts only, so the ranks agree without a
-message. The section function computes the result when a program runs the node: all ranks call it,
-each with its own sections of the operands. What it returns is brought to the layout of the rule.
+An operation has a name, a rule and a section function. The rule gives the dtype and the layout of the result when the node is
+recorded; it reads dtypes and layouts only, so the ranks agree without a message. The section function computes the result
+when a program runs the node: all ranks call it, each with its own sections of the operands. Its result is brought to the
+layout of the rule.
 
 Functions whose result size, or whose errors, depend on values cannot be recorded: they run at the call.
 """
@@ -34,7 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Form(NamedTuple):
-    """What is known of an array before its values: the dtype, and the layout, which has the shape."""
+    """The properties of an array that are known before its values: the dtype, and the layout, which has the shape."""
 
     dtype: np.dtype[Any]
     layout: Layout
@@ -45,18 +45,18 @@ class Form(NamedTuple):
 
 
 Rule = Callable[..., "Form | None"]
-"""Takes the forms of the operands, then the parameters; ``None`` where the function is not for these."""
+"""Takes the forms of the operands, then the parameters; returns ``None`` if the function does not support these."""
 
 
 Moves = Sequence[tuple[Form, Layout]] | None
-"""Which arrays go from their layout to which other one; ``None`` where values decide what moves."""
+"""The arrays that change their layout, each with its target layout; ``None`` where values decide the moves."""
 
 
 class Collective(Entry):
-    """A registered function: the rule for its result, what each rank does, and what is known to move.
+    """A registered function: the rule for its result, the function of each rank, and the known moves.
 
-    A node has the function's parameters, the place of the result and a view of each operand, or ``None``. One that
-    ``writes`` has no rule: its result is its first operand, which it was given in memory of its own.
+    A node has the function's parameters, the place of the result and a view of each operand, or ``None``. A function that
+    ``writes`` has no rule: its result is its first operand, in memory of its own.
     """
 
     __slots__ = ("function", "moves", "rule", "writes")
@@ -95,7 +95,7 @@ def collective(
 ) -> Callable[[Function], Function]:
     """Register a section function: it takes the sections of the operands, then the parameters.
 
-    ``target`` tells it how the result shall lie; a result that lies otherwise is brought there. A function that
+    ``target`` is the wanted layout of the result; a result in another layout is brought there. A function that
     ``writes`` into its first operand returns nothing.
     """
 
@@ -107,14 +107,14 @@ def collective(
 
 
 class Operand(NamedTuple):
-    """What an operand is, apart from its data: its shape and dtype, where it lies, and how it is seen."""
+    """An operand without its data: its geometry, its place, and the view of it that the function gets."""
 
     geometry: Geometry
     place: Place | None
     view: Geometry | None
 
     def form(self, world: World) -> Form:
-        """What the function is given."""
+        """The form of the operand that the function gets."""
         shown, place = self.geometry, self.place
         if self.view is not None and place is not None:
             shown, place = self.view, placed_view(place, self.view)
@@ -172,12 +172,12 @@ class Call:
 
     @property
     def inside(self) -> Any:
-        """What cuts communication padding off the memory of the result."""
+        """The index that cuts communication padding off the memory of the result."""
         return ... if self.place is None else self.place.layout.inside(self.world.rank)
 
     def transfers(self) -> list[tuple[Counter[int], Counter[int]]] | None:
-        """One after the other, how many bytes this rank sends to which others, and how many come from which; ``None`` where
-        values decide that."""
+        """For each move in order, the bytes that this rank sends, by receiver, and receives, by sender; ``None`` where values
+        decide the moves."""
         forms = [operand.form(self.world) for operand in self.operands]
         moves = self.function.moves(*forms, *self.params)
         if moves is None:
@@ -195,7 +195,7 @@ class Call:
         return transfers
 
     def traffic(self) -> dict[int, int] | None:
-        """How many bytes this rank sends to which others in all; ``None`` where values decide that."""
+        """The bytes that this rank sends in all moves, by receiver; ``None`` where values decide the moves."""
         transfers = self.transfers()
         if transfers is None:
             return None
@@ -239,7 +239,7 @@ def redistribute(section: Section, layout: Layout, *, target: Layout) -> Section
 
 
 def result_layout(shape: tuple[int, ...], size: int) -> Layout:
-    """How a result lies that no rule places: in even blocks, or everywhere if it is small."""
+    """The layout of a result that no rule places: in even blocks, or replicated if it is small."""
     elements = 1
     for n in shape:
         elements *= n
@@ -249,6 +249,6 @@ def result_layout(shape: tuple[int, ...], size: int) -> Layout:
 
 
 def small_or(layout: Layout) -> Layout:
-    """A layout, or everywhere for what is small."""
+    """``layout``, or the replicated layout of a small array."""
     usual = result_layout(layout.shape, layout.processes)
     return usual if usual.is_replicated else layout

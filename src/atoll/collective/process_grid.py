@@ -1,6 +1,6 @@
 """Process grids: ranks in rows and columns, and messages along a row or a column by trees.
 
-Factorisations divide a matrix block-cyclically over a grid of ranks. What a step needs of a panel then goes along one row
+Factorisations divide a matrix block-cyclically over a grid of ranks. The parts of a panel that a step needs then go along one row
 of ranks or down one column, so that a rank takes part in messages with about ``2 * sqrt(size)`` others instead of all,
 and receives about ``n**2 / sqrt(size)`` elements in a factorisation of ``n`` rows.
 """
@@ -28,9 +28,9 @@ _BLOCKS, _ROWS = 4, 512
 
 
 class Heights:
-    """How many rows the places of a line have before each level of a binary tree that keeps at most so many of any two.
+    """The numbers of rows at the places of a line before each level of a binary tree, which keeps at most ``most`` rows of any two.
 
-    ``below`` says how many rows all places before one have together, of a line of so many places.
+    ``below(place)`` is the number of rows at all places before one, of a line of ``length`` places.
     """
 
     __slots__ = ("_below", "_length", "_most", "levels")
@@ -40,13 +40,13 @@ class Heights:
         self.levels = range((length - 1).bit_length())
 
     def at(self, level: int, place: int) -> int:
-        """How many rows a place has that takes part in a level."""
+        """The number of rows at a place that takes part in a level."""
         stop = min(place + (1 << level), self._length)
         return min(self._below(stop) - self._below(place), self._most)
 
 
 class Line:
-    """Ranks in an order, as one of them sees them. Every method is called by all of them, and by no others."""
+    """An ordered set of ranks, from the view of one of them. All of these ranks, and no others, call each method."""
 
     __slots__ = ("communicator", "place", "ranks")
 
@@ -54,7 +54,7 @@ class Line:
         self.communicator = communicator
         self.ranks = ranks
         self.place = ranks.index(communicator.rank)
-        """Where this rank is among them."""
+        """The place of this rank."""
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -65,7 +65,7 @@ class Line:
         return array
 
     def gather(self, part: Array, counts: Sequence[int], what: str) -> Array:
-        """The rows of all ranks in order, of which each has as many as ``counts`` says: in ``log2`` rounds."""
+        """Gather the rows of all ranks in order, as many from each as in ``counts``, in ``log2`` rounds."""
         size, place = len(self), self.place
         turned = [*counts[place:], *counts[:place]]
         ends = np.cumsum([0, *turned]).tolist()
@@ -87,9 +87,9 @@ class Line:
         join: Callable[[int, Array], Array],
         what: str,
     ) -> Array:
-        """Combine rows by a binary tree: the rank at place 0 returns those of all, other ranks what they had last.
+        """Combine rows by a binary tree: place 0 returns the rows of all ranks, other places the rows that they had last.
 
-        ``join(level, rows)`` returns what the rows of two ranks, one below the other, become.
+        ``join(level, rows)`` combines the rows of two ranks, one below the other.
         """
         for level in heights.levels:
             step = 1 << level
@@ -105,7 +105,7 @@ class Line:
         return part
 
     def sum(self, part: Array, what: str) -> Array:
-        """The sum over all ranks, in one order, so that each has the same bits; ``part`` may be used up."""
+        """The sum over all ranks, in one order, so that each has the same bits; ``part`` may be overwritten."""
         part, step = np.ascontiguousarray(part), 1
         while step < len(self):
             if self.place % (2 * step) == step:
@@ -136,7 +136,7 @@ class Line:
     def message(
         self, going: Array | None, to: int, arriving: Array | None, source: int, what: str
     ) -> None:
-        """One message to a place and one from a place; what is empty does not travel."""
+        """One message to a place and one from a place; empty arrays are not sent."""
         outgoing, incoming = {}, {}
         if going is not None and going.size:
             outgoing[self.ranks[to % len(self)]] = np.ascontiguousarray(going)
@@ -149,7 +149,7 @@ class Sharing:
     """An array on its way from one rank of a line to the others by a binomial tree.
 
     The root's messages leave at once, so other work of all ranks goes on until :meth:`finish`, where a rank waits for the array
-    and sends it on. The array must stay as it is until then.
+    and sends it on. The array must not change until then.
     """
 
     __slots__ = ("_array", "_children", "_communicator", "_requests", "_waits", "_what")
@@ -192,7 +192,7 @@ class Sharing:
 
 @remembered
 def process_grid(size: int, shape: tuple[int, int] = (1, 1)) -> tuple[int, int]:
-    """How many rows and columns of ranks a matrix is divided over: in its proportions as far as that leaves out few ranks."""
+    """The rows and columns of ranks over which a matrix is divided: in its proportions as far as that leaves out few ranks."""
     rows, columns = shape
     for count in range(min(size, isqrt(size * columns // max(rows, 1))), 1, -1):
         if size % count <= size >> 4:
@@ -203,7 +203,7 @@ def process_grid(size: int, shape: tuple[int, int] = (1, 1)) -> tuple[int, int]:
 class GridMatrix:
     """This rank's part of a matrix in blocks of ``height`` rows and ``width`` columns, distributed in turns over a process grid.
 
-    A rank that is not in the grid has nothing; it takes no part but in what all ranks do.
+    A rank outside the grid has no elements; it takes part only in the operations of all ranks.
     """
 
     __slots__ = (
@@ -222,7 +222,7 @@ class GridMatrix:
         moved = redistributed(section, self.layout).block
         owned = moved.copy() if np.may_share_memory(moved, section.block) else moved
         self.block = np.ascontiguousarray(owned)
-        """In memory of its own."""
+        """This rank's block, in memory of its own."""
         self.rows, self.columns = (part.array() for part in self.layout.region(communicator.rank))
         """The global numbers of its rows and columns."""
         self.place = divmod(communicator.rank, grid[1])
@@ -257,7 +257,7 @@ class GridMatrix:
         return index // self.sizes[axis] % self.grid[axis]
 
     def heights(self, start: int, most: int) -> Heights:
-        """Of the rows of the matrix from ``start`` on, in this rank's column of the grid."""
+        """The heights for the rows of the matrix from ``start`` on, in this rank's column of the grid."""
         height, count = self.sizes[0], self.grid[0]
 
         def dealt(rows: int, places: int) -> int:
@@ -268,7 +268,7 @@ class GridMatrix:
         return Heights(lambda places: dealt(rows, places) - dealt(start, places), count, most)
 
     def owners(self, indices: Array, axis: int) -> Array:
-        """How many of these rows or columns of the matrix each row or column of the grid has."""
+        """The number of these rows or columns of the matrix in each row or column of the grid."""
         return np.bincount(self.homes(indices, axis), minlength=self.grid[axis])
 
     def gathered(self, part: Array, rows: Array, what: str) -> Array:
@@ -293,7 +293,7 @@ class GridMatrix:
 def is_better_whole(shape: tuple[int, int], times: float, dtype: np.dtype[Any], size: int) -> bool:
     """True if every rank should have a matrix as a whole and factor it by LAPACK, as that is expected to take less time.
 
-    LAPACK takes so many ``times`` the product of its longer extent and the square of the other one.
+    The number of LAPACK's operations is ``times`` the product of the longer extent and the square of the shorter one.
     """
     rows, columns = shape
     elements, shorter = rows * columns, min(shape)
@@ -305,7 +305,7 @@ def is_better_whole(shape: tuple[int, int], times: float, dtype: np.dtype[Any], 
 
 
 def panel_width(shape: tuple[int, int], grid: tuple[int, int]) -> int:
-    """How wide the blocks of a matrix are that is distributed over a grid: each rank gets several."""
+    """The width of the blocks of a matrix that is distributed over a grid: each rank gets several blocks."""
     fitting = min(extent // (_BLOCKS * count) for extent, count in zip(shape, grid, strict=True))
     return max(1, min(policy.limits.panel, fitting))
 

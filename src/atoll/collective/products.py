@@ -1,9 +1,9 @@
 """Products of stacks of matrices: panels travel while BLAS multiplies blocks.
 
-``C[..., rows, columns]`` is computed by its owner, who needs ``A[..., rows, :]`` and
-``B[..., :, columns]``. What of it lies elsewhere comes in panels along the contracted axis, so
-that no rank has more of other ranks' elements at a time than the size of its own share. Where C
-lies decides who moves:
+``C[..., rows, columns]`` is computed by its owner, which needs ``A[..., rows, :]`` and
+``B[..., :, columns]``. Elements of other ranks come in panels along the contracted axis, so
+that no rank has more of other ranks' elements at a time than the size of its own share. The layout of C decides which operand
+moves:
 
 ======================  ====================================  ======================
 C                       moves                                 good if
@@ -46,12 +46,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ProductPlan:
-    """Where the product lies, and whether ranks add up partial products of all of it."""
+    """The layout of a product, and True if ranks add up partial products of all of it."""
 
     layout: Layout
     partial: bool
     moved: int
-    """About how many elements all ranks receive."""
+    """An estimate of the number of elements that all ranks receive."""
     grid: Grid | None = None
     """The grid of ranks and layers for two large matrices."""
 
@@ -63,8 +63,8 @@ def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 @remembered
 def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
-    """Where the product of operands that lie so should lie; with fewer elements than ``small``
-    a sum of partial products lies everywhere."""
+    """The plan of the product of operands in these layouts; with fewer elements than ``small`` a sum of partial products is
+    replicated."""
     shape = product_shape(a.shape, b.shape)
     size = a.processes
     plans: list[ProductPlan] = []
@@ -90,7 +90,7 @@ def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
 
 
 def _product_form(a: Form, b: Form, dtype: np.dtype[Any]) -> Form:
-    """In the layout for which the fewest elements move; small ones everywhere."""
+    """The form of a product, in the layout for which the fewest elements move; a small product is replicated."""
     left, right = _as_matrices(a.layout, b.layout)
     shape = product_shape(left.shape, right.shape)
     gone = _gone(len(shape), a.layout.ndim, b.layout.ndim)
@@ -109,7 +109,7 @@ def _as_matrices(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _gone(ndim: int, a: int, b: int) -> list[int]:
-    """Which axes of a product of matrices stand for vectors among the operands."""
+    """The axes of a product of matrices that stand for vectors among the operands."""
     return [ndim - 2] * (a == 1) + [ndim - 1] * (b == 1)
 
 
@@ -155,7 +155,7 @@ def _candidates(a: Layout, b: Layout, shape: tuple[int, ...]) -> Iterator[Layout
 
 
 def _contracted(a: Layout, b: Layout) -> Any:
-    """How the contracted axis is cut up for partial products: as an operand has it, if one does."""
+    """The division of the contracted axis for partial products: that of an operand which divides this axis alone, or even blocks."""
     for layout, axis, other in ((a, 1, 0), (b, 0, 1)):
         cut = layout.axes[axis]
         alone = layout.axes[other].is_undistributed and layout.is_row_major and layout.copies == 1
@@ -175,7 +175,7 @@ def _sample(size: int) -> list[int]:
 
 
 def _wanting(have: Layout, want: Layout) -> int:
-    """About how many elements ranks want that they do not have: asked of a few ranks."""
+    """An estimate, from a few ranks, of the number of elements that ranks want and do not have."""
     if have.is_replicated:
         return 0
     ranks = _sample(have.processes)
@@ -189,7 +189,7 @@ def _wanting(have: Layout, want: Layout) -> int:
 
 @remembered
 def _side(layout: Layout, shape: tuple[int, ...], width: int, contracted: int) -> Layout:
-    """What of an operand each owner of the product needs, ``width`` wide along its contracted axis.
+    """The layout of the part of an operand that each owner of the product needs, ``width`` wide along its contracted axis.
 
     ``contracted`` is -1 for the left operand, -2 for the right one.
     """
@@ -241,11 +241,11 @@ def multiplied(a: Section, b: Section, dtype: np.dtype[Any], plan: ProductPlan) 
 
 
 def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
-    """All of ``a @ b`` for matrices or vectors, whose product has few elements, by a message to all or two; else ``None``.
+    """All of ``a @ b`` for matrices or vectors, whose product has few elements, by one or two messages to all; else ``None``.
 
-    That is so where ranks have rows of the product, or columns, or sums that make it up, without anything having
-    moved: one operand lies everywhere and the other in blocks along one axis, or both do along the axis that goes. Of two
-    that do not fit, a small one comes to all first. Collective.
+    It applies where ranks have rows of the product, or columns, or partial sums of it, before any element moves: one operand is
+    replicated and the other in blocks along one axis, or both are in blocks along the contracted axis. Of two operands that do not
+    fit, a small one is replicated first. Collective.
     """
     if a.layout.ndim > 2 or b.layout.ndim > 2:
         return None
@@ -289,7 +289,7 @@ _NONE = -1
 
 
 def _divided(layout: Layout) -> int | None:
-    """The only axis that all ranks divide, in blocks in their order; -1 where each has everything, ``None`` for all else."""
+    """The only axis that all ranks divide, in blocks in their order; -1 for a replicated layout, ``None`` for all others."""
     if layout.is_replicated:
         return _NONE
     if layout.copies > 1 or not (layout.is_block and layout.is_row_major) or layout.is_padded:
@@ -316,7 +316,7 @@ def _panel(operand: Section, layout: Layout, start: int, stop: int, axis: int) -
 
 @remembered
 def _panels(a: Layout, b: Layout, layout: Layout) -> tuple[tuple[int, int], ...]:
-    """The contracted axis in stretches: what comes from elsewhere at a time is one share at most."""
+    """The contracted axis in stretches: the elements from elsewhere for one of them are about one share."""
     length = a.shape[-1]
     if not length:
         return ()

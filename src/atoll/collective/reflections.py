@@ -1,18 +1,17 @@
 """QR of matrices on process grids: reflections as LAPACK computes them, by a tree for each panel.
 
 The matrix is factored in panels of a few columns, from left to right, by the column of the grid that has the panel. Each of its
-ranks factors its own rows, then pairs of ranks stack what they have of R and factor that, up to the first rank; the
+ranks factors its own rows, then pairs of ranks stack their parts of R and factor these, up to the first rank; the
 factors are multiplied on the way back down, so each rank gets its rows of Q.
 
-That Q has orthonormal columns, but not the signs that LAPACK would have found going down the whole panel. Its top
-square says which those are: reflections that bring Q to the identity have the same vectors as those
-of the panel. ``Q S - I = Y U``, with signs S, is a factorisation without pivots of that square, where
-each sign is known when its column's turn comes; Y are the vectors below a unit diagonal, and
-``T = -U inv(Y's square)^H`` makes ``I - Y T Y^H`` of them, the product of all reflections of the panel. Y and T travel along
-the rows of the grid, and products with Y are summed down its columns: so the columns to the right are updated, and later Q
-is made of the identity, from the last panel to the first.
+That Q has orthonormal columns, but not the signs that LAPACK would have found going down the whole panel. Its top square
+determines these: reflections that bring Q to the identity have the same vectors as those of the panel. ``Q S - I = Y U``,
+with signs S, is a factorisation without pivots of that square, where each sign is known when its column's turn comes; Y are
+the vectors below a unit diagonal, and ``T = -U inv(Y's square)^H`` makes ``I - Y T Y^H`` of them, the product of all
+reflections of the panel. Y and T travel along the rows of the grid, and products with Y are summed down its columns: so the
+columns to the right are updated, and later Q is made of the identity, from the last panel to the first.
 
-A tall matrix is on a grid of one column: each rank has whole rows, and what it has of R fits into its share. A matrix that is
+A tall matrix is on a grid of one column: each rank has whole rows, and its part of R fits into its share. A matrix that is
 not tall, and small, is brought to all ranks, which factor it by LAPACK.
 """
 
@@ -45,7 +44,7 @@ _WHAT = "factors of rows"
 
 
 def is_one_panel(shape: tuple[int, int], size: int) -> bool:
-    """True if a matrix is so tall that what its tree takes, several squares, is no larger than a share."""
+    """True if a matrix is so tall that the memory of its tree, several squares, is no larger than a share."""
     return shape[0] >= 4 * shape[1] * size
 
 
@@ -68,7 +67,7 @@ def on_grid(section: Section) -> GridMatrix:
 
 
 def _factors(shape: tuple[int, ...], mode: str, size: int) -> list[Layout]:
-    """How the results of QR lie."""
+    """The layouts of the results of QR."""
     rows, columns = shape
     shorter = rows if mode == "complete" else min(rows, columns)
     if mode == "raw":
@@ -88,7 +87,7 @@ def _line_form(matrix: Form, mode: str, kind: np.dtype[Any]) -> Form:
 
 @collective("qr", _line_form)
 def qr(matrix: Section, mode: str, kind: np.dtype[Any], *, target: Layout) -> Section:
-    """What each rank has of Q and R (or of one of them, or of the vectors and ``tau``), one after the other, then zeros."""
+    """The blocks of Q and R on each rank (or of one of them, or of the vectors and ``tau``), one after the other, then zeros."""
     layouts = _factors(matrix.shape, mode, target.processes)
     rows, columns = matrix.shape
     shape, size, times = (rows, columns), target.processes, 4 / 3 if mode == "r" else 8 / 3
@@ -148,7 +147,7 @@ def _taus(matrix: GridMatrix, joined: dict[int, Array]) -> Array:
 def factor_of_qr(
     line: Section, shape: tuple[int, ...], mode: str, number: int, *, target: Layout
 ) -> Section:
-    """One of the results."""
+    """One of the results of :func:`qr`."""
     before = _factors(shape, mode, target.processes)[:number]
     start = sum([prod(layout.local_shape(line.rank)) for layout in before])
     local = target.local_shape(line.rank)
@@ -177,7 +176,7 @@ def factored(matrix: GridMatrix) -> dict[int, Array]:
 
 
 def _panel_factored(matrix: GridMatrix, start: int, stop: int, block: Array) -> Array:
-    """Factor a panel of this column of the grid in place; T."""
+    """Factor a panel of this column of the grid in place, and return T."""
     line, rows = matrix.column_line, matrix.layout.shape[0] - start
     q, r = _by_a_tree(block, matrix.heights(start, stop - start), line)
     signs, upper, lower = _signs_of(q, r, rows, matrix.owner(start, 0), line)
@@ -213,7 +212,7 @@ def _reflections(
 
 
 def orthogonal(matrix: GridMatrix, joined: dict[int, Array], columns: int) -> Section:
-    """The first columns of Q of a factored matrix, whose rows lie alike. Collective."""
+    """The first columns of Q of a factored matrix, in the same division of rows. Collective."""
     rows, size = matrix.layout.shape[0], matrix.communicator.size
     layout = block_cyclic((rows, columns), matrix.grid, matrix.sizes, size)
     basis = empty(layout, matrix.block.dtype, matrix.communicator)
@@ -229,7 +228,7 @@ def orthogonal(matrix: GridMatrix, joined: dict[int, Array], columns: int) -> Se
 
 
 def upper_rows(matrix: GridMatrix, rows: int) -> Section:
-    """R of a factored matrix: its first rows, without what is below the diagonal."""
+    """R of a factored matrix: its first rows, with zeros below the diagonal."""
     top = matrix.section.sliced((slice(0, rows), slice(None)))
     block = top.block.copy()
     if block.size:
@@ -238,7 +237,7 @@ def upper_rows(matrix: GridMatrix, rows: int) -> Section:
 
 
 def tall_r(matrix: Section) -> Array:
-    """R, with some signs, of a matrix with whole rows on each rank that is tall; on every rank. Collective."""
+    """R, up to the signs of its rows, of a tall matrix with whole rows on each rank; on every rank. Collective."""
     axis, size = matrix.layout.axes[0], matrix.communicator.size
     assert isinstance(axis, BlockAxis)
     heights = Heights(axis.bounds.__getitem__, size, matrix.shape[1])
@@ -260,7 +259,8 @@ def _of_first(line: Line, square: Array) -> Array:
 
 
 def _by_a_tree(block: Array, heights: Heights, line: Line) -> tuple[Array, Array]:
-    """This rank's rows of a Q, and R on every rank, of a matrix whose rows are on the ranks of a line, as ``heights`` says."""
+    """This rank's rows of a Q, and R on every rank, of a matrix whose rows are on the ranks of a line; ``heights`` has their
+    numbers."""
     place, columns = line.place, block.shape[1]
     q, mine = np.linalg.qr(block) if len(block) else (block[:, :0], block)
     stacked: dict[int, Array] = {}
@@ -286,8 +286,8 @@ def _by_a_tree(block: Array, heights: Heights, line: Line) -> tuple[Array, Array
 def _signs_of(q: Array, r: Array, rows: int, root: int, line: Line) -> tuple[Array, Array, Array]:
     """The signs that give the columns of Q those of LAPACK, with U and Y of its top square, both square.
 
-    All ranks have so many ``rows``, and the square is with the rank at place ``root``. A column that is one of the identity's already, or has nothing below it, gets no
-    reflection: zero in U. Every rank of the line calls it.
+    The ranks have ``rows`` rows together, and the rank at place ``root`` has the square. A column that is a column of the identity
+    already, or has no rows below it, gets no reflection: zero in U. Every rank of the line calls it.
     """
     columns = q.shape[1]
     top = q[:columns].copy() if line.place == root else np.empty((columns, columns), q.dtype)
@@ -312,7 +312,8 @@ def _signs_of(q: Array, r: Array, rows: int, root: int, line: Line) -> tuple[Arr
 
 
 def _kept(below: Array, top: Array, rows: int, line: Line) -> Array:
-    """Which columns of Q are those of the identity, up to a sign, or end at the diagonal. Every rank of the line calls it."""
+    """A mask of the columns of Q that are columns of the identity, up to a sign, or end at the diagonal. Every rank of the
+    line calls it."""
     ends = top.diagonal()
     kept: Array = (np.abs(ends.real) == 1) & (ends.imag == 0)
     if kept.any():
@@ -330,7 +331,7 @@ def _joined(upper: Array, lower: Array) -> Array:
 
 
 def _over(q: Array, upper: Array) -> Array:
-    """The vectors of rows below a top square: Q without what is above, over U."""
+    """The vectors of rows below a top square: those rows of Q times the inverse of U."""
     idle = upper.diagonal() == 0
     square = upper + np.diag(idle.astype(upper.dtype))
     vectors: Array = q @ np.linalg.inv(square)

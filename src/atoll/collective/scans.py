@@ -2,7 +2,8 @@
 
 Where the axis is distributed in blocks, the ranks of a line along it have parts that follow each
 other. Each joins the last elements of the scans of the ranks before it, by a tree (see
-:func:`..exchange.partners.prefix`), and folds the result into all of its part. On other divisions the axis is brought into blocks first, and the result back.
+:func:`..exchange.partners.prefix`), and folds the result into all of its part. On other divisions the axis is brought into blocks
+first, and the result back.
 
 A ufunc whose order matters (``subtract``, ``power``, ...) is applied from the first element to the last, as NumPy does: by
 ranks that have lanes whole if there are as many lanes as ranks, else by one rank after the other, each of which takes over
@@ -33,7 +34,7 @@ _WHAT = "a result in the order of the elements"
 
 
 def _accumulate_moves(operand: Form, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Moves:
-    """Nothing but a small result, where each rank has the axis whole; else sums of parts go round."""
+    """The move of a small result, where each rank has the axis whole; else ``None``, since totals of parts travel."""
     if not operand.layout.axes[axis].is_undistributed:
         return None
     return [(Form(dtype, operand.layout), small_or(operand.layout))]
@@ -52,7 +53,7 @@ def accumulate(
 
 
 def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Section:
-    """``ufunc.accumulate`` along an axis, in ``dtype``; it lies as the operand does. Collective."""
+    """``ufunc.accumulate`` along an axis, in ``dtype`` and in the operand's layout. Collective."""
     layout = section.layout
     along = layout.axes[axis]
     if ufunc not in FOLDS and not along.is_undistributed:
@@ -103,7 +104,7 @@ def fold_in_order(
 
 
 def _folded(block: Array, before: Array | None, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Array:
-    """What the ranks before have, continued through the rows of a block, some at a time."""
+    """The fold of the ranks before, continued through the rows of a block, some at a time."""
     step = max(1, policy.limits.chunk // max(prod(block.shape[1:]), 1))
     for start in range(0, len(block), step):
         rows = block[start : start + step].astype(dtype, copy=False)
@@ -117,7 +118,7 @@ def _folded(block: Array, before: Array | None, ufunc: np.ufunc, dtype: np.dtype
 def _accumulated_in_order(
     section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]
 ) -> Section:
-    """``ufunc.accumulate`` where the order matters; it lies as the operand does."""
+    """``ufunc.accumulate`` where the order matters, in the operand's layout."""
     lying = _with_order(section, axis)
     if lying.layout.axes[axis].is_undistributed:
         scanned = lying.with_block(ufunc.accumulate(lying.block, axis=axis, dtype=dtype))
@@ -152,7 +153,7 @@ def _with_order(section: Section, axis: int) -> Section:
 def _carried(
     section: Section, axis: int, dtype: np.dtype[Any], advance: Callable[[Array | None], Array]
 ) -> tuple[Array | None, int]:
-    """Let each rank with a block go on with the row of the rank before it; the row of this rank, and the last rank's number."""
+    """Let each rank with a block continue the row of the rank before it. Returns this rank's row, and the number of the last rank."""
     layout, rank = section.layout, section.rank
     ranks = filled_blocks(layout.axes[axis].bounds)  # type: ignore[attr-defined]
     if rank not in ranks:

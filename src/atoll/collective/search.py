@@ -1,7 +1,7 @@
 """Binary search in a sorted distributed line.
 
-Ranks tell each other with which element their blocks begin. Among those a value finds the rank in whose block its
-place is; the values travel there, places travel back.
+Ranks tell each other the first elements of their blocks. A search among these gives the rank whose block has a value's place; the
+values travel there, places travel back.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, Any]
 
 
 def shared(values: Layout) -> Layout:
-    """How values lie while they are looked up: each with its owner, and what all ranks have in even blocks."""
+    """The layout of values while they are looked up: their own, or even blocks for replicated values."""
     if values.is_replicated and values.shape:
         return Layout.default(values.shape, values.processes)
     return values
@@ -49,7 +49,7 @@ def shared(values: Layout) -> Layout:
 def searched(
     line: Section, values: Section, side: Literal["left", "right"], *, target: Layout
 ) -> Section:
-    """``searchsorted``: the result lies as the values do."""
+    """``searchsorted``: the result has the layout of the values."""
     values = redistributed(values, shared(values.layout))
     if line.layout.is_replicated:
         return values.with_block(np.searchsorted(line.block, values.block, side))
@@ -62,9 +62,9 @@ def searched(
 class Finder:
     """Looks values up in a sorted line, which lies in even blocks.
 
-    Among a few ranks, each knows with which element every other's block begins. Among more, the ranks are cut into groups of
-    about as many ranks as there are groups. A rank knows with which element each group begins, and sends a value to a rank of
-    that group. That one knows with which element each block of its group begins, and sends the value to the owner.
+    Among a few ranks, each knows the first element of every block. Among more, the ranks are cut into groups of
+    about as many ranks as there are groups. A rank knows the first element of each group, and sends a value to a rank of its group.
+    That rank knows the first element of each block of its group, and sends the value to the owner.
     """
 
     __slots__ = ("_above", "_blocks", "_groups", "line")
@@ -85,17 +85,17 @@ class Finder:
         else:
             step(line.communicator, "finder", what)
             every = self._stacked(group, first, what)
-        filled = min(line.layout.size, size)  # even blocks: the first ranks have what there is
+        filled = min(line.layout.size, size)  # even blocks: the first ranks have all elements
         self._blocks = every[: max(filled - group.start, 0)]
         """The first element of each rank of the group that has any."""
         self._above = every[:1]
-        """That of each group."""
+        """The first element of each group that has any."""
         if count > 1:
             above = self._of_groups(every[:1], rank - group.start, what)
             self._above = above[: bisect_left(self._groups, filled)]
 
     def _of_groups(self, first: Array, number: int, what: str) -> Array:
-        """With which element each group begins: told by the ranks with the same number in other groups."""
+        """The first element of each group, from the ranks with the same number in other groups."""
         communicator = self.line.communicator
         heads = np.asarray(self._groups)[:-1]
         above = np.empty(len(heads), first.dtype)
@@ -136,14 +136,14 @@ class Finder:
 
 
 def _before(first: Array, values: Array, side: Literal["left", "right"]) -> Array:
-    """Which of some parts each value is in, or the first one, by the elements with which they begin."""
+    """The number of the part that has each value's place, by the first elements of the parts; 0 for values before them all."""
     return np.maximum(np.searchsorted(first, values, side) - 1, 0)
 
 
 def _asked(
     communicator: Communicator, ranks: Array, values: Array, answer: Callable[[Array], Array]
 ) -> Array:
-    """The places of values, each of which one rank is asked for. Collective, and so may the answers be."""
+    """The places of values, each requested from one rank. Collective, as the answers may be."""
     places = np.empty(values.shape, np.intp)
     asked = dict(by_parts(ranks))
 
@@ -168,7 +168,7 @@ def _asked(
 def interpolated(
     x: Section, at: Section, of: Section, left: Any, right: Any, *, target: Layout
 ) -> Section:
-    """``interp``: the result lies as ``x`` does."""
+    """``interp``: the result has the layout of ``x``."""
     x = redistributed(x, shared(x.layout))
     if at.layout.is_replicated and of.layout.is_replicated:
         return x.with_block(np.interp(x.block, at.block, of.block, left, right))
@@ -191,7 +191,7 @@ def interpolated(
 
 
 def _between(finder: Finder, of: Section, sought: Array) -> Array:
-    """The lines between neighbours, at places that need not lie between any. Collective."""
+    """Linear interpolation between neighbours, at places that may lie outside of all. Collective."""
     at = finder.line
     last = at.layout.size - 1
     first = np.clip(finder.places(sought, "right") - 1, 0, max(last - 1, 0))
@@ -207,8 +207,8 @@ def _between(finder: Finder, of: Section, sought: Array) -> Array:
 
 
 def _on_lines(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
-    """The lines between two points each, at a place: the points themselves where it is one, and from the
-    other end where infinite numbers leave nothing from the first."""
+    """Linear interpolation between two points each: exact at the points, and from the second point where infinite numbers give NaN
+    from the first."""
     slope = (y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0)
     heights = slope * (x - x0) + y0
     heights = np.where(np.isnan(heights), slope * (x - x1) + y1, heights)

@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """This rank's block of an array, without padding, and how the array lies on all ranks."""
+    """This rank's block of an array, without padding, and the layout of the array."""
 
     block: Array
     layout: Layout
@@ -43,7 +43,7 @@ class Section:
         return self.layout.region(self.rank)
 
     def with_block(self, block: Array) -> Section:
-        """Another array that lies alike."""
+        """Another array in the same layout."""
         return replace(self, block=block)
 
     def transposed(self, axes: tuple[int, ...]) -> Section:
@@ -59,7 +59,7 @@ class Section:
         return Section(self.block.reshape(shape), layout, self.communicator)
 
     def squeezed(self, places: tuple[int, ...]) -> Section:
-        """Without some axes of length one; a rank that has none of such an axis has nothing."""
+        """The section without some axes of length one; a rank without an index on such an axis has no elements."""
         if not places:
             return self
         layout = _without(self.layout, places)
@@ -75,7 +75,7 @@ class Section:
         return Section(part, slicing.layout, self.communicator)
 
     def seen(self, view: Geometry) -> Section:
-        """What a slice or a transpose of the array shows, with the owners of its elements; nothing is copied."""
+        """A slice or a transpose of the array, with the owners of its elements; nothing is copied."""
         choice = choice_of(view)
         assert choice is not None
         key, taken = choice

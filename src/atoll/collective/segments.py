@@ -1,7 +1,7 @@
 """Reductions of segments of a line, which may start anywhere, overlap, and cross ranks.
 
-Each rank folds what it has of each stretch. The owners of the results join these in the order of the
-ranks, which is that of the elements.
+Each rank folds its part of each segment. The owners of the results combine these in the order of the ranks, which is the order of
+the elements.
 """
 
 from __future__ import annotations

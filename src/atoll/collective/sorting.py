@@ -1,11 +1,11 @@
-"""Sorting a line: each rank sorts its own interval and cuts it at splitters, and merges what it gets.
+"""Sorting a line: each rank sorts its own interval and cuts it at splitters, and merges the pieces that it gets.
 
-Many ranks sort in levels: first elements go to groups of ranks, then each group sorts what it has. So a rank cuts its elements
+Many ranks sort in levels: first elements go to groups of ranks, then each group sorts its elements. So a rank cuts its elements
 into as many pieces as there are groups, and exchanges them with about as many ranks.
 
 The splitters (:mod:`.splitters`) are the elements with which the ranks' even blocks of the result begin. A splitter is an
 element, not a value: of equal elements those that come first in the array lie before it. So the sort is stable, every
-element travels once in a level, on the last one to where it is to lie, and no rank ever has more than its even share.
+element travels once in a level, on the last one to its final rank, and no rank ever has more than its even share.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WHAT = "elements in order"
 
 
 def _sorted_form(operand: Form, axis: int, function: Any) -> Form | None:
-    """A line comes out in even blocks, else the result lies as the operand does."""
+    """The form of the result: a line in even blocks, else the layout of the operand."""
     layout = operand.layout
     dtype = operand.dtype if function is np.sort else np.dtype(np.intp)
     if layout.ndim == 1:
@@ -56,7 +56,7 @@ def _along(section: Section, axis: int, function: Any, kind: Any) -> Section:
 
 
 def _sort_moves(operand: Form, axis: int, *kind: Any) -> Moves:
-    """What has to move to make an axis whole, and back; where elements of a line go, their values say."""
+    """The moves that make an axis whole, and back; ``None`` for a line, since values decide its moves."""
     layout = operand.layout
     if layout.ndim == 1:
         return None
@@ -81,7 +81,7 @@ def sort(section: Section, axis: int, kind: Any, *, target: Layout) -> Section:
 
 @collective("argsort", lambda operand, axis: _sorted_form(operand, axis, np.argsort), _sort_moves)
 def argsort(section: Section, axis: int, *, target: Layout) -> Section:
-    """Where the elements in ascending order come from, of equal ones the first place first."""
+    """The indices that sort the elements in ascending order; of equal elements the lower index comes first."""
     if len(section.shape) == 1:
         return ordered(_line(section))[1]
     return _along(section, axis, np.argsort, "stable")
@@ -98,7 +98,7 @@ def in_order(line: Section, kind: Any = None) -> Section:
 
 
 def ordered(line: Section) -> tuple[Section, Section]:
-    """The elements of a line in ascending order, NaN last, and where in the line each came from.
+    """The elements of a line in ascending order, NaN last, and the place in the line that each came from.
 
     Equal elements stay in their order. Both are in even blocks. Collective.
     """
@@ -115,9 +115,9 @@ def _even(block: Array, line: Section) -> Section:
 
 
 def _arrived(line: Section, values: Array, *others: Array, algorithm: Any = None) -> list[Array]:
-    """What this rank is to have of all ranks' elements, in the order of the ranks.
+    """Exchange elements, and return those of this rank's part of the sorted line, in the order of the ranks that sent them.
 
-    ``values`` are this rank's in order, and ``others`` belong to them.
+    ``values`` are this rank's elements in order, and ``others`` belong to them.
     """
     communicator, length = line.communicator, line.layout.size
     size = communicator.size
@@ -138,7 +138,7 @@ def _arrived(line: Section, values: Array, *others: Array, algorithm: Any = None
     for k, (low, high) in enumerate(pairwise(groups)):
         if cuts[k] == cuts[k + 1]:
             continue
-        # each member gets an even part; what comes from lower ranks goes to lower members, so equal elements stay in order
+        # each member gets an even part; elements from lower ranks go to lower members, so equal elements stay in order
         even = even_line(heads[k + 1] - heads[k], high - low)
         for kind, array in zip(pieces, arrays, strict=True):
             parts = cut_along(array[cuts[k] : cuts[k + 1]], int(before[k]), even)
@@ -156,13 +156,13 @@ def _arrived(line: Section, values: Array, *others: Array, algorithm: Any = None
 
 
 def groups_of(size: int) -> int:
-    """Into how many groups so many ranks are cut: each is one rank, unless these are many."""
+    """The number of groups into which ``size`` ranks are cut: one for each rank, unless there are many ranks."""
     most = max(policy.limits.few_ranks**2, 3)
     return size if size <= most else min(isqrt(size), most)
 
 
 def starts(line: Section) -> Section:
-    """For each element of an ordered line, whether it differs from the one before. Collective."""
+    """For each element of an ordered line, True if it differs from the element before. Collective."""
     block = line.block
     marks = np.ones(len(block), np.bool_)
     marks[1:] = _differ(block[1:], block[:-1])
@@ -194,7 +194,7 @@ def _beside(line: Section, way: int, what: str) -> Array | None:
 
 
 def _differ(left: Array, other: Array) -> Array:
-    """Elementwise; two NaN are alike."""
+    """Elementwise ``!=``, with two NaN equal."""
     differ: Array = left != other
     if left.dtype.kind in "fc":
         differ &= ~(np.isnan(left) & np.isnan(other))

@@ -1,10 +1,10 @@
 """Splitters: where sorted parts of a line are cut, so that each rank gets exactly its share of all in order.
 
-Each rank has some elements in order. The element with a wanted number among those of all ranks is table by rounds: the ranks
-look at samples, evenly spaced among the elements that come into question, and count the elements before each sample. The
-wanted element is a sample, or lies between two of them, a small part of what came into question. Equal elements are told
-apart: those of lower ranks come first, and in a rank those that lie first. So each cut is exact, whatever the values are. How
-much a round sends depends on how many elements are wanted, and hardly on how many ranks there are.
+Each rank has some elements in order. The element with a wanted number among those of all ranks is found in rounds: the ranks look
+at samples, evenly spaced among the candidates, and count the elements before each sample. The wanted element is a sample, or lies
+between two of them, among a small part of the candidates. Equal elements have an order: elements of lower ranks come first, and in
+a rank those at lower places. So each cut is exact, whatever the values are. The size of a round's messages depends on the number of
+wanted elements, and hardly on the number of ranks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 
 class _Edge(NamedTuple):
-    """How many elements come before a sample: of all ranks, of this one, of lower ones."""
+    """The numbers of elements before a sample: of all ranks, of this rank, of lower ranks."""
 
     everywhere: int
     here: int
@@ -41,7 +41,7 @@ class _Bracket(NamedTuple):
 def cuts_at(
     values: Array, start: int, length: int, wanted: Sequence[int], communicator: Communicator
 ) -> list[int]:
-    """How many of this rank's ``values``, which are in order, come before each of the wanted elements. Collective.
+    """The number of this rank's ``values``, which are in order, before each of the wanted elements. Collective.
 
     The elements are numbered from 0 in the order of all ranks together. Lower ranks have ``start`` elements, and all
     have ``length``.
@@ -92,7 +92,8 @@ def _samples(
     sizes: list[int],
     communicator: Communicator,
 ) -> tuple[Array, Array]:
-    """Elements evenly spaced in the brackets, rank by rank, with their keys: where they come among equal ones."""
+    """Elements evenly spaced in the brackets, rank by rank, with their keys: their places among all ranks' elements, which order
+    equal ones."""
     words = -(-values.dtype.itemsize // 8)
     table = np.zeros((sum(sizes), words + 1), np.uint64)
     first = 0
@@ -115,7 +116,7 @@ def _samples(
 
 
 def _places(values: Array, start: int, samples: Array, keys: Array) -> Array:
-    """How many elements of this rank come before each sample."""
+    """The number of this rank's elements before each sample."""
     places = np.empty(len(keys), np.int64)
     behind = keys < start
     places[behind] = np.searchsorted(values, samples[behind])

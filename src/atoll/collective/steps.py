@@ -2,7 +2,7 @@
 
 A reshape of a distributed array takes elements in C order from one division among ranks to another
 (see :mod:`.collective.movement`). Any other view that no axis map describes is a list of places in
-the base's memory: each rank works out those of its own share, and asks their owners.
+the base's memory: each rank computes the places of its own share, and requests the elements from their owners.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Array = np.ndarray[Any, Any]
 
 
 def base_indices(view: Geometry, region: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Where the elements of a region of a view are in its base: an index for each of its axes.
+    """The indices of the elements of a view's region in its base: an index array for each axis of the base.
 
     ``region`` has the index arrays of the view's axes, broadcast against each other.
     """
@@ -64,7 +64,7 @@ def _view_form(base: Form, view: Geometry) -> Form:
 
 
 def _compressed_form(values: Form, mask: Form) -> None:
-    """How many elements there are, values decide: that is asked for before the node is made."""
+    """No form: the number of elements depends on values, and is determined before the node is made."""
 
 
 @collective("compress across ranks", _compressed_form)
@@ -93,7 +93,7 @@ def read_across(section: Section, view: Geometry, *, target: Layout) -> Section:
             indices = base_indices(shown, tuple([line[part] for line, part in zip(lines, chosen)]))
             return np.ravel_multi_index(indices, base.shape)
 
-        # a rank that takes no part asks for nothing, even of a view whose axes are all inside of one element
+        # a rank that takes no part requests nothing, even of a view whose axes are all inside of one element
         elements = fetch_flat(section, prod(shape) if size else 0, places)
         elements = elements.reshape(shape) if size else elements
     if not size:
@@ -123,10 +123,10 @@ class RunCollective:
     register: int
     call: Call
     sources: tuple[int, ...]
-    """The registers of the operands; the first is the result's own, if that is what is written into."""
+    """The registers of the operands; the first is the result's own if the operation writes into it."""
     geometry: Geometry
     number: int
-    """Which of the pending nodes it computes."""
+    """The number of the pending node that it computes."""
 
     @property
     def is_new(self) -> bool:
@@ -152,7 +152,7 @@ class RunCollective:
 
 @dataclass(slots=True, eq=False)
 class FoldAcross:
-    """Join what each rank has folded of its share into the shares of the result."""
+    """Combine the partial results of all ranks into the shares of the result."""
 
     register: int
     partial: int

@@ -29,7 +29,7 @@ class TransformStep(NamedTuple):
     norm: str | None
 
     def after(self, form: Form) -> Form:
-        """What the result is like, where the operand has the axis whole."""
+        """The form of the result, where the operand has the axis whole."""
         count = self.length // 2 + 1 if self.name == "rfft" else self.length
         dtype = getattr(np.fft, self.name)(np.zeros(2, form.dtype)).dtype
         return Form(dtype, form.layout.replaced(self.axis, BlockAxis.even(count)))
@@ -38,7 +38,8 @@ class TransformStep(NamedTuple):
 def with_whole(layout: Layout, axis: int) -> Layout | None:
     """A layout that has an axis whole, and is divided like another one as far as may be.
 
-    ``None`` where the other axes have too few elements, for all ranks, and to leave some idle: fewer than a quarter of a line.
+    ``None`` where the other axes have too few elements for all ranks, and also too few to leave some ranks idle: fewer than a
+    quarter of a line.
     """
     if layout.axes[axis].is_undistributed:
         return layout
@@ -64,7 +65,7 @@ def with_whole(layout: Layout, axis: int) -> Layout | None:
 
 @remembered
 def _route(operand: Form, steps: tuple[TransformStep, ...]) -> list[tuple[Form, Form]] | None:
-    """The operand of each step, and its result; ``None`` where some lines are divided anyway."""
+    """The operand of each step, and its result; ``None`` where no layout has the axis of some step whole."""
     route, form = [], operand
     for step in steps:
         layout = with_whole(form.layout, step.axis)

@@ -1,7 +1,7 @@
-"""Aligns the clocks of ranks: what is to be added to a rank's clock for that of rank 0.
+"""Aligns the clocks of ranks: the offset from each rank's clock to that of rank 0.
 
-Ranks of one host have one clock. Of each other host one rank asks rank 0 for the time, some times in a row; the quickest
-answer counts, as if both ways had taken equally long.
+Ranks of one host share a clock. One rank of each other host asks rank 0 for the time several times in a row. The quickest
+answer counts, on the assumption that both ways took equally long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROUNDS = 12
 
 
 def align(communicator: Communicator, recording: Recording | None) -> None:
-    """Note in the recording what is to be added to its clock. Collective; a rank without a recording takes part."""
+    """Note in the recording the offset to add to its clock. Collective; a rank without a recording takes part."""
     if communicator.size == 1 or communicator.kind != "MPI":
         if recording is not None:
             recording.align(0)
@@ -38,7 +38,7 @@ def align(communicator: Communicator, recording: Recording | None) -> None:
 
 
 def _asked(communicator: Communicator, leader: int, what: str) -> int:
-    """Ask rank 0 for the time, or answer; the offset on the rank that asks."""
+    """Ask rank 0 for the time, or answer; the result is the offset on the rank that asks."""
     best, offset = None, 0
     for _ in range(ROUNDS):
         if communicator.rank == 0:

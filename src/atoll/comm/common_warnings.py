@@ -1,9 +1,9 @@
-"""Warnings that one rank has met are given by all ranks, once.
+"""All ranks issue the warnings of each rank, once.
 
 A floating-point flag comes up on the rank that has the element, and NumPy warns where it works on a block. If that rank
-gave the warning alone, a filter that turns it into an error would raise on that rank only, and ranks would diverge. So
+issued the warning alone, a filter that turns it into an error would raise on that rank only, and ranks would diverge. So
 work that ranks share *notes* its warnings, and ranks exchange their notes before a value reaches the program. A note has
-the number of the step, so all ranks give the union in the same order.
+the number of the step, so all ranks issue the union in the same order.
 
 Whether some rank has notes travels with reductions and other small gathers: a bit of the hash in front of them
 (:meth:`.in_step.Gathering.run`). Where no such message comes before a look that needs all ranks, they ask each other.
@@ -24,14 +24,14 @@ from .in_step import agree, is_same_here
 
 _WHAT = "warnings"
 _LIMIT = 1000
-"""Notes that a rank keeps between two exchanges; a loop without a look might note for ever."""
+"""The most notes that a rank keeps between two exchanges; a loop without a look might note for ever."""
 
 _noting: list[ref[StepLog]] = []
 """The logs that have notes."""
 
 
 class Note(NamedTuple):
-    """A warning, and its place in the order of all."""
+    """A warning, and its position in the order of all warnings."""
 
     step: int
     order: int
@@ -50,9 +50,9 @@ def note(log: StepLog, text: str, category: type[Warning], line: Line, order: in
 
 
 def ask(communicator: Communicator) -> None:
-    """Give the warnings of all ranks, on each. Collective, where all ranks get a value.
+    """Issue the warnings of all ranks on each rank. Collective, where all ranks get a value.
 
-    It costs a message where ranks have computed, and no message has said since whether one of them has warnings.
+    It costs a message if ranks have computed since the last message that told whether a rank has warnings.
     """
     log = communicator.log
     if log.unasked and not log.raised and communicator.kind != "dry run":
@@ -73,7 +73,7 @@ def _taken(log: StepLog) -> list[Note]:
 
 
 def _give_own() -> None:
-    """Show what no look has asked for; at the end of the process, where no rank waits for others."""
+    """Issue the notes that no look has collected, at the end of the process, where no rank waits for others."""
     logs = [each() for each in _noting]
     for each in [each for log in logs if log is not None for each in _taken(log)]:
         try:

@@ -9,7 +9,7 @@ kind implements all collectives of arrays by one method.
 Rules for every kind:
 
 * Messages between the same two ranks with the same tag arrive in the order they were sent.
-  There is no receive from any rank: which message a receive takes never depends on time.
+  There is no wildcard source: the message that a receive takes never depends on time.
 * A message carries the elements of an array in C order, whatever its strides. The receiver
   gives an array of the same dtype and number of elements.
 * The array of a send must not change, and that of a receive must not be read, until its
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 PLAIN = frozenset("?bBhHiIlLqQefdgFDG")
-"""The numeric dtypes, by their characters: what every transport can carry as it is."""
+"""The numeric dtypes, by their characters; every transport carries them unchanged."""
 _NOTHING = np.empty(0, np.uint8)
 
 
 @dataclass(slots=True)
 class Traffic:
-    """What one rank has sent and received on a communicator so far."""
+    """The messages and bytes that one rank has sent and received on a communicator."""
 
     messages_sent: int = 0
     bytes_sent: int = 0
@@ -56,7 +56,7 @@ class Traffic:
     collectives: int = 0
     collective_bytes: int = 0
     messages_between_nodes: int = 0
-    """Those of ``messages_sent`` that leave this rank's node."""
+    """The number of sent messages that leave this rank's node."""
     bytes_between_nodes: int = 0
 
     def sent(self, nbytes: int, between_nodes: bool) -> None:
@@ -78,12 +78,12 @@ class Traffic:
         self.collective_bytes += nbytes
 
     def add(self, more: Traffic) -> None:
-        """Count what else was sent and received."""
+        """Add the counts of other traffic."""
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(more, name))
 
     def numbers(self) -> tuple[int, ...]:
-        """All of them, in order."""
+        """All counts, in order."""
         return tuple([getattr(self, name) for name in self.__slots__])
 
     def copy(self) -> Traffic:
@@ -94,7 +94,7 @@ class Traffic:
 
 
 class Request:
-    """One operation that was posted and is perhaps not done yet."""
+    """One posted operation, which may be pending or done."""
 
     __slots__ = ("_result", "communicator", "done", "operation", "peer", "refused", "tag", "what")
 
@@ -128,7 +128,7 @@ class Request:
         return self._result
 
     def test(self) -> bool:
-        """Let messages progress, and return whether the operation is complete. Never blocks."""
+        """Let messages progress, and return True if the operation is complete. Never blocks."""
         return self.done
 
     def wait(self) -> Any:
@@ -172,14 +172,14 @@ class Rows:
 
 
 def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
-    """What the pending ones among ``requests`` are, in one line."""
+    """The pending requests among ``requests`` as text, in one line."""
     pending = [request.describe() for request in requests if not request.done]
     rest = len(pending) - limit
     return "; ".join(pending[:limit]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def described(requests: Sequence[Request]) -> str:
-    """What requests are for, in few words."""
+    """The purpose of the first pending request as text, else its operation."""
     first = requests[0]
     for request in requests:
         if not request.done:
@@ -189,7 +189,7 @@ def described(requests: Sequence[Request]) -> str:
 
 
 def check_array(array: Array, *, receiving: bool) -> None:
-    """Reject what cannot be sent: anything but an ndarray of plain, fixed-size elements."""
+    """Refuse all but ndarrays of plain, fixed-size elements, and read-only ones for receiving."""
     if not isinstance(array, np.ndarray):
         raise TypeError(f"a message must be a NumPy array, not {a_type(array)}")
     dtype = array.dtype
@@ -242,7 +242,7 @@ def reduced(every: Sequence[Array] | Array, op: str) -> Array:
 
 
 class Communicator(ABC):
-    """A group of ranks that can exchange messages, seen from one of them."""
+    """A group of ranks that can exchange messages, as one rank sees it."""
 
     kind: str = "abstract"
     """The name of this kind."""
@@ -250,29 +250,29 @@ class Communicator(ABC):
     rank: int
     size: int
     tag_limit: int
-    """Tags are integers from 0 up to, and without, this one."""
+    """Tags are integers from 0 up to, but not including, this one."""
 
     traffic: Traffic
     universe: object
-    """Two communicators can be compared by ``members`` if this is the same for both."""
+    """The space of process numbers: ``members`` of two communicators compare only if it is the same for both."""
 
     nodes: Nodes
-    """Which ranks share a node."""
+    """The nodes of the ranks."""
 
     memory: NodeMemory | None = None
-    """What the ranks of this node share, once it was asked for."""
+    """The memory that the ranks of this node share, once requested."""
 
     log: StepLog
-    """What this rank has done together with the others."""
+    """The log of the steps that this rank has taken together with the others."""
 
     counters: Any = None
-    """The counters of ``atoll.tasks``, once there are any. Set by an upper layer."""
+    """The counters of ``atoll.tasks``, once created. Set by an upper layer."""
 
     places: Any = None
-    """The processes of the ranks, once partitions were exported. Set by an upper layer."""
+    """The processes of the ranks, once partitions have been exported. Set by an upper layer."""
 
     buffers: Any = None
-    """Its class of persistent buffers, where it keeps their messages set up."""
+    """The class of persistent buffers whose messages it keeps set up, if it has one."""
 
     comm: Any = None
     """The mpi4py communicator of the same ranks that the program may use, if there is one."""
@@ -335,7 +335,7 @@ class Communicator(ABC):
         self.wait_all(requests)
 
     def turn(self, array: Array, into: Array, distance: int, tag: int = 0, what: str = "") -> None:
-        """Send to the rank so far ahead in the ring, while ``into`` is filled by the rank as far behind. Empty arrays stay."""
+        """Send to the rank ``distance`` ahead in the ring, and fill ``into`` from the rank ``distance`` behind, unless empty."""
         leaving = {(self.rank + distance) % self.size: array} if array.size else {}
         arriving = {(self.rank - distance) % self.size: into} if into.size else {}
         self.exchange(leaving, arriving, tag, what)
@@ -344,7 +344,7 @@ class Communicator(ABC):
 
     @abstractmethod
     def wait_some(self, requests: Sequence[Request]) -> list[int]:
-        """Wait until at least one of ``requests`` is done; the positions of all that are.
+        """Wait until at least one of ``requests`` is done; the result has the positions of all that are done.
 
         The requests may belong to different communicators of one kind.
         """
@@ -370,7 +370,7 @@ class Communicator(ABC):
     def _collective(
         self, operation: str, given: Array, result: Array, what: str, how: Any = None
     ) -> None:
-        """Fill ``result`` by what all ranks have given; both are contiguous.
+        """Fill ``result`` from the ``given`` of all ranks; both are contiguous.
 
         ``operation`` is one of allreduce, allgather, alltoall, bcast, barrier; ``how`` is the operation of a reduction,
         or the root of a broadcast.
@@ -438,7 +438,7 @@ class Communicator(ABC):
         """Value ``p`` goes to rank ``p``; value ``p`` of the result came from rank ``p``."""
 
     def find_difference(self) -> str:
-        """Where the logs of the ranks differ, as text, after asking the other ranks; empty if they agree."""
+        """The difference between the logs of the ranks, as text, after asking the other ranks; empty if they agree."""
         return ""
 
     @abstractmethod
@@ -449,16 +449,16 @@ class Communicator(ABC):
 
     @abstractmethod
     def split(self, color: int | None, key: int = 0) -> Communicator | None:
-        """The ranks that pass the same ``color``, ordered by ``key`` and then by rank.
+        """The communicator of the ranks that pass the same ``color``, ordered by ``key`` and then by rank.
 
         Collective over all ranks. A rank that passes ``None`` belongs to no group and gets ``None``.
         """
 
     @abstractmethod
     def group(self, ranks: Sequence[int]) -> Communicator | None:
-        """The given ranks, in the given order; ``None`` on a rank that is not among them.
+        """The communicator of ``ranks``, in that order; ``None`` on a rank that is not among them.
 
-        Collective over the given ranks only. The same ranks give the same communicator.
+        Collective over these ranks only. The same ranks give the same communicator.
         """
 
     @abstractmethod
@@ -468,7 +468,7 @@ class Communicator(ABC):
     # Checks -------------------------------------------------------------------------------
 
     def check_peer(self, peer: int) -> None:
-        """Refuse a rank that is not there."""
+        """Refuse a rank that does not exist."""
         if not 0 <= peer < self.size:
             raise WorldError(f"there is no rank {peer}; ranks are 0 to {self.size - 1} here")
 

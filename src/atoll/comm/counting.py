@@ -1,8 +1,9 @@
-"""A rank of a dry run that goes on: it counts what it would send, and other ranks answer as this one does.
+"""Dry runs that continue past communication: a rank counts its messages, and other ranks are assumed to act as it does.
 
-A dry run stops where ranks communicate. Here every message is noted in ``events`` and nothing moves: what arrives is what
-this rank sends there, or zeros, and what all ranks give to a collective is what this rank gives. So a program that does the same on all ranks runs to its
-end, and what its messages cost can be worked out. Its values mean nothing.
+A dry run stops where ranks communicate. Here ``events`` records every message, and no data moves. A message from another
+rank has the data that this rank sends to it, or zeros; every rank's contribution to a collective equals that of this rank.
+So a program that acts alike on all ranks runs to its end, and the cost of its messages can be computed. Its values are
+meaningless.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from .nodes import Nodes
 from .single import SingleCommunicator
 
 ROUNDS = 10_000
-"""After so many operations of all ranks in a row, their values must decide when there are enough, and a dry run has no values."""
+"""The most collectives in a row: beyond it, the program takes their number from values, which a dry run does not have."""
 
 
 SMALL = 1 << 16
-"""Messages of up to so many bytes have contents: how much others will send, and marks of steps."""
+"""The size in bytes up to which messages have contents: counts of data to come, and marks of steps."""
 
 
 class Sent(NamedTuple):
@@ -35,11 +36,11 @@ class Sent(NamedTuple):
 
 
 class Waited(NamedTuple):
-    """All messages so far have come and gone."""
+    """The end of all messages so far."""
 
 
 class Together(NamedTuple):
-    """What so many ranks do together, each with so many bytes: for an all-to-all, those for one other rank."""
+    """A collective of ``ranks`` ranks, each with ``nbytes`` bytes; for an all-to-all, the bytes for one other rank."""
 
     operation: str
     nbytes: int
@@ -47,13 +48,13 @@ class Together(NamedTuple):
 
 
 class Direct(Nodes):
-    """Nodes whose ranks send what they have by themselves. How pieces go by nodes depends on what other ranks have told."""
+    """Nodes whose ranks send their data directly: the way of data through nodes depends on messages of other ranks."""
 
     two_levels = False
 
 
 class CountingCommunicator(DryRunCommunicator):
-    """The place of one rank among others that do as this one does."""
+    """The communicator of one rank among others that act as it does."""
 
     def __init__(
         self, rank: int, size: int, ranks_per_node: int, events: list[Any] | None = None
@@ -62,12 +63,12 @@ class CountingCommunicator(DryRunCommunicator):
         self.nodes = Direct(size, self.nodes.per_node)
         self.log.computes = size > 1
         self.events: list[Any] = [] if events is None else events
-        """What happened, in order; upper layers add what is computed in between."""
+        """The events in order; upper layers add the computations between them."""
         self._leaving: dict[int, list[Array]] = {}
         self._arriving: dict[int, list[Array]] = {}
         """Small messages of this exchange, by the other rank."""
         self.rounds = 0
-        """How many operations of all ranks there were since an upper layer has set it to 0."""
+        """The number of collectives since an upper layer reset it to 0."""
 
     def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
         self.events.append(Sent(True, dest, array.nbytes))
@@ -87,7 +88,7 @@ class CountingCommunicator(DryRunCommunicator):
         return Request(self, "receive", source, tag, what, array, done=True)
 
     def _partner(self, others: list[Array] | None, array: Array) -> Array | None:
-        """The small message of the other way that has the form of this one: other ranks do as this one does."""
+        """The small message in the other direction with the size and dtype of this one: other ranks act as this one does."""
         for k, other in enumerate(others or ()):
             if (other.size, other.dtype) == (array.size, array.dtype):
                 return others.pop(k) if others else None
@@ -95,7 +96,7 @@ class CountingCommunicator(DryRunCommunicator):
 
     def turn(self, array: Array, into: Array, distance: int, tag: int = 0, what: str = "") -> None:
         super().turn(array, into, distance, tag, what)
-        into[...] = array  # the rank behind does as this one does
+        into[...] = array  # the rank behind acts as this one does
 
     def _all_done(self) -> None:
         self.events.append(Waited())

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .mpi import MpiCommunicator
 
 _FEW = 64
-"""Up to how many ranks all are asked where a wait is for all."""
+"""The most ranks of a communicator at which a wait for all asks every rank."""
 
 _LONGEST = 64
 """The most checks between two questions."""
@@ -41,25 +41,25 @@ class DeadlockMonitor:
         self._communicator = communicator
         self._posted: list[tuple[Any, bytes]] = []
         self._answers = True
-        """True if anyone may still wait for an answer of this rank."""
+        """True if another rank may still wait for an answer of this one."""
         self._asked = (0, 0, 1)
         """The step of the last question, checks since then, and checks until the next."""
         self._curious: set[int] = set()
         self._ended: dict[int, int] = {}
-        """The ranks that have finished: for how many checks that has been known."""
+        """For each finished rank, the number of checks since this rank learned of it."""
         self._ways: dict[int, str] = {}
-        """How they have finished, as text."""
+        """For each finished rank, the description of its end."""
         self._heard: dict[int, int] = {}
-        """At which step of this rank the others were heard of last."""
+        """For each other rank, the step of this rank at which it was last heard from."""
         self._rounds: set[int] = set()
 
     def at(self) -> str:
-        """Where the program is, as far as the log knows."""
+        """The last step of the log, as the rest of a sentence; empty if there is none."""
         where = self._communicator.log.where()
         return f", in {where}" if where else ""
 
     def others(self, requests: Sequence[Request]) -> str:
-        """Where those are that this rank waits for: those that have not answered, if there are any."""
+        """The stacks, as text, of the ranks that this rank waits for; of the silent ones only, if any."""
         peers = self._waited_for(requests)
         number = self._communicator.log.number
         silent = {peer for peer in peers if self._heard.get(peer) != number}
@@ -74,7 +74,7 @@ class DeadlockMonitor:
         return peers - {self._communicator.rank}
 
     def check(self, requests: Sequence[Request]) -> None:
-        """A wait takes long: ask those whom it is for, and read what has come."""
+        """Check a long wait: ask the ranks that it is for, and read the notes that have arrived."""
         mine = self._communicator
         peers = self._waited_for(requests)
         number, since, interval = self._asked
@@ -100,7 +100,7 @@ class DeadlockMonitor:
             self._ended[peer] += 1
 
     def _some(self) -> set[int]:
-        """Whom to ask where a wait is for all: all of few, or those at powers of two."""
+        """The ranks to ask if a wait is for all: all of a few ranks, or those at distances of powers of two."""
         rank, size = self._communicator.rank, self._communicator.size
         if size <= _FEW:
             return set(range(size))
@@ -116,7 +116,7 @@ class DeadlockMonitor:
         self._posted = [kept for kept in self._posted if not kept[0].Test()]
 
     def listen(self) -> None:
-        """Read what has come, answer, and compare."""
+        """Read the notes that have arrived, answer, and compare."""
         log = self._communicator.log
         for data in self._communicator.notes():
             content = pickle.loads(data)
@@ -173,7 +173,7 @@ class DeadlockMonitor:
             for watch in watches:
                 watch.listen()
             time.sleep(1e-5)
-        # MPI may end a send only when it is received, and who has left receives nothing.
+        # MPI may end a send only when it is received, and a rank that has left receives nothing.
         self._meet(watches, -1)
         while self._pending():
             pass

@@ -85,6 +85,6 @@ class DryRunCommunicator(SingleCommunicator):
 def dry_run_world(rank: int, size: int, ranks_per_node: int | None = None) -> World:
     """The world as rank ``rank`` of ``size`` would see it; a context manager, as all worlds.
 
-    Each node has ``ranks_per_node`` ranks: if that is not given, as many as ``config.ranks_per_node`` says, or one.
+    Each node has ``ranks_per_node`` ranks; the default is ``config.ranks_per_node``, or one.
     """
     return World(DryRunCommunicator(rank, size, ranks_per_node or config.ranks_per_node or 1))

@@ -1,4 +1,4 @@
-"""Verified collectives: with the data, ranks compare that they are at the same step of the program."""
+"""Verified collectives: with the data, ranks check that they are at the same step of the program."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mark_of(communicator: Communicator) -> Array:
 
 
 def check_mark(communicator: Communicator, mark: Array, rank: int) -> None:
-    """Refuse what another rank has sent with the mark of another step."""
+    """Refuse data that another rank has sent with the mark of another step."""
     if communicator.kind == "dry run":  # nothing has arrived
         return
     if int(mark.view(np.uint64)[0]) != communicator.log.hash:
@@ -69,7 +69,7 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
 
 
 def meet(communicator: Communicator, what: str) -> None:
-    """Wait for all ranks, in step; ``what`` says how this rank has come here, and may differ by rank."""
+    """Wait for all ranks, in step; ``what`` describes this rank's way here, and may differ by rank."""
     log = communicator.log
     log.step(_MEETING, what)
     _ahead(communicator, log, what)
@@ -78,8 +78,8 @@ def meet(communicator: Communicator, what: str) -> None:
 class Gathering:
     """A repeated gather of a few values of every rank, as a part of one step.
 
-    ``given`` are arrays of the requested forms for this rank's values, and ``found`` those of all ranks along a leading
-    axis. The memory may be shared: fill and read all of it at once.
+    ``given`` has an array of each requested form for this rank's values, and ``found`` the same of all ranks along a
+    leading axis. The memory may be shared: fill and read all of it at once.
     """
 
     __slots__ = ("_communicator", "_mark", "_marks", "_rows", "found", "given")
@@ -105,7 +105,7 @@ class Gathering:
             self.found.append(as_strided(values, (len(values), *shape), strides))
 
     def run(self, what: str, raised: bool = False) -> None:
-        """Gather every rank's values, verified by the last step of the log; ``raised``: whether this rank will have warnings."""
+        """Gather every rank's values, verified by the last step of the log; ``raised`` is true if this rank will have warnings."""
         communicator = self._communicator
         log = communicator.log
         mark = log.hash
@@ -124,7 +124,7 @@ class Gathering:
         _hear(self._communicator, self._communicator.log, self._rows.rows)
 
     def told(self, join: Callable[..., None], what: str) -> tuple[Any, ...] | None:
-        """For the native evaluation: the operation and its memory; ``None`` where none is set up. ``join`` is for rare sums."""
+        """The operation and its memory, for the native evaluation; ``None`` if none is set up. ``join`` is for rare sums."""
         rows, handle = self._rows, getattr(self._rows, "handle", None)
         if handle is None:
             return None
@@ -143,13 +143,13 @@ class Gathering:
 
 
 def is_same(communicator: Communicator, number: int, what: str) -> bool:
-    """True if all ranks have come with the same number, below ``2**64``; ranks in step."""
+    """True if all ranks pass the same number, below ``2**64``; ranks in step."""
     step(communicator, "allgather", what, 8)
     return is_same_here(communicator, number, what)
 
 
 def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
-    """The same as a part of the last step."""
+    """:func:`is_same` as a part of the last step."""
     if communicator.size > policy.limits.few_ranks:
         same = least_here(communicator, [number, number ^ HASH_MASK], what)
         return same == [number, number ^ HASH_MASK]
@@ -165,7 +165,7 @@ def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
 def all_have_plans(
     communicator: Communicator, structure: Hashable, what: str, planned: bool
 ) -> bool:
-    """True if all ranks have a plan for what they have just announced, so that each may run its own.
+    """True if all ranks have a plan for the step that they have just announced, so that each may run its own.
 
     The first time for a structure, ranks tell each other; later they know, whatever the extents are then. So a loop whose
     slices move pays for one such message. Equal structures on one rank are equal on all. Where they all fail for later
@@ -188,7 +188,7 @@ def all_have_plans(
 
 
 def _come_without_plans(communicator: Communicator, what: str) -> None:
-    """Meet all other ranks, if they lack the plan as well. One that has a plan runs it, and does not come: an error."""
+    """Meet all other ranks, if they lack the plan as well. A rank with a plan runs it and does not come, which is an error."""
     refusal = (
         f"rank {communicator.rank} cannot make {what}, though other ranks can, and all could for other extents; that is "
         "a mistake in atoll: please report it, with what config.debug = True raises"
@@ -259,7 +259,7 @@ def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str
 
 def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
     log = step(communicator, operation, what, detail)
-    if communicator.kind != "dry run":  # other ranks of a dry run give the same value
+    if communicator.kind != "dry run":  # all ranks of a dry run have the same value
         _ahead(communicator, log, what)
 
 
@@ -281,13 +281,13 @@ def total(communicator: Communicator, facts: Array, what: str) -> Array:
 
 
 def least(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
-    """The least of every rank's integers from 0 up to, and without, ``2**64``, one by one; ranks in step."""
+    """The least of every rank's integers from 0 up to, but not including, ``2**64``, one by one; ranks in step."""
     step(communicator, "least", what, len(numbers))
     return least_here(communicator, numbers, what)
 
 
 def least_here(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
-    """The same as a part of the last step."""
+    """:func:`least` as a part of the last step."""
     mine = communicator.log.hash
     given = np.array([mine, mine ^ HASH_MASK, *numbers], np.uint64)
     reduced: Array = carried(communicator, lambda: communicator.allreduce(given, "min", what))
@@ -319,7 +319,7 @@ def _marks(rows: Array) -> Array:
 
 
 def _ahead(communicator: Communicator, log: StepLog, what: str) -> None:
-    """Compare the hashes alone."""
+    """Compare the hashes alone, before the data travels."""
     if communicator.size > policy.limits.few_ranks:
         least_here(communicator, (), what)
         return
@@ -335,7 +335,7 @@ def _compare(communicator: Communicator, log: StepLog, rows: Array, first: int =
 
 
 def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
-    """What a transfer gives; where MPI refuses it, ranks may have met with different ones."""
+    """The result of a transfer. If it fails, ranks may have diverged into different transfers: see :func:`refused`."""
     try:
         return carry()
     except CommunicationError as error:

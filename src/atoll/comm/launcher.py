@@ -15,35 +15,35 @@ from dataclasses import dataclass
 
 _CLAIM = "ATOLL_RUN_PROCESS"
 _FIRST_RESERVED_STEP = 0xFFFFFFF0
-"""Slurm numbers the steps that are no launches (batch, interactive, extern) from here on."""
+"""The first number of the Slurm steps that are no launches (batch, interactive, extern)."""
 
 
 ending: list[bool] = []
 """Not empty once this process ends because of a failure."""
 
 leaving: list[Callable[[str], None]] = []
-"""Called at the orderly end of this rank with a text that says how it ends."""
+"""Functions to call at the orderly end of this rank with a text that describes the end."""
 
 failing: list[Callable[[BaseException], object]] = []
-"""Ends all ranks because of an error in the exit functions of this one, which no other rank would notice."""
+"""Functions that end all ranks after an error in the exit functions of this one, which no other rank would notice."""
 
 listeners: list[Callable[[bytes], None]] = []
-"""Called with the progress of this rank: ``atoll run``, if it is on this host."""
+"""Functions to call with the progress of this rank: ``atoll run`` listens if it is on this host."""
 
 STARTING, TOGETHER, LEAVING, ORDERLY, KEPT = b"s", b"t", b"l", b".", b"k"
 """This rank waits for MPI to start; it can reach the others; it waits for their ends; its own end is no accident; a checkpoint of
 the job is complete."""
 
 TERMINAL = "ATOLL_RUN_TERMINAL"
-"""The environment variable by which ``atoll run`` says that what ranks write to standard error comes to a terminal."""
+"""The environment variable by which ``atoll run`` reports that the standard error of ranks reaches a terminal."""
 
 HOW = "has come to its end"
-"""How a rank ends that reaches the end of its program, or exits with code 0."""
+"""The text for the end of a rank that reaches the end of its program, or exits with code 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a launcher started this process. ``None`` where the launcher does not report a value."""
+    """The launch of this process. A field is ``None`` if the launcher does not report its value."""
 
     launcher: str
     rank: int
@@ -51,7 +51,7 @@ class Launch:
     local_rank: int | None = None
     local_size: int | None = None
     advice: str = ""
-    """What to do if MPI does not see the other processes."""
+    """The advice if MPI does not see the other processes."""
 
 
 INSTALL = 'install MPI for Python with the same MPI as the launcher: pip install mpi4py mpich (in a clone of atoll also: pip install ".[mpi]")'
@@ -116,7 +116,7 @@ _LAUNCHERS: dict[str, tuple[tuple[str, ...], ...]] = {
     "a PMI launcher": _PMI,
     "a PMIx launcher": (("PMIX_RANK",), (), (), ()),
 }
-"""By launcher, the variables of the rank and the size, and of both on this node. The first whose rank is there counts."""
+"""By launcher, the variables of the rank and the size, and of both on this node. The first launcher with a rank counts."""
 
 
 def _started_by(launcher: str, environ: Mapping[str, str]) -> bool:
@@ -144,7 +144,7 @@ def _has_channel(environ: Mapping[str, str]) -> bool:
 
 
 def detect(environ: Mapping[str, str] = os.environ) -> Launch | None:
-    """How a launcher started this process, or ``None`` if none did.
+    """The launch of this process, or ``None`` if no launcher started it.
 
     A shell inside an allocation (``salloc``, ``sbatch``) is not a launch, and neither is a
     process that a rank has started.
@@ -164,12 +164,12 @@ def detect(environ: Mapping[str, str] = os.environ) -> Launch | None:
 
 
 def _identity(environ: Mapping[str, str]) -> str:
-    """What differs between two launches, even if one was started inside the other."""
+    """A text that differs between two launches, even if one was started inside the other."""
     names = "PMIX_NAMESPACE PMIX_RANK SLURM_JOB_ID SLURM_STEP_ID SLURM_PROCID "
     names += "PMI_RANK PMI_SIZE PMI_FD PMI_ID PMI_PORT"
     return ",".join(environ.get(name, "") for name in names.split())
 
 
 def claim(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Mark this process as the rank, so that what it starts does not take itself for one."""
+    """Mark this process as the rank, so that a process that it starts does not take itself for one."""
     environ[_CLAIM] = f"{os.getpid()}:{_identity(environ)}"

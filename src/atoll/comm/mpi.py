@@ -1,15 +1,15 @@
-"""MPI processes as ranks, by mpi4py. The only module that imports it.
+"""MPI processes as ranks. No other module imports mpi4py.
 
-atoll communicates on a duplicate of the communicator that it is given, so its messages and those of the program are
-separate. All operations are non-blocking, and every wait is a loop of tests (see ``waiting``), because a blocking MPI
-call can be neither interrupted nor limited in time.
+atoll communicates on a duplicate of the program's communicator, so its messages are separate from those of the program.
+All operations are non-blocking, and every wait is a loop of tests (see ``waiting``), because a blocking MPI call can be
+neither interrupted nor limited in time.
 
 ``mpi_data`` chooses datatypes, and ``mpi_requests`` has the pending operations. MPI reduces integers of 64 bits, which
 ranks compare at every step; contributions of other dtypes are gathered and reduced by NumPy. Objects are pickled and sent
 as bytes: short ones in a slot of fixed length, together with their length; longer ones follow in a second operation.
 
-Nothing collective happens when an object is collected, because ranks collect garbage at different times. What a pending
-operation needs stays alive until MPI is done with it, even if its request was dropped or its wait was interrupted.
+No collective runs when an object is collected, because ranks collect garbage at different times. The memory of a pending
+operation stays alive until MPI is done with it, even if its request was dropped or its wait was interrupted.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ SLOT = 128
 """The size of a slot in bytes: a small pickled object and its length fit."""
 
 _SMALL_KINDS = 64
-"""How many gatherings of few bytes are kept set up in each communicator."""
+"""The most sizes of few bytes for which each communicator keeps a gather set up."""
 
 _persistent = has_persistent_collectives(MPI)
 datatypes = Datatypes(MPI)
@@ -146,14 +146,14 @@ class MpiCommunicator(Communicator):
         packed = None if target is array else target
         return MpiRequest(self, handle, "receive", source, tag, what, array, packed, array.nbytes)
 
-    # Being in step ---------------------------------------------------------------------------
+    # Divergence ------------------------------------------------------------------------------
 
     def post_note(self, peer: int, data: bytes) -> Any:
-        """Send some bytes beside all messages; the handle of the operation."""
+        """Send some bytes apart from all messages; the result is the handle of the operation."""
         return self.own.Isend((data, len(data), _BYTE), peer, self._log_tag)
 
     def notes(self) -> Iterator[bytes]:
-        """The notes that have come."""
+        """The notes that have arrived."""
         status = MPI.Status()
         while self.own.Iprobe(MPI.ANY_SOURCE, self._log_tag, status):
             data = bytearray(status.Get_elements(_BYTE))
@@ -196,7 +196,7 @@ class MpiCommunicator(Communicator):
     def until(
         self, test: Callable[[], Answer], waited_for: Callable[[], Sequence[Request]]
     ) -> Answer:
-        """The answer of ``test`` once it is true; a wait that takes long reports the requests that it is for."""
+        """The answer of ``test`` once it is true; a long wait reports the requests that it is for."""
         if profiled.recording is not None:
             answer: Answer = profiler.waited(described(waited_for()), self._poll, test, waited_for)
             return answer
@@ -334,7 +334,7 @@ class MpiCommunicator(Communicator):
     # Groups -------------------------------------------------------------------------------
 
     def split(self, color: int | None, key: int = 0) -> MpiCommunicator | None:
-        # MPI's own split blocks. After a barrier, which can be limited in time, all are here.
+        # ``Split`` blocks. After a barrier, whose wait has a limit, all ranks are here.
         self.barrier("split: every rank of the world must call it")
         colors = sorted({c for c in self.allgather_object(color) if c is not None})
         number = MPI.UNDEFINED if color is None else colors.index(color)
@@ -358,7 +358,7 @@ class MpiCommunicator(Communicator):
         return self._groups[chosen]
 
     def _meet(self, ranks: tuple[int, ...]) -> None:
-        """Return once all of ``ranks`` are here: MPI's own making of a group blocks."""
+        """Return once all of ``ranks`` are here, because ``Create_group`` blocks."""
         what = f"group({list(ranks)}): each of these ranks must call it"
         first, *others = ranks
         nothing = np.empty(0, np.uint8)
@@ -404,11 +404,11 @@ def _loads(data: bytearray, lengths: Iterable[int], starts: Iterable[int]) -> li
     return [pickle.loads(data[i : i + n]) for i, n in zip(starts, lengths)]
 
 
-# Where MPI communicators come from ------------------------------------------------------------
+# Creation of MPI communicators ----------------------------------------------------------------
 
 
 def numbers_in(comm: Any, other: Any) -> list[int]:
-    """Which ranks of the communicator ``other`` those of ``comm`` are."""
+    """The ranks in the communicator ``other`` of the ranks of ``comm``."""
     mine, others = comm.Get_group(), other.Get_group()
     numbers: list[int] = MPI.Group.Translate_ranks(mine, None, others)
     mine.Free()
@@ -424,7 +424,7 @@ def duplicate(comm: Any) -> Any:
 
 
 def nodes_of(comm: Any) -> Nodes:
-    """Which ranks of a communicator share a node. Collective."""
+    """The nodes of the ranks of a communicator. Collective."""
     marks = _mark(system.host()), config.ranks_per_node or 0, _mark(system.arithmetic())
     mine = np.array(marks, np.int64)
     every = np.empty((comm.size, 3), np.int64)
@@ -539,7 +539,7 @@ def _refuse(self: Communicator, *args: Any, **options: Any) -> NoReturn:
 
 
 class ForkedCommunicator(MpiCommunicator):
-    """What a communicator becomes in a forked child: MPI must not be touched there."""
+    """The class of a communicator in a forked child, where MPI must not be touched."""
 
     kind = "a fork of an MPI rank"
     isend = irecv = wait_some = wait_pending = wait_all = test_some = _collective = _refuse

@@ -118,5 +118,5 @@ def words_of(error: Any) -> str:
 
 
 def post_error(operation: str, error: Any) -> CommunicationError:
-    """What to raise where MPI takes no operation."""
+    """The error to raise if MPI refuses to post an operation."""
     return CommunicationError(f"MPI refuses the {operation}: {words_of(error)}")

@@ -47,7 +47,7 @@ class MpiRequest(Request):
         self.handle = handle
         self._kept = kept
         self._nbytes = nbytes
-        # Only a receive has something to check at its end: the size of what came.
+        # Only a receive has something to check at its end: the size of the message.
         self._status = None if nbytes is None else communicator.library.Status()
 
     def test(self) -> bool:
@@ -68,7 +68,7 @@ class MpiRequest(Request):
         return self._result
 
     def complete(self, status: Any) -> None:
-        """MPI is done with this operation: check and finish it."""
+        """Check and finish the operation, which MPI has completed."""
         self.done = True
         kept, self._kept = self._kept, None
         nbytes = self._nbytes
@@ -118,7 +118,7 @@ class MpiPersistentBuffers(PersistentBuffers):
             self._sent.sent(each.nbytes, not nodes.same(communicator.rank, each.peer))
 
     def told(self, *, starts: bool) -> tuple[Any, ...]:
-        """What starts or tests all, with which argument, what is counted, and how much."""
+        """The call that starts or tests all, its argument, the traffic to count in, and the numbers to add."""
         call = self._start_all if starts else self._test_all
         traffic = self._sent if starts else self._received
         return call, self._handles, self.communicator.traffic, traffic.numbers()
@@ -163,7 +163,7 @@ class MpiPersistentBuffers(PersistentBuffers):
         ]
 
     def failed(self, error: BaseException) -> NoReturn:
-        """Raise the error of these messages that an error of MPI means."""
+        """Raise an error of MPI as that of these messages."""
         requests = self._as_requests()
         those = "; ".join([request.describe() for request in requests])
         for request in requests:
@@ -212,7 +212,7 @@ class SmallRows(Rows):
         self.wait(what)
 
     def wait(self, what: str) -> None:
-        """Wait for the operation that was begun."""
+        """Wait for the operation that has begun."""
         self.active = True
         waited = MpiRequest(
             self.communicator, self.handle, "allgather", None, None, what, None, self
@@ -230,7 +230,7 @@ data, or crash; other libraries are untried."""
 
 
 def has_persistent_collectives(MPI: Any) -> bool:
-    """True if this MPI has what MPI 4 calls persistent collectives, and is known to compute them right."""
+    """True if this MPI has the persistent collectives of MPI 4, and is known to compute them correctly."""
     if MPI.get_vendor()[0] not in PERSISTENT:
         return False
     number = np.zeros(1)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .mpi import MpiCommunicator
 
 _WORDS = 1024
-"""Where the words of the locks lie in the header, 8 bytes each."""
+"""The offset in the header of the words of the locks, 8 bytes each."""
 
 
 _open: set[MpiWindow] = set()
@@ -35,7 +35,7 @@ _open: set[MpiWindow] = set()
 
 
 class SharedWindow(Window):
-    """A window of ranks that all are on this host."""
+    """A window of ranks that are all on this host."""
 
     kind = "shared memory"
 
@@ -58,7 +58,7 @@ class SharedWindow(Window):
             return False
         self._holders[rank][lock] = self.rank
         if outcome:  # the holder has died, or had when another rank took it
-            # The C library lists what a thread holds, and the memory may go.
+            # The C library lists the mutexes of a thread, and their memory may go.
             if outcome == errno.EOWNERDEAD:
                 mutexes.unlock(address)
             raise RankFailedError(
@@ -89,7 +89,7 @@ class MpiWindow(Window):
         super().__init__(communicator, mine[HEADER:], what, blocks_behind(headers))
         library = communicator.library
         self._word = library.INT64_T
-        # MPI's own making of it blocks, so all ranks have come here first.
+        # Win.Create blocks, but all ranks have met in mapped_by_rank before.
         self._window = library.Win.Create(mine, 1, comm=communicator.own)
         self._window.Set_errhandler(library.ERRORS_RETURN)
         self._window.Lock_all(library.MODE_NOCHECK)

@@ -1,8 +1,9 @@
-"""Memory that the ranks of a node fill together, and that each of them then reads without a copy.
+"""Memory that the ranks of a node fill together, and that each rank then reads without a copy.
 
 The first rank of a node makes the memory, and the others map it. Once all have written their parts, each rank has the
-whole, for reading only. So a node holds once what its ranks need to read. Fresh memory is dear, so some is kept: each time
-the ranks tell the first one which of it they have let go, and it takes what all have let go, or makes more.
+whole, for reading only. So a node holds one copy of the data that its ranks read. Fresh memory is expensive, so some pieces
+are kept: each time the ranks tell the first one which pieces they have released, and it reuses a piece that all ranks have
+released, or makes a new one.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from .in_step import carried
 from .segments import mapped_by_rank, named_memory, without_name
 
 _PATH = 256
-"""The bytes of a message with a path."""
+"""The length of a message with a path, in bytes."""
 
 _KEPT = 2
-"""So many pieces of memory are kept."""
+"""The number of pieces of memory that are kept."""
 
 
 class _Piece:
@@ -46,12 +47,12 @@ class _Piece:
         return self._reader is None or self._reader() is None
 
     def keep(self) -> None:
-        """Let it never be free again if an array shows it: a forked child has that array as well."""
+        """Let the piece never be free again if an array shows it: a forked child has that array as well."""
         if not self.is_free:
             self._reader = lambda: self
 
     def lent(self, nbytes: int) -> Array:
-        """The bytes, for reading; arrays over them lead back to this one."""
+        """The bytes, for reading; views of the result keep it alive, and so the piece in use."""
         reader: Array = np.ndarray(nbytes, np.uint8, self.read)
         self._reader = weakref.ref(reader)
         return reader
@@ -70,7 +71,7 @@ os.register_at_fork(before=_keep_for_the_child)
 
 
 class NodeMemory:
-    """The memory that the ranks of this node share, as one of them has it. ``works`` says whether there is any."""
+    """The memory that the ranks of this node share, as one rank has it. ``works`` is true if they can share memory."""
 
     def __init__(self, communicator: Communicator) -> None:
         self.communicator = communicator
@@ -85,7 +86,7 @@ class NodeMemory:
         _, self.works = mapped_by_rank(communicator, 0, [self._first], what)
 
     def filled(self, nbytes: int, fill: Callable[[Array], None], what: str) -> Array:
-        """So many bytes as all ranks of the node have filled them, for reading. Collective."""
+        """``nbytes`` bytes that all ranks of the node fill together by ``fill``, for reading. Collective."""
         number, piece = self._agreed(nbytes, what)
         fill(piece.filled[:nbytes])
         self._to_first(np.zeros(1, np.uint8), what)
@@ -95,7 +96,7 @@ class NodeMemory:
         return piece.lent(nbytes)
 
     def _agreed(self, nbytes: int, what: str) -> tuple[int, _Piece]:
-        """The number of the memory to be filled, -1 if it is not to be kept, and the memory."""
+        """The number of the piece to fill, -1 if it is not to be kept, and the piece."""
         free = [number for number, piece in self._kept.items() if piece.is_free]
         mine = np.array([sum(1 << number for number in free)], np.int64)
         everywhere = np.bitwise_and.reduce([mine, *self._to_first(mine, what)])[0]
@@ -125,13 +126,13 @@ class NodeMemory:
         return number, piece
 
     def _place(self, nbytes: int, usable: list[int]) -> int:
-        """The number by which new memory is kept; -1 where there is no room for it."""
+        """The number under which to keep new memory; -1 if there is no room for it."""
         if nbytes * _KEPT > config.cache_bytes:
             return -1
         return next((k for k in range(_KEPT) if k not in self._kept or k in usable), -1)
 
     def _to_first(self, message: Array, what: str) -> list[Array]:
-        """What the other ranks of the node tell the first one."""
+        """Send ``message`` to the first rank of the node; there, the result has the messages of the other ranks."""
         told = {mate: np.empty_like(message) for mate in self._others}
         self._exchange({} if self._leads else {self._first: message}, told, what)
         return list(told.values())

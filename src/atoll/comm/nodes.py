@@ -1,10 +1,10 @@
-"""Which ranks share a node, that is, a host and its memory.
+"""Nodes: the ranks that share a host and its memory.
 
-Ranks of one node exchange data through memory that they share, and few messages between nodes are worth more than few
-messages within one. A launcher mostly gives each node the same number of consecutive ranks. Then a :class:`Nodes` is
+Ranks of one node exchange data through memory that they share, and a message saved between nodes is worth more than one
+saved within a node. A launcher mostly gives each node the same number of consecutive ranks. Then a :class:`Nodes` is
 two numbers, however many ranks there are; otherwise it lists the node of each rank.
 
-``config.ranks_per_node`` pretends nodes of so many consecutive ranks. All ranks have the same :class:`Nodes`.
+``config.ranks_per_node`` pretends nodes of that many consecutive ranks. All ranks have the same :class:`Nodes`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Nodes:
     size: int
     """The number of ranks."""
     per_node: int
-    """Each node has so many consecutive ranks, the last one perhaps fewer; 0 if ``numbers`` lists the nodes."""
+    """The number of consecutive ranks on each node (the last node may have fewer); 0 if ``numbers`` lists the nodes."""
     numbers: Array | None = None
-    """By rank, its node, where no rule says it."""
+    """The node of each rank, if ``per_node`` cannot describe the nodes."""
     alike: bool = True
     """True if all ranks compute equal numbers from equal numbers."""
 
@@ -67,7 +67,7 @@ class Nodes:
 
     @property
     def even(self) -> int:
-        """How many consecutive ranks every node has; 1 where nodes differ in that."""
+        """The number of consecutive ranks on every node; 1 if nodes differ in it."""
         return self.per_node if self.numbers is None and self.size % self.per_node == 0 else 1
 
     def of(self, rank: int) -> int:
@@ -92,12 +92,12 @@ class Nodes:
 
 
 def consecutive(size: int, per_node: int) -> Nodes:
-    """Nodes of so many consecutive ranks each."""
+    """Nodes of ``per_node`` consecutive ranks each."""
     return Nodes(size, min(per_node, size))
 
 
 def numbered(marks: Array) -> Nodes:
-    """The nodes of ranks that have the same mark where they share a node."""
+    """The nodes of ranks, given a mark of each; ranks of one node have equal marks."""
     _, first, node = np.unique(marks, return_index=True, return_inverse=True)
     in_order_of_first_ranks = np.argsort(np.argsort(first))
     numbers = in_order_of_first_ranks[node.reshape(-1)]
@@ -109,8 +109,8 @@ def numbered(marks: Array) -> Nodes:
 
 
 def agreed(marks: Array, settings: Array, arithmetic: Array) -> Nodes:
-    """The nodes of all ranks, of which each has told the mark of its host, what ``config.ranks_per_node`` is, or 0, and
-    the mark of what its numbers depend on.
+    """The nodes of all ranks, from three numbers of each: the mark of its host, its ``config.ranks_per_node`` or 0, and the
+    mark of its arithmetic.
     """
     first = int(settings[0])
     other = np.flatnonzero(settings != first)
@@ -125,10 +125,10 @@ def agreed(marks: Array, settings: Array, arithmetic: Array) -> Nodes:
 
 
 class Charges:
-    """Who carries what to other nodes: each node is the charge of one rank of this node, and that rank talks to one of it.
+    """Charges of the ranks of a node: each other node is the charge of one of them, which talks to one rank of that node.
 
     So two nodes exchange one message each way, however many ranks they have, and the ranks of a node share this work.
-    Both ends work it out alike.
+    Both ends compute the same charges.
     """
 
     __slots__ = ("_here", "mates", "me", "nodes")
@@ -139,7 +139,7 @@ class Charges:
         self.mates = nodes.ranks(self._here)
         """The ranks of this node."""
         self.me = self.mates.index(rank)
-        """Which of them this rank is."""
+        """The position of this rank among ``mates``."""
 
     def of(self, mate: int) -> list[int]:
         """The other nodes in the charge of a rank of this node."""
@@ -152,5 +152,5 @@ class Charges:
         return ranks[self._here % len(ranks)]
 
     def carrier(self, node: int) -> int:
-        """The rank of this node that has another one in its charge."""
+        """The rank of this node that has the node ``node`` in its charge."""
         return self.mates[node % len(self.mates)]

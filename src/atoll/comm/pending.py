@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .communicator import Communicator, Request
 
 FEW = 8
-"""So many of the first requests are tested together, and so many of the others."""
+"""The number of requests at the front that one test covers, and of the others in turn."""
 
 Item = TypeVar("Item")
 
 
 class Pending(Generic[Item]):
-    """Requests of one communicator that are not done yet, each with an item that says what it is for."""
+    """Pending requests of one communicator, each with an item that describes its purpose."""
 
     __slots__ = ("_communicator", "_next", "_requests", "_turns")
 
@@ -33,7 +33,7 @@ class Pending(Generic[Item]):
         self._communicator = communicator
         self._requests: OrderedDict[int, tuple[Request, Item]] = OrderedDict(enumerate(requests))
         self._turns = deque(self._requests)
-        """The numbers of the requests, that of the one whose turn is next first; some may be done."""
+        """The numbers of the requests in the order of their turns; some may be done."""
         self._next = len(self._requests)
 
     def __len__(self) -> int:
@@ -43,13 +43,13 @@ class Pending(Generic[Item]):
         return (request for request, _ in self._requests.values())
 
     def add(self, request: Request, item: Item) -> None:
-        """One more request, wanted after the others."""
+        """Add a request, wanted after the others."""
         self._requests[self._next] = request, item
         self._turns.append(self._next)
         self._next += 1
 
     def numbers(self) -> list[int]:
-        """The numbers of all of them, in the order in which they are wanted."""
+        """The numbers of all requests, in the order in which they are wanted."""
         return list(self._requests)
 
     def turn(self) -> list[int]:
@@ -70,14 +70,14 @@ class Pending(Generic[Item]):
         return [self._requests[number][0] for number in numbers]
 
     def taken(self, numbers: Iterable[int]) -> list[tuple[Request, Item]]:
-        """The requests of these numbers, which are done, with their items; they leave."""
+        """Remove the requests of these numbers, which are done; the result has them with their items."""
         done = [self._requests.pop(number) for number in numbers]
         if len(self._turns) > 2 * len(self._requests) + FEW:
             self._turns = deque(self._requests)
         return done
 
     def test(self) -> list[tuple[Request, Item]]:
-        """Let messages move; the requests that are known to be done leave, with their items."""
+        """Let messages move, and remove the requests that are known to be done; the result has them with their items."""
         turn = self.turn()
         if not turn:
             return []
@@ -85,5 +85,5 @@ class Pending(Generic[Item]):
         return self.taken([turn[place] for place in done]) if done else []
 
     def wait(self) -> list[tuple[Request, Item]]:
-        """Wait until some are done; these leave, with their items."""
+        """Wait until some requests are done, and remove them; the result has them with their items."""
         return self._communicator.wait_pending(self)

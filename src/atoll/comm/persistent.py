@@ -1,9 +1,9 @@
 """Persistent buffers: small messages between two neighbours that are sent again and again.
 
 A program that runs a thousand times exchanges messages of the same sizes with the same neighbours
-a thousand times. A persistent buffer holds all that goes to one neighbour, behind the hash of the sender's log. The
+a thousand times. A persistent buffer holds all data for one neighbour, behind the hash of the sender's log. The
 receiver compares the hash with its own before it uses the data. All buffers of one exchange start together and
-end together, by persistent requests where the transport has such (MPI does).
+end together, by persistent requests if the transport has them (MPI does).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .communicator import Communicator, Request
 from .in_step import tell
 
 HEAD = 64
-"""The bytes that a message has in front of its data: the hash of the log, and padding that aligns the data."""
+"""The number of bytes in front of the data of a message: the hash of the log, and padding that aligns the data."""
 
 
 class PersistentBuffer:
@@ -60,7 +60,7 @@ class PersistentBuffers:
             self.under_way = False
 
     def begin(self) -> None:
-        """Start to send what leaves, and to receive the rest."""
+        """Start all sends and receives."""
         mark = self.communicator.log.hash
         for persistent in self.leaving:
             persistent.mark[0] = mark
@@ -74,14 +74,14 @@ class PersistentBuffers:
         self.verify()
 
     def verify(self) -> None:
-        """Refuse what was sent at another step."""
+        """Refuse data that was sent at another step."""
         mark = self.communicator.log.hash
         for persistent in self.arriving:
             if persistent.mark[0] != mark:
                 tell(self.communicator, f"rank {persistent.peer} sent data of another step")
 
     def told(self, *, starts: bool) -> tuple[Any, ...] | None:
-        """For the native evaluation: the operations that start or end all; ``None`` where none are set up."""
+        """The operations that start or end all messages, for the native evaluation; ``None`` if none are set up."""
         return None
 
     def _start(self) -> None:

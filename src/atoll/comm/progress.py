@@ -1,6 +1,6 @@
-"""Progress: on rank 0, a line on the terminal says what takes long and how far it has come.
+"""Progress: on rank 0, a line on the terminal shows the task that takes long, and its progress.
 
-The code that may take long names its task, and counts what is done if it can::
+Code that may take long names its task, and counts finished units if it can::
 
     with progress.task("compiling kernels", "kernels"):
         ...
@@ -27,12 +27,12 @@ PATIENCE, PAUSE = 1.0, 0.2
 """Seconds before a task is shown, and between two drawings."""
 
 LONGEST = 79
-"""A line of more columns may break, and would not be taken away."""
+"""The longest line, in columns: a longer one may break, and would not be erased."""
 
 
 @dataclass(slots=True, eq=False)
 class _Task:
-    """What takes long."""
+    """A task that may take long."""
 
     label: str
     unit: str
@@ -73,7 +73,7 @@ class Screen:
 
     @property
     def shows(self) -> bool:
-        """True if this is rank 0, and a terminal shows what it writes."""
+        """True if this is rank 0, and its standard error reaches a terminal."""
         if self._shown is None:
             launch = launcher.detect()
             stream = sys.stderr
@@ -93,7 +93,7 @@ class Screen:
             self._changed.notify()
 
     def end(self, task: _Task) -> None:
-        """Show it no more."""
+        """Stop showing a task."""
         with self._changed:
             if task in self._tasks:
                 self._tasks.remove(task)
@@ -129,7 +129,7 @@ screen = Screen()
 
 @contextmanager
 def task(label: str, unit: str = "bytes", total: int = 0) -> Iterator[None]:
-    """Something that may take long; ``total`` is how many units it consists of, where that is known."""
+    """A task that may take long; ``total`` is its number of units, if known."""
     if not screen.shows or turn.simulated:
         yield
         return
@@ -142,7 +142,7 @@ def task(label: str, unit: str = "bytes", total: int = 0) -> Iterator[None]:
 
 
 def advance(amount: int, total: int = 0) -> None:
-    """So many more units of the innermost task are done, and so many more belong to it than was known."""
+    """Add ``amount`` finished units to the innermost task, and ``total`` to its number of units."""
     screen.advance(amount, total)
 
 

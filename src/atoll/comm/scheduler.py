@@ -2,7 +2,7 @@
 
 Every rank is a thread, but only the thread that has the turn runs. It passes the turn on when it must wait, or when it
 finds no message. A simulation therefore gives the same result each time, a seed picks among the orders that MPI allows,
-and a deadlock is obvious: no rank can take the turn.
+and a deadlock shows at once: no rank can take the turn.
 
 Each rank has a clock. It stands still while the rank computes, unless the rank declares how long that would take
 (``advance``), and moves on while the rank waits: a message sent at ``t`` arrives at ``t + latency``, and the receiver
@@ -33,7 +33,7 @@ from .communicator import Request, Traffic, describe_all
 from .launcher import HOW
 
 MOMENT = 1e-6
-"""How long a one-sided operation takes, in seconds."""
+"""The duration of a one-sided operation in seconds."""
 
 
 def nothing() -> None:
@@ -50,7 +50,7 @@ class SimulatedRequest(Request):
     __slots__ = ("complete_at", "finish", "missing", "owner")
 
     complete_at: float
-    """When the operation is complete: ``inf`` while that depends on another rank's action."""
+    """The time at which the operation is complete: ``inf`` while that depends on another rank's action."""
     finish: Callable[[], object]
     """Puts the data where it belongs and gives the result."""
     missing: Callable[[], Sequence[int]]
@@ -62,7 +62,7 @@ class SimulatedRequest(Request):
 
 
 class Rank:
-    """What the scheduler knows of one rank."""
+    """The scheduler's state of one rank."""
 
     def __init__(self, scheduler: Scheduler, number: int, last_operation: int | None) -> None:
         self.scheduler = scheduler
@@ -82,7 +82,7 @@ class Rank:
         self.failure: BaseException | None = None
         self.traffic = Traffic()
         self.logs: dict[int, StepLog] = {}
-        """What it has done together with others, by communicator."""
+        """The logs of the rank's steps, by communicator."""
 
 
 class Scheduler:
@@ -129,7 +129,7 @@ class Scheduler:
             first.gate.release()
 
     def _yield(self, rank: Rank) -> None:
-        """Give up the turn and come back when it is this rank's again."""
+        """Pass the turn on, and return when this rank has it again."""
         following = self._next()
         if following is not rank:
             if following is not None:
@@ -207,7 +207,7 @@ class Scheduler:
             )
 
     def difference(self, context: int) -> str:
-        """Where the logs of the ranks on a communicator differ, as text; empty if they agree."""
+        """The difference between the logs of the ranks on a communicator, as text; empty if they agree."""
         records = []
         for rank in self.ranks:
             log = rank.logs.get(context)
@@ -219,7 +219,7 @@ class Scheduler:
     # Called by the rank that has the turn ---------------------------------------------------
 
     def enter(self, rank: Rank) -> None:
-        """Called before each action of a rank: checks that it is the rank, alive, and may continue."""
+        """Check before each action of a rank that its own thread calls, and that it is alive and may continue."""
         if rank.thread != threading.get_ident():
             raise WorldError(
                 f"the world of simulated rank {rank.number} belongs to that rank's thread; "
@@ -231,7 +231,7 @@ class Scheduler:
             raise self._failure_of(rank)
 
     def count_operation(self, rank: Rank) -> None:
-        """One more operation of ``rank``, which may be the one at which it is to die."""
+        """Count an operation of ``rank``, which may be the one at which it dies."""
         self.enter(rank)
         rank.operations += 1
         rank.looked_in_vain = False
@@ -244,7 +244,7 @@ class Scheduler:
         self._last_event = time.monotonic()
 
     def act_alone(self, rank: Rank) -> None:
-        """A one-sided operation of ``rank``: it takes a moment, and others that are ready have their turn first.
+        """Account for a one-sided operation of ``rank``: it takes a moment, and other ready ranks have their turn first.
 
         So a rank that repeats such operations until another one has acted does not keep the turn for ever.
         """
@@ -260,7 +260,7 @@ class Scheduler:
         rank.clock += seconds
 
     def completed(self, request: SimulatedRequest, at: float) -> None:
-        """``request`` is going to be complete at the time ``at``; wake its rank for that."""
+        """Set the time ``at`` which ``request`` is complete, and wake its rank then."""
         request.complete_at = at
         rank = request.owner
         if rank.state == "blocked" and request in rank.waiting:
@@ -269,7 +269,7 @@ class Scheduler:
                 self._enqueue(rank, wake)
 
     def _collect(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
-        """The positions of what is done by now; finishes what is."""
+        """Finish the requests that are complete by now; the positions of all that are done."""
         now = rank.clock
         finished, fresh = [], []
         for position, request in enumerate(requests):
@@ -291,7 +291,7 @@ class Scheduler:
         return finished + fresh
 
     def test_some(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
-        """What is done now; others get their turn if that is nothing."""
+        """The positions of the requests that are done; other ranks get their turn if none is newly done."""
         self.enter(rank)
         if self._queue and self._queue[0][0] < rank.clock:
             self._enqueue(rank, rank.clock)
@@ -316,7 +316,7 @@ class Scheduler:
         return self.random is not None and not rank.looked_in_vain and self.random.random() < 0.25
 
     def _time_of_next_look(self, rank: Rank, requests: Sequence[Request]) -> float:
-        """When a rank that has found no message gets its turn again."""
+        """The time at which a rank that has found no message gets its turn again."""
         now = rank.clock
         if not rank.looked_in_vain:
             return now
@@ -325,7 +325,7 @@ class Scheduler:
         return max(now, min((t for t in times if now < t < inf), default=now))
 
     def wait_some(self, rank: Rank, requests: Sequence[Request]) -> list[int]:
-        """What is done, once anything is."""
+        """Wait until a request is done; the positions of all that are."""
         self.enter(rank)
         if not requests:
             raise ValueError("waiting for some of no requests would never end")
@@ -346,7 +346,7 @@ class Scheduler:
         return finished
 
     def _check_missing(self, rank: Rank) -> None:
-        """Interrupt a wait that needs a rank which is dead."""
+        """Interrupt a wait that needs a dead rank."""
         for request in rank.waiting:
             if request.complete_at == inf:
                 for number in request.missing():

@@ -32,11 +32,11 @@ HEADER = 4096
 """Bytes in front of the memory of a segment."""
 
 _TOKEN, _HOLDERS, _LOCKS, _APART = 64, 96, 128, 128
-"""Where the token, the holders of the locks and the locks lie in the header, and how far apart the locks are."""
+"""Offsets in the header of the token, of the holders of the locks and of the locks, and the distance between two locks."""
 
 
 def lock_address(header: Array, lock: int) -> int:
-    """Where a lock of a segment lies."""
+    """The address of a lock of a segment."""
     return int(header.ctypes.data) + _LOCKS + lock * _APART
 
 
@@ -47,7 +47,7 @@ def holders(header: Array) -> Any:
 
 
 class Mutexes:
-    """The mutexes of the C library in a header; ``works`` tells whether there are any."""
+    """The mutexes of the C library in a header; ``works`` is true if the system has them."""
 
     def __init__(self) -> None:
         self.works = False
@@ -110,7 +110,7 @@ def named_memory(nbytes: int) -> tuple[str, int]:
 
 
 def without_name(path: str) -> None:
-    """All have opened new memory: a file needs no name any more."""
+    """Unlink the file of new memory that all ranks have opened; memory in ``/proc`` has no name."""
     if not path.startswith("/proc/"):
         os.unlink(path)
 
@@ -144,8 +144,8 @@ def blocks_behind(headers: Iterable[Array | None]) -> list[Array | None]:
 def mapped_by_rank(
     communicator: Communicator, nbytes: int, wanted: Iterable[int], what: str, works: bool = True
 ) -> tuple[list[Array | None], bool]:
-    """A new segment of each rank, ``None`` where this process cannot map it; and whether all ranks have mapped those of
-    their ``wanted`` ranks, and everything works there. Collective.
+    """A new segment of each rank, ``None`` if this process cannot map it; and True if all ranks have mapped those of their
+    ``wanted`` ranks and have passed ``works``. Collective.
     """
     mine = Segment(nbytes)
     facts = (system.host(), mine.path, mine.nbytes, mine.token)

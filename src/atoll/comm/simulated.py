@@ -69,9 +69,9 @@ class Simulation:
     """A number of ranks, and the network between them.
 
     ``latency``: seconds from a send to its arrival, or a function of (source, destination, bytes). Only waiting and
-    ``communicator.advance(seconds)`` move a rank's clock. ``seed`` picks an order in which ranks run and messages become visible, among those that MPI allows. ``rendezvous``:
-    sends wait for their receives. ``drop={rank: k}``: that rank dies at its k-th operation. Each node has as many ranks as
-    ``config.ranks_per_node`` says, or one.
+    ``communicator.advance(seconds)`` move a rank's clock. ``seed`` picks an order in which ranks run and messages become
+    visible, among those that MPI allows. ``rendezvous``: sends wait for their receives. ``drop={rank: k}``: that rank dies
+    at its k-th operation. Each node has ``config.ranks_per_node`` ranks, or one.
 
     After :meth:`run`, ``traffic`` and ``clocks`` have the messages and the time of each rank.
     """
@@ -111,7 +111,7 @@ class Simulation:
 
     @property
     def traffic(self) -> list[Traffic]:
-        """What each rank has sent and received so far."""
+        """The traffic of each rank so far."""
         return [rank.traffic for rank in self.scheduler.ranks]
 
     @property
@@ -170,10 +170,10 @@ class Simulation:
             raise failure
         return results
 
-    # The mail -----------------------------------------------------------------------------
+    # Messages -----------------------------------------------------------------------------
 
     def travel_time(self, source: int, dest: int, nbytes: int) -> float:
-        """How long a message takes."""
+        """The time that a message takes, in seconds."""
         latency = self.latency
         return latency(source, dest, nbytes) if callable(latency) else latency
 
@@ -205,7 +205,7 @@ class Simulation:
             self._wanted.setdefault(key, deque()).append((request, array))
 
     def _arrival(self, source: int, dest: int, now: float, array: Array) -> float:
-        """When a message sent now arrives: never before an earlier one of the pair."""
+        """The arrival time of a message sent now: never before an earlier one of the pair."""
         arrival = now + self.travel_time(source, dest, array.nbytes)
         arrival = max(arrival, self._last_arrival.get((source, dest), 0.0))
         self._last_arrival[source, dest] = arrival
@@ -214,7 +214,7 @@ class Simulation:
     def _match(
         self, message: _Message, request: SimulatedRequest, target: Array, now: float
     ) -> None:
-        """A message has met its receive at ``now``: its data is available at the arrival."""
+        """Complete a message that has met its receive at ``now``: its data is available at the arrival."""
         arrival = message.arrival
         array = message.array
         if self.rendezvous:
@@ -241,7 +241,7 @@ def run(size: int, function: Callable[..., Any], *args: Any, **options: Any) -> 
 
 
 class SimulatedCommunicator(Communicator):
-    """One simulated rank's view of a group of them."""
+    """One simulated rank's view of a group of simulated ranks."""
 
     kind = "simulated"
 
@@ -324,7 +324,7 @@ class SimulatedCommunicator(Communicator):
         detail: str = "",
         root: int | None = None,
     ) -> list[Any]:
-        """The contributions of all ranks; with a ``root``, that of the root is certain to be there."""
+        """The contributions of all ranks; with a ``root``, only that of the root is certain to be there."""
         request = self._request(operation, None, None, what)
         number = self._collectives
         self._collectives += 1

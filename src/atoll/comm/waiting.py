@@ -1,4 +1,4 @@
-"""How a rank waits, without wasting the processor and without waiting for ever.
+"""Waits of a rank that neither waste the processor nor last for ever.
 
 A wait is a loop that tests, and pauses if the test fails. The first pauses are empty, because most messages arrive
 within microseconds. The next give the processor to other processes, so that more ranks than cores make progress. Later
@@ -27,23 +27,23 @@ from .launcher import detect
 
 
 def _spins() -> int:
-    """Many looks in a row where each rank has a core; few where they take turns on one."""
+    """Many tests in a row if each rank has a core; few if ranks take turns on one."""
     launch = detect()
     crowded = launch is not None and (launch.local_size or 1) > (os.cpu_count() or 1)
     return 5 if crowded else 100
 
 
 SPINS = _spins()
-"""How often to test before the first real pause."""
+"""The number of tests before the first real pause."""
 
 YIELDS = 400
-"""How often to yield before the first sleep."""
+"""The number of yields before the first sleep."""
 
 LONGEST_SLEEP = 1e-3
 
 
 class Patience:
-    """The pauses of one wait. ``describe`` returns what it waits for, as text."""
+    """The pauses of one wait. ``describe`` returns the subject of the wait as text."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Patience:
         self._next_check = 0.0
 
     def pause(self) -> None:
-        """Called after each failed test."""
+        """Pause after a failed test."""
         self._pauses += 1
         if self._pauses < SPINS:
             return
@@ -109,11 +109,11 @@ def give_way() -> None:
 
 
 LOOKS = 8
-"""How often the steps are read within the shorter of both limits."""
+"""The number of reads of the steps within the shorter of the two limits."""
 
 
 class LateRanks:
-    """One wait for the ends of others."""
+    """One wait for the ends of other ranks."""
 
     __slots__ = ("_began", "_next_look", "_next_word", "_since", "_steps")
 
@@ -123,7 +123,7 @@ class LateRanks:
         self._steps: list[int | None] = []
 
     def look(self, ranks: Iterable[int], ends: bool = True) -> tuple[str, bool] | None:
-        """The report that is due now on the wait for these ranks, if any, and whether the wait is over.
+        """The report that is due now on the wait for these ranks, if any, and True if the wait is over.
 
         If ``ends`` is false, the wait is never over, because no rank depends on its end.
         """

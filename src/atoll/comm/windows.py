@@ -1,9 +1,9 @@
 """Windows: memory of every rank that the other ranks of a communicator read and write without its help.
 
-A window is opened by all ranks together (:meth:`Communicator.window`). From then on, each rank acts alone. Where the
-memory of another rank can be loaded and stored by this process, :attr:`Window.blocks` has it: always in one process and
-on simulated ranks, and on real ranks of one host (``segments``). Otherwise an operation of MPI moves the bytes
-(``mpi_windows``); its target is a :class:`Target`, the place of an array in memory that this process does not see.
+A window is opened by all ranks together (:meth:`Communicator.window`). From then on, each rank acts alone. If this
+process can load and store the memory of another rank, :attr:`Window.blocks` has it: always in one process and on
+simulated ranks, and on real ranks of one host (``segments``). Otherwise an operation of MPI moves the bytes
+(``mpi_windows``); its target is a :class:`Target`, which locates an array in memory that this process does not see.
 
 Each rank's memory has two locks. ``ATOMIC`` makes operations on elements atomic, and ``MUTEX`` is for the program.
 """
@@ -38,7 +38,7 @@ class Target:
 
 
 class Window:
-    """Memory of every rank, as one of them sees it; this one is of a process by itself, which waits for no lock."""
+    """Memory of every rank, as one rank sees it; this base class is the window of a single process, which waits for no lock."""
 
     kind = "memory of this process"
     takes_turns = False
@@ -62,18 +62,18 @@ class Window:
         self._held: set[tuple[int, int]] = set()
 
     def begin(self) -> None:
-        """Called before each operation: simulated ranks may take turns here."""
+        """Prepare each operation: simulated ranks may take turns here."""
 
     def _taken(self, rank: int, lock: int) -> bool:
-        """Try to take a lock of the memory of ``rank``."""
+        """Try to take a lock of the memory of ``rank``; true if this rank has it."""
         return True
 
     def _holder(self, rank: int, lock: int) -> str:
-        """Who has a lock that this rank waits for, as text, where that is known."""
+        """The holder of a lock that this rank waits for, as text, if known."""
         return ""
 
     def _acquire(self, rank: int, lock: int) -> None:
-        """Take a lock, however long that takes."""
+        """Take a lock, after a wait if another rank holds it."""
         if self._taken(rank, lock):
             return
         patience = Patience(
@@ -114,7 +114,7 @@ class Window:
         raise NotImplementedError
 
     def flush(self, rank: int | None = None) -> None:
-        """Return once what this rank has written is visible to all, at one rank or at all of them."""
+        """Return once the writes of this rank are visible to all ranks: those to ``rank``, or to all ranks."""
 
     def close(self) -> None:
         """End the window. Collective, after the last operation of every rank."""

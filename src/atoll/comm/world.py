@@ -79,9 +79,9 @@ class World:
         return None if part is None else World(part)
 
     def group(self, ranks: Sequence[int]) -> World | None:
-        """The world of the given ranks, in that order; ``None`` on a rank not among them.
+        """The world of ``ranks``, in that order; ``None`` on a rank not among them.
 
-        Only the given ranks need to call it. Asking for the same ranks again costs nothing.
+        Only these ranks need to call it. Asking for the same ranks again costs nothing.
         """
         part = self.communicator.group(ranks)
         return None if part is None else World(part)
@@ -100,7 +100,7 @@ class World:
             allgather(self.communicator, np.empty(0, np.uint8), what)
 
     def rank_of(self, other: World, rank: int) -> int | None:
-        """The rank in this world of the given rank of ``other``, if any."""
+        """The rank in this world of ``rank`` of ``other``, if any."""
         self._by_member(other)
         other.communicator.check_peer(rank)
         if self == other:
@@ -112,7 +112,7 @@ class World:
         return tuple(map(self._by_member(other).get, other.communicator.members))
 
     def _by_member(self, other: World) -> dict[int, int]:
-        """This world's ranks by the number of the process, which ``other`` uses as well."""
+        """The ranks of this world by the numbers of their processes, which ``other`` uses as well."""
         if not hasattr(other, "communicator"):
             raise TypeError(f"a world must be an atoll.World, not {a_type(other)}")
         mine = self.communicator
@@ -162,7 +162,7 @@ class World:
 
 
 class _UsedWorld(World):
-    """What ``use`` returns: current already, and for a block only if entered by ``with``."""
+    """The world that ``use`` returns: current at once, and limited to a block if entered by ``with``."""
 
     __slots__ = ("_before",)
 
@@ -190,14 +190,14 @@ def process_world() -> World | None:
 
 
 def known_world() -> World | None:
-    """The current world if it has been made, which may start MPI."""
+    """The current world, or ``None`` before it is made: making it may start MPI."""
     return _current.get() or _process_world
 
 
 def begin_anew(verdict: str) -> None:
     """Replace the world of all ranks of the job by a new one, because they have diverged as ``verdict`` says.
 
-    All ranks call it. Arrays of the former world refuse what needs other ranks.
+    All ranks call it. Arrays of the former world refuse operations that need other ranks.
     """
     global _process_world
     with _process_lock:
@@ -211,7 +211,7 @@ def begin_anew(verdict: str) -> None:
 
 
 def ranks_per_node(size: int) -> int:
-    """How many consecutive ones of so many ranks share each node, if those are all ranks of the job; else 1.
+    """The number of consecutive ranks on each node, if ``size`` is the number of ranks of the job; else 1.
 
     It depends on the job alone: ranks whose current worlds differ agree on it.
     """
@@ -307,10 +307,10 @@ def _process_communicator() -> Communicator:
 
 
 def _started_world() -> Communicator:
-    """The world of all ranks of the job, which has to be started by all of them.
+    """The communicator of all ranks of the job, which all of them must start.
 
-    MPI's start waits in C for every rank, and holds the interpreter's lock. ``atoll run`` looks after that
-    (see ``cli.relay``); without it, faulthandler's own timer ends this rank with its lines, and so the job.
+    MPI's start waits in C for every rank, and holds the interpreter's lock. ``atoll run`` limits that wait
+    (see ``cli.relay``); without it, the timer of faulthandler prints the stacks of this rank and ends it, and so the job.
     """
     alone = not launcher.listeners and "mpi4py.MPI" not in sys.modules
     launcher.tell(launcher.STARTING)
@@ -318,7 +318,7 @@ def _started_world() -> Communicator:
         faulthandler.dump_traceback_later(
             config.wait_abort, exit=True, file=2
         )  # sys.stderr may have no descriptor
-    with profiler.span(Kind.WAIT, "the start of MPI"):  # it takes until all are there
+    with profiler.span(Kind.WAIT, "the start of MPI"):  # it lasts until all ranks have started
         try:
             from .mpi import world_communicator
         finally:
@@ -328,7 +328,7 @@ def _started_world() -> Communicator:
 
 
 def _launch_error(launch: launcher.Launch | None, why: str, absent: bool) -> LaunchError:
-    """The complaint that processes would compute independent copies, with the fix."""
+    """The error for processes that would compute independent copies, with the fix."""
     advice = launcher.INSTALL if absent or launch is None else launch.advice
     if launch is None:
         return LaunchError(f"ATOLL_MPI=on, but {why}. {advice}")
@@ -341,7 +341,7 @@ def _launch_error(launch: launcher.Launch | None, why: str, absent: bool) -> Lau
 
 
 def _forget_after_fork() -> None:
-    """A forked child is no rank: MPI stays with its parent, and must not be touched here."""
+    """Renew the lock in a forked child. It is no rank: MPI stays with its parent, and must not be touched here."""
     global _process_lock
     _process_lock = threading.Lock()
 

@@ -1,7 +1,7 @@
-"""The two kinds of caches: :class:`Memo` forgets everything when it is full, :class:`Recent` its oldest entry; and :class:`Living` sets.
+"""Caches: a full :class:`Memo` evicts all entries, a full :class:`Recent` the oldest one; and :class:`Living`, a weak set.
 
-A cache may forget anything at any time, on each rank at another time: what it holds must follow from its key alone. Looking up
-is :meth:`dict.get`. ``policy.limits.entries`` bounds each cache, and ``atoll.stats()`` counts forgotten entries.
+A cache may evict any entry at any time, and at different times on each rank: an entry must follow from its key alone. Look
+entries up with :meth:`dict.get`. ``policy.limits.entries`` bounds each cache, and ``atoll.stats()`` counts evictions.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Arguments = ParamSpec("Arguments")
 
 
 def _make_room(cache: Any) -> None:
-    """Let a cache that is full forget everything."""
+    """Clear a cache that is full."""
     if len(cache) >= policy.limits.entries:
         cache.clear()
         statistics.add("caches_full")
 
 
 class Memo(dict[Key, Entry]):
-    """Facts that cost microseconds to work out again."""
+    """Values that cost microseconds to recompute."""
 
     __slots__ = ()
 
@@ -37,14 +37,14 @@ class Memo(dict[Key, Entry]):
         super().__setitem__(key, entry)
 
     def only(self, key: Key, entry: Entry) -> Entry:
-        """The entry of a key: this one, or the one that another thread has stored meanwhile."""
+        """The entry of a key: ``entry``, unless another thread has stored one meanwhile."""
         if key not in self:
             _make_room(self)
         return super().setdefault(key, entry)
 
 
 class Recent(OrderedDict[Key, Entry]):
-    """What costs milliseconds to make: plans, kernels, types of messages. ``counted`` names the counter of what goes."""
+    """Values that cost milliseconds to make: plans, kernels, message types. ``counted`` names the counter of evictions."""
 
     def __init__(self, counted: str, ended: Callable[[Entry], object] | None = None) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Recent(OrderedDict[Key, Entry]):
 
 
 class Living(Generic[Key]):
-    """Objects by identity, as long as they live: a weak set without callbacks of Python's, which would lose interrupts."""
+    """A weak set of objects by identity, without Python callbacks, which would lose interrupts."""
 
     def __init__(self) -> None:
         self._known: dict[int, weakref.ref[Key]] = {}
@@ -82,13 +82,13 @@ class Living(Generic[Key]):
 
 
 def keep(forms: Any, key: tuple[Any, ...], form: object, convert: object = None) -> None:
-    """Let the native recorder know a form, or what else it finds by geometries; ``convert`` brings a number to the dtype of the loop."""
+    """Store a form, or another entry found by geometries, in the native recorder; ``convert`` casts a number to the dtype of the loop."""
     _make_room(forms)
     forms.keep(key, form, convert)
 
 
 def remembered(function: Callable[Arguments, Entry]) -> Callable[Arguments, Entry]:
-    """A function of hashable arguments whose results are remembered."""
+    """Memoise a function of hashable arguments."""
     known: Memo[Any, Any] = Memo()
 
     @wraps(function)

@@ -1,4 +1,4 @@
-"""Call sites: where in the user's program atoll is called.
+"""Call sites: the places in the user's program that call atoll.
 
 A call site is a code object and an instruction in it. Two calls on one line differ by their instruction. A call site in
 an installed package has the line of the user's program with it, from which the package was called: texts name that.
@@ -21,11 +21,11 @@ Site = Line | tuple[CodeType, int, Line]
 
 INSTALLED = "installed"
 _origins: Memo[str, bool | str] = Memo()
-"""By file: ``False`` for the user's, ``True`` for atoll's own, ``INSTALLED`` for those of packages."""
+"""By file: ``False`` for files of the user, ``True`` for files of atoll, ``INSTALLED`` for files of packages."""
 
 
 def origin(file: str) -> bool | str:
-    """Whose a file is, as in ``_origins``."""
+    """The owner of a file, as in ``_origins``."""
     known = _origins.get(file)
     if known is None:
         known = _origins[file] = is_ours(file) or (not is_users(file) and INSTALLED)
@@ -33,7 +33,7 @@ def origin(file: str) -> bool | str:
 
 
 def site_from(frame: FrameType | None) -> Site | None:
-    """The first line outside atoll, from a frame outwards, and the user's line where that is in a package."""
+    """The first line outside atoll, from a frame outwards; if it is in a package, with the user's line."""
     known = _origins.get
     while frame is not None:
         code = frame.f_code
@@ -56,13 +56,13 @@ def _user_site() -> Site | None:
 
 
 user_site: Callable[[], Site | None] = _user_site if native is None else native.site
-"""Where the user's program called atoll."""
+"""The current call site: the line of the user's program that called atoll."""
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:
     """The frame of the user's line: the first outside atoll and installed packages, from a frame (or the caller's) outwards.
 
-    A program that is itself installed has no such frame. Then it is the first outside atoll.
+    A program that is itself installed has no such frame. The result is then the first frame outside atoll.
     """
     if frame is None:
         frame = sys._getframe(1)
@@ -77,7 +77,7 @@ def user_frame(frame: FrameType | None = None) -> FrameType | None:
 
 
 def user_line() -> str:
-    """The user's line as text, as :func:`site_text` gives it; empty where atoll was not called from Python."""
+    """The user's line as text, in the form of :func:`site_text`; empty if atoll was not called from Python."""
     frame = user_frame(sys._getframe(1))
     return "" if frame is None else place_text(frame.f_code.co_filename, frame.f_lineno)
 
@@ -93,9 +93,9 @@ _PRECALL = opmap.get("PRECALL", -1)
 
 
 def site_number(site: Site | None) -> int:
-    """A number for a call site: the same for code that is compiled from the same line again.
+    """A number for a call site: equal for code that is compiled from the same line again.
 
-    It is computed from text, so that ranks find the same sites whatever code objects each has dropped.
+    It is computed from text, so that ranks agree on sites whatever code objects each has dropped.
     """
     if site is None:
         return 0
@@ -109,7 +109,7 @@ def site_number(site: Site | None) -> int:
 
 
 def instructions(site: Site) -> tuple[int, ...]:
-    """The instructions that a frame may stand at when it calls from a call site."""
+    """The instructions at which a frame may be when it calls from a call site."""
     site_number(site)
     code, instruction = site[0], site[1]
     first = _numbered[id(code)][2]

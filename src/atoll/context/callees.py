@@ -1,7 +1,7 @@
-"""What a frame calls with one argument: from names in its bytecode, and their values.
+"""Callees: the function that a frame calls with one argument, from the names in its bytecode and their values.
 
-A protocol such as ``__array__`` or the buffer protocol does not say which function asks. Where the instructions are not
-those that this module knows, the answer is ``None``.
+A protocol such as ``__array__`` or the buffer protocol does not name the function that requests the array. If this module
+does not know the instructions, the answer is ``None``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .call_sites import origin
 
 _Names = tuple[str, ...]
 _names: Memo[tuple[int, int], tuple[CodeType, _Names]] = Memo()
-"""The names ``a``, ``b``, ``c`` of a call ``a.b.c(x)`` by the code object's number and the instruction; none for other calls."""
+"""The names ``a``, ``b``, ``c`` of a call ``a.b.c(x)``, by the code object's ``id`` and the instruction; empty for other calls."""
 
 
 def callee_of_one() -> Any:
@@ -38,7 +38,7 @@ def _known_names(code: CodeType, instruction: int) -> _Names:
 
 
 def global_names(code: CodeType, instruction: int) -> _Names | None:
-    """The names of a call, which the native front looks up; ``None`` where the first one is local to a function."""
+    """The names of a call, which the native front looks up; ``None`` if the first name is local to a function."""
     names = _known_names(code, instruction)
     return None if names and _is_local(code, names[0]) else names
 
@@ -50,7 +50,7 @@ def _is_local(code: CodeType, name: str) -> bool:
 
 
 def _value(frame: FrameType, names: _Names) -> Any:
-    """The value of ``a.b.c``: properties, which run code, have none."""
+    """The value of ``a.b.c``; ``None`` for properties, which would run code."""
     if not names:
         return None
     first, *rest = names
@@ -77,13 +77,13 @@ def _local(frame: FrameType, name: str) -> Any:
     value = names.get(name)
     if (
         type(names) is dict and sys.getrefcount(names) <= _OF_THE_FRAME
-    ):  # not what ``locals()`` gave
+    ):  # not a result of ``locals()``
         names.clear()
     return value
 
 
 _OF_THE_FRAME = 3
-"""The references to a copy of locals that the program does not have: the frame's, a name's, and that of the function that counts."""
+"""References to a copy of locals from outside the program: by the frame, by a name here, and by ``getrefcount``."""
 
 
 _NOT_OF_THE_STACK = ("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "RESUME")
@@ -107,7 +107,7 @@ def _names_called(code: CodeType, place: int) -> _Names:
 
 
 _PUSHED = {"LOAD_METHOD": 0, "LOAD_GLOBAL": 1}
-"""What these put onto the stack beside the empty place that a call takes with its function, as that of ``PUSH_NULL``."""
+"""Values that these push onto the stack, without the empty slot that a call consumes with its function, as ``PUSH_NULL`` pushes."""
 
 
 def _pushed(instruction: dis.Instruction) -> int:

@@ -1,11 +1,11 @@
 """The log of a rank: its collective steps, as one rolling hash.
 
 Each event that all ranks must reach (an evaluation, an element that is read, a collective of array code) is a *step*. A step
-mixes the fingerprint of the event, which is the same on all ranks that do the same, into a rolling hash, and records
+mixes the fingerprint of the event, which is equal on all ranks that agree, into a rolling hash, and records
 the number of the step and the call site. That costs about a microsecond and no message.
 
 The fingerprint covers the operations, the arrays, and the numbers that enter them. An array is known by its *birth*: a
-hash of the log when it was made, and its number among those made at that step.
+hash of the log at its creation, and its number among the arrays made at that step.
 
 The hash accompanies other messages. Messages between two ranks carry some of its bits in their tag, so that messages of
 different plans never match. Small collectives carry all of it in front of their data, and a rank that receives another
@@ -29,10 +29,10 @@ from .call_sites import Site, site_text, user_site
 from .threads import communicating
 
 KEPT = 1000
-"""How many steps a rank remembers."""
+"""The number of steps that a rank remembers."""
 
 SHOWN = 100
-"""How many of them it sends to other ranks."""
+"""The number of its last steps that a rank sends to others."""
 
 MESSAGE_BITS = 7
 """The bits of a tag that distinguish the messages of one step."""
@@ -48,19 +48,19 @@ class Record:
 
     rank: int
     number: int
-    """How many steps it has made."""
+    """The number of steps of the rank so far."""
     steps: dict[int, tuple[int, str, str]] = field(repr=False)
-    """The last ones: hash, what happened where, and what was computed there."""
+    """The last steps by number: hash, event with its line, and the computation there."""
     gone: str = ""
-    """How the rank has finished, as text, if it has."""
+    """The end of the rank as text; empty while it runs."""
     answer: bool = False
     """True if this answers another record."""
     verdict: str = ""
-    """The divergence that it knows of."""
+    """The divergence known to the rank."""
     backend: str = ""
-    """What computes its shares, once that was asked for."""
+    """The backend that computes its shares, once it was chosen."""
     lacks: str = ""
-    """What the rank has no plan for in its last step, as a sentence; it waits for others that have none either."""
+    """The missing plan of its last step, as a sentence; the rank waits for others that have no plan either."""
 
     @property
     def last(self) -> str:
@@ -73,44 +73,44 @@ class StepLog:
 
     def __init__(self, rank: int, tag_limit: int, *, alone: bool = False) -> None:
         self._alone = alone
-        """True if any thread may communicate: there are no other ranks, or the rank is a thread itself."""
+        """True if any thread may communicate: the world has no other ranks, or the rank is itself a thread."""
         self.rank = rank
         self.number = 0
         self.pulse = remote_stacks.pulse()
-        """The memory in which other processes read that this rank makes steps."""
+        """The memory in which other processes read the number of this rank's steps."""
         self.hash = 0
         self._births = 0
-        """How many arrays were made since the last step."""
+        """The number of arrays made since the last step."""
         self.exact = True
-        """True if ranks compute equal numbers from equal numbers, and so compare the inexact ones, too."""
+        """True if equal inputs give equal results on all ranks, so that ranks compare inexact numbers, too."""
         self.gone = ""
-        """How this rank has finished, if it has."""
+        """The end of this rank as text; empty while it runs."""
         self.forked = False
         """True if this process is a fork of the rank and may not communicate; ``parted`` has the reason."""
         self.parted = ""
-        """Where the ranks have diverged, once that is known: all later collective steps fail."""
+        """The divergence of the ranks, once it is known: all later collective steps fail."""
         self.losses: dict[tuple[int, ...], float] = {}
-        """By the shapes of arrays, how many nanoseconds the ranks have lost by dividing them."""
+        """By shape: nanoseconds that the ranks have lost by dividing such arrays; ``-inf`` if the program laid one out."""
         self.undivided: set[tuple[int, ...]] = set()
         """The shapes of arrays that the ranks no longer divide."""
         self.plans: dict[Hashable, bool] = {}
-        """By structure, without extents: whether all ranks had a plan of it when they asked each other."""
+        """By structure, without extents: True if all ranks had a plan for it when they compared."""
         self.same: Any = None
-        """By which ranks compare a number."""
+        """The prepared collective by which few ranks compare a number."""
         self.stored = 0.0
-        """How many bytes of new arrays a rank has in the mean, since the ranks asked each other what pending work keeps alive."""
+        """Mean bytes of new arrays per rank since the ranks last compared the memory that pending work keeps alive."""
         self.as_laid_out = False
         """True if uneven arrays keep their layout: the program has chosen one, or has their memory."""
         self.backend = ""
-        """The name of the backend, which all ranks must have, since it may decide what is sent. Set by an upper layer."""
+        """The name of the backend, which must be equal on all ranks, since messages may depend on it. Set by an upper layer."""
         self.lacks = ""
         """See :attr:`Record.lacks`."""
         self.noted: dict[Any, None] = {}
-        """The warnings that this rank has met and the others may not know of. Set by an upper layer."""
+        """The warnings of this rank that the others may not know. Set by an upper layer."""
         self.unasked = False
-        """True if ranks have computed since they told each other whether one of them has some."""
+        """True if ranks have computed since the last message that says whether a rank has warnings."""
         self.raised = False
-        """True if one of them has, as all know."""
+        """True if a rank has warnings, which all ranks know."""
         self.computes = True
         """True if values are computed: a dry run evaluates nothing."""
         self._bits = (1 << (tag_limit.bit_length() - 1 - MESSAGE_BITS)) - 1
@@ -130,12 +130,12 @@ class StepLog:
         self._steps.append((number, rolled, user_site(), what, more))
 
     def birth(self) -> int:
-        """The birth of a new array on these ranks: the same on all, and no other array's."""
+        """The birth of a new array on these ranks: equal on all, and unique to the array."""
         self._births += 1
         return hash((self.hash, self._births))
 
     def _by_one_thread(self, what: str) -> None:
-        """Refuse to communicate in a second thread: which of two came first might differ by rank."""
+        """Refuse to communicate in a second thread: the order of two threads might differ by rank."""
         other = communicating.other()
         if other is not None:
             raise ThreadError(
@@ -155,7 +155,7 @@ class StepLog:
             raise self._still_parted(what)
 
     def fork(self) -> None:
-        """This process is a forked child of the rank: refuse every step."""
+        """Refuse every step from now on: this process is a forked child of the rank."""
         self.forked = True
         self.parted = (
             f"this process is a fork of rank {self.rank}; only the rank itself may communicate"
@@ -172,7 +172,7 @@ class StepLog:
 
     @property
     def tag(self) -> int:
-        """What to add to the tags, below ``2**MESSAGE_BITS``, of the messages of this step."""
+        """The offset to add to the tags of this step's messages, which are below ``2**MESSAGE_BITS``."""
         return ((self.hash >> 40) & self._bits) << MESSAGE_BITS
 
     def where(self) -> str:
@@ -192,7 +192,7 @@ class StepLog:
 
 
 class _Asked(threading.local):
-    """What this thread is being asked for, where the log shall name it."""
+    """The request that this thread serves, as the log names it; empty for a plain evaluation."""
 
     look = ""
 
@@ -202,7 +202,7 @@ asked = _Asked()
 
 @contextmanager
 def asking_for(what: str) -> Iterator[None]:
-    """Name the evaluations inside ``what`` in the log."""
+    """Let the log name the evaluations inside ``what``."""
     before, asked.look = asked.look, what
     try:
         yield
@@ -221,7 +221,7 @@ CURE = (
 
 
 def difference(first: Record, second: Record) -> str:
-    """Where two ranks have diverged, as text; empty if they agree."""
+    """The first difference between two records, as text; empty if they agree."""
     if first.rank > second.rank:
         first, second = second, first
     for number in sorted(first.steps.keys() & second.steps.keys()):
@@ -251,7 +251,7 @@ def difference(first: Record, second: Record) -> str:
             )
     for lacking, here in ((first, second), (second, first)):
         if lacking.lacks and not here.lacks and here.number >= lacking.number:
-            return lacking.lacks  # the other one waits, so it runs the plan
+            return lacking.lacks  # the other rank waits, so it runs the plan
     for gone, here in ((first, second), (second, first)):
         if gone.gone and not here.gone and gone.number < here.number:
             missed = here.steps.get(gone.number + 1)

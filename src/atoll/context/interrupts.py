@@ -1,9 +1,9 @@
 """Exceptions from outside: raised by a signal handler, at whatever line Python is at when the signal arrives.
 
-A guard that goes on another way after a mistake of atoll's, or says in other words what a foreign object raises, must let them pass:
-Ctrl-C, and the exception of an alarm, whatever its class. The interpreter calls a signal handler with the frame that it has
-interrupted, and so do trace functions have a frame: an exception that leaves a function which was called with
-a frame that it passes through comes from outside.
+A guard that falls back after a defect in atoll, or rewords the error of a foreign object, must let them pass: Ctrl-C, and the
+exception of an alarm, whatever its class. The interpreter calls a signal handler with the interrupted frame as an argument;
+trace functions get a frame as well. So an exception comes from outside if it leaves a function that was called with a frame
+through which the exception then passes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def outside(error: BaseException) -> BaseException | None:
-    """The exception from outside in the chain of an error, itself included; ``None`` without one."""
+    """The exception from outside in the chain of an error, the error included; ``None`` if the chain has none."""
     running: set[FrameType] | None = None
     seen: set[int] = set()
     current: BaseException | None = error
@@ -28,13 +28,13 @@ def outside(error: BaseException) -> BaseException | None:
             running = running or _running()
             if (
                 current.__traceback__.tb_frame in running
-            ):  # the caller handles it: it was there before
+            ):  # the caller handles it: it precedes this error
                 return None
     return None
 
 
 def _is_of_python(error: BaseException) -> bool:
-    """True if code raises such errors for ends of its own: generators that are closed, and waits of asyncio that time out."""
+    """True if Python code raises such errors itself, as closed generators and asyncio timeouts do."""
     return (
         isinstance(error, Exception | GeneratorExit)
         or type(error).__module__ == "asyncio.exceptions"
@@ -42,14 +42,14 @@ def _is_of_python(error: BaseException) -> bool:
 
 
 def passed_on(error: BaseException) -> None:
-    """Called in a guard that has caught an error: raise the exception from outside that it is, or came of."""
+    """Raise the exception from outside that a caught error is, or was caused by; for guards."""
     came = outside(error)
     if came is not None:
         raise came
 
 
 class tolerated:
-    """As :class:`contextlib.suppress`, but for what comes from outside: an alarm's TimeoutError is an OSError as well."""
+    """As :class:`contextlib.suppress`, except for exceptions from outside: an alarm's TimeoutError is an OSError as well."""
 
     __slots__ = ("_kinds",)
 
@@ -76,7 +76,7 @@ def _running() -> set[FrameType]:
 
 
 def _left_a_handler(traceback: TracebackType | None) -> bool:
-    """True if an exception has passed a function that was given a frame which it has passed as well."""
+    """True if an exception has left a function one of whose arguments is a frame that the exception also passed."""
     passed: set[FrameType] = set()
     while traceback is not None:
         frame = traceback.tb_frame

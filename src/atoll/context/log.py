@@ -1,7 +1,7 @@
 """Loggers under the name ``atoll``: plans, kernels, ranks, files.
 
-Nothing is printed until the program sets a handler or a level, as for every library. The file and line of a record are
-those of the user's program.
+Nothing is printed until the program sets a handler or a level, as for every library. A record has the
+file and line of the user's program.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .call_sites import user_frame
 
 
 def _located(record: logging.LogRecord) -> bool:
-    """Give a record the line of the user's program. A filter, which passes all."""
+    """Set the line of a record to the user's line: a logging filter that passes all records."""
     frame = user_frame(sys._getframe(1))
     if frame is not None:
         record.pathname, record.funcName = frame.f_code.co_filename, frame.f_code.co_name

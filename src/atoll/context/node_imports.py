@@ -1,8 +1,8 @@
 """Python modules that one rank of each node reads, for all ranks of the node (see ``node_store``).
 
-A finder in ``sys.meta_path``, before the one that searches folders, asks the table of the node for the code of a module. The
-rank that has to make the entry searches and reads as Python does; the others open no file and look into no folder. Modules
-in compiled libraries are found likewise, and loaded from their files. All else is left to Python: archives, namespace
+A finder in ``sys.meta_path``, before Python's own for folders, requests the code of a module from the table of the node. The
+rank that makes the entry searches and reads as Python does; the others open no file and look into no folder. Modules
+in compiled libraries are found likewise, and loaded from their files. Python handles the rest: archives, namespace
 packages, modules that do not exist, reloaded modules, and all modules once the program has called
 ``importlib.invalidate_caches``, as it must if it writes modules itself.
 
@@ -24,7 +24,7 @@ from .node_store import Store
 
 
 class _Loader(SourceFileLoader):
-    """Loads a module whose code is there already; all else is read from its file as usual."""
+    """Loads a module whose code is already known; the rest is read from its file as usual."""
 
     def __init__(self, name: str, path: str, code: CodeType) -> None:
         super().__init__(name, path)
@@ -41,17 +41,17 @@ class NodeFinder:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: set[str] = set()
-        """The names that were asked for: what is imported again is read again."""
+        """The names requested so far: a module that is imported again is read again."""
         self._ended = False
 
     def invalidate_caches(self) -> None:
-        """The program has written modules: what other ranks have read may be older."""
+        """Leave all imports to Python from now on: the program may have written modules newer than the table."""
         self._ended = True
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The place and the loader of a module; ``None`` if another finder is to search for it."""
+        """The spec of a module, with its loader; ``None`` if another finder is to search for it."""
         if self._ended or target is not None or name in self._known:
             return None
         self._known.add(name)
@@ -69,7 +69,7 @@ class NodeFinder:
 
 
 def _read(name: str, path: Sequence[str] | None) -> tuple[ModuleSpec | None, bytes]:
-    """The module as Python finds it, and its entry, which is empty if Python is to load it on each rank."""
+    """The spec of a module as Python finds it, and its entry, which is empty if each rank is to load it with Python."""
     spec = PathFinder.find_spec(name, path)
     if spec is None or spec.origin is None:
         return spec, b""

@@ -1,13 +1,13 @@
-"""What the ranks of a node read or compile once: a table in one process of the node, which the others ask.
+"""Node store: a table of entries that the ranks of a node read or compile once, held by one process of the node.
 
 Thousands of ranks that start together would open the same files thousands of times, and compile the same kernels. So
-``atoll run`` lets the ranks of each node meet at a socket. The first one that asks for an entry of the table makes it, by
-reading a file or by compiling; the others wait for it. The table does not know what its entries are. Ranks of one program need the same
-ones, so each reply brings all new entries along, and a rank that is behind the others asks seldom.
+``atoll run`` lets the ranks of each node meet at a socket. The first rank that requests an entry of the table makes it, by
+reading a file or by compiling; the others wait for it. The table does not interpret its entries. Ranks of one program need
+the same entries, so each reply brings all new ones along, and a rank that lags behind the others rarely has to ask.
 
 The process that binds the socket first serves the others: the supervisor of a rank (``cli/rank.py``), which has little else
-to do. Nothing depends on it: a rank that gets no answer within :data:`PATIENCE` seconds, or whose connection breaks, does
-everything by itself from then on, and so does a process that a rank forks.
+to do. Nothing depends on it: a rank that gets no answer within :data:`PATIENCE` seconds, or whose connection breaks, works
+without the table from then on, and so does a process that a rank forks.
 
 This module imports only what ``cli/rank.py`` can use before the program starts.
 """
@@ -41,19 +41,19 @@ _CONNECTING = 2.0
 
 
 class Table:
-    """The entries, and who makes those that are not there yet."""
+    """The entries, and the clients that make missing ones."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, bytes] = {}
-        """Empty bytes where making it failed."""
+        """By key; empty bytes if no entry could be made."""
         self._makers: dict[bytes, object] = {}
         self._changed = threading.Condition()
         self._held = 0
         self._log: list[tuple[bytes, object]] = []
-        """The keys in the order in which they were given, and by whom."""
+        """The keys in the order of :meth:`put`, each with its client."""
 
     def get(self, key: bytes, client: object) -> bytes | None:
-        """An entry; ``None`` if ``client`` is to make it."""
+        """Wait for an entry; ``None`` if ``client`` is to make it."""
         with self._changed:
             while key in self._makers and self._makers[key] is not client:
                 self._changed.wait()
@@ -63,7 +63,7 @@ class Table:
             return data or None
 
     def news(self, position: int, key: bytes, client: object) -> tuple[int, dict[bytes, bytes]]:
-        """Entries that others than ``client`` have given since a position in the log, without ``key``; the next position."""
+        """Entries of clients other than ``client`` since a position in the log, without ``key``; and the next position."""
         some: dict[bytes, bytes] = {}
         size = 0
         with self._changed:
@@ -77,7 +77,7 @@ class Table:
         return position, some
 
     def put(self, key: bytes, data: bytes, client: object) -> None:
-        """The entry that a client was to make; nothing if there is none."""
+        """Store the entry that a client was to make; empty bytes if it could make none."""
         with self._changed:
             self._makers.pop(key, None)
             self._log.append((key, client))
@@ -89,7 +89,7 @@ class Table:
             self._changed.notify_all()
 
     def leave(self, client: object) -> None:
-        """A client has gone: others make what it was to make."""
+        """Forget a client: others make the entries that it was to make."""
         with self._changed:
             for key in [key for key, maker in self._makers.items() if maker is client]:
                 del self._makers[key]
@@ -97,7 +97,7 @@ class Table:
 
 
 def serve(listener: socket.socket, name: str) -> Callable[[], None]:
-    """Answer the ranks of this node in threads, until this process ends; what to call then."""
+    """Answer the ranks of this node in threads, until this process ends; return the function to call then."""
     table = Table()
 
     def accept() -> None:
@@ -138,22 +138,22 @@ class Store:
         self._lock = threading.Lock()
         self._process = os.getpid()
         self._news: dict[bytes, bytes] = {}
-        """What came along with earlier replies."""
+        """The entries that earlier replies brought along."""
 
     def get(self, key: bytes) -> bytes | None:
-        """An entry. ``None``: this rank is to make it, and to call :meth:`put`."""
+        """An entry; ``None`` if this rank is to make it and to call :meth:`put`."""
         data = self._news.pop(key, None)
         if data is not None:
             return data
         return self._request(key, None)
 
     def put(self, key: bytes, data: bytes) -> None:
-        """Give an entry to the other ranks; nothing if there is none."""
+        """Give an entry to the other ranks; empty bytes if none could be made."""
         self._request(key, data)
 
     def _request(self, key: bytes, data: bytes | None) -> bytes | None:
-        """Give an entry, or ask for one if there is no data."""
-        if self._process != os.getpid():  # the connection is that of the rank, not of its child
+        """Give an entry; or request it, if ``data`` is ``None``."""
+        if self._process != os.getpid():  # the connection belongs to the rank, not to its child
             return None
         with self._lock:
             connection, self._connection = self._connection, None
@@ -182,7 +182,7 @@ store: list[Store] = []
 
 
 def connect(name: str) -> Store | None:
-    """Connect this rank with the table of its node."""
+    """Connect this rank to the table of its node; ``None`` without an answer."""
     until = time.monotonic() + _CONNECTING
     while time.monotonic() < until:
         try:
@@ -194,7 +194,7 @@ def connect(name: str) -> Store | None:
 
 
 def once(key: bytes, make: Callable[[], bytes]) -> bytes:
-    """What ``make()`` returns, called by one rank of the node."""
+    """The result of ``make()``, which one rank of the node calls."""
     if not store:
         return make()
     data = store[0].get(key)

@@ -1,6 +1,6 @@
-"""The profiler: what a process spends its time on, by the line of the user's program.
+"""The profiler: records the time of a process by activity and by line of the user's program.
 
-The code that does the work says so::
+The code that does the work marks it as a span::
 
     from ..context import profiler
     from ..context.profiler import Kind
@@ -12,11 +12,11 @@ The code that does the work says so::
         finally:
             profiler.end(Kind.PLAN, "plan")
 
-Spans nest. What a span took without those inside it is added to the totals of its line; the span itself becomes an event of the
-timeline. Where no profile is recorded, each of these places costs the look at ``now.recording``.
+Spans nest. The time of a span, less that of the spans inside it, is added to the totals of its line; the span itself becomes
+an event of the timeline. While no profile is recorded, each of these places costs one read of ``now.recording``.
 
-``_native/spans.c`` does the same for calls and kernels that never enter Python. Both write into one piece of memory. It is mapped from a
-file where the profile has one, so whatever ends the process, the file has all until then.
+``_native/spans.c`` does the same for calls and kernels that never enter Python. Both write into one piece of memory. If the
+profile has a file, the memory is mapped from it, so the file is complete up to the end of the process, whatever ends it.
 """
 
 from __future__ import annotations
@@ -45,30 +45,30 @@ T = TypeVar("T")
 
 
 class Kind(IntEnum):
-    """What a span is; ``_native/spans.h`` has the same numbers."""
+    """The kind of a span; ``_native/spans.h`` has the same numbers."""
 
     CALL = 0
-    """A call of the program: recording, and what NumPy computes at once."""
+    """A call of the program: recording, and eager NumPy work."""
     PLAN = 1
     COMPILE = 2
     KERNELS = 3
     NUMPY = 4
-    """What NumPy computes in an evaluation."""
+    """A NumPy function within an evaluation."""
     SEND = 5
     WAIT = 6
-    """Waiting for messages of other ranks, and for those that all ranks take part in."""
+    """Waiting for messages from other ranks, and for collectives."""
     FILE = 7
 
 
 class Header(IntEnum):
-    """The places of the numbers at the beginning of a record; ``_native/spans.c`` knows those up to ``LATEST``."""
+    """Indices of the numbers at the beginning of a record; ``_native/spans.c`` knows those up to ``LATEST``."""
 
     MAGIC = 0
     VERSION = 1
     COUNT = 2
-    """Events of the timeline."""
+    """The number of events in the timeline."""
     THRESHOLD = 3
-    """Shorter spans, in nanoseconds, are counted but are no events."""
+    """Length in nanoseconds below which spans are counted, but are no events."""
     LINES = 4
     PEERS = 5
     CAPACITY = 6
@@ -78,15 +78,15 @@ class Header(IntEnum):
     SIZE = 9
     BEGAN = 10
     ENDED = 11
-    """0 while it is recorded, and for ever where the process was killed."""
+    """0 during the recording, and for good if the process was killed."""
     WALL = 12
-    """What is to be added for nanoseconds since 1970."""
+    """Offset from the clock of the record to nanoseconds since 1970."""
     OFFSET = 13
-    """What is to be added for the clock of rank 0 ..."""
+    """Offset from the clock of the record to the clock of rank 0 ..."""
     ALIGNED = 14
-    """... if this is 1."""
+    """... valid if this is 1."""
     WAITING = 15
-    """When the wait began that goes on; 0 where there is none."""
+    """The beginning of the current wait; 0 outside of waits."""
     WAITING_LINE = 16
     WAITING_NAME = 17
 
@@ -98,15 +98,15 @@ EVENT = np.dtype(
     [("start", "i8"), ("length", "i8"), ("bytes", "i8"), ("kind", "i4"), ("line", "i4"), ("name", "i4"), ("thread", "i4"), ("peer", "i4"), ("count", "i4")]
 )  # fmt: skip
 PEERS = 1024
-"""Of so many ranks the bytes that go to each are counted apart."""
+"""The number of ranks to which bytes are counted separately."""
 
 _PAGE = 4096
 _TEXTS = 1 << 16
-"""Names after so many have none."""
+"""The most names: later ones get the empty name."""
 
 
 class Parts:
-    """Where the parts of a record lie in its memory."""
+    """Offsets of the parts of a record in its memory."""
 
     __slots__ = ("capacity", "events", "lines", "peers", "size", "totals")
 
@@ -127,14 +127,14 @@ class Parts:
 
 
 class Recording:
-    """A profile that is being recorded, of this process."""
+    """The profile of this process, during recording."""
 
     def __init__(self, path: str | None, rank: int = 0, size: int = 1) -> None:
         limits = policy.limits
         self.path = path
         self.parts = Parts(limits.entries, limits.held // EVENT.itemsize)
         self.texts: list[dict[str, Any]] = []
-        """What the numbers of lines and names stand for, in the order in which they came."""
+        """The facts about the process, and the lines and names behind the numbers, in order of arrival."""
         self._names: dict[str, int] = {}
         self._lines: dict[tuple[str, int], int] = {}
         self._said: Any = None
@@ -170,7 +170,7 @@ class Recording:
         return memory
 
     def say(self, **facts: Any) -> None:
-        """Write down what is no number."""
+        """Write facts that are not numbers."""
         self.texts.append(facts)
         if self._said is not None:
             with suppress(OSError):
@@ -209,14 +209,14 @@ class Recording:
         return known
 
     def line_at(self, site: Site | None) -> int:
-        """The line of the user's program of a call site; -1 where there is none."""
+        """The number of the user's line of a call site; -1 without a call site."""
         if site is None:
             return -1
         code, instruction = line_in_program(site)
         return self.line(code, line_of(code, instruction))
 
     def thin(self) -> None:
-        """Make room among the events: those that are short go, and no others like them come."""
+        """Make room for events: drop the short ones, and raise the threshold for new ones."""
         header = self.header
         events = self.events[: header[Header.COUNT]]
         threshold = max(2 * int(header[Header.THRESHOLD]), int(np.median(events["length"])) + 1)
@@ -226,7 +226,7 @@ class Recording:
         header[Header.COUNT] = len(kept)
 
     def note(self, event: tuple[int, ...]) -> None:
-        """Add an event to the timeline, unless it is shorter than others that had no room there."""
+        """Add an event to the timeline, unless it is shorter than the threshold."""
         header, length = self.header, event[1]
         header[Header.LATEST] = event[0] + length
         if length >= header[Header.THRESHOLD] and header[Header.COUNT] >= header[Header.CAPACITY]:
@@ -236,16 +236,16 @@ class Recording:
             header[Header.COUNT] += 1
 
     def wait(self, name: str, line: int) -> None:
-        """Note that this rank waits from now on: if it is killed meanwhile, that is what it was at."""
+        """Note that this rank waits from now on, for the record of a rank that is killed during the wait."""
         self.header[Header.WAITING_LINE], self.header[Header.WAITING_NAME] = line, self.name(name)
         self.header[Header.WAITING] = time.monotonic_ns()
 
     def align(self, offset: int) -> None:
-        """Note what is to be added to the clock for that of rank 0."""
+        """Note the offset to the clock of rank 0."""
         self.header[Header.OFFSET], self.header[Header.ALIGNED] = offset, 1
 
     def end(self) -> None:
-        """Record no more."""
+        """End the recording."""
         if not self.header[Header.ENDED]:
             self.header[Header.ENDED] = time.monotonic_ns()
         if self._said is not None:
@@ -254,34 +254,34 @@ class Recording:
 
 
 class _Now:
-    """What is recorded now."""
+    """The current recording, if any."""
 
     __slots__ = ("of_job", "recording")
 
     def __init__(self) -> None:
         self.recording: Recording | None = None
         self.of_job = False
-        """True if all ranks of the job record, each its part."""
+        """True if all ranks of the job record, each its own part."""
 
 
 now = _Now()
 
 
 class _Spans(threading.local):
-    """The spans of a thread where the native front was not built: the same as ``_native/spans.c``, in Python.
+    """The spans of a thread without the native front: ``_native/spans.c`` in Python.
 
-    Python's own profiling hook notices calls: a frame of atoll whose caller is none.
+    Python's own profiling hook detects calls: a frame of atoll whose caller is not a frame of atoll.
     """
 
     def __init__(self) -> None:
         self._recording: Recording | None = None
         self._open: list[list[int]] = []
-        """When each span began, and what spans inside it took."""
+        """Per open span: its beginning, and the time of the spans inside it."""
         self._call: FrameType | None = None
         self._line = 0
 
     def profile(self, memory: Any = None, *parts: Any) -> None:
-        """Notice calls while spans are recorded."""
+        """Install the profiling hook while spans are recorded; remove it without ``memory``."""
         hook = None if memory is None else self._notice
         sys.setprofile(hook)
         threading.setprofile(hook)
@@ -298,7 +298,7 @@ class _Spans(threading.local):
         if recording is None:
             return
         if event == "return" and self._call is frame:
-            original = frame.f_locals.get("original")  # the function of NumPy's for which it stands
+            original = frame.f_locals.get("original")  # the NumPy function that it stands for
             name = getattr(original, "__name__", "") or frame.f_code.co_name
             self._call = None
             self.end(Kind.CALL, recording.called(name), self._line)
@@ -312,14 +312,14 @@ class _Spans(threading.local):
                 self.begin()
 
     def begin_call(self) -> int:
-        """The hook notices calls of Python's functions."""
+        """Do nothing: the hook detects calls of Python functions."""
         return -1
 
     def end_call(self, begun: int, name: int) -> None:
-        """The same for their ends."""
+        """Do nothing: the hook detects the ends of calls."""
 
     def line(self) -> int:
-        """The line of the program that is at work."""
+        """The number of the current line of the program."""
         recording = self._current()
         if recording is None or self._call is not None:
             return self._line
@@ -338,7 +338,7 @@ class _Spans(threading.local):
         self.end_work((kind, name, nbytes, count, (line,), (1.0,)), peer)
 
     def end_work(self, work: tuple[Any, ...], peer: int = -1) -> None:
-        """End a span that worked for several lines, each for a part of it."""
+        """End a span that belongs to several lines, each with its part."""
         recording = self._current()
         if recording is None or not self._open:
             return
@@ -357,13 +357,13 @@ class _Spans(threading.local):
 
 
 spans: Any = _Spans() if native is None else native
-"""Who measures the spans: ``_native/spans.c`` where it was built."""
+"""The recorder of spans: ``_native/spans.c`` if it was built."""
 begin = spans.begin
 """Begin a span; only while a profile is recorded."""
 
 
 def end(kind: Kind, name: str, nbytes: int = 0, peer: int = -1) -> None:
-    """End the innermost span, of the line that is at work."""
+    """End the innermost span, for the current line."""
     recording = now.recording
     if recording is not None:
         spans.end(kind, recording.name(name), -1, nbytes, peer, 1)
@@ -371,7 +371,7 @@ def end(kind: Kind, name: str, nbytes: int = 0, peer: int = -1) -> None:
 
 @contextmanager
 def span(kind: Kind, name: str, nbytes: int = 0) -> Iterator[None]:
-    """A span for what takes long anyway."""
+    """A span for work that takes long anyway."""
     if now.recording is None:
         yield
         return
@@ -384,7 +384,7 @@ def span(kind: Kind, name: str, nbytes: int = 0) -> Iterator[None]:
 
 @contextmanager
 def call(name: str) -> Iterator[None]:
-    """A call of the program's to a function that the native front does not enter."""
+    """Record a call of the program to a function that the native front does not enter."""
     recording = now.recording
     if recording is None:
         yield
@@ -403,7 +403,7 @@ def sent(name: str, peer: int, nbytes: int) -> None:
 
 
 class _Waiting(threading.local):
-    """True if this thread is in a wait, which may consist of others."""
+    """True if this thread is in a wait, which may contain others."""
 
     inside = False
 
@@ -440,7 +440,7 @@ def start(recording: Recording) -> None:
 
 
 def stop() -> Recording | None:
-    """Record no more; what was recorded."""
+    """End the recording, and return it."""
     recording, now.recording = now.recording, None
     spans.profile()
     if recording is not None:
@@ -449,7 +449,7 @@ def stop() -> Recording | None:
 
 
 def _leave_to_parent() -> None:
-    """A forked child shares the memory of the record, which is its parent's."""
+    """Stop recording in a forked child: the memory of the record is shared with its parent."""
     if now.recording is not None:
         now.recording = None
         spans.profile()

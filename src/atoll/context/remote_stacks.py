@@ -6,8 +6,8 @@ connects learns the rank's process number from the kernel, without the rank's he
 a signal, which writes the stack of the main thread into a piece of memory, whatever the thread does. A rank that has
 waited for too long sends the signal and reads that memory through ``/proc``.
 
-The same memory has a number that changes with each collective step of the rank, its *pulse*: ranks that have finished
-see whether the others make progress.
+The same memory has a number that changes with each collective step of the rank, its *pulse*, by which ranks that have
+finished see whether the others make progress.
 
 A rank that is not inspected has no further cost. All of this works on Linux, between processes of one user on one host.
 Sockets of other users are ignored.
@@ -27,13 +27,13 @@ from .. import system
 from .sources import ROOT, is_users, place_text
 
 PAPER = "atoll-whereabouts"
-"""The name of the memory that a rank's lines are written to."""
+"""The name of the memory file to which a rank writes its stack."""
 
 ANSWER, PAUSE = 3.0, 0.2
 """Seconds that a process may take to answer on a busy core, and to resume afterwards."""
 
 ASKED, TOLD = 16, 4
-"""Of how many ranks the stacks are requested, and reported, in one message."""
+"""The numbers of ranks whose stacks one message requests, and reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +54,26 @@ _learned: dict[int, tuple[int | None, Whereabouts | None]] = {}
 
 
 def job_of_parent() -> str:
-    """A name for this job that its ranks on one host have in common: their launcher's process is in it."""
+    """A name for this job, common to its ranks on one host: it contains the process number of their launcher."""
     words = (os.environ.get(name, "") for name in ("PMIX_NAMESPACE", "SLURM_JOB_ID"))
     return "-".join([str(os.getuid()), *words, str(os.getppid())])
 
 
 def number() -> int | None:
-    """The signal by which a rank is asked; None where there is none to spare."""
+    """The signal that requests a stack; None if the system has no real-time signals."""
     last = getattr(signal, "SIGRTMAX", None)
     return None if last is None else int(last) - 5
 
 
 def set_job(job: str) -> None:
-    """From now on this process asks the ranks of ``job``."""
+    """Set the job whose ranks this process inspects."""
     _job[:] = [job]
     _processes.clear()
     _learned.clear()
 
 
 def answer_requests(job: str, rank: int) -> None:
-    """Let the other ranks of ``job`` on this host ask where this one is, from now on."""
+    """Let the other ranks of ``job`` on this host request this rank's stack from now on."""
     import faulthandler
     import mmap
     import socket
@@ -83,7 +83,7 @@ def answer_requests(job: str, rank: int) -> None:
     if asked_by is None or not all(map(system.has, ("proc", "memfd", "abstract", "credentials"))):
         return
     if signal.getsignal(asked_by) is not signal.SIG_DFL:
-        return  # the program has it
+        return  # the program uses it
     global _pulse
     listener = socket.socket(socket.AF_UNIX)
     try:
@@ -95,12 +95,12 @@ def answer_requests(job: str, rank: int) -> None:
     except OSError:
         listener.close()
         return
-    listener.detach()  # until the process ends, which is later than Python does
+    listener.detach()  # keep it until the process ends, after Python has
     faulthandler.register(asked_by, file=paper, all_threads=False)
 
 
 def pulse() -> memoryview:
-    """Where this rank writes a number that changes with its steps, in its one element."""
+    """The memory of this rank's pulse, in its one element."""
     return _pulse
 
 
@@ -109,7 +109,7 @@ def _name(job: str, rank: int) -> str:
 
 
 def told(ranks: Iterable[int], *, waiting: bool = True) -> str:
-    """The lines of these ranks, as the rest of a sentence: ranks that wait for no other come first, or alone."""
+    """The stacks of ranks, as the rest of a sentence: ranks that wait for no other come first, or alone without ``waiting``."""
     reports = []
     for rank in list(ranks)[:ASKED]:
         where = ask(rank)
@@ -120,12 +120,12 @@ def told(ranks: Iterable[int], *, waiting: bool = True) -> str:
 
 
 def learn(rank: int, steps: int | None, words: str, waits: bool) -> None:
-    """A rank on another host stands still after so many steps, or makes them again (None)."""
+    """Note that a rank on another host has stopped at step ``steps``, or makes progress again (None)."""
     _learned[rank] = steps, None if steps is None else Whereabouts(rank, words, waits)
 
 
 def ask(rank: int) -> Whereabouts | None:
-    """Where a rank of this job is; None where it is on another host that reports nothing, or cannot be asked."""
+    """The stack of a rank of this job; None if the rank cannot be inspected, or is on another host that reports nothing."""
     if rank in _learned:
         return _learned[rank][1]
     process = _process(rank)
@@ -151,7 +151,7 @@ def ask(rank: int) -> Whereabouts | None:
 
 
 def _process(rank: int) -> int | None:
-    """The process of a rank, by the kernel's record of the socket's owner."""
+    """The process number of a rank, from the kernel's record of the owner of its socket."""
     import socket
 
     if not system.has("abstract"):
@@ -170,7 +170,7 @@ def _process(rank: int) -> int | None:
 
 
 def steps(rank: int) -> int | None:
-    """The pulse of a rank of this job; None where it is on another host and moves, or has ended."""
+    """The pulse of a rank of this job; None if the rank has ended, or makes progress on another host."""
     if rank in _learned:
         return _learned[rank][0]
     process = _process(rank)
@@ -189,7 +189,7 @@ Frame = tuple[str, int, str]
 
 
 def _frames(process: int) -> list[Frame] | None:
-    """The main thread's frames, the innermost first; none if it is silent, None if it cannot be asked."""
+    """The main thread's frames, innermost first; empty if it does not answer, None if it cannot be inspected."""
     asked_by = number()
     paper = _paper(process)
     if asked_by is None or paper is None:
@@ -218,7 +218,7 @@ def _frames(process: int) -> list[Frame] | None:
 
 
 def _signal_main_thread(process: int, number: int) -> None:
-    """Send a signal to the thread that runs Python: any other may take what is sent to the process as a whole."""
+    """Send a signal to the main thread: any other thread may take a signal that is sent to the process."""
     import ctypes
 
     send = getattr(ctypes.CDLL(None), "tgkill", None)
@@ -227,14 +227,14 @@ def _signal_main_thread(process: int, number: int) -> None:
 
 
 def parsed(text: str) -> list[Frame]:
-    """The frames in what faulthandler writes, the innermost first; a line without its end is none."""
+    """The frames in faulthandler's output, innermost first; an incomplete last line is ignored."""
     lines = text.split("\n")[:-1]
     matches = (_LINE.match(line) for line in lines)
     return [(match[1], int(match[2]), match[3]) for match in matches if match]
 
 
 def _paper(process: int) -> str | None:
-    """The memory that a process writes its lines to, as a file."""
+    """The path of the memory file to which a process writes its stack."""
     folder = f"/proc/{process}/fd"
     try:
         for name in sorted(os.listdir(folder), key=int):

@@ -1,7 +1,7 @@
-"""Source files: whether a line belongs to the user's program, to atoll, or to an installed package.
+"""Source files: the owner of a line, which is the user's program, atoll, or an installed package.
 
-The user's line is the innermost line of a stack that is the user's own. What a notebook's cell is compiled from has
-the name of a temporary file; :func:`place_text` gives it the name that IPython gives it.
+The user's line is the innermost line of a stack that belongs to the user's program. The code of a notebook's cell has the
+name of a temporary file; :func:`place_text` replaces it by IPython's name for the cell.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-"""Files below it are atoll's own."""
+"""The folder of atoll's own files."""
 
 _PACKAGES = re.compile(r"[/\\](site|dist)-packages[/\\]")
 _GENERATED = ("<frozen", "<decorator-gen", "<__array_function__")
-"""How the names of code begin that has no file, and that no user has written."""
+"""Prefixes of the file names of generated code, which no user has written."""
 
 
 def _folders() -> tuple[str, ...]:
-    """The standard library, and the scripts that start installed programs."""
+    """The folders of the standard library and of the scripts that start installed programs."""
     library = os.path.dirname(os.__file__)
     scripts = os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin")
     return tuple(os.path.join(path, "") for path in (library, os.path.realpath(library), scripts))
@@ -29,7 +29,7 @@ _FOLDERS = _folders()
 
 
 def is_ours(file: str) -> bool:
-    """True if a file is one of atoll's own."""
+    """True if a file belongs to atoll."""
     return file.startswith(ROOT)
 
 
@@ -47,9 +47,9 @@ def place_text(file: str, line: int) -> str:
 
 
 def _cell(file: str) -> str:
-    """What IPython calls the cell that a file stands for; empty if it is none.
+    """IPython's name for the cell that a file stands for; empty if the file is not a cell.
 
-    The cells of another process, which has run the same cell, have the same name in another folder.
+    Another process that has run the same cell has it under the same file name in another folder.
     """
     if "ipykernel_" not in file and not file.startswith("<ipython-input"):
         return ""

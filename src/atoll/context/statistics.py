@@ -1,4 +1,4 @@
-"""Counts of what atoll has done: arrays, buffers, kernels and messages.
+"""Counters of atoll's work: arrays, buffers, kernels and messages.
 
 The code that does the work counts it::
 
@@ -30,7 +30,7 @@ from .interrupts import passed_on
 T = TypeVar("T")
 Arguments = ParamSpec("Arguments")
 _PACKAGES = {__name__.partition(".")[0], "numpy", "llvmlite", *sys.stdlib_module_names}
-"""Whose exceptions planning may raise by mistake: another thread may raise any other one here."""
+"""Packages whose exceptions count as failures of planning: another thread may raise any other exception here."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,37 +47,37 @@ class Statistics:
     """The most memory that buffers held at one time."""
     kernels_compiled: int = 0
     kernels_dropped: int = 0
-    """Kernels forgotten since there were too many; their memory goes with the last plan that has them."""
+    """Kernels evicted from a full cache; their memory is freed with the last plan that has them."""
     kernels_run: int = 0
     plans_made: int = 0
-    """Plans made by the planner: for an expression of a new structure, or in another way."""
+    """Plans made by the planner: for an expression of a new structure, or with other decisions."""
     plans_dropped: int = 0
-    """Plans forgotten since there were too many."""
+    """Plans evicted from a full cache."""
     plans_reused: int = 0
-    """Evaluations whose plan was known."""
+    """Evaluations that reused a known plan."""
     relieved: int = 0
-    """How often pending work was evaluated because it kept too much memory alive."""
+    """Evaluations of pending work that kept too much memory alive."""
     plans_moved: int = 0
-    """Those among them whose slices had moved, so that extents and offsets were calculated anew."""
+    """Reused plans (counted in ``plans_reused``) whose slices had moved: extents and offsets were recomputed."""
     bytes_moved: int = 0
     """Bytes sent to other ranks."""
     messages: int = 0
     """Messages sent to other ranks."""
     gathered: int = 0
-    """Bytes of whole arrays that were brought to this rank from all that had a share."""
+    """Bytes of whole arrays gathered on this rank."""
     distributed: int = 0
-    """Arrays made whose elements are divided among ranks by a layout."""
+    """Arrays created with elements divided among ranks by a layout."""
     caches_full: int = 0
-    """How often a full cache forgot what it held, all of it or the oldest; plans and kernels count by themselves."""
+    """Evictions from full caches, of all entries or of the oldest one; plans and kernels have counters of their own."""
     planning_failures: int = 0
-    """How often planning, cutting or choosing failed, which is a mistake in atoll: values were computed in a plainer way."""
+    """Failures of planning, cutting or choosing, which are defects in atoll: values were computed without optimisation."""
 
     def __repr__(self) -> str:
         return table({name: f"{getattr(self, name):15,}" for name in self.__slots__})
 
 
 RUNS = ("kernels_run", "reused", "plans_reused", "messages", "bytes_moved", "plans_moved")
-"""What the native evaluation counts of each run."""
+"""The fields that the native evaluation counts in each run."""
 
 
 class Counters:
@@ -91,7 +91,7 @@ class Counters:
         self._runs = np.zeros(len(RUNS), np.int64)
 
     def unlock(self) -> None:
-        """Begin with a free lock: in a forked child, whose parent's other threads may have held the old one."""
+        """Replace the lock by a free one: in a forked child, other threads of the parent may have held the old one."""
         # Reentrant, because a buffer destroyed by a garbage collection counts itself, and
         # that collection may start while this thread is counting.
         self._lock = RLock()
@@ -132,7 +132,7 @@ _separate: ContextVar[Counters] = ContextVar("atoll_statistics", default=_proces
 
 
 counters = _separate.get
-"""The counters in force here: to count what happens at every step without another call."""
+"""The counters of the current context, for code that counts at every step without a further call."""
 
 
 def add(name: str, amount: int = 1) -> None:
@@ -148,7 +148,7 @@ def sent(messages: int, nbytes: int) -> None:
 def attempted(
     work: Callable[Arguments, T], *args: Arguments.args, **options: Arguments.kwargs
 ) -> T | None:
-    """What planning, cutting or choosing comes to; ``None``, for the plain way, where that fails."""
+    """The result of planning, cutting or choosing; ``None`` if it fails, and the caller does without."""
     try:
         return work(*args, **options)
     except Exception as error:
@@ -157,9 +157,9 @@ def attempted(
 
 
 def failed(error: Exception) -> None:
-    """Count a failure of planning, after which values are computed in a plainer way; ``config.debug`` raises it.
+    """Count a failure of planning, after which values are computed without optimisation; ``config.debug`` raises it.
 
-    Errors of the user's, of messages and of memory are no failures of planning: they are raised. So is what comes from outside.
+    Errors of the user, of messages and of memory are not failures of planning: they are raised. So are exceptions from outside.
     """
     passed_on(error)
     package = type(error).__module__.partition(".")[0]
@@ -183,7 +183,7 @@ def reset_stats() -> None:
 
 @contextmanager
 def separate() -> Iterator[Counters]:
-    """A set of counters of its own for the code inside."""
+    """Give the code inside its own set of counters."""
     counters = Counters()
     token = vary(_separate, counters)
     try:

@@ -6,7 +6,7 @@ A thread that evaluates, assigns, or follows the operands of a pending node hold
   use arrays.
 * It is not held while NumPy's functions or functions of the user run on data. Memory that they write into is pinned.
 * Recording an operation needs no lock: it reads the node of a cell once, and makes a new node.
-* Finalisers never wait for it. What they have to do is left to its holder: see :func:`leave`.
+* Finalisers never wait for it. They leave their work to its holder: see :func:`leave`.
 * A fork waits for it, so that a child never begins in the middle of another thread's work.
 
 Simulated ranks are threads that take turns, and wait for each other during an evaluation; each has its own lock and
@@ -27,39 +27,39 @@ from ..front import Lock, finish_ends
 
 class _Turn(threading.local):
     lock: ClassVar[Any] = Lock()
-    """That of the process, or of a simulated rank."""
+    """The lock of the process, or of a simulated rank."""
     simulated = False
     """True if this thread is a simulated rank."""
 
 
 turn = _Turn()
 process_lock: Any = _Turn.lock
-"""The same for what all simulated ranks share, such as compiled code."""
+"""The lock for state that all simulated ranks share, such as compiled code."""
 _left: deque[Callable[[], None]] = deque()
 
 
 def begin_simulated_rank() -> None:
-    """This thread becomes a simulated rank, which waits for no other thread's lock."""
+    """Make this thread a simulated rank, which waits for no other thread's lock."""
     turn.__dict__["lock"] = Lock()
     turn.simulated = True
 
 
 def tried(lock: Any) -> Iterator[bool]:
-    """One turn of a loop, which says whether the lock was free and is taken now.
+    """Try the lock once: a loop of one turn, whose variable is True if the lock is now taken.
 
-    A call of C takes it on the way into the loop, so no interrupt comes before a ``try`` at its beginning.
+    A C call takes the lock on entry into the loop, so no interrupt arrives before a ``try`` at its beginning.
     """
     return map(lock.acquire, (False,))
 
 
 def leave(task: Callable[[], None]) -> None:
-    """Do something under the lock, now or as soon as the thread that holds it lets go. Never waits."""
+    """Run a task under the lock, now or as soon as its holder releases it. Never waits."""
     _left.append(task)
     catch_up()
 
 
 def catch_up() -> None:
-    """Do the work that was left to the holder of the lock, unless another thread holds it."""
+    """Run the tasks left to the holder of the lock, unless another thread holds it."""
     finish_ends()
     while _left:
         for is_taken in tried(turn.lock):
@@ -76,10 +76,10 @@ def catch_up() -> None:
 class _Communicating(threading.local):
     thread: ClassVar[threading.Thread | None] = None
     here = False
-    """True if it is this thread that communicates for the process: from its first message to its end."""
+    """True if this thread communicates for the process: from its first message to its end."""
 
     def other(self) -> threading.Thread | None:
-        """The other thread that communicates, as long as it is alive; else that is this thread from now on."""
+        """The other thread that communicates, if one is alive; otherwise this thread communicates from now on."""
         with turn.lock:
             known = _Communicating.thread
             if known is not None and known.is_alive():

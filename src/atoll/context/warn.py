@@ -1,10 +1,10 @@
-"""Makes warnings name the line of the user's program.
+"""Warnings that name the line of the user's program.
 
-NumPy warns from compiled code, and Python blames the running function: with a small array that is a line of atoll, and
-since Python shows a warning once per line, all but the first of a program would be lost. A check at each operation
-would cost more than the operation. So atoll puts one filter in front of the others. Python consults the filters only
-when a warning is issued, and compares their text, module and category. The filter records the three, and if the module
-is one of atoll's, it issues the same warning for the user's line, by the other filters, and ignores the first one.
+NumPy warns from compiled code, and Python attributes the warning to the running Python function: with a small array that
+is a line of atoll, and since Python shows a warning once per line, all but the first of a program would be lost. A check
+at each operation would cost more than the operation. So atoll puts one filter in front of the others. Python consults the
+filters only when a warning is issued, and compares text, module and category. The filter records the three. If the module
+belongs to atoll, it re-issues the warning at the user's line, through the other filters, and ignores the original.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _PACKAGE = __name__.partition(".")[0]
 _collecting: Any = getattr(warnings, "_showwarnmsg_impl", None)
 _shown: Any = warnings.showwarning
 filters_changed: Callable[[], None] = getattr(warnings, "_filters_mutated", lambda: None)
-"""What Python requires after a change of the list of filters."""
+"""Tell Python that the list of filters has changed."""
 
 
 class _Heard(threading.local):
-    """The last lookup, and whether atoll is issuing a warning."""
+    """The last lookup; ``busy`` is True while atoll issues a warning."""
 
     text = ""
     package = ""
@@ -38,13 +38,13 @@ _heard = _Heard()
 
 
 class _Pattern:
-    """Stands for a compiled pattern. The pattern of a copy of the filter, as scikit-learn makes of all filters, matches nothing."""
+    """Stands for a compiled pattern. In a copy of the filter, as scikit-learn makes of all filters, the pattern matches nothing."""
 
     pattern, flags = "(?!)", 0
 
 
 class _Text(_Pattern):
-    """Stands for a pattern of texts: takes each down."""
+    """Stands for a pattern of texts: records each text, and matches it."""
 
     def match(self, text: str) -> bool:
         _heard.text = text
@@ -55,7 +55,7 @@ class _Text(_Pattern):
 
 
 class _Module(_Pattern):
-    """Stands for a pattern of modules: those of this package, and NumPy's."""
+    """Stands for a pattern of modules: matches those of this package and of NumPy."""
 
     def match(self, module: str) -> bool:
         package, point, _ = module.partition(".")
@@ -67,10 +67,10 @@ class _Module(_Pattern):
 
 
 class _Retelling(type):
-    """Has the warnings that were given again for the user's line for subclasses of its class."""
+    """Metaclass whose subclass check re-issues a warning at the user's line, and is True if it did."""
 
     def __subclasscheck__(cls, category: type) -> bool:
-        package, _heard.package = _heard.package, ""  # a copy of the filter asks without the module
+        package, _heard.package = _heard.package, ""  # a copy of the filter lacks the module
         if _heard.busy or not package:
             return False
         _heard.busy = True
@@ -81,7 +81,7 @@ class _Retelling(type):
 
 
 class Retold(Warning, metaclass=_Retelling):
-    """Stands for a class of warnings: those that were given again for the user's line."""
+    """Stands for a class of warnings: those re-issued at the user's line."""
 
 
 TEXT, MODULE = _Text(), _Module()
@@ -90,24 +90,24 @@ Line = tuple[str, int, str]
 """A line of the program: file, number, module."""
 
 Keep = Callable[[str, type[Warning], Line], None]
-"""Takes a warning that is not to be given yet."""
+"""A function that stores a warning for later."""
 
 _site_of: list[Callable[[FrameType], Site | None]] = []
 _kept_by: list[Callable[[FrameType], Keep | None]] = []
 
 
 def register_sites(find: Callable[[FrameType], Site | None]) -> None:
-    """Let ``find`` say, for a frame in which something recorded is computed, which line recorded it."""
+    """Register ``find``, which maps a frame that computes a recorded operation to the call site that recorded it."""
     _site_of.append(find)
 
 
 def register_keeping(find: Callable[[FrameType], Keep | None]) -> None:
-    """Let ``find`` say, for a frame in which ranks compute together, what keeps the warnings of this rank."""
+    """Register ``find``, which maps a frame in which ranks compute together to the function that stores this rank's warnings."""
     _kept_by.append(find)
 
 
 def come_first() -> None:
-    """Put our filter in front of the others."""
+    """Put atoll's filter in front of the others."""
     filters: Any = warnings.filters
     if not filters or filters[0] is not _FILTER:
         filters.insert(0, _FILTER)
@@ -123,7 +123,7 @@ def is_collecting() -> bool:
 
 
 def _retold(text: str, category: type[Warning], *, ours: bool) -> bool:
-    """Issue or keep a warning at the line of the program; a warning at one of NumPy's own lines is only kept."""
+    """Issue or store a warning at the line of the program; a warning at a line of NumPy is only stored."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and not frame.f_code.co_filename.startswith(ROOT):
         frame = frame.f_back
@@ -147,7 +147,7 @@ def _retold(text: str, category: type[Warning], *, ours: bool) -> bool:
 
 
 def warn_at(site: Site, text: str, category: type[Warning] = RuntimeWarning) -> None:
-    """Give a warning for a call site: the line that NumPy would name, even in a package."""
+    """Issue a warning for a call site: the line that NumPy would name, even in a package."""
     warn_in(text, category, line_at(site))
 
 
@@ -163,7 +163,7 @@ def _name_in(names: dict[str, Any]) -> str:
 
 
 def warn_in(text: str, category: type[Warning], line: Line) -> None:
-    """Give a warning for a line."""
+    """Issue a warning for a line."""
     registry = _globals_of(line[0]).setdefault("__warningregistry__", {})
     warnings.warn_explicit(text, category, *line, registry)
 
@@ -172,7 +172,7 @@ _elsewhere: dict[str, dict[str, Any]] = {}
 
 
 def _globals_of(name: str) -> dict[str, Any]:
-    """The names of the module whose code is in a file."""
+    """The globals of the module whose code is in a file."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == name:

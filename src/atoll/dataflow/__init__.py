@@ -1,4 +1,4 @@
-"""Message-passing dataflow graphs: sends and receives as nodes, parts without communication."""
+"""Message-passing dataflow graphs: sends and receives are nodes, and parts compute without communication."""
 
 import sys as _sys
 

@@ -1,10 +1,11 @@
-"""Collectives as nodes, made of messages.
+"""Collectives as graphs of point-to-point messages.
 
-All ranks must call an MPI collective in one order, which a partial order of parts cannot guarantee. So these are graphs
-of sends and receives: they obey the rule of parts, overlap with independent work, and are verified like every other
-message. An allreduce doubles the distance of its partners in each of log2(P) rounds (ranks beyond a power of two send
+All ranks must call an MPI collective in one order, which a partial order of parts cannot guarantee. So the collectives here
+are graphs of sends and receives: they obey the rule of parts, overlap with independent work, and are verified like every
+other message. An allreduce doubles the distance of its partners in each of log2(P) rounds (ranks beyond a power of two send
 their value to a partner first); both partners compute the same sum, so all ranks get the same bits. An allgather
-doubles the values that a rank holds in each of log2(P) rounds. An all-to-all sends each rank its row directly. ``comm_tag`` distinguishes collectives; all ranks pass the same.
+doubles the values that a rank holds in each of log2(P) rounds. An all-to-all sends each rank its row directly.
+``comm_tag`` distinguishes collectives; all ranks pass the same tag.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def make_distributed_allgather(
     count = 1
     while (
         count < size
-    ):  # the values of this rank and the next ones, of which another rank has as many
+    ):  # the values of this rank and its successors; another rank has the same number
         sent = held[: min(count, size - count)]
         tag = (comm_tag, "allgather", count)
         got = make_distributed_recv((rank + count) % size, tag, sent.shape, sent.dtype)
@@ -84,7 +85,7 @@ def make_distributed_allgather(
 def make_distributed_alltoall(
     data: Any, comm_tag: Hashable, *, mpi_communicator: Any = None
 ) -> Any:
-    """Row ``p`` of ``data`` goes to rank ``p``; row ``p`` of the result came from rank ``p``."""
+    """Send row ``p`` of ``data`` to rank ``p``; row ``p`` of the result comes from rank ``p``."""
     world = world_of(mpi_communicator)
     value = snapshot(data)
     if not value.shape or value.shape[0] != world.size:

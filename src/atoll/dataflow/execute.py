@@ -1,10 +1,10 @@
-"""Executes a partition: its parts are lowered to those of all plans of atoll.
+"""Execution of a partition, whose parts are lowered to the parts of atoll's execution plans.
 
-What is known in advance is computed once and kept with the partition: a register for each name, a
-:class:`~atoll.execute.parts.Part` for each part, in an order where those that other ranks need come first, and the
-messages. Messages between two ranks have the same numbers on both sides, in the order of their tags. Small ones that
-one part sends to one rank are packed together; the sender tells the receiver once, before the first run, which these
-are. A message of a rank to itself is a dependency between parts. ``execute.parts`` has the loop that runs the parts.
+A plan is computed once and kept with the partition: a register for each name, a :class:`~atoll.execute.parts.Part` for each
+part, ordered so that parts with dependent sends come first, and the messages. Messages between two ranks have the same
+numbers on both sides, in the order of their tags. Small messages of one part to one rank are packed together; the sender
+tells the receiver the packets once, before the first run. A message of a rank to itself is a dependency between parts.
+``execute.parts`` has the loop that runs the parts.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ End = tuple[bytes, int, str, Piece]
 
 @dataclass(slots=True, eq=False)
 class CallProgram:
-    """The computation of a part: its program is called with the values of registers by name."""
+    """Step that computes a part: it calls the part's program with the values of registers by name."""
 
     pid: Hashable
     program: Program
     inputs: tuple[tuple[str, int], ...]
     outputs: tuple[tuple[str, int, Form | None], ...]
-    """Name, register, and, where it is sent, the form that was agreed on."""
+    """Name, register, and, for an output that is sent, the declared shape and dtype."""
 
     def run(self, state: State) -> None:
-        """Call it."""
+        """Call the program and store its outputs in registers."""
         registers, program = state.registers, self.program
         if type(program) is PartProgram:
             values = program.run({name: registers[k] for name, k in self.inputs})  # type: ignore[misc]
@@ -74,18 +74,18 @@ class CallProgram:
 
 @dataclass(slots=True, eq=False)
 class Hand:
-    """What a rank sends to itself: another register with the same value."""
+    """Step for a message of a rank to itself: it gives the value of one register to another."""
 
     register: int
     source: int
 
     def run(self, state: State) -> None:
-        """Hand it over."""
+        """Assign the value."""
         state.registers[self.register] = state.registers[self.source]
 
 
 class Plan:
-    """What every run of a partition on a communicator has in common."""
+    """The execution plan of a partition on a communicator, which all its runs share."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class Plan:
     ) -> None:
         self.communicator = communicator
         self.together = verified.sends and communicator.size > 1
-        """True if some rank sends messages, so that an error on one is a matter of all."""
+        """True if some of several ranks sends messages, so that an error on one rank is raised on all."""
         self.mark = verified.mark
         self.bits = communicator.tag_limit.bit_length() // 3
-        """How many bits of the log its messages carry."""
+        """Number of bits of the collective log in the tag of each message."""
         self.programs = programs
         ordered = topological(partition.parts)
         assert ordered is not None
@@ -145,7 +145,7 @@ class Plan:
                 needs[self.reader[target]].add(k)
                 if target in register:
                     steps.append(Hand(register[target], register[here]))
-            # what only this part's sends need is let go with it
+            # outputs that only this part's sends read are released with the part
             alone = [name for name in part.output_names if name not in uses]
             for name in alone:
                 uses[name] = 1
@@ -164,7 +164,7 @@ class Plan:
     def _messages(
         self, order: list[DistributedGraphPart]
     ) -> tuple[list[list[Message]], list[Message], list[list[tuple[str, str]]]]:
-        """What each part sends, what arrives, and what each part sends to this rank itself."""
+        """The outgoing messages of each part, the incoming messages, and for each part the sends of this rank to itself."""
         rank = self.communicator.rank
         out: dict[int, list[End]] = {}
         incoming: dict[int, list[End]] = {}
@@ -200,7 +200,7 @@ class Plan:
         return outgoing, arriving, to_itself
 
     def _tag(self, group: int) -> int:
-        """The tag of a packet, counted from :meth:`_base`; its lowest bits are those of the log."""
+        """The tag of a packet, relative to :meth:`_base`; its lowest bits are left to the log."""
         tag = group << self.bits
         limit = self.communicator.tag_limit
         if limit // 2 + 1 + tag + (1 << self.bits) > limit:
@@ -210,7 +210,7 @@ class Plan:
         return tag
 
     def _base(self) -> int:
-        """The first tag of this run: messages of ranks that have diverged do not match."""
+        """The first tag of this run. It contains bits of the log's hash, so that messages of diverged ranks do not match."""
         communicator = self.communicator
         some = communicator.log.hash >> 40 & (1 << self.bits) - 1
         return communicator.tag_limit // 2 + 1 + some
@@ -222,8 +222,8 @@ class Plan:
     ) -> dict[tuple[bool, int], list[int]]:
         """For each peer and direction, the packet number of each message.
 
-        Messages are in the order of their tags, which both sides know. One message needs no agreement; of several, the
-        sender tells the receiver which ones are packed together.
+        Messages are in the order of their tags, which both sides know. A single message needs no agreement; for several, the
+        sender sends the packet numbers to the receiver.
         """
         communicator = self.communicator
         tag = communicator.tag_limit // 2
@@ -255,7 +255,7 @@ class Plan:
     def run(
         self, given: Mapping[str, Any], allocator: Allocator | None, agree: bool
     ) -> dict[str, Array]:
-        """The overall outputs."""
+        """Execute the partition once and return the overall outputs."""
         registers: list[Value | None] = [None] * len(self.register)
         fault: Exception | None = None
         if self.together:
@@ -309,7 +309,7 @@ class Plan:
 
 
 def _urgent_first(order: list[DistributedGraphPart]) -> list[DistributedGraphPart]:
-    """First the parts that some send comes after, then the others; each in the order given."""
+    """Move the parts with sends, and the parts that these need, to the front; both groups keep their order."""
     number = {part.pid: k for k, part in enumerate(order)}
     urgent: set[int] = set()
     for k in range(len(order) - 1, -1, -1):
@@ -320,7 +320,7 @@ def _urgent_first(order: list[DistributedGraphPart]) -> list[DistributedGraphPar
 
 
 def _results(partition: DistributedGraphPartition) -> dict[str, Any]:
-    """Where each overall output comes from: a name, or data."""
+    """The source of each overall output: the name of a value, or data."""
     parts = partition.parts.values()
     computed = {name for part in parts for name in part.output_names}
     arrives = {
@@ -360,10 +360,10 @@ def execute_distributed_partition(
     input_args: Mapping[str, Any] | None = None,
     agree: bool = True,
 ) -> dict[str, Array]:
-    """The overall outputs, as NumPy arrays. All ranks call it, each with its own partition.
+    """Execute a partition and return the overall outputs as NumPy arrays. All ranks call it, each with its own partition.
 
     ``prg_per_partition`` has the parts' programs, any callables from input names to a dictionary of outputs; with
-    ``None`` they are made here. ``allocator`` provides the memory for messages: called with a number of bytes, it
+    ``None`` they are generated. ``allocator`` provides the memory for messages: called with a number of bytes, it
     returns an object with a writable buffer. ``queue`` is for devices and has no effect. The first run verifies the
     partition.
 

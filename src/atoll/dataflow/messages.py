@@ -1,7 +1,7 @@
-"""The messages of a partition, as facts that two ranks can compare, and their tags.
+"""The messages of a partition in a form that ranks can compare, and the encoding of their tags.
 
-A user's tag is any hashable object that can be pickled. Its pickle is not suitable: sets come in the order of hashes,
-which differ from process to process, and strings that are one object are written differently from strings that are two.
+A user's tag is any hashable object that can be pickled. Its pickle does not identify it: the order of a set depends on
+hashes, which differ from process to process, and the pickle of two equal strings depends on whether they are one object.
 So tags are decomposed by the rules of pickle (``__reduce_ex__``), and written part by part. Objects that are equal as
 keys of a dict, such as ``1`` and ``True``, get equal bytes.
 """
@@ -29,7 +29,7 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One end of a message, as its rank sees it."""
+    """One end of a message, as the rank at that end declares it."""
 
     sends: bool
     source: int
@@ -40,15 +40,15 @@ class Message:
     shape: tuple[int, ...]
     dtype: str
     place: str
-    """The user's line."""
+    """The call site in the program."""
 
     @property
     def key(self) -> tuple[int, int, bytes]:
-        """What the two ends have in common."""
+        """The identity of the message, equal on both ends: source, destination and tag."""
         return self.source, self.dest, self.tag
 
     def digest(self) -> np.ndarray[Any, Any]:
-        """Two numbers that stand for the whole message, in one direction or the other."""
+        """Two numbers that represent the message; they are equal on both ends if these agree."""
         return digest((self.source, self.dest, self.shape, self.dtype), self.tag)
 
     def __str__(self) -> str:
@@ -59,20 +59,20 @@ class Message:
 
 
 def digest(facts: tuple[Any, ...], tag: bytes) -> np.ndarray[Any, Any]:
-    """Two numbers that stand for a tag and some facts."""
+    """Hash of a tag and some facts, as two numbers."""
     text = repr(facts).encode() + tag
     return np.frombuffer(blake2b(text, digest_size=16).digest(), np.uint64)
 
 
 def received(part: DistributedGraphPart, rank: int) -> Iterator[tuple[str, Message]]:
-    """The messages that a part waits for, by the name of what arrives."""
+    """The messages that a part receives, with the names of the received values."""
     for name, node in part.name_to_recv_node.items():
         site = node._node().site
         yield name, _message(False, node.src_rank, rank, node.comm_tag, node, site)
 
 
 def sent(part: DistributedGraphPart, rank: int) -> Iterator[tuple[str, Message]]:
-    """The messages that a part sends, by the name of what is sent."""
+    """The messages that a part sends, with the names of the sent values."""
     for name, sends in part.name_to_send_nodes.items():
         for send in sends:
             data = send.data
@@ -80,14 +80,14 @@ def sent(part: DistributedGraphPart, rank: int) -> Iterator[tuple[str, Message]]
 
 
 def _message(sends: bool, source: int, dest: int, tag: Any, array: Any, site: Any) -> Message:
-    # a dtype as text that is the same on equal machines
+    # the text of a dtype is the same on machines of one architecture
     dtype = array.dtype.str if array.dtype.names is None else str(array.dtype)
     place = site_text(site)
     return Message(sends, source, dest, tag_bytes(tag), repr(tag), array.shape, dtype, place)
 
 
 def ends_of(partition: DistributedGraphPartition, rank: int) -> dict[Hashable, list[Message]]:
-    """For each part, the messages that this rank receives for it, and sends."""
+    """For each part, the messages that it receives and sends on this rank."""
     return {
         pid: [message for _, message in (*received(part, rank), *sent(part, rank))]
         for pid, part in partition.parts.items()
@@ -95,7 +95,7 @@ def ends_of(partition: DistributedGraphPartition, rank: int) -> dict[Hashable, l
 
 
 def tag_bytes(tag: Any) -> bytes:
-    """The bytes of a tag; :class:`~atoll.errors.CommunicationTagError` where it has none."""
+    """Encode a tag as bytes; :class:`~atoll.errors.CommunicationTagError` if it cannot be pickled."""
     try:
         return _bytes(tag, 0)
     except CommunicationTagError:
@@ -163,9 +163,9 @@ def _name(value: type | Callable[..., Any]) -> bytes:
 def number_distributed_tags(
     mpi_communicator: Any, partition: DistributedGraphPartition, base_tag: int
 ) -> tuple[DistributedGraphPartition, int]:
-    """The partition with integers for tags, from ``base_tag`` on, and the next one that is free.
+    """Replace the tags of a partition by integers from ``base_tag`` on; returns it and the next free tag.
 
-    Tags are numbered as they appear first, rank by rank and in the order of parts. Collective.
+    Tags are numbered by first appearance, rank by rank and in the order of parts. Collective.
     """
     communicator = world_of(mpi_communicator).communicator
     mine: dict[bytes, None] = {}

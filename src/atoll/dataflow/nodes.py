@@ -1,8 +1,8 @@
 """The nodes of dataflow graphs: inputs, sends, receives.
 
-All of these except sends are atoll arrays that are local to their rank (see ``lazy.deferred``), so any function accepts
-them. A send has no value; a *holder*, an array with another one's value, keeps it in the graph, or it is passed to
-:func:`~.partition.find_distributed_partition` beside the outputs.
+All nodes except sends are atoll arrays that are local to their rank (see ``lazy.deferred``), so any function accepts
+them. A send has no value. A *holder*, an array with the value of another array, keeps the send in the graph; or the program
+passes the send to :func:`~.partition.find_distributed_partition` beside the outputs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NO_TAGS: TagSet = frozenset()
 
 
 class Tag:
-    """The root of tags that programs put on nodes."""
+    """Base class of the tags that programs attach to nodes."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -48,12 +48,12 @@ class Tag:
 
 
 class ImplStored(Tag):
-    """Requests that a value be stored, and so become a part's output if another part reads it."""
+    """Tag that requests the storage of a value, which then becomes a part's output if another part reads it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """The origin of a placeholder: the argument of that name."""
+    """The origin of a placeholder: an argument, by name."""
 
     key: str
     tags: TagSet = _NO_TAGS
@@ -75,7 +75,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Receive:
-    """The origin of what arrives from another rank."""
+    """The origin of a received array: a message from another rank."""
 
     src_rank: int
     comm_tag: Hashable
@@ -91,7 +91,7 @@ class Receive:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistributedSend:
-    """``data`` goes to rank ``dest_rank``, where the receive with ``comm_tag`` takes it."""
+    """A send of ``data`` to rank ``dest_rank``, which receives it with the same ``comm_tag``."""
 
     data: Any
     dest_rank: int
@@ -103,21 +103,21 @@ class DistributedSend:
         object.__setattr__(self, "data", snapshot(self.data))
         object.__setattr__(self, "dest_rank", rank_of(self.dest_rank, "dest_rank"))
         if self.site is None:
-            # frame 1 is the __init__ that dataclass wrote, in no file
+            # frame 1 is the __init__ that dataclass generated, which has no file
             object.__setattr__(self, "site", site_from(sys._getframe(2)))
         hash(self.comm_tag)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hold:
-    """The origin of a holder: the value is the first operand, and the send goes along."""
+    """The origin of a holder: its value is the first operand, and ``send`` is executed with it."""
 
     send: DistributedSend
     name: ClassVar = "a value that holds a send"
 
 
 def rank_of(value: Any, name: str) -> int:
-    """A rank as an integer; the verification of the graph checks that it exists."""
+    """Check a rank and convert it to an integer; the verification of the graph checks that it exists."""
     try:
         rank = index(value)
     except TypeError:
@@ -128,19 +128,19 @@ def rank_of(value: Any, name: str) -> int:
 
 
 def node_of(value: Any) -> Node:
-    """The value of an array, or of what NumPy makes an array of, as a node; as it is now."""
+    """The node of the current value of an array, or of an object that NumPy converts to an array."""
     if not isinstance(value, Handle):
         value = asarray(np.array(value))
     return captured_operand(value._node())
 
 
 def snapshot(value: Any) -> Any:
-    """An array of its own with the value as it is now; nothing is computed or copied for that."""
+    """A new array with the current value of another; nothing is computed or copied."""
     return of_node(node_of(value))
 
 
 class _Leaf(ndarray):
-    """An array of this package; functions of it are ordinary arrays."""
+    """Base class of the arrays of this package; functions of them return ordinary arrays."""
 
     __slots__ = ("origin",)
     inherits = False
@@ -165,12 +165,12 @@ class _Leaf(ndarray):
 
 
 def _from_origin(name: str, words: str) -> Any:
-    """A property with an attribute of the origin."""
+    """A property that reads an attribute of the origin."""
     return property(lambda self: getattr(self.origin, name), doc=words)
 
 
 class Placeholder(_Leaf):
-    """An input that is given a value by name when the graph is executed."""
+    """An input, whose value is passed by name to the execution of the graph."""
 
     __slots__ = ()
 
@@ -234,7 +234,7 @@ class DistributedRecv(_Leaf):
         return cls._over(deferred_node(form, origin))
 
     def _with_tag(self, comm_tag: Hashable) -> Any:
-        """The same receive by another tag."""
+        """The same receive with another tag."""
         node, origin = self._cell.node, replace(self.origin, comm_tag=comm_tag)
         return self._over(Node(node.op, (), node.geometry, (origin, 0), node.name, node.site))
 
@@ -277,7 +277,7 @@ class DistributedSendRefHolder(_Leaf):
 
     @property
     def passthrough_data(self) -> Any:
-        """The array whose value this has."""
+        """The array whose value the holder has."""
         return self._passthrough
 
     @property
@@ -316,12 +316,12 @@ class DictOfNamedArrays(Mapping[str, Any]):
 def make_placeholder(
     name: str, shape: Any, dtype: Any = np.float64, *, tags: TagSet = _NO_TAGS
 ) -> Any:
-    """An input: ``input_args[name]`` when the graph is executed."""
+    """An input, whose value is ``input_args[name]`` of the execution."""
     return Placeholder(name, shape, dtype, tags=tags)
 
 
 def make_data_wrapper(data: Any, *, tags: TagSet = _NO_TAGS) -> Any:
-    """The data of a NumPy array as a node; it is read in place, never copied."""
+    """A node over the data of a NumPy array, which executions read in place."""
     return DataWrapper(data, tags=tags)
 
 
@@ -333,7 +333,7 @@ def make_dict_of_named_arrays(arrays: Mapping[str, Any]) -> DictOfNamedArrays:
 def make_distributed_send(
     sent_data: Any, dest_rank: int, comm_tag: Hashable, send_tags: TagSet = _NO_TAGS
 ) -> DistributedSend:
-    """The sending of ``sent_data`` to ``dest_rank``."""
+    """A send of ``sent_data`` to ``dest_rank``."""
     return DistributedSend(sent_data, dest_rank, comm_tag, tags=frozenset(send_tags))
 
 
@@ -343,7 +343,7 @@ def make_distributed_send_ref_holder(
     tags: TagSet = _NO_TAGS,
     non_equality_tags: TagSet = _NO_TAGS,
 ) -> Any:
-    """An array with the value of ``passthrough_data``; using it executes the send, too."""
+    """An array with the value of ``passthrough_data``; a graph that uses it also executes the send."""
     return DistributedSendRefHolder(send, passthrough_data, tags, non_equality_tags)
 
 
@@ -356,7 +356,7 @@ def staple_distributed_send(
     send_tags: TagSet = _NO_TAGS,
     ref_holder_tags: TagSet = _NO_TAGS,
 ) -> Any:
-    """``stapled_to``, which now brings the sending of ``sent_data`` along."""
+    """A holder with the value of ``stapled_to``, which keeps a send of ``sent_data`` in the graph."""
     send = DistributedSend(sent_data, dest_rank, comm_tag, tags=frozenset(send_tags))
     return DistributedSendRefHolder(send, stapled_to, frozenset(ref_holder_tags))
 
@@ -387,5 +387,5 @@ def sends_of(values: Sequence[Any]) -> list[DistributedSend]:
 
 
 def array_over(node: Node) -> Any:
-    """An array with the value of a node, also where it has no axes."""
+    """An array with the value of a node, also for a node without axes."""
     return of_view(Cell(node), node.geometry)

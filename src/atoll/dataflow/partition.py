@@ -1,31 +1,32 @@
-"""Cuts a graph into parts, on each rank without communication.
+"""Partitioning of a graph into parts, by each rank without communication.
 
-Let R(u) be the receives that a computation u depends on. A part is a set of computations that wait for the same
-receives W(u), and W follows a rule that needs no communication:
+Let R(u) be the set of receives that a computation u depends on. A part is a set of computations that wait for the same
+set of receives W(u), and W follows a rule that needs no communication:
 
 R(u) is in W(u), and W(u) is in R(s) for every send s that u feeds.
 
-Besides, W(u) is in W(v) whenever u feeds v, else two groups could wait for each other on one rank.
+Besides, W(u) is in W(v) whenever u feeds v; otherwise two groups could wait for each other on one rank.
 
 The parts of a rank form no cycle: a part P needs another part Q only where some u in Q feeds some v in P; then W(Q) is in
 W(P) and differs from it, so W grows strictly along every dependency. A cycle through messages exists only if the user's
-messages form one: a send waits for the union of W(u) over its part and the parts that this needs; its data d has W(d) in
-R(s), and W of a needed part is within W(d); so it waits only for receives in R(s), which are true dependencies.
+messages form one: a send waits for the union of W(u) over its part and the parts that its part needs. Its data d has W(d)
+in R(s), and W of a needed part is within W(d). So it waits only for receives in R(s), which are true dependencies.
 
-W = R obeys the rule, but makes a part of every combination. Here receives that feed *the same sends and outputs* form a
+W = R obeys the rule, but creates a part for every combination of receives. Here receives that feed *the same sends and outputs* form a
 class, and W(u) is the union of the classes that R(u) touches. A class lies within R(s) as soon as one of its receives
 does, so the rule holds; unions grow along edges, so W does. An exchange with six neighbours is one class; computations
 that depend on no receive do not wait; and receives that feed different sends are never waited for together without
 need.
 
-A partial result of little work, such as a sum of two of ten arrays that arrive, is not worth a part: what only later parts
-read may wait with the first of them, W(v), if that is within W of the others. The rule still holds, because u feeds only
-the sends that v and the others feed. A part is dissolved so if no send, no output, no call of NumPy and no more than a few
-elements are in it, and if it waits for something itself: what waits for nothing is computed while messages travel.
+A small partial result, such as the sum of two of ten received arrays, is not worth a part. A result u that only later parts
+read may wait with the first of its readers, for W(v), if W(v) is within W of the other readers. The rule still holds,
+because u feeds only the sends that v and the other readers feed. A part is dissolved in this way if it contains no data of a
+send, no output, no call of NumPy and only few elements, and if it waits for a receive: computations that wait for no
+receive run while messages travel.
 
-Four passes compute it, none of them recursive: (1) nodes in order, (2) the ends that each receive feeds, which gives the
-classes, (3) W, which gives the groups (see ``waits``), (4) names for values that cross between groups, and the expressions
-again in terms of those names.
+Four passes, none of them recursive, compute the parts: (1) the nodes in order, (2) the ends that each receive feeds, which
+give the classes, (3) W, which gives the groups (see ``waits``), (4) names for values that cross between groups, and the
+expressions rewritten in terms of these names.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ from .waits import Waits
 
 
 class Graph:
-    """The nodes behind outputs and sends, holders and tags looked through."""
+    """The nodes that outputs and sends depend on; holders and tagged values stand for the nodes whose value they have."""
 
     def __init__(self, outputs: Mapping[str, Node], sends: Iterable[DistributedSend]) -> None:
         self.order: list[Node] = []
-        """The nodes that wait for values, operands first."""
+        """The nodes without a value, operands first."""
         self.same: dict[int, Node] = {}
-        """For holders and tagged values, the node whose value they have."""
+        """By the id of a holder or tagged value, the node whose value it has."""
         self.sends: list[DistributedSend] = []
         self._known_sends: set[int] = set()
         pending: dict[int, Node] = {}
@@ -78,7 +79,7 @@ class Graph:
             self._take(node)
         for send in given:
             self._add_send(send)
-        evaluate(list(pending.values()))  # what needs no input is computed once, here
+        evaluate(list(pending.values()))  # values that depend on no input are computed once, here
 
     def _add_send(self, send: DistributedSend) -> None:
         if id(send) not in self._known_sends:
@@ -96,30 +97,30 @@ class Graph:
             self.order.append(node)
 
     def real(self, node: Node) -> Node:
-        """The node whose value this one has."""
+        """The node whose value a node has: itself, unless it is a holder or a tagged value."""
         return self.same.get(id(node), node)
 
     def operands(self, node: Node) -> Iterator[Node]:
-        """The nodes that a node reads and that wait for values."""
+        """The operands of a node that have no value yet."""
         for arg in node.args:
             if type(arg) is Node and arg.weight < 0:
                 yield self.same.get(id(arg), arg)
 
 
 def origin_of(node: Node) -> Any:
-    """Where the value of a leaf comes from; ``None`` for what is computed."""
+    """The origin of the value of a leaf; ``None`` for a computed node."""
     if not node.op.is_deferred or isinstance(node.params[0], Call):
         return None
     return node.params[0]
 
 
 def _is_computed(node: Node) -> bool:
-    """True if a part computes a node: it is no leaf, and has no value yet."""
+    """True if a part computes a node: it is not a leaf and has no value yet."""
     return node.weight < 0 and origin_of(node) is None
 
 
 class _Group:
-    """What becomes a part."""
+    """The contents of a part under construction."""
 
     __slots__ = ("inputs", "needed", "outputs", "receives", "sends", "used")
 
@@ -135,9 +136,9 @@ class _Group:
 def find_distributed_partition(
     mpi_communicator: Any, outputs: Mapping[str, Any], *, sends: Sequence[Any] = ()
 ) -> DistributedGraphPartition:
-    """The parts that compute ``outputs`` and do the sends that these bring along, and ``sends``.
+    """Partition a graph into the parts that compute ``outputs`` and execute ``sends`` and the sends of the graph's holders.
 
-    Nothing is communicated; ``mpi_communicator`` is that of the later steps, or ``None``.
+    No communication; ``mpi_communicator`` is the communicator of the later steps, or ``None``.
     """
     if not isinstance(outputs, Mapping):
         raise TypeError(f"outputs must be arrays by name (a dictionary), not {a_type(outputs)}")
@@ -211,9 +212,9 @@ class _Partitioner:
         return self._records(rewritten, order)
 
     def _homes_of_receives(self, computed: list[Node]) -> list[int]:
-        """For each receive the W of its part: that of its class, or of the first computation that reads it.
+        """For each receive the W of its part: its class, or the W of the first computation that reads the class.
 
-        A class that no other computation waits for alone would make an empty part.
+        The second applies to a class that is the W of no computation, which would otherwise make a part without computations.
         """
         waits, groups = self.waits, self.groups
         readers: dict[int, dict[int, None]] = {}
@@ -258,7 +259,7 @@ class _Partitioner:
             names[key] = self._name("part")
 
     def _rewritten(self, computed: list[Node], homes: list[int]) -> dict[int, Node]:
-        """Each node again, in terms of placeholders for what other parts give it."""
+        """Rewrite each node in terms of placeholders for receives and the outputs of other parts."""
         graph, names = self.graph, self.names
         again: dict[int, Node] = {}
         placeholders: dict[str, Node] = {}
@@ -303,7 +304,7 @@ class _Partitioner:
         return again
 
     def _leaf_again(self, node: Node, group: _Group | None) -> Node:
-        """An input, data, or what was received, as an expression."""
+        """The expression of an input, of data, or of a received array."""
         origin = origin_of(node)
         if isinstance(origin, Input):
             if group is not None:
@@ -330,7 +331,7 @@ class _Partitioner:
             if _is_computed(node):
                 outputs[name] = outputs[names[id(node)]]
                 self.groups[self._wait(node)].outputs[name] = None
-            else:  # never computed: an input, data, or what was received
+            else:  # not computed: an input, data, or a received array
                 outputs[name] = array_over(self._leaf_again(node, None))
         passed: dict[int, str] = {}
         for send, node in zip(self.graph.sends, self.send_data, strict=True):

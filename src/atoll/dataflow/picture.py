@@ -30,7 +30,7 @@ Key = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class PartPicture:
-    """What is shown of a part."""
+    """The displayed contents of a part."""
 
     rank: int
     title: str
@@ -39,12 +39,12 @@ class PartPicture:
     operations: tuple[str, ...]
     outputs: tuple[str, ...]
     needs: tuple[tuple[int, tuple[str, ...]], ...]
-    """The numbers of the parts that it takes values from, and which ones."""
+    """The numbers of the parts that it needs, each with the names of the values that it reads from it."""
     receives: tuple[tuple[Key, str], ...]
     sends: tuple[tuple[Key, str], ...]
 
     def lines(self) -> list[str]:
-        """What stands in its box."""
+        """The lines of text in its box."""
         lines = list(self.operations[:_MOST_LINES])
         if len(self.operations) > _MOST_LINES:
             lines.append(f"and {len(self.operations) - _MOST_LINES} more")
@@ -52,7 +52,7 @@ class PartPicture:
 
 
 def pictures(partition: DistributedGraphPartition, rank: int) -> list[PartPicture]:
-    """The parts of this rank."""
+    """The pictures of the parts of this rank, in topological order if there is one."""
     order = topological(partition.parts) or list(partition.parts.values())
     number = {part.pid: k for k, part in enumerate(order)}
     home = {name: number[part.pid] for part in order for name in part.output_names}
@@ -82,7 +82,7 @@ def pictures(partition: DistributedGraphPartition, rank: int) -> list[PartPictur
 
 
 def _operations(partition: DistributedGraphPartition, names: Sequence[str]) -> tuple[str, ...]:
-    """What is computed, operands first; outputs by their names."""
+    """The operations that compute these outputs, operands first; outputs have their names."""
     named = {id(partition.name_to_output[name]._node()): name for name in names}
     operations: list[str] = []
     roots = [partition.name_to_output[name]._node() for name in names]
@@ -108,7 +108,7 @@ def _gathered(
 
 
 def get_dot_graph(partition: DistributedGraphPartition, mpi_communicator: Any = None) -> Drawing:
-    """The partition for Graphviz. With a communicator, that of all ranks; collective then."""
+    """The partition for Graphviz. With a communicator, the partitions of all ranks; then the call is collective."""
     ranks = _gathered(partition, mpi_communicator)
     lines = [
         "digraph partition {",
@@ -177,7 +177,7 @@ _WIDTH, _ROW, _GAP, _CHARACTER = 16.0, 16.0, 40.0, 6.4
 
 
 def _svg(ranks: list[list[PartPicture]]) -> str:
-    """Ranks beside each other, parts below each other in the order of need; messages dotted."""
+    """Draw ranks side by side and parts top to bottom in topological order; dotted edges are messages."""
     shapes: list[str] = []
     box: dict[tuple[int, int], tuple[float, float, float, float]] = {}
     left = _GAP
@@ -260,7 +260,7 @@ def _edge(source: Box, target: Box, words: str, look: str) -> str:
 
 
 def _stub(box: Box, words: str, *, before: bool) -> str:
-    """The end of a message whose other end is not shown."""
+    """An edge for a message whose other end is not in the picture."""
     x = box[0] + (_WIDTH if before else box[2] - _WIDTH)
     y = box[1] if before else box[1] + box[3]
     far = y - _ROW if before else y + _ROW
@@ -274,7 +274,7 @@ def _stub(box: Box, words: str, *, before: bool) -> str:
 def show(
     partition: DistributedGraphPartition, mpi_communicator: Any = None, *, form: str = "text"
 ) -> Drawing:
-    """The partition as ``"text"``, ``"dot"`` or ``"svg"``; of all ranks if a communicator is given."""
+    """The partition as ``"text"``, ``"dot"`` or ``"svg"``; with a communicator, the partitions of all ranks. Collective then."""
     if form == "dot":
         return get_dot_graph(partition, mpi_communicator)
     if form not in ("text", "svg"):
@@ -284,7 +284,7 @@ def show(
 
 
 def show_dot_graph(partition: DistributedGraphPartition, mpi_communicator: Any = None) -> Drawing:
-    """The partition for Graphviz: parts as clusters, messages as dotted edges. Prints it, too."""
+    """Print and return the partition for Graphviz: parts are clusters, messages dotted edges."""
     drawn = get_dot_graph(partition, mpi_communicator)
     print(drawn)
     return drawn

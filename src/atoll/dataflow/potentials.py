@@ -1,15 +1,16 @@
-"""Numbers on messages that prove that there is no cycle, computed by each rank alone.
+"""Potentials: numbers on messages that prove that there is no cycle, which each rank computes alone.
 
-If every message has a number, the same at both ends, and on each rank every send has a greater one than all receives
-that it waits for, then numbers grow along any chain of waits, so no chain closes. To check given numbers, a rank walks
-over its own parts and, to compare ends, adds a digest of constant size. What remains is to find numbers that both ends
-compute without communication. (Some graphs need more: whether the union of what two ranks know has a cycle cannot be
-decided by fewer bits than there are messages. There the ranks rehearse the graph; see ``rehearsal``.) The candidates:
+If every message has a number, the same at both ends, and on each rank every send has a greater number than all receives
+that it waits for, then the numbers grow along any chain of waits, so no chain closes. To check such numbers, a rank walks
+over its own parts and, to compare ends, adds a digest of constant size. The remaining problem is to find numbers that both
+ends compute without communication. (Some graphs need more: fewer bits than messages cannot decide whether the union of the
+graphs of two ranks has a cycle. For these the ranks rehearse the graph; see ``rehearsal``.) The candidates:
 
 * the numbers in the tag, as in ``("halo", step)``; both ends have the tag;
 * the whole tag, in its natural order, as in ``(step, "rows")``;
-* the *level* of the message, if all ranks do alike: one that this rank receives has the level of
-  what it sends with the same tag, and a part has one more than the greatest that it waits for.
+* the *level* of the message, for programs in which all ranks act alike: a sent message has the level of its part, a received
+  one the level of this rank's own send with the same tag, or 0 without such a send; the level of a part is the greatest of
+  the levels of the parts that it needs and of one more than the levels of its receives.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Order = tuple[tuple[int, Any], ...]
 
 
 def atoms(tag: Any) -> Order:
-    """The elements of a tag, in order: ``(0, number)`` and ``(1, text)``."""
+    """The atoms of a tag, in order: ``(0, number)`` or ``(1, text)``."""
     order: list[tuple[int, Any]] = []
     stack = [tag]
     while stack:
@@ -79,7 +80,7 @@ def grows(order: list[DistributedGraphPart], number: Callable[[Any], Order]) -> 
 def levels(
     order: list[DistributedGraphPart], ends: Mapping[Hashable, list[Message]]
 ) -> list[tuple[Message, int]] | None:
-    """The messages, each with its level, or ``None`` where they have none."""
+    """The messages with their levels; ``None`` if the levels depend on each other in a cycle."""
     sender = {m.tag: pid for pid, messages in ends.items() for m in messages if m.sends}
     origins: dict[Hashable, list[tuple[Hashable, int]]] = {}
     level: dict[Hashable, int] = {}
@@ -106,9 +107,10 @@ def levels(
 def facts(
     partition: DistributedGraphPartition, ends: Mapping[Hashable, list[Message]]
 ) -> np.ndarray[Any, Any]:
-    """For each guess, what vanishes in the sum over all ranks if it proves that there is no circle.
+    """This rank's summands for each candidate; their sum over all ranks is zero if the candidate proves that there is no cycle.
 
-    ``ends`` are the messages of each part. Two flags, then a flag and a digest of two numbers.
+    ``ends`` are the messages of each part. The first two candidates have a flag each; the third has a flag and a digest of two
+    numbers.
     """
     order = topological(partition.parts)
     assert order is not None
@@ -126,5 +128,5 @@ def facts(
 
 
 def prove(total: np.ndarray[Any, Any]) -> bool:
-    """True if the sum of all ranks' facts proves that there is no circle."""
+    """True if the sum of all ranks' facts proves that there is no cycle."""
     return not total[0] or not total[1] or not total[2:].any()

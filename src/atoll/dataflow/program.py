@@ -1,8 +1,7 @@
-"""Programs of parts: functions from arrays by name to arrays by name, computed by fused kernels.
+"""Programs of parts: functions from named arrays to named arrays, computed by fused kernels.
 
-A part is cut into *stages* only where NumPy executes a function on whole arrays, and in very long parts; each stage is
-one program of the engine. Programs are cached by structure, so equal parts, of this partition or another, share their
-kernels.
+A part is divided into *stages* only at functions that NumPy executes on whole arrays, and if it is very long; each stage is
+one program of the engine. Programs are cached by structure, so equal parts, of any partition, share their kernels.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ Program = Callable[..., Mapping[str, Any]]
 class Bound:
     """The values of some nodes as a function of arrays that are passed at each call.
 
-    ``inputs`` are leaves without values. The program is that of the trace between them and the roots; no node takes its
-    value, so the same trace can be computed repeatedly. The arguments are never written to. The strides of an array are
+    ``inputs`` are leaves without values. The program computes the trace from them to the roots. No node stores its value, so
+    the same trace can be computed repeatedly. The arguments are never written to. The strides of an array are
     part of the program's key.
     """
 
@@ -53,7 +52,7 @@ class Bound:
         if fitted is None:
             fitted = statistics.attempted(self._make, given)
             if fitted is None:
-                # there is no program: operation by operation
+                # without a program, NumPy evaluates operation by operation
                 roots, _ = self._over(given)
                 return numpy_evaluation.values(roots, *numpy_evaluation.in_order(roots))
             self.programs[form] = fitted
@@ -67,7 +66,7 @@ class Bound:
         return [results[place] for place in places]
 
     def _over(self, given: Sequence[Value]) -> tuple[list[Node], dict[Node, int]]:
-        """The roots of the same trace over these values, and the numbers of its inputs."""
+        """The roots of the same trace with these values as leaves, and the number of each leaf."""
         over: dict[Node, Node] = {}
         number: dict[Node, int] = {}
         for node, value in zip(self.inputs, given, strict=True):
@@ -81,7 +80,7 @@ class Bound:
     def _make(
         self, given: Sequence[Value]
     ) -> tuple[EngineProgram, list[Any], list[int], list[Any]]:
-        """The program for inputs with these strides, and the sources of its leaves."""
+        """The program for inputs with these strides, the sources of its leaves, the positions of the roots, and the scalars."""
         roots, number = self._over(given)
         program, trace = bound_program(roots)
         sources = [number.get(leaf, leaf.value) for leaf in trace.leaves]
@@ -90,7 +89,7 @@ class Bound:
 
 
 class _Called:
-    """Some results of a call of NumPy, from the values of its arguments."""
+    """A call of NumPy as a function of the values of its arguments, with some of its results."""
 
     __slots__ = ("call", "outputs")
 
@@ -107,7 +106,7 @@ class _Called:
 class PartProgram:
     """The program of a part. Call it with the part's inputs by name; it returns its outputs.
 
-    A run collects values in one list: those that are known, those of the inputs, and the results of each stage.
+    A run collects values in one list: the constants, the inputs, and the results of each stage.
     """
 
     def __init__(self, part: DistributedGraphPart, outputs: Mapping[str, Any]) -> None:
@@ -115,20 +114,20 @@ class PartProgram:
         self._inputs: list[tuple[str, tuple[int, ...], np.dtype[Any]]] = []
         self._known: list[Value] = []
         self._stages: list[tuple[Bound | _Called, list[int]]] = []
-        """Each stage, and the places of its operands among the values."""
+        """Each stage, and the positions of its operands in the list of values."""
         roots = {name: outputs[name]._node() for name in sorted(part.output_names)}
         messages = {(r.src_rank, r.comm_tag): name for name, r in part.name_to_recv_node.items()}
         received = {id(r._node()): name for name, r in part.name_to_recv_node.items()}
         leaves: dict[str, list[Node]] = {}
         place: dict[int, int] = {}
-        """By the id of a node, the place of its value."""
+        """By the id of a node, the position of its value."""
         computed: list[Node] = []
 
         def known(node: Node, value: Value) -> None:
             place[id(node)] = len(self._known)
             self._known.append(value)
 
-        # the nodes that wait for values, operands first
+        # the nodes without a value, operands first
         for node in in_order(roots.values(), lambda node: node.weight < 0):
             origin = origin_of(node)
             if origin is None:
@@ -161,7 +160,7 @@ class PartProgram:
         self._outputs = {name: place[id(node)] for name, node in roots.items()}
 
     def run(self, given: Mapping[str, Value]) -> dict[str, Value]:
-        """The values of the outputs from those of the inputs."""
+        """The values of the outputs, from the values of the inputs."""
         values = self._known.copy()
         for name, shape, dtype in self._inputs:
             try:
@@ -186,7 +185,7 @@ Stage = tuple[Bound | _Called, list[Node], list[Node]]
 
 
 def _stages(computed: Sequence[Node], roots: Sequence[Node]) -> list[Stage]:
-    """The nodes of a part in stages: a result of a call is one level above what the call reads."""
+    """Divide the nodes of a part into stages by level: a result of a call is one level above the call's operands."""
     level: dict[int, int] = {}
     fused: list[Node] = []
     results: list[Node] = []
@@ -233,7 +232,7 @@ def _stages(computed: Sequence[Node], roots: Sequence[Node]) -> list[Stage]:
 
 
 def checked(name: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An input as an array of this shape and dtype; it is copied only if kernels could not read it."""
+    """Check an input and convert it to this shape and dtype; it is copied only if its dtype or alignment differs."""
     if array.shape != shape:
         raise ValueError(f"the input {name!r} has shape {array.shape}; it must have {shape}")
     if array.dtype != dtype:

@@ -1,4 +1,4 @@
-"""The parts of a graph, as data: what each needs, computes, receives and sends."""
+"""The parts of a graph as data: their dependencies, inputs, outputs, receives and sends."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class CommunicationOpIdentifier(NamedTuple):
 
 
 CommunicationDepGraph = Mapping[CommunicationOpIdentifier, AbstractSet[CommunicationOpIdentifier]]
-"""For each message, those that must have arrived before it can be sent."""
+"""For each message, the messages that must arrive before it can be sent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistributedGraphPart:
     """A piece of the computation: its receives come before it, its sends after it.
 
-    ``partition_input_names`` are what it reads of other parts' outputs and of what was received;
-    ``output_names`` what it computes for sends, other parts, and the overall outputs.
+    ``partition_input_names`` are the names of the outputs of other parts and of the received arrays that it reads;
+    ``output_names`` are the names of its results for sends, other parts, and the overall outputs.
     """
 
     pid: Hashable
@@ -40,7 +40,7 @@ class DistributedGraphPart:
     name_to_send_nodes: Mapping[str, Sequence[DistributedSend]]
 
     def all_input_names(self) -> frozenset[str]:
-        """The names of everything that the part reads."""
+        """The names of all inputs of the part."""
         return self.user_input_names | self.partition_input_names
 
     def __eq__(self, other: object) -> bool:
@@ -74,11 +74,10 @@ def _part_facts(part: DistributedGraphPart) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DistributedGraphPartition:
-    """All parts of this rank, and the expressions of what they compute.
+    """All parts of this rank, and the expressions of their outputs.
 
-    ``name_to_output`` has each expression in terms of placeholders: inputs, what was received, and
-    other parts' outputs, by name. Equal partitions are those of equal structure; they can be
-    pickled.
+    ``name_to_output`` has each expression in terms of placeholders for inputs, received arrays, and outputs of other parts, by
+    name. Partitions of equal structure are equal. Partitions can be pickled.
     """
 
     parts: Mapping[Hashable, DistributedGraphPart]
@@ -113,13 +112,13 @@ def _partition_again(content: Any) -> DistributedGraphPartition:
 def topological(
     parts: Mapping[Hashable, DistributedGraphPart],
 ) -> list[DistributedGraphPart] | None:
-    """The parts in an order where the needed ones come first; ``None`` if they need each other."""
+    """The parts in topological order; ``None`` if they depend on each other in a cycle."""
     order = [parts[pid] for pid in ready_order({p: part.needed_pids for p, part in parts.items()})]
     return order if len(order) == len(parts) else None
 
 
 def ready_order(needs: Mapping[Any, Collection[Any]]) -> list[Any]:
-    """The keys in an order where those that a key needs come before it; without those that wait in a cycle."""
+    """The keys in topological order, without the keys that are part of a cycle or depend on one."""
     missing = {key: len(needed) for key, needed in needs.items()}
     users: dict[Any, list[Any]] = {}
     for key, needed in needs.items():

@@ -1,9 +1,9 @@
-"""A rehearsal of a graph: messages without data show which parts wait in a cycle.
+"""Rehearsal of a graph without data, which finds the parts that wait in a cycle.
 
-Each rank runs its parts in rounds. In a round it does whatever can be done, and tells each partner how many messages it would
-have sent, and which. The rehearsal ends after a round without any progress; what has not run then waits in a cycle, or for
-one. A rank sends to its partners only and knows no other rank's parts, so the cost does not grow with the number of ranks, but
-the number of rounds is that of the longest chain of messages.
+Each rank runs its parts in rounds. In a round it runs all parts that are ready, and sends each partner the number and the
+identities of the messages that these would send. The rehearsal ends after a round without progress; the parts that have not
+run then wait in a cycle or for one. A rank communicates with its partners only, and does not have the parts of other ranks, so
+the cost does not grow with the number of ranks. The number of rounds is the length of the longest chain of messages.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..comm.in_step import total
 Key = tuple[int, int, bytes]
 """The sender, the receiver and the tag of a message."""
 Unit = tuple[list[Key], list[Key], list[int]]
-"""What a part receives, what it sends, and the numbers of the parts that it needs."""
+"""A part: the messages that it receives, the messages that it sends, and the numbers of the parts that it needs."""
 
 
 class _Stage:
-    """The parts of this rank, and how far they are."""
+    """The parts of this rank, and the progress of their rehearsal."""
 
     def __init__(self, rank: int, units: Sequence[Unit]) -> None:
         self.rank = rank
@@ -43,14 +43,14 @@ class _Stage:
         self.left = len(units)
 
     def less(self, numbers: Iterable[int]) -> None:
-        """Some parts wait for one thing less."""
+        """Decrement the number of dependencies that these parts wait for."""
         for number in numbers:
             self.missing[number] -= 1
             if not self.missing[number]:
                 self.ready.append(number)
 
     def run(self) -> dict[int, list[int]]:
-        """Run whatever can run; for each other rank the messages that it would get, by their places in the order of both."""
+        """Run all ready parts; for each other rank, the messages it would get, as positions in an order that both ends know."""
         sent: dict[int, list[int]] = {}
         while self.ready:
             number = self.ready.pop()
@@ -65,7 +65,7 @@ class _Stage:
 
 
 def rehearse(communicator: Communicator, units: Sequence[Unit], what: str) -> int:
-    """How many parts of all ranks can never run. Every message must have two ends. Collective."""
+    """The number of parts of all ranks that can never run. Every message must have two ends. Collective."""
     stage = _Stage(communicator.rank, units)
     coming = {peer: len(keys) for peer, keys in stage.incoming.items()}
     going = {peer: len(keys) for peer, keys in stage.outgoing.items()}
@@ -95,7 +95,7 @@ def rehearse(communicator: Communicator, units: Sequence[Unit], what: str) -> in
 
 
 def _take_off(left: dict[int, int], done: Mapping[int, Array]) -> None:
-    """Forget the messages that have come or gone, and the ranks that no more come from or go to."""
+    """Subtract the messages that have passed, and delete the ranks with which none is left."""
     for peer, some in done.items():
         left[peer] -= len(some)
         if not left[peer]:
@@ -103,7 +103,7 @@ def _take_off(left: dict[int, int], done: Mapping[int, Array]) -> None:
 
 
 def _by_peer(keys: Iterable[Key], rank: int) -> dict[int, list[Key]]:
-    """The messages with each other rank, in an order that both ends know."""
+    """The messages by peer, in an order that both ends know; without the messages of this rank to itself."""
     by_peer: dict[int, list[Key]] = {}
     for key in sorted(keys):
         source, dest, _ = key

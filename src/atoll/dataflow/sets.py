@@ -1,8 +1,8 @@
-"""Sets of small integers that share what they have in common.
+"""Sets of small integers that share equal subtrees.
 
-A set is a number, and equal sets have equal numbers. It is a binary tree over a range of integers whose leaves are masks,
-and equal subtrees are one. So a set that differs from another one by one element takes memory that grows with the logarithm
-of the range, not with the range, and a union visits only the subtrees in which its operands differ.
+A set is represented by a number, and equal sets have equal numbers. A set is a binary tree over a range of integers whose
+leaves are bit masks, and equal subtrees are stored once. So a set that differs from another by one element takes memory that
+grows with the logarithm of the range, not with the range, and a union visits only the subtrees in which its operands differ.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from __future__ import annotations
 from typing import Any
 
 _LEAF = 256
-"""The integers of one leaf."""
+"""Number of integers of one leaf."""
 
 EMPTY = 0
 
 
 class Sets:
-    """Sets of the integers from 0 up to, and without, ``limit``."""
+    """Sets of non-negative integers below ``limit``."""
 
     __slots__ = ("_counts", "_height", "_known", "_trees", "_unions")
 
     def __init__(self, limit: int) -> None:
         self._height = (max(limit - 1, 0) // _LEAF).bit_length()
         self._trees: list[Any] = [None]
-        """By number: the mask of a leaf, or the numbers of two subtrees."""
+        """By number, the bit mask of a leaf, or the numbers of two subtrees."""
         self._counts = [0]
         self._known: dict[Any, int] = {}
         self._unions: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
-        """How many trees and subtrees there are."""
+        """The number of stored trees and subtrees, the empty one included."""
         return len(self._trees)
 
     def _number(self, tree: Any, count: int) -> int:
@@ -49,7 +49,7 @@ class Sets:
         return number
 
     def union(self, first: int, second: int) -> int:
-        """The set of what is in one or the other."""
+        """The union of two sets."""
         if first == second or second == EMPTY:
             return first
         if first == EMPTY:
@@ -67,9 +67,9 @@ class Sets:
         return known
 
     def count(self, number: int) -> int:
-        """How many integers a set has."""
+        """The number of elements of a set."""
         return self._counts[number]
 
     def includes(self, number: int, other: int) -> bool:
-        """True if a set has all of another one."""
+        """True if a set includes all elements of another."""
         return self.union(number, other) == number

@@ -1,7 +1,7 @@
-"""Expressions as plain data: to compare partitions, and to pickle them.
+"""Expressions as plain data, for the comparison and pickling of partitions.
 
-A graph becomes a list of rows, operands first: operation, numbers of the operands, and what is needed to make the node
-again. The numbers of geometries and loops belong to a process, so their contents are stored instead.
+A graph becomes a list of rows, operands first: the operation, the numbers of the operands, and the other arguments that
+recreate the node. The numbers of geometries and loops are local to a process, so rows have their contents instead.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _parameter_again(row: Any) -> Any:
 
 
 class Rows:
-    """The rows of a graph, and the number of each node that was asked for."""
+    """The rows of a graph, and the row number of each node."""
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
@@ -75,7 +75,7 @@ class Rows:
         self.calls: dict[int, int] = {}
 
     def add(self, root: Node) -> int:
-        """The number of a node, after those of its operands (no recursion)."""
+        """Add a node after its operands, without recursion, and return its row number."""
         number = self.number
         for node in in_order([root], lambda node: id(node) not in number):
             number[id(node)] = len(self.rows)
@@ -87,7 +87,7 @@ class Rows:
         if node.value is not None:
             return (SOURCE, (), _geometry(node.geometry), (node.value.array,), "", -1)
         args = [self.number[id(a)] if type(a) is Node else (a,) for a in node.args]
-        # results of one call must stay results of one call
+        # the results of one call stay results of one call in the copy
         shared = -1
         if node.op.is_deferred and isinstance(node.params[0], Call):
             shared = self.calls.setdefault(id(node.params[0]), len(self.calls))
@@ -96,7 +96,7 @@ class Rows:
 
 
 def nodes_again(rows: list[Row]) -> list[Node]:
-    """The nodes of rows."""
+    """Recreate the nodes of rows."""
     nodes: list[Node] = []
     calls: dict[int, Any] = {}
     for op, args, form, params, name, shared in rows:
@@ -113,7 +113,7 @@ def nodes_again(rows: list[Row]) -> list[Node]:
 
 
 def describe(outputs: Mapping[str, Any]) -> Any:
-    """What equal expressions have in common, as a value that can be compared."""
+    """A comparable value that is equal for expressions of equal structure and data."""
     rows = Rows()
     numbers = {name: rows.add(array._node()) for name, array in outputs.items()}
     return numbers, [_comparable(row) for row in rows.rows]
@@ -136,7 +136,7 @@ def _comparable(value: Any) -> Any:
 
 
 def packed(partition: Any) -> Any:
-    """A partition as plain data."""
+    """Convert a partition to plain data."""
     rows = Rows()
     outputs = {name: rows.add(array._node()) for name, array in partition.name_to_output.items()}
     parts = {}
@@ -154,7 +154,7 @@ def packed(partition: Any) -> Any:
 
 
 def unpacked(content: Any) -> Any:
-    """The fields of the parts, the outputs and their names."""
+    """Recreate the fields of the parts, the outputs, and the names of the overall outputs from plain data."""
     rows, parts, outputs, names = content
     nodes = nodes_again(rows)
     parts_again = {}

@@ -1,12 +1,12 @@
-"""Verifies that the parts of all ranks fit together: every message has two ends, and there is no cycle.
+"""Verification that the parts of all ranks fit together: every message has two ends, and there is no cycle.
 
-One reduction of a constant size decides. Each rank adds up a digest of every message that it sends, and subtracts that
-of each it receives; (source, destination, tag, shape, dtype) are in the digest. If all ends match, the sums vanish. A
-flag says whether a rank detected a fault of its own, another whether some part both waits for a message and precedes a
-send, without which no cycle is possible; the rest are candidates for a proof that there is none (see ``potentials``).
-Only when the sums do not vanish do the ranks gather what they know, and then every rank raises the same error. Only
-when parts could form a cycle across ranks, and no candidate proves that they do not, do the ranks rehearse the graph with
-their partners (see ``rehearsal``); and only when there is a cycle do they gather the dependencies of messages, to name it.
+One reduction of a constant size decides. Each rank adds up a digest of every message that it sends, and subtracts the digest
+of every message that it receives; a digest covers source, destination, tag, shape and dtype. If all ends match, the sums
+vanish. One flag reports a fault that a rank has detected by itself. Another reports that some part both waits for a message
+and precedes a send, without which no cycle is possible. The other summands are candidates for a proof that there is no cycle
+(see ``potentials``). Only if the digests do not cancel, the ranks gather their messages, and every rank raises the same
+error. Only if parts could form a cycle across ranks and no candidate excludes it, the ranks rehearse the graph with their
+partners (see ``rehearsal``). Only if there is a cycle, they gather the dependencies of messages to name it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ VERIFYING = "verifying a dataflow graph"
 
 
 class Verified(NamedTuple):
-    """What the ranks have verified together about a partition."""
+    """The result of the verification of a partition on a communicator."""
 
     communicator: Communicator
     sends: bool
     """True if some rank sends a message."""
     mark: int
-    """A number for the partition, the same on all ranks."""
+    """A number that identifies the partition, the same on all ranks."""
 
 
 def verify_distributed_partition(
@@ -101,7 +101,7 @@ def _verify(
                 f"on rank {rank} the parts {sorted(map(repr, partition.parts))} wait for each other, or for parts "
                 "that are not there"
             )
-    except Exception as error:  # the other ranks must learn of any error here
+    except Exception as error:  # every error must reach the other ranks
         fault = error
     facts = np.zeros(11, np.uint64)
     if fault is None and messages:
@@ -125,7 +125,7 @@ def _verify(
 
 
 def _check_here(messages: list[Message], rank: int, size: int) -> None:
-    """Faults that a rank detects by itself."""
+    """Check for the faults that a rank detects by itself: absent ranks and duplicate messages."""
     known: dict[tuple[bool, Key], Message] = {}
     for message in messages:
         other = message.dest if message.sends else message.source
@@ -140,11 +140,11 @@ def _check_here(messages: list[Message], rank: int, size: int) -> None:
 
 
 def raise_first(communicator: Communicator, fault: Exception | None) -> None:
-    """Every rank raises the error of the first rank that has one. Collective."""
+    """Raise the error of the first rank that has one on every rank. Collective."""
     try:
         given = pickle.dumps((type(fault), str(fault))) if fault is not None else None
         pickle.loads(given or pickle.dumps(None))
-    except Exception as problem:  # a class of the program that cannot be pickled
+    except Exception as problem:  # an exception class of the program that cannot be pickled
         passed_on(problem)
         given = pickle.dumps((RankFailedError, f"{type(fault).__name__}: {fault}"))
     faults = communicator.allgather_object(given, "a fault in a dataflow graph")
@@ -155,7 +155,7 @@ def raise_first(communicator: Communicator, fault: Exception | None) -> None:
 
 
 def _made(kind: type[Exception], rank: int, text: str) -> Exception:
-    """An error of a class, if that takes a text."""
+    """An error of a class with a message; a ``RankFailedError`` if the class does not accept one argument."""
     try:
         return kind(f"rank {rank}: {text}")
     except Exception as problem:
@@ -188,11 +188,11 @@ def _raise_mismatch(by_rank: list[list[Message]]) -> None:
     )
 
 
-# Circles ----------------------------------------------------------------------------------
+# Cycles -----------------------------------------------------------------------------------
 
 
 def _may_wait_for_itself(partition: DistributedGraphPartition) -> bool:
-    """True if some send comes after some receive."""
+    """True if some send depends on some receive, by the order of parts."""
     waits: set[Hashable] = set()
     for part in topological(partition.parts) or ():
         if part.name_to_recv_node or part.needed_pids & waits:
@@ -235,7 +235,7 @@ def _units(partition: DistributedGraphPartition, rank: int) -> list[Unit]:
 
 
 def _true_units(partition: DistributedGraphPartition, rank: int) -> list[Unit]:
-    """For each send, what its expression truly reads, through the parts."""
+    """A unit for each output, with the true dependencies of its expression through the parts, and its sends."""
     arrives: dict[str, Key] = {}
     for part in partition.parts.values():
         arrives.update((name, message.key) for name, message in received(part, rank))
@@ -272,7 +272,7 @@ def _leaves(root: Node) -> list[Any]:
 
 
 def _circle(by_rank: list[list[Unit]]) -> list[Key]:
-    """Messages of which each waits for the next, and the last for the first, which is the smallest; empty if there are none."""
+    """A cycle of messages in which each waits for the next, from the smallest on; empty if there is no cycle."""
     waits: dict[Any, list[Any]] = {}
     for rank, units in enumerate(by_rank):
         for k, (receives, sends, needs) in enumerate(units):

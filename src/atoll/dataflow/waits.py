@@ -1,4 +1,4 @@
-"""What each computation of a graph waits for: classes of receives, as sets; see ``partition``."""
+"""The sets of receives, by class, that the computations of a graph wait for; see ``partition``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..lazy.deferred import Call
 from .sets import EMPTY, Sets
 
 Operands = Callable[[Node], Iterator[Node]]
-"""The operands of a node that have no value yet, holders and tags looked through."""
+"""Function that yields the operands of a node that have no value yet; holders and tags are resolved."""
 
 
 class Waits:
-    """The set of each node that waits for any receive; ``order`` has operands first."""
+    """The wait set of each node that depends on a receive; ``order`` has operands first."""
 
     __slots__ = ("_ends", "_operands", "_order", "of", "sets")
 
@@ -45,7 +45,7 @@ class Waits:
         self._join([node for node in self._order if id(node) not in leaves])
 
     def _classes(self, receives: Sequence[Node]) -> list[int]:
-        """Number the receives, by first appearance, so that those which feed the same ends have the same number."""
+        """Number the classes of receives by first appearance; receives that feed the same ends are one class."""
         sets = Sets(len(self._ends))
         fed = dict.fromkeys(self.of, EMPTY)
         fed.update((end, sets.single(number)) for number, end in enumerate(self._ends))
@@ -58,9 +58,9 @@ class Waits:
         return [numbers.setdefault(fed[id(node)], len(numbers)) for node in receives]
 
     def _join(self, computed: Sequence[Node]) -> None:
-        """Let little work that only later parts read wait with these, where no part remains without it.
+        """Merge small groups, which only later parts read, into the groups of their readers.
 
-        The last parts come first, so that the readers of a part's results have their sets.
+        The groups that wait for most come first, so that the readers of a group have their final sets.
         """
         groups: dict[int, list[Node]] = {}
         for node in computed:
@@ -73,7 +73,7 @@ class Waits:
                     self._read(readers, operand, self.of[id(node)])
 
     def _joined(self, nodes: Sequence[Node], readers: Mapping[int, int | None]) -> dict[int, int]:
-        """The new sets of all nodes of a group; none if one has to stay, or if they are worth a part."""
+        """The new sets of all nodes of a group; empty if one of them must stay, or if the group is large enough for a part."""
         if any(id(node) in self._ends or _is_call(node) for node in nodes):
             return {}
         if sum(node.geometry.size for node in nodes) > policy.limits.small:
@@ -90,12 +90,12 @@ class Waits:
         return joined
 
     def _read(self, readers: dict[int, int | None], operand: Node, reader: int) -> None:
-        """Note that a part reads an operand: the least set of its readers, ``None`` if none is within all others."""
+        """Add a reader of an operand to ``readers``: its readers' least set, or ``None`` if no set is within all others."""
         known = readers.setdefault(id(operand), reader)
         if known is not None and not self.sets.includes(reader, known):
             readers[id(operand)] = reader if self.sets.includes(known, reader) else None
 
 
 def _is_call(node: Node) -> bool:
-    """True if NumPy computes a node, which may take any time."""
+    """True if a call of NumPy, of unknown duration, computes a node."""
     return node.op.is_deferred and isinstance(node.params[0], Call)

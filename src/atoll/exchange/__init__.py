@@ -1,1 +1,1 @@
-"""Distribution: who owns, who needs, what moves, and the messages that move it."""
+"""Distribution: owners, ghost regions, moves, and the messages that carry them."""

@@ -1,4 +1,4 @@
-"""Whole arrays, or boxes of them, brought together on every rank."""
+"""Gathers whole arrays on every rank."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _BITS = (1 << 64) - 1
 
 
 def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
-    """The whole value of an evaluated node that lies on ranks, on each of them; for reading, unless more is asked for.
+    """Gather the value of an evaluated node that lies on ranks, whole on every rank. Collective.
 
-    Collective.
+    The result may be read-only unless ``for_writing``.
     """
     layout, geometry = node.place.layout, node.geometry
     communicator = node.place.world.communicator
@@ -42,7 +42,7 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
 
 
 def whole_value(node: Node) -> np.ndarray[Any, Any]:
-    """All of an evaluated value, brought together without a plan. Collective for one that lies on ranks."""
+    """Gather an evaluated value without a plan. Collective for a value that lies on ranks."""
     assert node.value is not None
     if node.place is None:
         return node.value.array
@@ -51,7 +51,7 @@ def whole_value(node: Node) -> np.ndarray[Any, Any]:
 
 
 def joined_blocks(node: Node, block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The whole of what lies as a node does, from the block of each rank, without a plan. Collective."""
+    """Join the blocks of all ranks, laid out as the node, into the whole array, without a plan. Collective."""
     layout, communicator = node.place.layout, node.place.world.communicator
     block = np.ascontiguousarray(block)
     whole = backend.current().allocate(node.geometry).array

@@ -1,9 +1,10 @@
 """Ghost regions, and the messages that fill them: need minus own.
 
-A rank needs regions of arrays. Each rank lists its own ghost regions, and can list those of any other rank, for they follow
-from layouts alone: the pieces of its regions that others own arrive, and the pieces of their regions that it owns leave. It
-lists those of the ranks that can read what it owns (see :mod:`.readers`), and no others. All pieces for one neighbour travel
-in one message, unless they are large; then region ``k`` travels with tag ``k``, so both ends agree without a word.
+A rank needs regions of arrays. Each rank lists its own ghost regions, and can list those of any other rank, because they
+follow from layouts alone. The pieces of its regions that other ranks own arrive, and the pieces of their regions that it
+owns leave. It lists the regions only of the ranks that can read its share (see :mod:`.readers`). All pieces for one
+neighbour travel in one message, unless they are large; then region ``k`` travels with tag ``k``, so both ends agree without
+communication.
 
 Regions are index sets, or intervals with symbolic ends, which a plan fills in.
 """
@@ -30,7 +31,7 @@ from .schedule import Copy, Exchange
 from .shares import Box, has_share
 
 Ghosts = Callable[[int], Iterable[tuple[int, "GhostRegion"]]]
-"""From a rank to its ghost regions, each with its tag: the same wherever that is asked."""
+"""A function from a rank to its ghost regions, each with its tag; it gives the same on every rank."""
 
 
 @dataclass(slots=True)
@@ -41,13 +42,13 @@ class GhostRegion:
     source: int
     """The register of the array."""
     home: Place | None
-    """Where the array lies; ``None``: every rank has it, and the region is only put in order."""
+    """The place of the array; ``None`` if every rank has the array, and the region is a local copy."""
     dtype: np.dtype[Any]
     region: Region = ()
     outer: AxisMap | None = None
     """For loops that count local indices, the map under which the region is read."""
     boxed: bool = False
-    """True if loops read it under a map, so that a larger region would serve as well."""
+    """True if loops read the region under a map, so that a larger region would serve as well."""
 
     @property
     def shape(self) -> tuple[Number, ...]:
@@ -65,7 +66,7 @@ def moves(
 ) -> tuple[list[Piece], list[Piece], list[Copy]]:
     """The pieces that a rank receives, sends, and copies from its own share.
 
-    ``readers`` are the ranks whose ghost regions may show something of this rank's.
+    ``readers`` are the ranks whose ghost regions may meet this rank's share.
     """
     receives: list[Piece] = []
     sends: list[Piece] = []
@@ -121,7 +122,7 @@ def plan_exchange(
 ) -> Exchange | None:
     """This rank's exchange, or ``None`` where it has nothing to send and needs nothing.
 
-    ``geometries`` has those of all registers. ``make`` makes the exchange.
+    ``geometries`` has the geometry of each register. ``make`` constructs the exchange.
     """
     rank = communicator.rank
     receives, sends, copies = moves(ghosts_of, rank, readers)
@@ -138,10 +139,10 @@ def exchange_under_maps(
     communicator: Communicator,
     allocate: list[tuple[int, Geometry]],
 ) -> Exchange:
-    """The exchange for loops that count local indices of what lies at ``place``.
+    """The exchange for loops that count local indices of arrays at ``place``.
 
-    All ranks read under the same maps, whichever part of the domain they run over. It is always an exchange, so that
-    programs have the same steps whichever part a rank has.
+    All ranks read under the same maps, whichever part of the domain they run over. The result is an exchange
+    even without messages, so that programs have the same steps on all ranks.
     """
     layout, me = place.layout, communicator.rank
     readers = [

@@ -1,11 +1,12 @@
 """Fills communication padding from the owners: one message per neighbour, corners included.
 
-The layout knows who owns what the padding mirrors (`halo_transfer`); here the messages are
-posted, all at once and without blocking, and what a rank is its own neighbour for is copied.
+The layout gives the owners of the elements that the padding mirrors (`halo_transfer`). This module
+posts the messages, all at once and without blocking, and copies the elements for which a rank is its
+own neighbour.
 
 Version 1.0 of the Distributed Array Protocol counts the outer padding of a periodic axis
-into the axis. Such an axis is periodic *and* has boundary widths here. An exchange sees it
-as what it means, :func:`wrapped`: a shorter periodic axis between the two pads, which are its
+into the axis. Such an axis is periodic *and* has boundary widths here. An exchange treats
+it as its equivalent, :func:`wrapped`: a shorter periodic axis between the two pads, which are its
 communication padding.
 """
 
@@ -38,7 +39,7 @@ def counts_its_wrap(axis: object) -> bool:
 
 
 def wrapped(axis: BlockAxis) -> BlockAxis:
-    """The same blocks, with counted outer padding taken off the axis and made halo."""
+    """The axis with the same blocks, whose counted outer padding has become halo."""
     if not counts_its_wrap(axis):
         return axis
     left, right = axis.ends
@@ -58,7 +59,7 @@ def wrapped(axis: BlockAxis) -> BlockAxis:
 
 @remembered
 def _planned(layout: Layout, rank: int, axis: int | None, side: str | None) -> Transfer[HaloRecord]:
-    """What ``rank`` sends, receives and copies."""
+    """The sends, receives and copies of ``rank``."""
     if any(counts_its_wrap(axis) for axis in layout.axes):
         axes = [wrapped(axis) if isinstance(axis, BlockAxis) else axis for axis in layout.axes]
         layout = layout.seated(axes, layout.seats)
@@ -90,7 +91,7 @@ def exchange_halos(
     """Fill the communication padding of this rank's block, in place. Collective.
 
     ``padded`` is the block with its communication padding. All ranks of the layout call this. ``axis`` and ``side``
-    choose a part of the padding. ``born`` is the birth of the array.
+    select a part of the padding. ``born`` is the birth of the array.
     """
     axis, side = _checked(layout, axis, side)
     plan = _planned(layout, communicator.rank, axis, side)

@@ -1,9 +1,9 @@
-"""Messages: posted, packed, waited for, unpacked.
+"""Messages: packing, posting, waiting and unpacking.
 
-A message carries *pieces*: whole arrays of registers, or regions of them. One piece travels as it
-is; several are packed into one stretch of bytes, each at a place that both sides work out alike
-from shapes and dtypes. What arrives is received in place where the region lies in one stretch of
-memory; it becomes the array of its register where that is a whole one.
+A message carries *pieces*: whole arrays of registers, or regions of them. A single piece travels
+unpacked. Several pieces are packed into one buffer, each at an offset that both ends compute from
+shapes and dtypes. A single piece is received in place if its region is contiguous in memory. A
+whole array becomes the array of its register on arrival.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 Key = tuple[Any, ...]
 Registers = Sequence["Value | None"]
 Allocator = Callable[[int], Any]
-"""From a number of bytes to writable memory: anything with the buffer protocol."""
+"""A function from a number of bytes to writable memory: any object with the buffer protocol."""
 
 
 _ALIGNED = 64
@@ -34,20 +34,20 @@ class Piece(NamedTuple):
     """An array in a message."""
 
     register: int
-    """Where it is, or will be; ``-1`` where no step reads what arrives."""
+    """The register of the array; ``-1`` where no step reads the arriving array."""
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     key: Key | None = None
-    """The region of the register's array; ``None``: all of it, whichever array that is."""
+    """The region of the register's array; ``None`` for the whole array."""
     offset: int = 0
     peer: int = -1
-    """The rank that sends or receives it."""
+    """The rank at the other end."""
     tag: int = 0
     """Equal at both ends, for pieces of one neighbour that travel alone."""
 
     @property
     def nbytes(self) -> int:
-        """How long it is."""
+        """The size in bytes."""
         size: int = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
         return size
 
@@ -66,7 +66,7 @@ class Message:
         self.peer = peer
         self.tag = tag
         self.what = what
-        """What it is for, which a wait that takes long will say."""
+        """The purpose of the message, which the report of a long wait includes."""
         placed, offset = [], 0
         for piece in pieces:
             placed.append(piece._replace(offset=offset))
@@ -93,11 +93,11 @@ class Message:
         return memory
 
     def nothing(self) -> Array:
-        """What is sent where there is nothing to give: no bytes, unless the message has none anyway."""
+        """The empty array to send where a failure leaves no data: of bytes, or of the message's dtype if that is empty as well."""
         return np.empty(0, np.uint8 if self.nbytes else self.pieces[0].dtype)
 
     def memory(self, registers: Registers, allocator: Allocator | None) -> tuple[Array, bool]:
-        """Where it is to arrive, and whether it is in its place then."""
+        """The memory to receive into, and True if that is the region of the array itself."""
         first = self.pieces[0]
         if len(self.pieces) > 1:
             if all(piece.key is not None for piece in self.pieces):
@@ -122,7 +122,7 @@ class Message:
         return np.empty(shape, dtype)
 
     def arrived(self, memory: Array, registers: list[Value | None]) -> None:
-        """Put what arrived in its place."""
+        """Put the arrived data in place."""
         if len(self.pieces) == 1:
             put(self.pieces[0], memory, registers)
             return
@@ -134,7 +134,7 @@ class Message:
 
 
 def _given(memory: Any, nbytes: int) -> Array:
-    """The first bytes of memory that an allocator of the program gave."""
+    """The first bytes of memory from an allocator of the program."""
     memory_bytes: Array = np.frombuffer(memory, np.uint8)
     if memory_bytes.size < nbytes or not memory_bytes.flags.writeable:
         kind = "read-only" if memory_bytes.size >= nbytes else f"of {memory_bytes.size} bytes"
@@ -158,7 +158,7 @@ def put(piece: Piece, array: Array, registers: list[Value | None]) -> None:
 
 
 Posting = tuple[Array, int, int, str]
-"""The array of a message, its peer, its tag, and what it is for."""
+"""The array of a message, its peer, its tag, and its purpose."""
 
 
 def post(
@@ -188,7 +188,7 @@ def exchange(
     incoming: Mapping[int, Array],
     what: str,
 ) -> None:
-    """Send an array to some ranks while those of others arrive; sizes are known on both sides."""
+    """Send arrays to some ranks while arrays of others arrive; both ends know the sizes."""
     communicator.log.check(what)
     if outgoing:
         statistics.sent(len(outgoing), sum(piece.nbytes for piece in outgoing.values()))

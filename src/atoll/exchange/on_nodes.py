@@ -1,4 +1,4 @@
-"""Whole arrays, brought together once for each node: its ranks share the memory.
+"""Gathers whole arrays once for each node: its ranks share the memory.
 
 Each rank writes its own elements into the memory of its node, and sends them to one rank of each other node, which writes
 them there. So an element goes to each node once, not to each rank, and the node holds it once (:mod:`.comm.node_memory`).
@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 def shared_memory(
     communicator: Communicator, layout: Layout, geometry: Geometry
 ) -> NodeMemory | None:
-    """The memory of this node, for an array that is worth it; ``None`` where messages are the way. Collective."""
+    """The memory of this node for a whole array; ``None`` where messages to each rank are to carry it. Collective."""
     nbytes = geometry.size * geometry.dtype.itemsize
     if nbytes < policy.limits.cached or geometry.dtype.kind not in "biufcmMSUV":
         return None
@@ -47,7 +47,7 @@ def whole_on_node(
 def _fill(
     communicator: Communicator, layout: Layout, block: Array, whole: Array, what: str
 ) -> None:
-    """Write this rank's elements, and those that ranks of other nodes send to this one."""
+    """Write this rank's elements, and the elements that ranks of other nodes send to this one."""
     rank, nodes = communicator.rank, communicator.nodes
     here = nodes.of(rank)
     mates = nodes.ranks(here)
@@ -78,11 +78,11 @@ def _fill(
 
 
 def _gives(layout: Layout, rank: int) -> bool:
-    """True if a rank is the first that holds its elements, and holds any."""
+    """True if a rank holds elements, and is the first rank that holds them."""
     place = layout.coordinates(rank)
     return place is not None and layout.ranks_at(place)[0] == rank and layout.local_size(rank) > 0
 
 
 def _seen(memory: Any, geometry: Geometry) -> Array:
-    """An array over some bytes."""
+    """The array of a geometry over ``memory``."""
     return np.ndarray(geometry.shape, geometry.dtype, memory, 0, geometry.strides)

@@ -1,9 +1,9 @@
-"""Partners: from which ranks something comes to this rank, and how much, where only the senders know.
+"""Partners: the ranks that send to this rank, and the amounts, where only the senders know them.
 
-A few ranks tell each other all numbers at once. Among more, the numbers travel in a ring: in each round a rank passes those
-on that have this far to go, to the rank 1, 2, 4, ... places ahead. A number for the rank five places ahead goes by one place,
-then by four. So a rank has as many neighbours as the number of ranks has binary digits, and its messages hold a number for
-each message that is to come, not for each rank.
+A few ranks tell each other all numbers at once. Among more ranks, the numbers travel in a ring. In round ``k``, a rank
+passes the numbers whose full distance has bit ``k`` set on to the rank ``2**k`` ahead. A number for the rank five ahead
+moves by one, then by four. So a rank has as many neighbours as the number of ranks has binary digits, and its messages hold a
+number for each message to come, not for each rank.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from .trees import as_bytes, branches, folded_before
 
 Array = np.ndarray[Any, Any]
 IN_FRONT = 20
-"""So many numbers travel with the length of the rest."""
+"""The most rows that travel in one message with the number of all rows."""
 
 
 def arriving(communicator: Communicator, leaving: Mapping[int, int], what: str) -> dict[int, int]:
-    """By sender, how much comes to this rank, from what it sends to other ranks; without zeros. Collective."""
+    """The amount that arrives from each sender, given the amounts that each rank sends; without zeros. Collective."""
     rank, size = communicator.rank, communicator.size
     if size <= policy.limits.few_ranks:
         counts = np.zeros((size, 1), np.int64)
@@ -39,7 +39,9 @@ def arriving(communicator: Communicator, leaving: Mapping[int, int], what: str) 
         for peer, count in leaving.items()
         if count and peer != rank
     ]
-    table = np.array(rows, np.int64).reshape(-1, 3)  # how far to go, how far it came, how much
+    table = np.array(rows, np.int64).reshape(
+        -1, 3
+    )  # distance to the receiver, distance so far, amount
     for k in range((size - 1).bit_length()):
         going = (table[:, 0] >> k & 1).astype(bool)
         table[going, 1] += 1 << k
@@ -49,7 +51,7 @@ def arriving(communicator: Communicator, leaving: Mapping[int, int], what: str) 
 
 
 def _passed_on(communicator: Communicator, table: Array, distance: int, what: str) -> Array:
-    """Pass rows on to the rank so far ahead; those that come from the rank so far behind."""
+    """Pass rows on to the rank ``distance`` ahead; the result has the rows from the rank ``distance`` behind."""
     front = np.zeros(2 + 3 * IN_FRONT, np.int64)
     front[:1], front[1] = mark_of(communicator), len(table)
     front[2 : 2 + 3 * len(table)] = table[:IN_FRONT].reshape(-1)
@@ -65,7 +67,7 @@ def _passed_on(communicator: Communicator, table: Array, distance: int, what: st
 
 
 def _turn(communicator: Communicator, array: Array, into: Array, distance: int, what: str) -> None:
-    """Send an array so far ahead in the ring of ranks, while another arrives from as far behind."""
+    """Send an array ``distance`` ahead in the ring of ranks, while ``into`` is filled from ``distance`` behind."""
     communicator.log.check(what)
     if array.size:
         statistics.sent(1, array.nbytes)
@@ -92,7 +94,7 @@ def prefix(
 ) -> Array | None:
     """The fold of the values of the ranks before this one in ``order``; ``None`` for the first.
 
-    It takes as many messages, one after the other, as the number of ranks has binary digits, each way.
+    It takes as many successive messages each way as the number of ranks has binary digits.
     """
     tree = branches(
         order.index(communicator.rank), len(order), order.__getitem__, communicator.nodes
@@ -110,7 +112,7 @@ def prefix(
 
 
 def strung(communicator: Communicator, line: Array, start: int, length: int, what: str) -> Array:
-    """The lines of all ranks one after the other, of so many elements together, on every rank. Collective.
+    """The lines of all ranks one after the other, ``length`` elements in all, on every rank. Collective.
 
     This rank's line begins at ``start``. Ranks sum words in which all bytes of the other ranks are zero.
     """

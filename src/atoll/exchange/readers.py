@@ -1,12 +1,12 @@
-"""Who reads what: the regions that loops read under axis maps, and the ranks that read what a rank owns.
+"""Readers: the regions that loops read under axis maps, and the ranks that read a rank's share.
 
 A loop reads a node under an *axis map*, index ``start + step * i`` along each axis. The image of a rank's share of the loop
-under the map is what the rank needs. Turned round, the map says which loop indices ``i`` lead to what a rank owns, and the
-layout of the loop says who runs them. Only those ranks' ghost regions have to be listed, however many ranks
-there are: two neighbours, for a shift by one.
+under the map is the region that the rank needs. The inverse of the map gives the loop indices ``i`` that lead to a rank's
+share of the node, and the layout of the loop gives the ranks that run them. Only the ghost regions of these ranks have to be
+listed, however many ranks there are: two neighbours, for a shift by one.
 
-The readers may be too many, never too few. An axis that no inverse is cheap for (two loop
-indices that are added up, a stride over scattered indices) excludes no rank.
+The readers may be too many, never too few. An axis without a cheap inverse (a sum of two loop
+indices, a stride over scattered indices) excludes no rank.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def region_under(outer: AxisMap, sets: Sequence[IndexSet]) -> Region:
 
 
 def shape_under(outer: AxisMap, counts: Sequence[Number]) -> tuple[Number, ...]:
-    """The shape of such a region."""
+    """The shape of a region under a map, from the number of loop indices along each axis."""
     return tuple([counts[steps[0][0]] if steps else 1 for _, steps in outer])
 
 
 def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
-    """The ranks of a loop's layout that reach ``mine`` by an axis map."""
+    """The ranks of a loop's layout that read from ``mine`` under an axis map."""
     coordinates: list[set[int] | None] = [None] * layout.ndim
     boxes = layout.is_block
     for held, (start, steps) in zip(mine, outer, strict=True):
@@ -68,7 +68,7 @@ def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
 
 
 def ends_of(held: Any) -> tuple[Number, Number]:
-    """The lowest index, and the one after the highest."""
+    """The lowest index, and the highest plus one."""
     if type(held) is Interval:
         return held.start, held.stop
     return held.lowest, held.highest + 1
@@ -84,10 +84,10 @@ def _holds(held: Any, index: Number) -> bool:
 def _leading(
     held: Any, start: Number, step: Number, shape: Number, boxes: bool
 ) -> IndexSet | Interval | None:
-    """The loop indices that lead into ``held``; ``None`` where that is not cheap to say.
+    """The loop indices that lead into ``held``; ``None`` where their computation is not cheap.
 
-    Loops over boxes bring together all that lies between the first index and the last, so
-    for them a stride that steps over ``held`` counts as well.
+    Loops over boxes gather all elements between the first index and the last, so for them a
+    stride that steps over ``held`` counts as well.
     """
     if type(held) is Interval or held.is_contiguous:
         low, high = ends_of(held)

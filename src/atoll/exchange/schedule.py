@@ -1,9 +1,9 @@
 """Exchanges: the messages of one rank that fill regions of arrays, sent and received together.
 
-An exchange *begins* by posting all receives and sends, and by copying what the rank owns itself. It is *finished* by waiting
-and putting in place what arrives; work that needs none of the regions runs in between. The exchange of a program comes
-again. Then its small messages have persistent buffers: both ends are a few calls, and a ghost region that comes in one piece
-is read in the memory where it arrives.
+An exchange *begins* by posting all receives and sends, and by copying the pieces that the rank owns itself. It *finishes* by
+waiting for the messages and unpacking them; work that needs none of the regions runs in between. A program repeats its
+exchanges, so their small messages have persistent buffers: beginning and finishing take a few calls, and a ghost region that
+arrives in one piece is read in the buffer itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..graph.node import Value
 from .messages import Array, Key, Message, Piece, completed, post, put, region_of
 
 MESSAGES = 1 << MESSAGE_BITS
-"""How many ghost regions of one step have tags of their own; others match in the order of posting."""
+"""The number of tags for ghost regions of one step; regions that share a tag match in the order of posting."""
 WHAT = "a halo or a piece of an array"
 Memory = list["Value | None"]
 """The values of registers."""
@@ -52,9 +52,9 @@ class Run:
 
 
 class Exchange:
-    """One rank's messages and copies. ``lasting`` says that they will be repeated.
+    """One rank's messages and copies. ``lasting`` is true if they will be repeated.
 
-    ``allocate`` has the registers of the regions that are new memory, with their geometries.
+    ``allocate`` has the registers of the regions in new memory, with their geometries.
     """
 
     __slots__ = (
@@ -85,20 +85,20 @@ class Exchange:
         self._late: list[Array | None] = []
         """For each large message that arrives, the memory to be put in place then, if any."""
         self.gathered = 0
-        """The bytes of a whole array, where this brings one together."""
+        """The bytes of the whole array that this exchange gathers, or 0."""
         self.sent = len(large_out) + len(self._going)
-        """How many messages leave."""
+        """The number of messages that leave."""
         self.nbytes = sum([message.nbytes for message in (*large_out, *self._going)])
-        """How many bytes leave."""
+        """The number of bytes that leave."""
         self._in_place = self._read_in_place()
         self._fresh = [form for form in allocate if form[0] not in self._in_place]
         self._buffers: PersistentBuffers | None = None
         self._direct: list[tuple[int, Value]] = []
         """For each region that is read in the buffer where it arrives, its register, and the value over that memory."""
         self._unpacked: list[tuple[Piece, Array]] = []
-        """For each piece that is put in place: where it arrives."""
+        """For each piece that is unpacked, its array in the buffer where it arrives."""
         self._packed: list[tuple[Piece, Array]] = []
-        """For each piece that leaves in a buffer: its place there."""
+        """For each piece that leaves in a buffer, its array there."""
 
     def _read_in_place(self) -> frozenset[int]:
         """The regions that arrive in one piece, in a persistent buffer, and may be read there."""
@@ -129,7 +129,7 @@ class Exchange:
         )
 
     def messages(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """What arrives, and what leaves: peers, and bytes with those of the transport."""
+        """The arriving and the leaving messages: the peer of each, and its bytes, header included."""
         ends = zip(self._large, (self._coming, self._going), strict=True)
         arriving, leaving = [
             [(m.peer, m.nbytes) for m in large] + [(m.peer, HEAD + m.nbytes) for m in small]
@@ -138,7 +138,7 @@ class Exchange:
         return arriving, leaving
 
     def begin(self, state: Run) -> None:
-        """Allocate, post, and copy what this rank owns."""
+        """Allocate, post the messages, and copy the pieces that this rank owns."""
         registers = state.registers
         for register, geometry in self._fresh:
             registers[register] = backend.current().allocate(geometry)
@@ -166,7 +166,7 @@ class Exchange:
         state.moved += self.nbytes
 
     def _set_up(self) -> PersistentBuffers:
-        """Make the persistent buffers, and find where each piece lies in them."""
+        """Make the persistent buffers, and locate each piece in them."""
         arriving, leaving = [
             [(m, PersistentBuffer(m.peer, m.nbytes, m.what)) for m in messages]
             for messages in (self._coming, self._going)
@@ -184,7 +184,7 @@ class Exchange:
         return self._buffers
 
     def told(self, *, starts: bool) -> tuple[tuple[int, ...], tuple[Any, ...]] | None:
-        """One end of it for the native evaluation: registers, and what else it needs; ``None`` where it is left to Python."""
+        """The begin or the finish for the native evaluation: registers, and further data; ``None`` leaves it to Python."""
         if self._large != ([], []) or self.copies or self._fresh or self.gathered:
             return None
         buffers = self._buffers or self._set_up()
@@ -211,7 +211,7 @@ class Exchange:
         )
 
     def finish(self, state: Run) -> None:
-        """Wait until all have come and gone, and put what arrives in place."""
+        """Wait until all messages have arrived and left, and unpack them."""
         try:
             if self._buffers is not None:
                 self._buffers.end()
@@ -231,7 +231,7 @@ class Exchange:
         self._requests, self._late = [], []
 
     def run(self, registers: Memory) -> None:
-        """All of it at once, outside of a program. Collective."""
+        """Begin and finish, outside of a program. Collective."""
         run = Run(registers)
         self.begin(run)
         self.finish(run)
@@ -241,9 +241,9 @@ class Exchange:
 def _messages(
     pieces: Sequence[Piece], what: str, lasting: bool
 ) -> tuple[list[Message], list[Message]]:
-    """One message for all pieces of a neighbour, unless they are large: those, and the small ones.
+    """The large and the small messages: one for all pieces of a neighbour, or one for each piece if these are large.
 
-    Both ends agree on it. Only what is ``lasting`` has small ones.
+    Both ends decide alike. Only a ``lasting`` exchange has small messages.
     """
     peers: dict[int, list[Piece]] = {}
     for piece in pieces:

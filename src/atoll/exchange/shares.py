@@ -1,10 +1,10 @@
-"""Shares: what ranks own of an array, as boxes, or as index sets that loops count locally.
+"""Shares: the elements of an array that a rank owns, as boxes, or as index sets that loops count locally.
 
-In blocks, a rank's share is a box, and loops run over its global indices. Where an axis is cyclic, or listed, a share is an
-array without gaps all the same, and so is its part of a slice: the elements of ``a[k + 1 :, k + 1 :]`` that a rank owns lie
+In blocks, a rank's share is a box, and loops run over its global indices. Where an axis is cyclic, or listed, a share is still
+an array without gaps, and so is its part of a slice: the elements of ``a[k + 1 :, k + 1 :]`` that a rank owns lie
 one step apart in its block of ``a``, whatever their global indices are. So such loops run from zero to the number of elements
-that the rank has along each axis, and read and write its block at an offset and with strides. :func:`counts_locally` says for
-which slices that is so on every rank.
+that the rank has along each axis, and read and write its block at an offset and with strides. :func:`counts_locally` is
+true for the slices of which that holds on every rank.
 
 A :class:`SymbolicPlace` stands for the places of a slice that moves.
 """
@@ -22,7 +22,7 @@ from ..layout.symbolic_layout import SymbolicLayout
 from ..ops.placement import Place
 
 Box = tuple[tuple[Number, Number], ...]
-"""For each axis the first index, and the one after the last."""
+"""For each axis, the first index, and the last plus one."""
 
 
 class SymbolicPlace:
@@ -43,7 +43,7 @@ class SymbolicPlace:
 
 
 def box_of_rank(place: Any, rank: int) -> Box | None:
-    """What a rank owns, as a box; ``None`` where it is none."""
+    """A rank's share as a box; ``None`` if it is not a box."""
     if place.number < 0:
         layout: SymbolicLayout = place.layout
         if not layout.is_block:
@@ -56,7 +56,7 @@ def box_of_rank(place: Any, rank: int) -> Box | None:
 
 
 def counts_locally(layout: Layout, view: Geometry) -> bool:
-    """True if what a rank owns of a view lies in its block at one step along each axis, on every rank."""
+    """True if each rank's share of a view lies in its block at one step along each axis."""
     axes = view.axes
     if axes is None:
         return False
@@ -74,7 +74,7 @@ def counts_locally(layout: Layout, view: Geometry) -> bool:
 
 
 def local_step(dealt: Any, step: Number) -> Number:
-    """How far apart in a block lie what a rank owns of every ``step``-th index of an axis."""
+    """The distance in a block between neighbouring elements of a rank's share of every ``step``-th index of an axis."""
     if dealt.kind == "c" and dealt.block_size == 1:
         return function(_cyclic_step, step, dealt.processes)
     return step
@@ -85,7 +85,7 @@ def _cyclic_step(step: int, processes: int) -> int:
 
 
 def has_share(place: Place, rank: int) -> bool:
-    """True if a rank has any elements of an array."""
+    """True if a rank owns elements of an array."""
     return place.layout.coordinates(rank) is not None and all(place.layout.local_shape(rank))
 
 
@@ -97,10 +97,10 @@ def region_of_rank(place: Any, rank: int) -> Region | None:
 def first_of(
     home: Any, place: Any, axis: int, first: Number, along: int, step: Number, rank: int
 ) -> Number:
-    """Where along ``axis`` of its block of ``home`` a rank has its first element of a view that lies at ``place``.
+    """The index along ``axis`` of a rank's block of ``home`` of its first element of a view that lies at ``place``.
 
-    The view begins at index ``first``, and its axis ``along`` takes every ``step``-th one; a negative ``along`` takes
-    that alone. A rank without a share has zero.
+    The view begins at index ``first``, and its axis ``along`` takes every ``step``-th index; a negative ``along`` takes
+    ``first`` alone. A rank without a share has zero.
     """
     given = [getattr(place_, "given", place_) for place_ in (home, place)]
     return function(local_start, *given, axis, first, along, step, rank)
@@ -109,7 +109,7 @@ def first_of(
 def local_start(
     home: Place, place: Place, axis: int, first: int, along: int, step: int, rank: int
 ) -> int:
-    """The same for places that are known."""
+    """:func:`first_of` for places that are not symbolic."""
     here, taken_at = home.layout.coordinates(rank), place.layout.coordinates(rank)
     if here is None or taken_at is None:
         return 0

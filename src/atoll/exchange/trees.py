@@ -1,12 +1,13 @@
-"""Folds and scans by trees: what ranks in a line give is joined in pairs, pairs of pairs, and so on.
+"""Folds and scans by trees: the contributions of ranks in a line are joined in pairs, pairs of pairs, and so on.
 
-The order of the joins depends on how many ranks there are in the line, and on nothing else. So a result has the same bits
-on all ranks, and the same whether a few ranks tell each other everything and join it themselves (:func:`in_pairs`), or many
+The order of the joins depends only on the number of ranks in the line. So a result has the same bits on all ranks, and
+the same whether a few ranks tell each other everything and join it themselves (:func:`in_pairs`), or many
 send it up and down a tree (:func:`folded_by_tree`), in as many steps as their number has binary digits, each way.
 
-A tree has two levels where ranks share nodes: those of a node, then the first ones of all nodes. So a node sends one message
-up, and one comes down to it. What a rank sends up are *parts*, the joins of as many ranks as the order of the joins allows
-without those of the others: one where nodes have two, four, eight ... ranks, else some more in the same message.
+A tree has two levels where ranks share nodes: the ranks of a node, then the first ranks of all nodes. So a node sends one
+message up and receives one down. A rank sends *parts* up: the joins of as many ranks as the order of the joins allows
+without the contributions of other ranks. A node of two, four, eight ... ranks sends one part, another node several in the
+same message.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ Join = Callable[[Array, Array], Array]
 
 
 class Branches(NamedTuple):
-    """A rank's neighbours in a tree: the rank that it gives to, and those that give to it, in this order."""
+    """A rank's neighbours in a tree: the parent that it sends to, and the children that send to it, in the order of the joins."""
 
     parent: int | None
     children: tuple[int, ...]
     place: int
-    """Where in the line the rank is. It answers for itself, then for what each of its children answers for."""
+    """The position of the rank in the line. It answers for itself, then for the positions of each of its children."""
     ends: tuple[int, ...]
-    """For each child, the place after the last one that it answers for."""
+    """For each child, the last position that it answers for, plus one."""
     length: int
-    """Of the line."""
+    """The number of ranks in the line."""
 
     @property
     def end(self) -> int:
-        """The place after the last one that the rank answers for."""
+        """The last position that the rank answers for, plus one."""
         return self.ends[-1] if self.ends else self.place + 1
 
 
 def branches(
     place: int, length: int, rank_at: Callable[[int], int], nodes: Nodes | None = None
 ) -> Branches:
-    """The neighbours of a place in a line of so many; ``rank_at`` tells which rank has which place."""
+    """The neighbours of a position in a line of ``length`` ranks; ``rank_at`` maps a position to its rank."""
     group = 1 if nodes is None else _side_by_side(length, rank_at, nodes)
     first = place - place % group
     parent, children, ends = _in_line(place - first, min(group, length - first))
@@ -65,7 +66,7 @@ def branches(
 
 
 def _in_line(place: int, length: int) -> tuple[int | None, list[int], list[int]]:
-    """The parent of a place in a tree over a line, its children, and where those end for which these answer."""
+    """The parent of a position in a tree over a line, its children, and the ends of the positions that these answer for."""
     children, ends, distance = [], [], 1
     while distance < length and not place & distance:
         if place + distance < length:
@@ -76,7 +77,7 @@ def _in_line(place: int, length: int) -> tuple[int | None, list[int], list[int]]
 
 
 def _side_by_side(length: int, rank_at: Callable[[int], int], nodes: Nodes) -> int:
-    """How many places of a line each node has, one after the other; 1 where no rule says it."""
+    """The number of consecutive positions of a line on each node; 1 if the nodes do not follow that rule."""
     if not nodes.two_levels or nodes.numbers is not None or length == 1:
         return 1
     first, step, last = rank_at(0), rank_at(1) - rank_at(0), rank_at(length - 1)
@@ -86,7 +87,7 @@ def _side_by_side(length: int, rank_at: Callable[[int], int], nodes: Nodes) -> i
 
 
 def in_pairs(parts: Sequence[Item], join: Callable[[Item, Item], Item]) -> Item:
-    """All parts joined, in the order of the tree."""
+    """Join all parts, in the order of the tree."""
     while len(parts) > 1:
         rest = parts[len(parts) & -2 :]
         parts = [*map(join, parts[::2], parts[1::2]), *rest]
@@ -94,7 +95,7 @@ def in_pairs(parts: Sequence[Item], join: Callable[[Item, Item], Item]) -> Item:
 
 
 class Part(NamedTuple):
-    """The join of what some places one after the other have given."""
+    """The join of the contributions of consecutive positions."""
 
     start: int
     stop: int
@@ -122,7 +123,7 @@ def _joined(parts: Sequence[Part], more: Sequence[Part], length: int, join: Join
 
 
 def _parts_of(start: int, stop: int, length: int) -> list[tuple[int, int]]:
-    """Between which places the parts lie that places from ``start`` to ``stop`` have together."""
+    """The bounds of the parts that the positions from ``start`` to ``stop`` form together."""
     cuts = []
     while start < stop:
         size = 1
@@ -152,7 +153,7 @@ def _received(
 def _collected(
     communicator: Communicator, tree: Branches, given: Array, join: Join, what: str, end: int
 ) -> tuple[list[Part], list[list[Part]]]:
-    """The parts of this rank and of its children that end before a place; and for each child, those before it."""
+    """The parts of this rank and of its children that end before a position; and for each child, the parts before it."""
     place, length = tree.place, tree.length
     parts, start = [Part(place, place + 1, given)], place + 1
     before = []
@@ -169,7 +170,7 @@ def _collected(
 def folded_by_tree(
     communicator: Communicator, tree: Branches, given: Array, join: Join, what: str
 ) -> Array:
-    """The bytes that all ranks of a line have given, joined. ``join`` takes and gives as many bytes. Collective."""
+    """The join of the bytes that all ranks of a line contribute. ``join`` preserves the number of bytes. Collective."""
     parts, _ = _collected(communicator, tree, given, join, what, tree.length + 1)
     total = parts[0].value
     if tree.parent is not None:
@@ -183,7 +184,7 @@ def folded_by_tree(
 def folded_before(
     communicator: Communicator, tree: Branches, given: Array, join: Join, what: str
 ) -> Array | None:
-    """The bytes that the ranks before this one in a line have given, joined; ``None`` for the first. Collective.
+    """The join of the bytes of the ranks before this one in a line; ``None`` for the first. Collective.
 
     A rank that answers for the end of the line sends nothing up: no rank comes after it.
     """
@@ -201,7 +202,7 @@ def folded_before(
 
 
 def added(communicator: Communicator, array: Array, what: str) -> Array:
-    """The sum of the arrays of all ranks, which have one form, on every rank. Collective."""
+    """The sum of the arrays of all ranks, equal in shape and dtype, on every rank. Collective."""
     if communicator.size <= policy.limits.few_ranks:
         return np.asarray(in_pairs(list(allgather(communicator, array, what)), np.add))
     step(communicator, "added", what)

@@ -1,1 +1,1 @@
-"""Running a plan: messages, kernels, memory, and the count of what was done."""
+"""Runs plans: messages, kernels, memory, and statistics."""

@@ -18,13 +18,13 @@ from .parts import State
 
 @dataclass(slots=True, eq=False)
 class Wanted:
-    """What memory was wanted for, put into words only where it is refused."""
+    """The purpose of an allocation, formatted only if it is refused."""
 
     geometry: Geometry
     site: Site | None
 
     def at(self, sites: Mapping[Site | None, Site | None]) -> Wanted:
-        """The same for the lines of another run."""
+        """The purpose with the lines of another run."""
         return Wanted(self.geometry, sites.get(self.site, self.site))
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Allocate:
 
 @dataclass(slots=True, eq=False)
 class Share:
-    """A register that takes over another one's memory."""
+    """A register that shares the memory of another one."""
 
     register: int
     source: int
@@ -105,7 +105,7 @@ class Copy:
 
 @dataclass(slots=True, eq=False)
 class Release:
-    """Let go of registers that no later step needs."""
+    """Release registers that no later step needs."""
 
     registers: tuple[int, ...]
 

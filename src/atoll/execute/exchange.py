@@ -1,10 +1,10 @@
 """Steps that communicate: ghost regions, reductions over ranks, and each rank's own share.
 
-An exchange (:mod:`..exchange.schedule`) begins with one step and is finished by another; between the two stand the
-steps that need none of its ghost regions, and run while the messages are on their way.
+One step begins an exchange (:mod:`..exchange.schedule`), and another finishes it. The steps between the two need none of
+its ghost regions, and run while the messages travel.
 
-Full folds end in one small message to all: the partial results of several reductions, whichever loops
-they come from, are gathered together (:class:`AcrossRanks`).
+Full folds end in one small message to all: the partial results of several reductions, from any loops,
+are gathered together (:class:`AcrossRanks`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .parts import State
 
 
 class _OfExchange:
-    """A step that an exchange does."""
+    """A step of an exchange."""
 
     __slots__ = ("exchange",)
     kind: ClassVar[Told]
@@ -43,7 +43,7 @@ class _OfExchange:
         self.exchange = exchange
 
     def told(self) -> tuple[Any, ...] | None:
-        """The step for the native evaluation, where its messages are set up."""
+        """The step for the native evaluation, if its messages are set up."""
         known = self.exchange.told(starts=self.kind is Told.START)
         return known and (self.kind, self, *known)
 
@@ -65,7 +65,7 @@ class FinishExchange(_OfExchange):
 
 
 class Fold:
-    """A value of each rank, folded in the order of the ranks, the same on all."""
+    """A fold of one value per rank, in the order of the ranks, with the same result on all."""
 
     __slots__ = ("name", "register", "ufunc")
 
@@ -75,21 +75,21 @@ class Fold:
         self.name = ufunc.__name__
 
     def given(self, state: State) -> Array:
-        """What this rank gives."""
+        """The contribution of this rank."""
         return _array(state, self.register)
 
     def joined(self, every: Array) -> Array:
-        """The result, from what each rank has given."""
+        """The result, from the contributions of all ranks."""
         return in_pairs(list(every), self.pair)
 
     def pair(self, left: Array, right: Array) -> Array:
-        """What two ranks or groups of ranks have given, joined."""
+        """The join of the contributions of two ranks or groups of ranks."""
         result: Array = np.empty_like(left)
         self.ufunc(left, right, out=result)
         return result
 
     def result(self, total: Array) -> Array:
-        """The result, from what all have given, joined in pairs."""
+        """The result, from the join of all contributions."""
         return total
 
 
@@ -106,7 +106,7 @@ class Position:
     geometry: Geometry
 
     def given(self, state: State) -> Array:
-        """This rank's position, and what is there; a rank without elements has position -1."""
+        """This rank's position and the element there; a rank without elements has position -1."""
         extreme = np.asarray(state.extremes[self.register])
         row = np.zeros((), [("position", np.int64), ("extreme", extreme.dtype)])
         row["position"] = _array(state, self.register).ravel()[0]
@@ -114,7 +114,7 @@ class Position:
         return row
 
     def joined(self, every: Array) -> Array:
-        """The first position of the extreme one of all."""
+        """The first position of the extreme element of all ranks."""
         return self.result(self._best(every))
 
     def _best(self, every: Array) -> Array:
@@ -126,11 +126,11 @@ class Position:
         return np.asarray(every[have[getattr(np, self.name)(extremes[have])]])
 
     def pair(self, left: Array, right: Array) -> Array:
-        """What two ranks or groups of ranks have given, joined."""
+        """The join of the contributions of two ranks or groups of ranks."""
         return self._best(np.stack([left, right]))
 
     def result(self, total: Array) -> Array:
-        """The result, from what all have given, joined in pairs."""
+        """The result, from the join of all contributions."""
         return np.full(self.geometry.shape, total["position"], self.geometry.dtype)
 
 
@@ -144,7 +144,7 @@ class AcrossRanks:
         self.joins = tuple(joins)
         self.gathering: Gathering | None = None
         self._rows: list[tuple[Fold | Position, bool, Array, Array]] = []
-        """For each join: whether it adds single numbers, and the places of what this rank gives and what all have given."""
+        """For each join: True if it adds single numbers, and the memory of this rank's contribution and of all contributions."""
 
     def _begun(self, state: State) -> Gathering:
         given = [join.given(state) for join in self.joins]
@@ -168,7 +168,7 @@ class AcrossRanks:
         self.join(state)
 
     def told(self) -> tuple[Any, ...] | None:
-        """The step for the native evaluation: sums of numbers, by an operation that is set up."""
+        """The step for the native evaluation, if it sums numbers by an operation that is set up."""
         gathering = self.gathering
         if gathering is None or not all(adds for _, adds, _, _ in self._rows):
             return None
@@ -177,20 +177,20 @@ class AcrossRanks:
         return None if known is None else (Told.ACROSS, self, registers, known)
 
     def join(self, state: State) -> None:
-        """Join what was gathered."""
+        """Join the gathered contributions."""
         registers, log = state.registers, self.communicator.log
         before = len(log.noted)
         for join, adds, _, rows in self._rows:
             total = in_pairs(rows.tolist(), operator.add) if adds else math.nan
             if total - total == 0.0:
                 registers[join.register].array[()] = total  # type: ignore[union-attr]
-            else:  # NumPy says what overflowed, or is no number
+            else:  # NumPy warns of an overflow or a NaN
                 registers[join.register] = Value(join.joined(rows))
-        if len(log.noted) > before:  # on all ranks, if none has noted anything before
+        if len(log.noted) > before:  # on all ranks, unless one has noted a warning before
             log.raised = True
 
     def _by_tree(self, given: Sequence[Array], state: State) -> None:
-        """Join the values of all by messages between neighbours in a tree; a last byte says whether some rank has a warning."""
+        """Join the values of all ranks by messages in a tree; the last byte is nonzero if some rank has a warning."""
         ends = np.cumsum([array.nbytes for array in given]).tolist()
         communicator = self.communicator
         log = communicator.log
@@ -239,7 +239,7 @@ class Localise:
 
 
 class AssignedPart:
-    """One rank's part of a region of a scattered array: where it is in the block, and in the region."""
+    """One rank's part of a region of a scattered array: its indices in the block, and in the region."""
 
     __slots__ = ("inside", "order", "rows", "targets")
 
@@ -247,7 +247,7 @@ class AssignedPart:
         axes = region.axes
         assert axes is not None
         self.inside = place.layout.inside(rank)
-        """What cuts the padding off the block."""
+        """The key that cuts the padding off the block."""
         self.targets: list[IndexSet] = []
         """For each axis of the array, local indices in the order of ``rows``."""
         self.rows: list[IndexSet] = [Range(1)] * region.ndim
@@ -268,11 +268,11 @@ class AssignedPart:
 
     @property
     def is_empty(self) -> bool:
-        """True if the rank has nothing of the region."""
+        """True if the rank owns no element of the region."""
         return not all(self.targets)
 
     def wanted(self, shape: tuple[int, ...]) -> tuple[IndexSet, ...]:
-        """The indices of a value of some shape, broadcast to the region, that the rank needs."""
+        """The indices that the rank needs of a value of a shape that is broadcast to the region."""
         if self.is_empty:
             return (EMPTY,) * len(shape)
         rows = self.rows[len(self.rows) - len(shape) :]
@@ -283,7 +283,7 @@ class AssignedPart:
 class AssignLocally:
     """Write into this rank's part of a region of a scattered array.
 
-    The value is a scalar, or a register with all of it, or with just what is needed (``cut``).
+    The value is a scalar, or a register with the whole value or, with ``cut``, this rank's part of it.
     """
 
     register: int
@@ -293,7 +293,7 @@ class AssignLocally:
     cut: bool
 
     def run(self, state: State) -> None:
-        """Write; the value is as wide as the region, or broadcasts to it."""
+        """Write the value, which has the shape of the region or broadcasts to it."""
         part = self.part
         if part.is_empty:
             return

@@ -1,4 +1,4 @@
-"""Runs the steps of a program where a profile is recorded: how long each takes, and for which lines it works."""
+"""Runs the steps of a program under a profile, which records the time of each step and the lines that it works for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..graph.node import Operation, Site
 from .parts import State, Step
 
 _NAMES = 4
-"""How many operations the name of a kernel has."""
+"""The most operations that the name of a kernel lists."""
 
 Sites = Mapping["Site | None", "Site | None"]
 Work = tuple[int, int, int, int, tuple[int, ...], tuple[float, ...]]
@@ -41,9 +41,9 @@ def run(steps: Iterable[Step], state: State, sites: Sites) -> None:
 
 
 def work_of(step: Step, sites: Sites, recording: Recording) -> Work | None:
-    """What a step does, as a profile counts it; ``None`` for what takes no time of its own, or says itself what it does.
+    """The work of a step as a profile counts it; ``None`` for a step that takes no time of its own, or records itself.
 
-    ``sites`` has the lines that recorded the trace, for each of those that its program was made for.
+    ``sites`` maps each line that the program was made for to the line that recorded this trace.
     """
     kernels = [_Kernel(part) for part in _kernel_steps(step)]
     if kernels:
@@ -59,14 +59,14 @@ def work_of(step: Step, sites: Sites, recording: Recording) -> Work | None:
 
 
 def _kernel_steps(step: Any) -> list[KernelStep]:
-    """The kernels of a step: itself, or those of the steps that it consists of."""
+    """The kernels of a step: itself, or the kernels of its parts."""
     if isinstance(step, KernelStep):
         return [step]
     return [kernel for part in getattr(step, "steps", ()) for kernel in _kernel_steps(part)]
 
 
 class _Kernel:
-    """What one kernel does in this run."""
+    """The work of one kernel in this run."""
 
     __slots__ = ("elements", "operations", "traffic")
 
@@ -84,11 +84,11 @@ class _Kernel:
                 key = memory.register, way
                 most[key] = max(most.get(key, 0), nbytes)
         self.traffic = sum(most.values())
-        """About the bytes that it reads and writes: each register once for each."""
+        """The approximate number of bytes read and written; each register counts once per kind of access."""
 
 
 def _named(operations: Sequence[Operation]) -> str:
-    """The operations of a kernel, in words."""
+    """The name of a kernel, from its operations."""
     names = Counter([operation.name for operation in operations])
     words = [name if n == 1 else f"{n} {name}" for name, n in names.most_common(_NAMES)]
     return ", ".join(words) + (", ..." if len(names) > _NAMES else "") or "copy"
@@ -97,7 +97,7 @@ def _named(operations: Sequence[Operation]) -> str:
 def _shares(
     kernels: Sequence[_Kernel], sites: Sites, recording: Recording
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The lines that the operations of kernels were recorded at, and which part of the work each has."""
+    """The lines that recorded the operations of kernels, and the fraction of the work of each."""
     lines: Counter[int] = Counter()
     for kernel in kernels:
         for operation in kernel.operations:

@@ -1,22 +1,22 @@
 """Parts: executes the plan of a dataflow graph.
 
 A *part* is a list of steps without communication. Messages arrive before it and leave after it.
-Parts form a partial order: a part waits for some messages and for some other parts, and whichever
-waits for nothing any more may run. One loop runs them all:
+Parts form a partial order: a part waits for some messages and for some other parts. A part is
+*ready* once all of these are complete. One loop runs all parts:
 
-1. run a part that is ready, the first in the order of the schedule; then send what it sends;
-   each part that waited for it waits for one thing less;
-2. see what has arrived, put it in place; its readers wait for one thing less;
-3. where no part is ready, post receives, some at a time, and wait.
+1. run a part that is ready, the first in the order of the schedule; then post its sends, and
+   count it as complete for each part that waits for it;
+2. test for arrived messages, put them in place, and count them as complete for their readers;
+3. if no part is ready, post receives, some at a time, and wait.
 
-(The parts of an array program follow each other, so its steps do the same by themselves: see ``exchange``.)
+(An array program is a single sequence, so its steps communicate by themselves: see ``exchange``.)
 
-The parts of a schedule that is ``guarded`` may fail on one rank, and all messages come and go nevertheless: a
-rank where a step raises does no further steps, and sends nothing in place of each message that
-is left, and so does each rank that receives nothing. So no rank waits in vain, and no message is left over.
+The parts of a ``guarded`` schedule may fail on one rank, and all messages are still sent and received. A rank where a
+step raises runs no further steps, and sends an empty message in place of each remaining one, and so does each
+rank that receives an empty message. So no rank waits in vain, and no message is left over.
 
-A wait names the messages that it waits for, each by what it is for. A register that is read by
-several parts is let go when the last of them has run, whichever that is.
+A wait reports its messages, each by its purpose. A register that several parts read is released
+after the last of them has run.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class State(Run):
         "step",
     )
     sites: Any
-    """Only where a profile is recorded: for each line that the program was made for, the one that recorded this trace."""
+    """For each line that the program was made for, the line that recorded this trace; set only under a profile."""
     step: Step
-    """What is being done."""
+    """The current step."""
 
     def __init__(
         self, registers: list[Value | None], scalars: Sequence[Any], reused: int = 0
@@ -66,42 +66,42 @@ class State(Run):
         self.registers = registers
         self.scalars = scalars
         self.site: Site | None = None
-        """Where the native evaluation runs a step of NumPy's: the line that recorded it."""
+        """The line that recorded the NumPy step which the native evaluation runs."""
         self.allocator: Allocator | None = None
-        """Who gives memory for what arrives and stays; ``None``: the pool."""
+        """The allocator of memory for arriving arrays that stay; ``None`` for the pool."""
         self.done: Any = None
-        """The latest step whose kernels have run: what an interrupt after that finds done."""
+        """The latest step whose kernels have run, which must not run again after an interrupt."""
         self.flags: list[tuple[int, Any]] = []
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0
-        """How many kernels have run."""
+        """The number of kernels that have run."""
         self.messages = self.moved = 0
         self.reused = reused
-        """True if the plan was known."""
+        """True if the plan was reused."""
         self.log: StepLog | None = None
-        """Of ranks that run it together: what keeps their warnings."""
+        """The log that keeps the warnings, where ranks run the program together."""
         self.extremes: dict[int, Any] = {}
-        """The value at a position that was found."""
+        """By the register of a position, the extreme element there."""
 
 
 def told(step: Any) -> tuple[Any, ...]:
-    """A step for the native evaluation: what kind it is, itself, its registers, and what else it needs."""
+    """A step for the native evaluation: its kind, the step itself, its registers, and further data."""
     tell = getattr(step, "told", None)
     known = None if tell is None else tell()
     return (Told.PYTHON, step, ()) if known is None else known
 
 
 class Step(Protocol):
-    """One thing that a program does."""
+    """One step of a program."""
 
     def run(self, state: State) -> None:
-        """Do it."""
+        """Execute the step."""
 
 
 def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same steps, with those that one call can do together as one.
+    """The steps, with neighbours that one call can execute joined into one step.
 
-    A step that can be joined to others of its class has a ``joined``, which makes one of several.
+    A class whose steps can be joined has a ``joined``, which makes one step of several.
     """
     result: list[Step] = []
     for kind, group in groupby(steps, type):
@@ -116,33 +116,33 @@ def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 
 class Failure(NamedTuple):
-    """Why a rank could not run all of its parts."""
+    """The reason why a rank could not run all of its parts."""
 
     fault: Exception | None
-    """What was raised here."""
+    """The exception of this rank."""
     message: Message | None
-    """What another rank could not send."""
+    """The message that another rank could not send."""
 
 
 @dataclass(slots=True, eq=False)
 class Part:
-    """Steps, and what comes before and after them."""
+    """Steps, and the messages and parts before and after them."""
 
     steps: Sequence[Step]
     sends: Sequence[Message] = ()
     reads: Sequence[int] = ()
-    """The registers that are let go when all parts which read them have run."""
+    """The registers to release once all parts that read them have run."""
     followers: tuple[int, ...] = ()
     """The parts that wait for this one."""
     waits: int = 0
-    """How many messages and parts must be there first."""
+    """The number of messages and parts that must be complete first."""
 
 
 class Schedule:
-    """Parts, those that other ranks wait for first, and the messages between them and other ranks.
+    """Parts, with those that other ranks wait for first, and their messages from and to other ranks.
 
-    ``uses`` counts the parts that read a register, as far as parts say so. ``arriving`` are the
-    messages from others. The tags of all messages count from ``tag``.
+    ``uses`` has the number of parts that name a register in their ``reads``. ``arriving`` are the
+    messages from other ranks.
     """
 
     __slots__ = (
@@ -186,9 +186,9 @@ class Schedule:
         self._first = [k for k, part in enumerate(parts) if not part.waits]
 
     def run(self, state: State, tag: int, fault: Exception | None = None) -> Failure | None:
-        """Run all parts; on return all messages have come and gone. Their tags count from ``tag``.
+        """Run all parts; on return all messages have arrived and left. Their tags count from ``tag``.
 
-        ``fault`` is why nothing can be computed here. Only what is guarded answers with a failure.
+        ``fault`` is an earlier error, after which this rank computes nothing. Only a guarded schedule returns a failure.
         """
         run = _Run(self, state, tag)
         if fault is not None:
@@ -198,7 +198,7 @@ class Schedule:
 
 
 class _Run:
-    """One run: what is ready, what is on its way."""
+    """One run: the ready parts, and the pending messages."""
 
     __slots__ = (
         "failure",
@@ -225,7 +225,7 @@ class _Run:
         self.left = len(schedule.parts)
         self.moved = 0
         self.pending: Pending[tuple[Message, Array | None]] = Pending(schedule.communicator)
-        """What is on its way: each message, and the array to put in place, if that remains to be done."""
+        """The pending messages, each with the array to put in place on arrival, if any."""
 
     def run(self) -> None:
         schedule = self.schedule
@@ -293,7 +293,7 @@ class _Run:
         self.pending.add(request, (message, None if target else buffer))
 
     def _send(self, part: Part) -> None:
-        """Send what a part sends."""
+        """Post the sends of a part."""
         communicator, registers = self.schedule.communicator, self.state.registers
         for message in part.sends:
             array = message.outgoing(registers) if self.failure is None else message.nothing()
@@ -304,7 +304,7 @@ class _Run:
                 self.pending.add(request, (message, None))
 
     def _post(self, unposted: Any) -> bool:
-        """Post some receives; whether there may be others."""
+        """Post some receives; True if more may remain."""
         for _ in range(policy.limits.numbers):
             message = next(unposted, None)
             if message is None:
@@ -313,7 +313,7 @@ class _Run:
         return True
 
     def _take(self, done: list[tuple[Request, tuple[Message, Array | None]]]) -> None:
-        """Put what has arrived in place, and note what has left."""
+        """Put arrived messages in place, and count them as complete for their readers."""
         for request, (message, late) in done:
             if request.refused:
                 self.failure = self.failure or Failure(None, message)

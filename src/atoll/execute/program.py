@@ -2,8 +2,8 @@
 
 A program is made once for a structure and then run any number of times. It works on
 *registers*: leaves come first, then every value that it computes. Each step reads and writes
-registers; a register is let go as soon as the last step that needs it is done, so that its
-buffer can serve again within the same run.
+registers. A register is released after the last step that needs it, so that its buffer can
+serve again within the same run.
 """
 
 from __future__ import annotations
@@ -69,19 +69,19 @@ class Combine:
         self.partials = np.empty(count if type(count) is int else 0, dtype)
         few = self.from_zero and not self.shape and self.dtype == dtype == np.float64
         self.few = few and 1 < len(self.partials) <= policy.limits.pieces
-        """True if Python adds them up sooner than NumPy."""
+        """True if Python adds the partials faster than NumPy."""
         self.positions: np.ndarray[Any, Any] | None = None
         self.identity = identity
         self.geometry = geometry
 
     def again(self, count: int, geometry: Geometry) -> Combine:
-        """The same for another number of chunks."""
+        """The same step for another number of chunks."""
         return Combine(
             self.register, self.ufunc, count, self.partials.dtype, geometry, self.identity
         )
 
     def addresses(self, start: int) -> list[int]:
-        """Where a kernel writes its partials, the first of them being number ``start``."""
+        """The addresses at which a kernel writes its partials (and positions), from number ``start`` on."""
         addresses = []
         for array in (self.partials, self.positions):
             if array is not None:
@@ -90,13 +90,13 @@ class Combine:
         return addresses
 
     def run(self, state: State) -> None:
-        """Fold the partials; without any, the result is what changes nothing."""
+        """Fold the partials; without any, the result is the identity."""
         count, partials, fold = self.count, self.partials, self.fold
         if self.few:
             total = 0.0
             for partial in partials.tolist():
                 total += partial
-            if total - total == 0.0:  # else NumPy says what overflowed, or is no number
+            if total - total == 0.0:  # else NumPy warns of an overflow or a NaN
                 state.registers[self.register] = Value(np.array(total))
                 return
         result = np.empty(self.shape, self.dtype)
@@ -111,7 +111,7 @@ class Combine:
         state.registers[self.register] = Value(result)
 
     def told(self) -> tuple[Any, ...] | None:
-        """The step for the native evaluation: sums of few numbers, and what one chunk has found."""
+        """The step for the native evaluation: sums of few numbers, and results of a single chunk."""
         only = self.count == 1 and not (self.shape or self.from_zero) and self.positions is None
         if only and self.dtype == self.partials.dtype:
             return Told.ADD, self, (self.register,), self.dtype, None, self.addresses(0)[0], 0, 1
@@ -136,7 +136,7 @@ class CombinePositions(Combine):
         self.pick: Callable[[Any], Any] = getattr(np, pick)
 
     def again(self, count: int, geometry: Geometry) -> Combine:
-        """The same for another number of chunks."""
+        """The same step for another number of chunks."""
         return CombinePositions(self.register, self.name, count, self.partials.dtype, geometry)
 
     def run(self, state: State) -> None:
@@ -161,10 +161,10 @@ class ByNumpy:
     register: int
     function: Callable[..., Any]
     arguments: tuple[tuple[bool, int], ...]
-    """For each argument: whether it is a register (or else a scalar), and its number."""
+    """For each argument: True if it is a register (else a scalar), and its number."""
     geometry: Geometry
     number: int = -1
-    """Which of the pending nodes it computes; -1 for one that the planner made."""
+    """The number of its node among the pending nodes; -1 for a node that the planner made."""
 
     def run(self, state: State) -> None:
         args = []
@@ -199,16 +199,16 @@ class ByNumpy:
         state.registers[self.register] = value
 
     def become(self, function: Callable[..., Any], geometry: Geometry) -> None:
-        """Compute another node like this from now on."""
+        """Compute another node of the same kind from now on."""
         self.function, self.geometry = function, geometry
 
     def told(self) -> tuple[Any, ...]:
-        """The step for the native evaluation, with the number of the node that it computes."""
+        """The step for the native evaluation, with the number of its node."""
         return Told.PYTHON, self, (self.number,) if self.number >= 0 else ()
 
 
 def _running(frame: FrameType) -> Site | None:
-    """The line that recorded what NumPy computes in a step, where the native evaluation runs it."""
+    """The line that recorded the NumPy step in a frame, where the native evaluation runs it."""
     return frame.f_locals["state"].site if frame.f_code is ByNumpy.run.__code__ else None
 
 
@@ -221,7 +221,7 @@ def computed_words(
     numbers: Sequence[Any],
     sites: Sequence[Site | None],
 ) -> str:
-    """What a program computes, as text for the error of ranks that have diverged; ``sites`` are the lines that gave the numbers."""
+    """The operations of a program as text, for the error of ranks that have diverged; ``sites`` are the lines of ``numbers``."""
     last = nodes[-_LAST:]
     words = [
         " ".join([f"{name} {result.shape} {result.dtype}", *map(_elements, views)])
@@ -241,12 +241,12 @@ def _elements(view: Any) -> str:
 
 
 _LAST = 4
-"""How many operations are named."""
+"""The number of operations that the text names."""
 
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """Steps, and which registers hold what was wanted."""
+    """The steps, and the registers that hold the wanted values."""
 
     leaves: int
     size: int
@@ -255,40 +255,40 @@ class Program:
     kept: tuple[int, ...]
     """For each output, the number of its node among the pending nodes of the trace."""
     description: Any
-    """What ``atoll.explain`` says of it; see ``plan.description``."""
+    """The description that ``atoll.explain`` shows; see ``plan.description``."""
     stored: tuple[tuple[Step, int, int], ...] = ()
-    """For each node that is stored: the step that completes it, its number, its register."""
+    """For each stored node: the step that completes it, its number, and its register."""
     running: bool = False
-    """True if it runs now: its steps have memory of their own, so a finaliser that computes meanwhile needs another."""
+    """True while it runs: its steps have memory of their own, so a finaliser that computes meanwhile needs another program."""
     quick: Sequence[Step] | None = None
-    """The steps as they run: neighbours that one call can do are joined into one step."""
+    """The steps as they run: neighbours that one call can execute are joined into one step."""
     described: Callable[[Any], Program] | None = None
-    """Plans it anew, to be explained, where it was bound to slices that have moved."""
+    """A function that plans it anew for an explanation, if it was bound to slices that have moved."""
     plan: Any = None
-    """The plan that it comes from."""
+    """The plan of the program."""
     sites: tuple[Site | None, ...] = ()
-    """The lines that recorded the trace it was made for, node by node."""
+    """The lines that recorded the trace of the program, node by node."""
     communicator: Communicator | None = None
-    """Who runs it together; ``None`` where each rank computes for itself."""
+    """The communicator of the ranks that run it together; ``None`` if each rank computes for itself."""
     fingerprint: int = 0
-    """The same on all ranks that run it together, by the same backend."""
+    """The fingerprint, equal on all ranks that run it together by the same backend."""
     structure: int = 0
-    """The fingerprint without extents: ranks ask each other once for each whether all have a plan."""
+    """The fingerprint without extents. For each value of it, ranks ask each other once whether all have a plan."""
     outline: Outline | None = None
-    """What of leaves and scalars ranks compare when they run it together."""
+    """The outline of the trace: the leaves and scalars that ranks compare when they run it together."""
     births: Sequence[int] = ()
-    """For each output, its number among the nodes that ranks compare."""
+    """For each output, its number among the nodes that ranks compare; -1 for others."""
     computes: tuple[tuple[str, Any, Any], ...] = ()
-    """What ranks that compute together compute: names, geometries and views of its nodes."""
+    """The names, geometries and views of its nodes, if ranks run it together."""
     to_all: bool = False
-    """True if all ranks get a value of what lies on them."""
+    """True if all ranks get a value that is computed from arrays on the ranks."""
     divides: bool = False
     """True if it computes a value that lies on the ranks and that nothing else in it reads."""
     prices: tuple[tuple[Shape, int, float], ...] = ()
-    """What they lose by dividing the arrays that it is about."""
+    """The price of dividing its arrays among the ranks, by shape: see ``price_of``."""
 
     def shared(self, communicator: Communicator, outline: Outline, order: Sequence[Node]) -> None:
-        """Note that ranks run it together, and what they compute."""
+        """Note that ranks run it together, and the data that they compare."""
         self.communicator, self.computes = communicator, computed(order)
         used = communicator.log.backend = backend.current().name
         self.fingerprint, self.structure = outline.of(order) ^ of_backend(used), outline.structure
@@ -305,17 +305,17 @@ class Program:
         self.prices = price_of(order, communicator.size)
 
     def settle(self, node: Node, value: Value, birth: int) -> None:
-        """Give a node a value that a run has computed, which is number ``birth`` among those that ranks compare."""
+        """Give a node the value of a run; ``birth`` is its number among the nodes that ranks compare."""
         if self.communicator is None:
             node.settle(value)
         else:
             node.settle(value, hash((self.communicator.log.hash, birth)))
 
     def run(self, state: State) -> tuple[list[Value], list[tuple[int, Any]]]:
-        """The wanted values, and the flags that came up.
+        """Run the steps; the wanted values, and the floating-point flags that kernels raised.
 
-        The registers of ``state`` are the leaves' values at first. They are used up: a leaf that dies is
-        let go when it is not needed.
+        At first ``state.registers`` has the values of the leaves. The run consumes them: it releases a leaf
+        that dies after its last use.
         """
         state.registers.extend([None] * (self.size - self.leaves))
         try:
@@ -341,7 +341,7 @@ class Program:
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 
     def _finish(self, steps: Sequence[Step], state: State) -> None:
-        """Do what an interrupt has left undone: kernels may have written over a part of what they read."""
+        """Complete the steps after an interrupt, because kernels may have overwritten a part of their operands."""
         place = steps.index(state.step)
         while place < len(steps):
             state.step = step = steps[place]
@@ -362,10 +362,10 @@ class Program:
         return self.quick or self.steps
 
     def completed(self, state: State) -> list[tuple[int, Value]]:
-        """What a run that failed has stored, by the number of its node, as far as it is still there.
+        """The values that a failed run has stored and that remain, each with the number of its node.
 
-        A step may have written over memory that belonged to a leaf. Whatever needs the old
-        version was done before, so with these values the trace can be computed again.
+        A step may have overwritten memory of a leaf. All steps that need the old version ran
+        before, so with these values the trace can be computed again.
         """
         failed = getattr(state, "step", None)
         if failed is None:

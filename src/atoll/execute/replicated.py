@@ -1,7 +1,7 @@
-"""The debug setting: compares replicated scalars and arrays between ranks.
+"""Compares replicated scalars and arrays between ranks, for ``config.debug``.
 
-Fingerprints hold scalars and small arrays, the inexact ones only where ranks compute alike. Here ranks send a digest of
-each before a step and compare, which costs a collective for each step.
+Fingerprints include scalars and small arrays, inexact ones only where ranks compute alike. Here ranks compare a digest of
+each scalar and array before a step, which costs a collective for each step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..graph.node import Node
 def compare_replicated(
     communicator: Communicator, scalars: Sequence[Any], leaves: Sequence[Node]
 ) -> None:
-    """Raise on all ranks if a number, or an array that all have, differs between ranks. Collective."""
+    """Raise on all ranks if a number, or a replicated array, differs between ranks. Collective."""
     mine = [_told(f"the number {value!r}", np.asarray(value)) for value in scalars]
     for leaf in leaves:
         if leaf.place is None and leaf.value is not None:
@@ -32,7 +32,7 @@ def compare_replicated(
     every = communicator.allgather_object(mine, "replicated values, compared by config.debug")
     for rank, theirs in enumerate(every):
         if len(theirs) != len(every[0]):
-            continue  # one has computed what the other has yet to
+            continue  # one rank has evaluated a leaf that the other has not
         for (words, digest), (other_words, other) in zip(every[0], theirs, strict=True):
             if digest != other:
                 raise DivergenceError(

@@ -1,16 +1,16 @@
-"""Sweeps: kernels that follow each other go over large arrays together, block by block.
+"""Sweeps: consecutive kernels that go over large arrays together, block by block.
 
-Kernels that run one after the other bring every array from memory anew. Where they read and write it row by row, the next
-kernel can follow the one before at a distance of few rows, and finds the rows still in the cache.
+Kernels that run one after the other load every array from memory anew. If they read and write it row by row, a kernel can
+follow its predecessor at a distance of few rows, and finds the rows still in the cache.
 
 The *chunks* of a launch are the pieces that threads take. Each reads and writes an interval of bytes of each operand. A chunk
 may run as soon as all chunks of earlier launches have run whose intervals meet its own, unless both only read. Any order that
-respects this gives the same values, bit for bit: each chunk does what it would have done. So a sweep is nothing but another
-order of the same chunks. Where the intervals of a launch do not move with its chunks, as along columns, it waits for the whole
-of the launches before it, and nothing is gained or lost.
+respects this gives the same values, bit for bit: each chunk does what it would have done. So a sweep only
+reorders the chunks. Where the intervals of a launch do not move with its chunks, as along columns, it waits for the whole
+of the launches before it, and the sweep gains and loses nothing.
 
-Steps between the kernels that allocate, share and release memory come before or after all of them. A buffer that a
-released one could be is that one, so a sweep takes no more memory than its kernels one by one.
+Steps between the kernels that allocate, share and release memory come before or after all of them. A new buffer takes
+over a released one of its geometry, so a sweep takes no more memory than its kernels one by one.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .parts import State, Step
 
 Array = np.ndarray[Any, Any]
 Order = list[tuple[int, int, int]]
-"""Launches by their numbers, and of each the first chunk that runs, and the one after the last."""
+"""A sequence of runs of chunks: the number of the launch, the first chunk, and the last plus one."""
 
 
 def swept(steps: Sequence[Step]) -> list[Step]:
-    """The same steps, with kernels that gain from it as sweeps."""
+    """The steps, with sweeps in place of the kernels that gain from them."""
     result: list[Step] = []
     memory: dict[int, int] = {}
     run = _Run(memory)
@@ -49,22 +49,22 @@ def swept(steps: Sequence[Step]) -> list[Step]:
 
 
 class _Run:
-    """Kernels that follow each other, and the steps between them that allocate, share and release memory."""
+    """Consecutive kernels, and the steps between them that allocate, share and release memory."""
 
     def __init__(self, memory: dict[int, int]) -> None:
         self.steps: list[Any] = []
         self.kernels: list[KernelStep] = []
         self.memory = memory
-        """The register whose memory a register shares, of all steps so far."""
+        """The register whose memory a register shares, over all steps so far."""
         self.allocated: list[Allocate] = []
         self.shared: list[Share] = []
         self.released: list[Release] = []
         self._own: dict[int, Geometry] = {}
         self._free: list[tuple[Geometry | None, int]] = []
-        """What has been released, so far as nothing took it over; no geometry where it was there before."""
+        """Released registers whose memory no other one has taken over; no geometry for memory from before the run."""
 
     def takes(self, step: Any) -> bool:
-        """Take in another step, if that takes no more memory than one step after the other."""
+        """Add a step unless that costs more memory than the steps one by one; True if it was added."""
         if type(step) is Allocate and step.initial is None:
             source = next((r for geometry, r in self._free if geometry is step.geometry), None)
             if source is not None:
@@ -99,7 +99,7 @@ class _Run:
         self.shared.append(Share(register, source))
 
     def ended(self) -> list[Any]:
-        """Its steps, or the sweep in their place."""
+        """The steps, or the sweep in their place."""
         if len(self.kernels) < 2 or not _gain(self.kernels, self.memory):
             return self.steps
         launches = []
@@ -114,7 +114,7 @@ class _Run:
 
 
 class Swept:
-    """What the chunks of a kernel read and write, by the register whose memory that is."""
+    """The intervals that the chunks of a kernel read and write, by the register that owns the memory."""
 
     __slots__ = ("intervals", "of")
 
@@ -126,7 +126,7 @@ class Swept:
             self.of.setdefault(memory.get(register, register), []).append(interval)
 
     def needs(self, earlier: Swept) -> Array:
-        """For each chunk, how many chunks of an earlier launch come before it."""
+        """For each chunk, the number of chunks of an earlier launch that must run before it."""
         needed = np.zeros(self.intervals.chunks, np.int64)
         for register, mine in self.of.items():
             for own in mine:
@@ -137,8 +137,8 @@ class Swept:
 
 
 def _met(own: Interval, other: Interval) -> Array:
-    """For each chunk, up to which chunk of another launch any can meet it."""
-    if (np.diff(other.low) < 0).any():  # they go backwards
+    """For each chunk, the number of first chunks of another launch that include all which meet it."""
+    if (np.diff(other.low) < 0).any():  # the chunks go backwards
         meets = (other.low.min() < own.high) & (other.high.max() > own.low)
         return np.where(meets, len(other.low), 0)
     count = np.searchsorted(other.low, own.high, "left")
@@ -147,7 +147,7 @@ def _met(own: Interval, other: Interval) -> Array:
 
 
 def ordered(launches: Sequence[Swept], threads: int) -> Order:
-    """The chunks of launches in an order in which each follows what it needs as closely as it can."""
+    """The chunks of launches, each as closely behind the chunks that it needs as possible."""
     needs = [
         [
             (k, need)
@@ -161,7 +161,7 @@ def ordered(launches: Sequence[Swept], threads: int) -> Order:
     order: Order = []
 
     def run(number: int, until: int) -> None:
-        """Run a launch up to a chunk, and before it what that needs."""
+        """Run a launch up to a chunk, after the chunks that it needs."""
         if until <= done[number]:
             return
         for earlier, need in needs[number]:
@@ -169,7 +169,7 @@ def ordered(launches: Sequence[Swept], threads: int) -> Order:
         order.append((number, done[number], until))
         done[number] = until
 
-    # what threads share they take in several bites
+    # each block has several chunks for each thread
     blocks = -(-max(chunks) // (1 if threads == 1 else threads * policy.limits.pieces))
     for block in range(1, blocks + 1):
         for number, count in enumerate(chunks):
@@ -178,7 +178,7 @@ def ordered(launches: Sequence[Swept], threads: int) -> Order:
 
 
 def _gain(kernels: Sequence[KernelStep], memory: dict[int, int]) -> bool:
-    """True if kernels read or write so much again that was in memory before, and is in the cache no more."""
+    """True if the kernels' memory far exceeds the cache, and repeated accesses are a large part of all."""
     known: dict[int, int] = {}
     again = total = 0
     for kernel in kernels:
@@ -207,7 +207,7 @@ class Sweep:
         self._threads = 0
         self._together: Any = None
         self._written: dict[int, tuple[int, bool]] = {}
-        """For each register of the kernels the one whose memory it has, and whether a kernel writes there."""
+        """For each register of the kernels, the register that owns its memory, and True if a kernel writes there."""
         for launch in launches:
             for root, operands in launch.of.items():
                 for operand in operands:
@@ -249,7 +249,7 @@ class Sweep:
             release.run(state)
 
     def _spans(self, state: State) -> list[_Span]:
-        """The memory of this run."""
+        """The memory of the registers in this run."""
         spans = []
         for register, (root, written) in self._written.items():
             value = state.registers[register]
@@ -267,7 +267,7 @@ class _Span(NamedTuple):
     high: int
 
     def meets(self, other: _Span) -> bool:
-        """True if kernels have to keep their order for memory that the registers do not say is the same."""
+        """True if kernels must keep their order because of an overlap that the registers do not show."""
         if self.root == other.root or not (self.written or other.written):
             return False
         return self.low < other.high and other.low < self.high

@@ -1,8 +1,8 @@
-"""``atoll.explain``: how a value is computed, without computing it.
+"""``atoll.explain``: the computation of a value, explained without computing it.
 
-A pending value is planned as its evaluation would plan it, up to the kernels, which are not compiled; a known plan is
-reused. Memory remembers the program that computed it, so computed values can be explained, too. Nothing here
-communicates: on ranks, each explains its own share.
+A pending value is planned as in its evaluation, except that kernels are not compiled; a known plan is reused. Memory keeps a
+reference to the program that computed it, so computed values can be explained, too. This module never communicates: each
+rank explains its own share.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def explain(x: Any) -> Explanation:
 
 
 def _readable(program: Program | tuple[Any, ...]) -> Program:
-    """The program with its description: one that was bound to slices is planned again for it. In a tuple it stands before the geometries
-    that the native evaluation bound it to."""
+    """The program with its description: a program that was bound to slices is planned again. In a tuple the program comes first,
+    before the geometries to which the native evaluation bound it."""
     if isinstance(program, tuple):
         described: Program = program[0].plan.described(Sample([*program[1:]], []), Planned)
         return described
@@ -89,7 +89,7 @@ def _without_program(what: str, state: str) -> Explanation:
 
 
 class _Explained(BaseException):
-    """Ends a call at its first look."""
+    """Raised to end a call at its first evaluation."""
 
 
 def _explain_call(function: Callable[[], Any]) -> Explanation:

@@ -22,21 +22,21 @@ class Memory:
     shape: tuple[int, ...]
     dtype: str
     nbytes: int
-    """Of this rank's share, its padding included."""
+    """The bytes of this rank's share, including padding."""
     layout: str
     """Its distribution; empty if each rank has all of it."""
     how: str
-    """Where the memory comes from: ``there already``, ``new``, ``copy of a``, ``in place of a``."""
+    """The origin of the memory: ``there already``, ``new``, ``copy of a``, ``in place of a``."""
 
     @property
     def is_new(self) -> bool:
-        """True if a buffer is asked for."""
+        """True if a buffer is allocated."""
         return self.how.startswith(("new", "copy"))
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A value that is written to memory, and why it is not computed where it is read."""
+    """A value that is written to memory, with the reason why it is not recomputed at its uses."""
 
     name: str
     operation: str
@@ -46,7 +46,7 @@ class Stored:
     """``loop``, ``loop in place``, ``reduction``, ``NumPy``, or ``NumPy on each share``."""
     reason: str
     remark: str
-    """Why NumPy computes it, or where an assignment goes."""
+    """The reason why NumPy computes it, or the target of an assignment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +71,17 @@ class Launch:
     extents: tuple[int, ...]
     """The lengths of the loops, the innermost last."""
     axes: tuple[tuple[int, ...], ...]
-    """Along which axes of the domain each loop runs: several where they are merged."""
+    """The axes of the domain along which each loop runs: several if they are merged."""
     accesses: tuple[Access, ...]
     operations: tuple[str, ...]
-    """What is computed for each element, in order."""
+    """The operations on each element, in order."""
     reductions: tuple[str, ...]
     code: tuple[str, ...]
     """The kernel in the form of assignments."""
     chunks: int
     threads: int
     nbytes: int
-    """About what it reads and writes, each element once."""
+    """The approximate bytes read and written, each element once."""
     early: bool
     """True if it runs while messages travel."""
     compiled: bool
@@ -89,13 +89,13 @@ class Launch:
 
     @property
     def elements(self) -> int:
-        """How often the body runs."""
+        """The number of times the body runs."""
         return prod(self.extents)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What this rank sends or receives of one array, in a message of its own or together with others."""
+    """A part of one array that this rank sends or receives, in its own message or in one shared with others."""
 
     sends: bool
     peer: int
@@ -110,27 +110,27 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Collective:
-    """What all ranks do together; ``nbytes`` is this rank's contribution."""
+    """A collective operation; ``nbytes`` is this rank's contribution."""
 
     name: str
     operation: str
     nbytes: int
     partners: tuple[int, ...] | None = None
-    """The ranks that this one sends to; ``None`` where it takes part in a tree, or where values decide."""
+    """The ranks to which this one sends; ``None`` in a tree, or if values decide."""
     exact: bool = True
-    """True if the bytes are known; else they are those of this rank's operands, and values decide what of them moves."""
+    """True if ``nbytes`` is exact; else it is the bytes of this rank's operands, and values decide how many of them move."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Values that are computed in the same loops, and all that happens for them, in order."""
+    """Values that are computed in the same loops, with the memory, messages, launches and collectives for them, in order."""
 
     number: int
     domain: tuple[int, ...]
     layout: str
     stored: tuple[Stored, ...]
     apart: tuple[tuple[int, str], ...]
-    """Why it is not merged with an earlier group, by that group's number."""
+    """Numbers of earlier groups, with the reasons why this group is not merged with them."""
     memories: tuple[Memory, ...]
     messages: tuple[Message, ...]
     launches: tuple[Launch, ...]
@@ -138,31 +138,31 @@ class Group:
 
     @property
     def by_numpy(self) -> bool:
-        """True if NumPy computes it."""
+        """True if NumPy computes a value of the group."""
         return any(statement.style.startswith("NumPy") for statement in self.stored)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """How a value is computed; ``print`` it, or read its fields."""
+    """The computation of a value; ``print`` it, or read its fields."""
 
     what: str
     state: str
     """``pending``, ``evaluated``, ``data`` (it was never computed), or ``small`` (NumPy at the call)."""
     planned: str
-    """Of a pending value: ``known`` (the plan exists), or ``new`` (it would be made)."""
+    """For a pending value: ``known`` (the plan exists), or ``new`` (it would be made); else empty."""
     operations: int
-    """How many operations were recorded for it."""
+    """The number of operations recorded for it."""
     data: tuple[Memory, ...]
     groups: tuple[Group, ...]
     left: tuple[str, ...]
-    """What is still referred to, and stays pending when this is evaluated."""
+    """Values that are still referenced, and stay pending when this one is evaluated."""
     peak_bytes: int
-    """The most that new buffers hold at one time."""
+    """The peak bytes of new buffers."""
     rank: int
     ranks: int
     two_levels: bool = False
-    """True if there are several nodes, and some have several ranks."""
+    """True if the ranks are on several nodes, and some nodes have several ranks."""
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -186,14 +186,14 @@ class Explanation:
 
     @property
     def overlapped(self) -> float:
-        """Of the memory traffic of groups with messages, the part that overlaps with them."""
+        """The fraction of the memory traffic of groups with messages that overlaps with the messages."""
         waiting = [launch for group in self.groups if group.messages for launch in group.launches]
         total = sum(launch.nbytes for launch in waiting)
         return sum(launch.nbytes for launch in waiting if launch.early) / total if total else 1.0
 
     @property
     def new_bytes(self) -> int:
-        """What is allocated, buffers that serve one after the other counted each."""
+        """The bytes of all allocations; buffers that reuse the same memory in succession count each."""
         return sum(m.nbytes for group in self.groups for m in group.memories if m.is_new)
 
     def __str__(self) -> str:

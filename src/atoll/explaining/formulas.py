@@ -1,8 +1,8 @@
-"""A kernel in the form of assignments: its operands, and what its body computes.
+"""A kernel in the form of assignments: its operands and its body.
 
 An operand is a pointer and a byte stride per loop. Offset and strides are decomposed by the strides of the memory, as
-digits of a number. This gives the region of the array that the loops cover; adding the first index of this rank's share
-gives a region of the whole.
+digits of a number. The result is the region of the array that the loops cover; adding the first index of this rank's share
+gives a region of the whole array.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Region:
 
 
 def digits(distance: int, geometry: Geometry) -> list[int] | None:
-    """A distance in bytes as one index per axis, or ``None`` where it is none."""
+    """A distance in bytes as one index per axis, or ``None`` if no index has this distance."""
     digits_by_axis = [0] * geometry.ndim
     order = sorted(
         (k for k in range(geometry.ndim) if geometry.shape[k] > 1),
@@ -60,7 +60,7 @@ def digits(distance: int, geometry: Geometry) -> list[int] | None:
 def region_of(
     note: RegisterNote, offset: int, strides: Sequence[int], extents: Sequence[int]
 ) -> Region:
-    """Where loops lead that start ``offset`` bytes into a register and step by ``strides``."""
+    """The region covered by loops that start ``offset`` bytes into a register and step by ``strides``."""
     local = note.local
     reach = sum(stride * (extent - 1) for stride, extent in zip(strides, extents, strict=True))
     start, end = digits(offset, local), digits(offset + reach, local)
@@ -78,7 +78,7 @@ def region_of(
     whole = note.layout is None or note.layout.is_block
     parts = []
     for k in range(local.ndim):
-        # a scattered share has no corner: its indices count what this rank holds
+        # a scattered share has no corner: its indices count within this rank's share
         shift = note.corner[k] - before[k]
         n = note.shape[k] if whole else local.shape[k]
         if start[k] == end[k]:
@@ -106,7 +106,7 @@ def sets_text(region: Sequence[IndexSet], shape: Sequence[int]) -> str:
 
 
 def operations_of(spec: KernelSpec) -> tuple[str, ...]:
-    """What the body computes, loads and stores aside."""
+    """The operations of the body, except for loads and stores."""
     operations = []
     for instruction in spec.body:
         if instruction.op == "call":
@@ -127,8 +127,8 @@ def code_of(
 ) -> tuple[str, ...]:
     """The body as lines.
 
-    ``operands`` are the names of memory where it is read, ``targets`` where it is written,
-    ``results`` those of reductions. ``numbers`` are the run-time scalars of the program, where they are known.
+    ``operands`` are the names of memory in reads, ``targets`` in writes, ``results`` the names of reductions.
+    ``numbers`` are the run-time scalars of the program, if known.
     """
     spec = launch.spec
     uses = [0] * len(spec.body)
@@ -161,7 +161,7 @@ def code_of(
 
 
 def _values(op: str, args: Sequence[Any]) -> list[int]:
-    """Which arguments of an instruction are numbers of values."""
+    """The arguments of an instruction that are numbers of values in the body."""
     if op in ("load", "scalar", "const", "index"):
         return []
     return [int(a.real) for a in (args[1:] if op == "store" else args)]
@@ -174,7 +174,7 @@ def _expression(
     operands: Sequence[str],
     numbers: Sequence[Any] | None,
 ) -> tuple[str, int]:
-    """One instruction as text, and how tightly it binds."""
+    """One instruction as text, and its operator precedence."""
     instruction = launch.spec.body[number]
     op, name = instruction.op, instruction.name
     if op == "const":

@@ -1,4 +1,4 @@
-"""From a program and its description to the facts of an explanation: one pass over its steps, group by group."""
+"""The reader: derives an explanation from a program and its description in one pass over the steps, group by group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STYLES = {
 
 
 class Planned:
-    """Stands in a program for the step that would run a launch, where the program is only read."""
+    """Stands for the step that would run a launch, in a program that is only read."""
 
     __slots__ = ("launch",)
 
@@ -42,13 +42,13 @@ class Planned:
         self.launch = launch
 
     def run(self, state: State) -> None:
-        """A program that is only read has no kernels."""
+        """Fail: a program that is only read has no kernels."""
         raise AssertionError("a program that was made to be read cannot run")
 
 
 @dataclass(slots=True)
 class _Events:
-    """What has been met in one group."""
+    """The facts of one group, as the reader finds them."""
 
     memories: list[Memory] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
@@ -60,7 +60,7 @@ class _Events:
 
 
 class Reader:
-    """Reads one program."""
+    """Derives the explanation of one program."""
 
     def __init__(self, program: Program, scalars: Sequence[Any] | None) -> None:
         self.program = program
@@ -70,7 +70,7 @@ class Reader:
         self.names = self._names()
         self.nodes = None if program.communicator is None else program.communicator.nodes
         self._travels = count(1)
-        """Numbers for messages."""
+        """The numbers of messages."""
 
     def _names(self) -> list[str]:
         names = {
@@ -81,7 +81,7 @@ class Reader:
         return [next(names[note.role]) for note in self.registers]
 
     def explanation(self, what: str, state: str, planned: str) -> Explanation:
-        """All that is known of the program."""
+        """The explanation of the program."""
         description = self.description
         data = [k for k, note in enumerate(self.registers) if note.role == "data"]
         left = [
@@ -162,7 +162,7 @@ class Reader:
             events.launches.append(self._launch(launch, events))
 
     def _allocated(self, step: Step) -> list[tuple[int, str]]:
-        """The registers that get new buffers in a step, and where the memory comes from."""
+        """The registers that get new buffers in a step, with the origins of the memory."""
         if isinstance(step, Allocate):
             return [(step.register, "new")]
         if isinstance(step, Copy):
@@ -178,7 +178,7 @@ class Reader:
         return []
 
     def _filled(self, register: int) -> str:
-        """Where the memory of a ghost region comes from, and what it holds."""
+        """The origin of the memory of a ghost region, and its content."""
         note = self.registers[register]
         if note.source < 0:
             return "new"
@@ -219,11 +219,11 @@ class Reader:
         ]
 
     def _is_far(self, peer: int) -> bool:
-        """True if a rank is on another node than this one."""
+        """True if ``peer`` is on another node than this rank."""
         return self.nodes is not None and not self.nodes.same(peer, self.description.rank)
 
     def _parts(self, step: FoldAcross) -> list[Message]:
-        """The messages that bring parts of a fold to the owners of the result."""
+        """The messages that carry parts of a fold to the owners of the result."""
         name, item = self.names[step.register], self.registers[step.register].dtype.itemsize
         parts = [
             (False, source, name, ", its part", prod(shape) * item)
@@ -300,8 +300,10 @@ class Reader:
         )
 
     def _peak(self) -> int:
-        """The most bytes in new buffers at any step, from where each is asked for to where it is let go."""
-        buffers: dict[int, list[int]] = {}  # by register: its bytes, and how many registers have it
+        """The peak bytes of new buffers, each from its allocation to its release."""
+        buffers: dict[
+            int, list[int]
+        ] = {}  # by register: its bytes, and the registers that share it
         now = peak = 0
         for step in self.program.steps:
             for register, _ in self._allocated(step):
@@ -321,7 +323,7 @@ class Reader:
 def _key_region(
     key: tuple[Any, ...], corner: Sequence[int], shape: Sequence[int], otherwise: str
 ) -> str:
-    """A key of slices into memory that begins at ``corner``, as a region of the whole."""
+    """A key of slices into memory that begins at ``corner``, as a region of the whole array."""
     if not all(type(part) is slice and part.step in (None, 1) for part in key):
         return otherwise
     parts = []

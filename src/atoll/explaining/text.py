@@ -48,7 +48,7 @@ def plain(explanation: Explanation) -> str:
 
 
 def summary(explanation: Explanation) -> list[str]:
-    """The totals."""
+    """The totals as lines."""
     if not explanation.groups:
         return []
     launches = explanation.launches
@@ -157,7 +157,7 @@ def _collective(collective: Collective) -> str:
 
 
 def _loops(launch: Launch) -> str:
-    """The loops, the innermost last, with the axes that they run along."""
+    """The loops, the innermost last, with their axes."""
     named = [
         f"axis {axes[0]}" if len(axes) == 1 else f"axes {'+'.join(map(str, sorted(axes)))}"
         for axes in launch.axes
@@ -197,7 +197,7 @@ def _launch(launch: Launch) -> list[str]:
 
 
 def html(explanation: Explanation) -> str:
-    """The explanation for a notebook: the totals, and each group to be opened."""
+    """The explanation for a notebook: the totals, and each group as a foldable section."""
     parts = [f"<b>{escape(explanation.what)}</b>: {escape(_STATES[explanation.state])}"]
     if explanation.groups:
         parts.append(

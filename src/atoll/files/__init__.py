@@ -1,1 +1,1 @@
-"""Files that all ranks write and read, each its own part."""
+"""Parallel file input and output: every rank writes and reads its own part."""

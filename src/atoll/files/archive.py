@@ -20,15 +20,15 @@ from .together import NewFile
 from .transport import as_bytes, outgoing, write_at
 
 _DATE = 0x21
-"""The first of January 1980, at midnight: files of the same arrays are equal."""
+"""Midnight of the first of January 1980, the date of every member: files of the same arrays are equal."""
 _STORED, _DEFLATED = 0, 8
 _LEVEL = 6
 
 
 class Member(NamedTuple):
-    """A file of an archive: its name, where its local header and its data are, their size, and the parts of its checksum.
+    """A file of an archive: its name, the offsets of its local header and its data, its sizes, and its partial checksums.
 
-    ``header`` describes the array whose elements end it.
+    ``header`` describes the array whose elements are the end of its data.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Member(NamedTuple):
 
 
 class Writer:
-    """Writes members one after the other; all methods but :attr:`members` are collective."""
+    """Writer of the members of an archive, one after the other. All methods are collective."""
 
     def __init__(self, world: World, file: NewFile, *, compressed: bool = False) -> None:
         self.world = world
@@ -52,7 +52,7 @@ class Writer:
         self._method = _DEFLATED if compressed else _STORED
 
     def add(self, name: str, value: Any) -> Iterator[int]:
-        """Write an array; gives the bytes that this rank has written, piece by piece."""
+        """Write an array and yield the number of bytes of each piece that this rank has written."""
         value = value if hasattr(value, "_cell") else asarray(value)
         section, header = in_file_order(value, self.world)
         head = header_bytes(header.shape, header.dtype, header.fortran_order)
@@ -88,14 +88,14 @@ class Writer:
         return sums
 
     def share(self) -> None:
-        """Let all ranks know the checksums of all parts."""
+        """Give the checksums of all parts to all ranks."""
         every = self.file.settle([member.sums for member in self.members])
         for number, member in enumerate(self.members):
             sums = sorted(Sum(*part) for told in every for part in told[number])
             self.members[number] = member._replace(sums=sums)
 
     def finish(self, *others: tuple[str, bytes]) -> None:
-        """Write the directory of the archive, with other members that every rank has. To be called after :meth:`share`."""
+        """Write the directory of the archive, and ``others``, members that every rank has. Call :meth:`share` before."""
         for name, content in others:
             start = self._end + len(_local(name, 0, 0, 0, 0))
             sums = [Sum(0, len(content), zlib.crc32(content))]
@@ -110,7 +110,7 @@ class Writer:
                 self._directory()
 
     def _directory(self) -> None:
-        """The headers before each member, and the directory behind all of them."""
+        """Write the local header before each member, and the directory behind all members."""
         entries = b""
         for member in self.members:
             crc = joined(member.sums)
@@ -142,7 +142,7 @@ def _central(member: Member, crc: int) -> bytes:
 
 
 def _deflated(section: Section, head: bytes, rank: int) -> Iterator[tuple[Any, list[Sum]]]:
-    """The compressed pieces of a rank, step by step: all pieces in the order of the ranks are one stream."""
+    """Compressed pieces of a rank, one a step. The pieces of each step, in the order of the ranks, continue one stream."""
     first = head if rank == 0 else b""
     yield _flushed(first), [Sum(0, len(first), zlib.crc32(first))] if first else []
     for place, data in outgoing(section, ordered=True):
@@ -159,7 +159,7 @@ def _flushed(data: Any) -> bytes:
 
 
 def write_in_turn(file: NewFile, offset: int, data: bytes) -> int:
-    """Write every rank's bytes behind those of the rank before; the length of all. Collective."""
+    """Write every rank's bytes behind those of the previous rank, and return their total length. Collective."""
     lengths = allgather(file.communicator, np.array([len(data)], np.int64), file.what).ravel()
     with file.attempt():
         before = int(lengths[: file.communicator.rank].sum())
@@ -170,7 +170,7 @@ def write_in_turn(file: NewFile, offset: int, data: bytes) -> int:
 def write_members(
     writer: Writer, arrays: Iterable[tuple[str, Any]], *others: tuple[str, bytes]
 ) -> None:
-    """Write all of an archive."""
+    """Write a whole archive."""
     for name, value in arrays:
         for _ in writer.add(name, value):
             pass

@@ -89,7 +89,7 @@ def _numbers(folder: str) -> list[int]:
 
 
 def _next_number(folder: str) -> int:
-    """The number of the next checkpoint; what a killed job has left unfinished is removed."""
+    """The number of the next checkpoint. Removes the unfinished files of killed jobs."""
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
         if _LEFT_OVER.fullmatch(name):
@@ -108,7 +108,7 @@ def _forget(folder: str, last: int) -> None:
 def restored(
     path: Any, layouts: Mapping[str, Any] | None, generators: Generators
 ) -> dict[str, Any]:
-    """What the last checkpoint of a folder, or that of a file, holds; see :func:`atoll.restore`. Collective."""
+    """The contents of the last checkpoint of a folder, or of one file; see :func:`atoll.restore`. Collective."""
     world, given = current_world(), path_for("restore", path, "the path of a folder or a file")
     if world.size > 1:
         in_step(world, "restore", given, *[f"{k}: {v!r}" for k, v in (layouts or {}).items()])
@@ -160,7 +160,7 @@ def _no_checkpoint(path: str, error: Exception) -> FileFormatError:
 
 
 def _checked(world: World, path: str, name: str, part: Any) -> Header:
-    """The header of an array, once all ranks together have compared the checksums of all of it. Collective."""
+    """Verify the checksums of an array, each rank a share of them, and return its header. Collective."""
     label = f"{path}[{name!r}]"
     error, header = None, None
     with opened(world.communicator, path, "restore") as descriptor:

@@ -1,4 +1,4 @@
-"""CRC-32 of data of which each rank has pieces."""
+"""CRC-32 of data whose pieces lie on different ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLYNOMIAL = 0xEDB88320
 
 
 class Sum(NamedTuple):
-    """The checksum of some bytes: where they begin, how many they are, and their CRC-32."""
+    """The checksum of a piece of data: its start and its length in bytes, and its CRC-32."""
 
     start: int
     length: int
@@ -23,13 +23,13 @@ class Sum(NamedTuple):
 
 
 def sum_of(start: int, data: object) -> Sum:
-    """The checksum of the bytes of a contiguous array that begin at ``start``."""
+    """The checksum of the bytes of a contiguous array; ``start`` is the offset of its first byte."""
     content = as_bytes(data)  # type: ignore[arg-type]
     return Sum(start, len(content), zlib.crc32(content))
 
 
 def joined(sums: Iterable[Sum]) -> int:
-    """The CRC-32 of all bytes, of which the pieces in any order are given."""
+    """The CRC-32 of the whole data, from the checksums of its pieces in any order."""
     crc = 0
     for piece in sorted(sums):
         crc = _product(_shift(piece.length), crc) ^ piece.crc
@@ -37,7 +37,7 @@ def joined(sums: Iterable[Sum]) -> int:
 
 
 def merged(sums: Iterable[Sum], least: int) -> list[Sum]:
-    """The same bytes in fewer pieces, which have at least so many bytes where they follow each other."""
+    """Checksums of the same bytes in fewer pieces: adjacent pieces are merged until they have at least ``least`` bytes."""
     result: list[Sum] = []
     for piece in sorted(sums):
         last = result[-1] if result else None
@@ -62,7 +62,7 @@ def _product(a: int, b: int) -> int:
 
 @remembered
 def _shift(length: int) -> int:
-    """What ``length`` more bytes multiply a checksum by."""
+    """The factor by which ``length`` further bytes multiply a checksum: x to the power of their number of bits."""
     power, factor, rest = 1 << 31, 1 << 23, length
     while rest:
         if rest & 1:
@@ -75,7 +75,7 @@ def _shift(length: int) -> int:
 def first_wrong(
     descriptor: int, offset: int, sums: Iterable[Sum], most: int, path: str
 ) -> Sum | None:
-    """The first piece whose bytes in a file, counted from ``offset``, have another checksum."""
+    """The first piece whose bytes in a file, counted from ``offset``, do not match its checksum; ``None`` if all match."""
     for piece in sums:
         crc, start, rest = 0, piece.start, piece.length
         while rest:
@@ -89,7 +89,7 @@ def first_wrong(
 
 
 def share(sums: list[Sum], rank: int, size: int) -> list[Sum]:
-    """The pieces that a rank checks, so that all have about as many bytes to read."""
+    """The pieces that a rank verifies: about the same number of bytes for every rank."""
     total = sum(piece.length for piece in sums)
     chosen, before = [], 0
     for piece in sums:

@@ -1,6 +1,6 @@
-"""Arrays in chunks: which rank writes which chunks, a buffer at a time, and reading regions of what is in chunks.
+"""Chunked arrays: the assignment of chunks to the ranks that write them, a buffer at a time, and reads of regions.
 
-What the files of other libraries, HDF5 and Zarr, have in common is here as well.
+The module also has the common code of HDF5 and Zarr files.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ Array = np.ndarray[Any, Any]
 
 
 def grid_of(shape: tuple[int, ...], chunks: tuple[int, ...]) -> tuple[int, ...]:
-    """How many chunks there are along each axis."""
+    """The number of chunks along each axis."""
     return tuple([-(-n // c) for n, c in zip(shape, chunks, strict=True)])
 
 
 def _most(dtype: np.dtype[Any], chunks: tuple[int, ...]) -> int:
-    """How many chunks fit into the buffer of a rank."""
+    """The number of chunks that fit into the buffer of a rank; at least one."""
     return max(policy.limits.held // max(prod(chunks) * dtype.itemsize, 1), 1)
 
 
 def outgoing_boxes(
     section: Section, chunks: tuple[int, ...], *, in_step: bool = False
 ) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """Boxes of whole chunks that this rank writes: where each begins, and its elements. Collective.
+    """Boxes of whole chunks that this rank writes: the index of the first element of each, and its elements. Collective.
 
-    Ranks bring the array into such boxes, a buffer for each at a time, unless their blocks have whole chunks only. With
-    ``in_step``, all ranks come to the same number of boxes.
+    Ranks redistribute the array into such boxes, a buffer for each rank at a time, unless all blocks consist of whole
+    chunks. With ``in_step``, all ranks yield the same number of boxes.
     """
     shape, size, rank = section.shape, section.communicator.size, section.rank
     if not in_step and _is_aligned(section.layout, chunks):
@@ -77,7 +77,7 @@ def outgoing_boxes(
 def _elements(
     key: tuple[Any, ...], chunks: tuple[int, ...], shape: tuple[int, ...]
 ) -> tuple[slice, ...]:
-    """The elements of a box of chunks."""
+    """The slices of the elements that a box of chunks covers."""
     whole = [slice(0, n) for n in shape[len(key) :]]
     cut = [
         slice(part.start * c, min(part.stop * c, n))
@@ -88,7 +88,7 @@ def _elements(
 
 @remembered
 def _is_aligned(layout: Layout, chunks: tuple[int, ...]) -> bool:
-    """True if every rank's block is one of whole chunks."""
+    """True if every rank's block is contiguous and begins at a chunk boundary on each axis."""
     if not layout.is_block:
         return False
     for axis, chunk in zip(layout.axes, chunks, strict=True):
@@ -102,7 +102,7 @@ def _is_aligned(layout: Layout, chunks: tuple[int, ...]) -> bool:
 def chunks_in(
     start: tuple[int, ...], block: Array, chunks: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], Array]]:
-    """The chunks of a box: where each begins, and its elements in C order, filled up by zeros at the array's end."""
+    """The chunks of a box: the index of each one's first element, and its elements in C order, zero-padded at the array's end."""
     if not block.size:
         return
     for place in np.ndindex(*grid_of(block.shape, chunks)):
@@ -125,9 +125,9 @@ def fill_by(
     region: Region,
     block: Array,
 ) -> None:
-    """Fill a rank's block from a reader of slices, which cuts between chunks so that it reads each once.
+    """Fill a rank's block from a reader of slices. The slices end at chunk boundaries, so that each chunk is read once.
 
-    The reader gets the memory for the elements where that is contiguous; what it returns is copied unless it is this memory.
+    The reader receives the destination if that is contiguous; any other array that it returns is copied to the destination.
     """
     if not block.size:
         return
@@ -157,11 +157,11 @@ def fill_by(
             block[key] = np.asarray(lines, block.dtype)[chosen]
 
 
-# Files of other libraries
+# Files of HDF5 and Zarr
 
 
 def library(name: str, refusal: str) -> Any:
-    """A library, imported at first use; an ``ImportError`` with the words of ``refusal`` where it is not installed."""
+    """Import a library at its first use; ``refusal`` is the text of the ``ImportError`` if it is not installed."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -171,7 +171,7 @@ def library(name: str, refusal: str) -> Any:
 def named_sections(
     what: str, path: Any, arrays: Mapping[str, Any], *settings: Any
 ) -> tuple[World, str, dict[str, Section]]:
-    """What is to be written by name into a new file: the world, the file's path, and this rank's sections. Collective."""
+    """The arguments of a write of named arrays: the world, the path of the file, and this rank's sections. Collective."""
     world, target = current_world(), path_for(what, path)
     if world.size > 1:
         in_step(world, what, target, list(arrays.items()), *settings)
@@ -185,13 +185,13 @@ def named_sections(
 
 
 class Stored(NamedTuple):
-    """An array in a file of another library: what the file says of it, and what reads slices into given memory, or new."""
+    """An array in an HDF5 or Zarr file: its metadata, and a function that reads slices into an array or into new memory."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     chunks: tuple[int, ...]
     offset: int | None
-    """Where the elements begin, if they lie in the file as NumPy has them."""
+    """Byte offset of the elements if the file has them contiguously in NumPy's format; otherwise ``None``."""
     reader: Callable[[tuple[slice, ...], Array | None], Any]
 
 
@@ -203,7 +203,7 @@ def load_stored(
     library: Any,
     stored: Callable[[Any, str, str], AbstractContextManager[Stored]],
 ) -> Any:
-    """The array ``name`` in a file, of which each rank reads its own part by ``stored(library, path, name)``. Collective."""
+    """Load the array ``name`` of a file. Each rank reads its own part by ``stored(library, path, name)``. Collective."""
     world, source = current_world(), path_for(what, path)
     if world.size > 1:
         in_step(world, what, source, name, repr(layout))

@@ -1,7 +1,7 @@
-"""Which elements of a file belong to a rank: pieces of its block that are contiguous in C order.
+"""Extents of a rank's elements in a file: pieces of its block that are contiguous in C order.
 
-Everything here is arithmetic on shapes and index sets. Elements are counted in C order of the whole array, as a file has
-them.
+All functions are arithmetic on shapes and index sets. Elements are numbered in C order of the whole array, the order of the
+file.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from ..layout import BlockAxis, IndexSet, Layout, Range, Region
 from ..layout.bounds import balanced_bounds
 
 LISTED = 1 << 14
-"""So many indices of a set without a closed form are listed at a time."""
+"""Number of indices that are listed at a time from a set without a closed form."""
 
 
 class Piece(NamedTuple):
-    """Elements that follow each other in the file: their key in the rank's block, the first one, and how many there are."""
+    """A run of elements in the file: its key in the rank's block, the number of its first element, and its length."""
 
     key: tuple[Any, ...]
     first: int
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
 
 
 def split_axis(shape: Sequence[int], most: int) -> int:
-    """The first axis of which one index has at most ``most`` elements."""
+    """The first axis at which one index selects at most ``most`` elements; the last axis if there is no such axis."""
     axis = 0
     while axis < len(shape) - 1 and prod(shape[axis + 1 :]) > most:
         axis += 1
@@ -38,9 +38,9 @@ def split_axis(shape: Sequence[int], most: int) -> int:
 def boxes(
     shape: tuple[int, ...], most: int, ways: int = 1
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """The array in pieces that are contiguous in C order: the first element of each, and its key.
+    """Split an array into pieces that are contiguous in C order: the number of each one's first element, and its key.
 
-    A piece has at most ``most`` elements for each of ``ways`` ranks, if these divide it along the only axis that it cuts.
+    A piece has at most ``most`` elements for each of ``ways`` ranks if these divide it along the only axis that it cuts.
     """
     if not prod(shape):
         return
@@ -59,7 +59,7 @@ def boxes(
 
 @remembered
 def rows_layout(shape: tuple[int, ...], axis: int, size: int, chunk: int = 1) -> Layout:
-    """One axis in even blocks of whole chunks, in the order of the ranks: the axis that a piece of :func:`boxes` cuts."""
+    """Layout with one axis in even blocks of whole chunks, in the order of the ranks: the axis that :func:`boxes` cuts."""
     axes = [BlockAxis(n, (0, n)) for n in shape]
     if shape:
         bounds = balanced_bounds(-(-shape[axis] // chunk), size)
@@ -70,12 +70,12 @@ def rows_layout(shape: tuple[int, ...], axis: int, size: int, chunk: int = 1) ->
 
 
 def is_whole(part: IndexSet, extent: int) -> bool:
-    """True if an index set has all indices of an axis, in order."""
+    """True if an index set contains all indices of an axis, in order."""
     return isinstance(part, Range) and part.values == range(extent)
 
 
 def last_cut(region: Region, shape: Sequence[int]) -> int:
-    """The last axis of which a region has not all indices in order; 0 if there is none."""
+    """The last axis that a region does not cover completely and in order; 0 if it covers all axes after the first."""
     for axis in range(len(shape) - 1, 0, -1):
         if not is_whole(region[axis], shape[axis]):
             return axis
@@ -83,7 +83,7 @@ def last_cut(region: Region, shape: Sequence[int]) -> int:
 
 
 def stretches(part: IndexSet, most: int) -> Iterator[tuple[int, int, int]]:
-    """Consecutive indices of a set, at most ``most`` at a time: the local index, the index, and how many there are."""
+    """Runs of consecutive indices of a set, each of at most ``most``: the local index, the index, and the length."""
     if isinstance(part, Range) and part.step == 1:
         for start in range(0, len(part), most):
             yield start, part.start + start, min(most, len(part) - start)
@@ -99,7 +99,7 @@ def stretches(part: IndexSet, most: int) -> Iterator[tuple[int, int, int]]:
 
 
 def pieces(region: Region, shape: tuple[int, ...], most: int) -> Iterator[Piece]:
-    """A rank's elements in pieces that are contiguous in the file, of about ``most`` elements at most each."""
+    """Split a rank's elements into pieces that are contiguous in the file and have about ``most`` elements at most."""
     if not all(map(len, region)):
         return
     if not shape:
@@ -124,7 +124,7 @@ def _numbered(part: IndexSet) -> list[tuple[int, int]]:
 
 
 def run_length(region: Region, shape: tuple[int, ...]) -> int:
-    """How many elements of a region follow each other in the file, on average."""
+    """The average length of the runs of a region's elements in the file."""
     size = prod(map(len, region))
     if not size or not shape:
         return size
@@ -134,7 +134,7 @@ def run_length(region: Region, shape: tuple[int, ...]) -> int:
 
 
 def _runs(part: IndexSet) -> int:
-    """How many runs of consecutive indices a set has; an estimate from the first of them where there are many."""
+    """The number of runs of consecutive indices in a set; for a long set, an estimate from its first ``LISTED`` indices."""
     if isinstance(part, Range) and part.step == 1:
         return 1
     some = part.select(Range(0, min(len(part), LISTED)))
@@ -144,6 +144,6 @@ def _runs(part: IndexSet) -> int:
 
 @remembered
 def shortest_run(layout: Layout) -> int:
-    """The shortest average run of any rank, as all ranks know it."""
+    """The smallest average run length of any rank; the layout alone determines it, so all ranks compute the same."""
     lengths = [run_length(layout.region(rank), layout.shape) for rank in layout.ranks]
     return min([n for n in lengths if n], default=0)

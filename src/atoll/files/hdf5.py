@@ -1,4 +1,4 @@
-"""HDF5 files: all ranks write one and read it, each its own part, with any build of h5py."""
+"""HDF5 files: every rank writes and reads its own part of a file, with any build of h5py."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def save_hdf5(
     """Write arrays into a new HDF5 file at ``path``, as datasets by name; slashes in names make groups. Collective.
 
     Without ``chunks`` the datasets are contiguous. With them, and with a level of ``compression`` (gzip, 1 to 9) if wanted,
-    every rank makes whole chunks. The file appears under its name when it is whole. No parallel build of HDF5 is needed.
+    every rank writes or compresses whole chunks. The file appears under its name when it is whole. No parallel build of HDF5 is needed.
     """
     h5py = _h5py()
     if compression is not None and (chunks is None or compression not in _LEVELS):
@@ -73,7 +73,7 @@ def save_hdf5(
 
 
 def _chunk_shape(name: str, shape: tuple[int, ...], chunks: Any) -> tuple[int, ...]:
-    """The shape of the chunks of an array, none of which is longer than it."""
+    """The chunk shape of an array, no longer than the array along any axis."""
     given = (chunks,) * len(shape) if isinstance(chunks, int) or chunks is None else tuple(chunks)
     if len(given) != len(shape) or not all(c is None or c > 0 for c in given):
         raise ValueError(
@@ -87,7 +87,7 @@ def _chunk_shape(name: str, shape: tuple[int, ...], chunks: Any) -> tuple[int, .
 def _create(
     h5py: Any, path: str, sections: Mapping[str, Any], chunks: Any, compression: int | None
 ) -> dict[str, Any]:
-    """Create the file with all datasets; where each of their bytes, or of their chunks, begin."""
+    """Create the file with all datasets, and return the byte offsets of each dataset or of its chunks, by name."""
     with h5py.File(path, "w", locking=False) as file:
         for name, section in sections.items():
             facts = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -139,7 +139,7 @@ def _compressed(
     shape: tuple[int, ...],
     level: int,
 ) -> None:
-    """Each rank compresses its chunks; the first one, which alone knows where they go, writes them."""
+    """Compress chunks on each rank. Rank 0, which alone has the file open in HDF5, writes them."""
     for start, block in outgoing_boxes(section, shape, in_step=True):
         mine: list[Any] = []
         with file.attempt():
@@ -162,14 +162,14 @@ def _compressed(
 def load_hdf5(path: Any, name: str, *, layout: Any = None) -> Any:
     """Read the dataset ``name`` of the HDF5 file at ``path``; each rank reads its own part. Collective.
 
-    ``layout`` says where the array lies, as for :func:`atoll.load`.
+    ``layout`` is the layout of the result, as for :func:`atoll.load`.
     """
     return load_stored("load_hdf5", path, name, layout, _h5py(), _stored)
 
 
 @contextmanager
 def _stored(h5py: Any, path: str, name: str) -> Iterator[Stored]:
-    """A dataset, with the place of its elements if they are contiguous and as NumPy has them."""
+    """Open a dataset. It has the offset of its elements if they are contiguous and in NumPy's format."""
     try:
         file = h5py.File(path, "r", locking=False)
     except OSError as error:
@@ -199,7 +199,7 @@ def _stored(h5py: Any, path: str, name: str) -> Iterator[Stored]:
 
 
 def _plain(dtype: Any) -> np.dtype[Any]:
-    """The dtype without h5py's notes on it, which NumPy's array interface does not understand."""
+    """The dtype without h5py's metadata, which NumPy's array interface does not understand."""
     if dtype.subdtype is not None:
         several: np.dtype[Any] = np.dtype((_plain(dtype.base), dtype.shape))
         return several

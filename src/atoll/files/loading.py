@@ -30,8 +30,8 @@ def load(
 ) -> Any:
     """Load an array from a ``.npy`` file, arrays from a ``.npz`` file, or a pickled object.
 
-    As ``numpy.load``. On ranks, each reads its own part of a large array. ``layout`` says where the array is to lie: an
-    :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. All ranks call it then, and with ``mmap_mode``.
+    As ``numpy.load``. On several ranks, each reads its own part of a large array. ``layout`` is the layout of the result: an
+    :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. With ``layout`` or ``mmap_mode``, the call is collective.
     """
     options = {
         "mmap_mode": mmap_mode, "allow_pickle": allow_pickle, "fix_imports": fix_imports, "encoding": encoding,

@@ -1,4 +1,4 @@
-"""`.npy` files: all ranks write one, each its own part, read one, or map one into memory."""
+"""`.npy` files: every rank writes, reads or maps into memory its own part of a file."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from .writing import writing
 
 Array = np.ndarray[Any, Any]
 LONGEST_HEADER = 10000
-"""NumPy reads no longer header unless the program allows it."""
+"""Length limit of a header, as in NumPy; programs can raise it."""
 
 
 class Header(NamedTuple):
-    """What a file says of its array, and where the elements begin."""
+    """The header of a file: shape, order and dtype of its array, and the byte offset of the elements."""
 
     shape: tuple[int, ...]
     fortran_order: bool
@@ -55,7 +55,7 @@ class Header(NamedTuple):
 
     @property
     def stored_shape(self) -> tuple[int, ...]:
-        """The shape of the array that has the elements in C order."""
+        """The shape of the array whose C order is the order of the elements in the file."""
         return self.shape[::-1] if self.fortran_order else self.shape
 
 
@@ -86,7 +86,7 @@ def header_bytes(
 
 
 def read_header(file: BinaryIO, path: str, longest: int = LONGEST_HEADER) -> Header:
-    """The header of a file that stands at the start of one."""
+    """Read the header of a ``.npy`` file from a stream at its start."""
     try:
         version = np.lib.format.read_magic(file)
         if version == (1, 0):
@@ -117,7 +117,7 @@ def _read_header_3(file: BinaryIO, longest: int) -> tuple[Any, Any, Any]:
 
 
 def in_file_order(value: Any, world: World) -> tuple[Section, Header]:
-    """This rank's section of an array in the order in which a file has the elements, and the header for it."""
+    """This rank's section of an array, transposed for a file in Fortran order, and the header of the file."""
     flags = value.flags
     turned = bool(flags.f_contiguous and not flags.c_contiguous)
     header = Header(value.shape, turned, value.dtype, 0)
@@ -127,7 +127,7 @@ def in_file_order(value: Any, world: World) -> tuple[Section, Header]:
 def _save_parts(
     world: World, path: str, arr: Any, allow_pickle: bool = True, **options: Any
 ) -> Any:
-    """``np.save`` by all ranks."""
+    """``np.save`` on all ranks. Collective."""
     if not isinstance(arr, Handle):
         return NotImplemented
     section, header = in_file_order(arr, world)
@@ -156,7 +156,7 @@ def path_of(file: Any) -> str | None:
 
 
 def path_for(what: str, file: Any, kind: str = "a path") -> str:
-    """The path that the first argument of a function has to be."""
+    """The path in the first argument of a function; ``TypeError`` for any other argument."""
     path = path_of(file)
     if path is None:
         raise TypeError(f"{what}: the first argument is {file!r}; it must be {kind}")
@@ -164,7 +164,7 @@ def path_for(what: str, file: Any, kind: str = "a path") -> str:
 
 
 def place_for(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Any) -> Place | None:
-    """Where an array lies that is read from a file."""
+    """The distribution of an array that is read from a file; ``None`` for an array that every rank has whole."""
     place = default_place(shape, layout)
     if place is not None:
         must_travel(dtype)
@@ -174,7 +174,7 @@ def place_for(shape: tuple[int, ...], dtype: np.dtype[Any], layout: Any) -> Plac
 def empty_block(
     shape: tuple[int, ...], dtype: np.dtype[Any], place: Place | None, turned: bool = False
 ) -> tuple[Array, Array, Any]:
-    """New memory for this rank's block, and, as the file has them, its elements without padding and their region."""
+    """New memory for this rank's block; its elements without padding, and their region, both in the axis order of the file."""
     if place is None:
         inner = block = new_array(shape, dtype, "F" if turned else "C")
         region = Layout.replicated(shape, current_world().size).region(0)
@@ -190,7 +190,7 @@ def empty_block(
 
 
 def arrived(block: Array, shape: tuple[int, ...], place: Place | None, turned: bool = False) -> Any:
-    """The array over new memory; ``turned`` if programs see it in Fortran order."""
+    """The array over a new block; ``turned`` if it is in Fortran order."""
     if place is None:
         if is_small(shape) or not is_native(block.dtype):
             return of_small(block)
@@ -206,7 +206,7 @@ def arrived(block: Array, shape: tuple[int, ...], place: Place | None, turned: b
 def same_header(
     world: World, path: str, header: Header | None, error: Exception | None, what: str
 ) -> Header:
-    """The header that all ranks have read, or an error on all: where one failed, or they see different files."""
+    """The common header of all ranks. Raises on every rank if one rank failed or the ranks see different files. Collective."""
     headers = settle(
         world.communicator, error, what, header and (*header[:2], str(header.dtype), header.offset)
     )
@@ -221,7 +221,7 @@ def same_header(
 
 
 def read(world: World, path: str, header: Header, layout: Any, what: str = "np.load") -> Any:
-    """The array in a file, of which each rank reads its own part. Collective."""
+    """Load the array in a file; each rank reads its own part. Collective."""
     place = place_for(header.shape, header.dtype, layout)
     block, inner, region = empty_block(header.shape, header.dtype, place, header.fortran_order)
 
@@ -239,7 +239,7 @@ def read(world: World, path: str, header: Header, layout: Any, what: str = "np.l
 def mapped(
     world: World, path: str, header: Header, mode: str, layout: Any, what: str = "np.load"
 ) -> Any:
-    """The array in a file, of which each rank has its own part mapped into its memory. Collective."""
+    """Map the array in a file into memory; each rank maps its own part. Collective."""
     place = place_for(header.shape, header.dtype, layout)
 
     def map_part() -> tuple[Array, Array]:
@@ -290,7 +290,7 @@ def open_memmap(
 ) -> Any:
     """Open a ``.npy`` file as an array whose memory is the file, as ``numpy.lib.format.open_memmap``.
 
-    On ranks, where the array is large or has a ``layout``, all call it, and each maps its own part.
+    On several ranks, the call is collective for a large array or with ``layout``, and each rank maps its own part.
     """
     world, path = current_world(), path_of(filename)
     options = {"mode": mode, "dtype": dtype, "shape": shape, "fortran_order": fortran_order, "version": version,

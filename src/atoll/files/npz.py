@@ -1,4 +1,4 @@
-"""`.npz` archives: all ranks write one, and read large arrays out of it, each its own part."""
+"""`.npz` archives: every rank writes its own part of all arrays, and reads its own part of large arrays."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _parts(compressed: bool) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """True if a value is an array whose elements a file can have as they are."""
+    """True if a value is an array without Python objects, whose elements a file stores without pickles."""
     return isinstance(value, Handle | np.ndarray) and not value.dtype.hasobject  # type: ignore[union-attr]
 
 
@@ -47,7 +47,7 @@ savez_compressed = writing(np.savez_compressed, 0, "file", ".npz", _parts(True))
 
 
 class Archive(np.lib.npyio.NpzFile):
-    """The arrays of a file by name, as NumPy gives them, but that ranks read large ones together, each its own part."""
+    """NumPy's mapping of names to the arrays of a file, except that each rank reads its own part of a large array."""
 
     def __init__(self, path: str, **options: Any) -> None:
         super().__init__(open(path, "rb"), own_fid=True, **options)  # noqa: SIM115
@@ -82,7 +82,7 @@ class Archive(np.lib.npyio.NpzFile):
 
 
 def _data_offset(path: str, info: zipfile.ZipInfo) -> int:
-    """Where the bytes of a member begin."""
+    """The byte offset of the data of a member."""
     with open(path, "rb") as file:
         file.seek(info.header_offset + 26)
         name, extra = struct.unpack("<HH", file.read(4))
@@ -90,7 +90,7 @@ def _data_offset(path: str, info: zipfile.ZipInfo) -> int:
 
 
 def _check(world: World, path: str, offset: int, info: zipfile.ZipInfo, label: str) -> None:
-    """Compare the checksum of a member with that of the directory: each rank reads an even part. Collective."""
+    """Verify the checksum of a member against the archive directory: each rank reads an even part. Collective."""
 
     def sums_here() -> list[Sum]:
         sums = []
@@ -109,7 +109,7 @@ def _check(world: World, path: str, offset: int, info: zipfile.ZipInfo, label: s
 
 
 def damaged(label: str) -> FileFormatError:
-    """The error of data whose checksum is wrong."""
+    """The error for data with a wrong checksum."""
     return FileFormatError(
         f"{label} is damaged: its bytes do not have the checksum that was written with them; restore the file from a copy"
     )
@@ -118,7 +118,7 @@ def damaged(label: str) -> FileFormatError:
 def _decompressed(
     world: World, archive: zipfile.ZipFile, info: zipfile.ZipInfo, header: Header, label: str
 ) -> Any:
-    """A compressed array: every rank decompresses all of it, and keeps its own part."""
+    """Load a compressed array: every rank decompresses all of it and keeps its own part. Collective."""
     place = place_for(header.shape, header.dtype, None)
     block, inner, region = empty_block(header.shape, header.dtype, place, header.fortran_order)
 

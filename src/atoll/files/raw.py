@@ -1,4 +1,4 @@
-"""`tofile` and `fromfile`: elements and nothing else, of which each rank writes and reads its own."""
+"""`tofile` and `fromfile`: files without a header, in which each rank writes and reads its own elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .writing import writing
 
 
 def _parts(world: World, path: str, a: Any, sep: str = "", format: str = "%s") -> Any:
-    """``a.tofile`` by all ranks, in binary."""
+    """``a.tofile`` on all ranks, in binary. Collective."""
     if sep or not isinstance(a, Handle):
         return NotImplemented
     section = section_of(a, world)
@@ -49,8 +49,8 @@ def fromfile(
 ) -> Any:
     """Construct an array from data in a text or binary file, as ``numpy.fromfile``.
 
-    On ranks, each reads its own part of a large array in a binary file that is named by its path. ``layout`` says where the
-    array is to lie: an :class:`atoll.Layout`, or its maps alone, such as ``"b"``. All ranks call it then.
+    On several ranks, each reads its own part of a large array in a binary file that is named by its path. ``layout`` is the
+    layout of the result: an :class:`atoll.Layout`, or its maps alone, such as ``"b"``. With ``layout``, the call is collective.
     """
     world, path, kind = current_world(), path_of(file), np.dtype(dtype)
     plain = {"dtype": dtype, "count": count, "sep": sep, "offset": offset}

@@ -1,8 +1,8 @@
-"""A new file or folder takes the place of an old one: written under a name beside it, then renamed.
+"""Replacement of a file or folder by a new one, which is written under a temporary name beside it and then renamed.
 
-Meanwhile only this user can open what replaces something; in the end it has the mode, the owner and, on Linux, the
-access control list of what it replaces. Where a new file cannot stand for the old one, because that has further names
-(hard links), another owner that cannot be kept, or a folder in which no file can be made, the old file is written in place.
+Until the renaming, only this user can open the replacement. It then has the mode, the owner and, on Linux, the access
+control list of the original. An original with further names (hard links), with an owner that cannot be kept, or in a folder
+that does not accept new files cannot be replaced: it is written in place.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ ACCESS_LIST = "system.posix_acl_access"
 
 
 def name_beside(path: str) -> str:
-    """A name in the folder of ``path`` that no other file has."""
+    """A random unused name in the folder of ``path``, with the same suffix."""
     folder, name = os.path.split(path)
     return os.path.join(folder, f".{os.urandom(6).hex()}{os.path.splitext(name)[1]}")
 
 
 def create(hidden: str, path: str) -> bool:
-    """Make the empty file that will replace ``path``; ``False``, and no file, where ``path`` has to be written in place."""
+    """Create the empty file that will replace ``path``. ``False``, and no file, if ``path`` must be written in place."""
     try:
         old = os.stat(path)
     except FileNotFoundError:
@@ -51,12 +51,12 @@ def _make(hidden: str, path: str, mode: int) -> None:
     try:
         os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     except OSError as error:
-        error.filename = path  # which the program knows
+        error.filename = path  # the name that the program has passed
         raise
 
 
 def create_folder(hidden: str, path: str) -> None:
-    """Make the empty folder that will replace ``path``."""
+    """Create the empty folder that will replace ``path``."""
     try:
         old = os.stat(path)
     except FileNotFoundError:
@@ -74,12 +74,12 @@ def _keep_owner(name: str, old: os.stat_result) -> None:
 
 
 def keep_permissions(name: str, path: str) -> None:
-    """Give a file or folder the mode and the access control list of ``path``, if there is such a thing."""
+    """Give a file or folder the mode and the access control list of ``path``, if ``path`` exists."""
     with tolerated(FileNotFoundError):
         mode, access = stat.S_IMODE(os.stat(path).st_mode), _access_list(path)
         if access is not None:
             os.setxattr(name, ACCESS_LIST, access)
-        elif _access_list(name) is not None:  # one that the folder gives to its new files
+        elif _access_list(name) is not None:  # inherited from the default list of the folder
             os.removexattr(name, ACCESS_LIST)
         os.chmod(name, mode)
 
@@ -87,13 +87,13 @@ def keep_permissions(name: str, path: str) -> None:
 def _access_list(path: str) -> bytes | None:
     try:
         return os.getxattr(path, ACCESS_LIST) if system.has("acl") else None
-    except OSError as error:  # it has none, or its file system has none
+    except OSError as error:  # no list, or no support in the file system
         passed_on(error)
         return None
 
 
 def take_name(hidden: str, path: str, *, durable: bool = False) -> None:
-    """Let a complete file take the name of the one that it replaces."""
+    """Rename a complete file to the name of the original."""
     keep_permissions(hidden, path)
     os.replace(hidden, path)
     if durable:
@@ -105,6 +105,6 @@ def take_name(hidden: str, path: str, *, durable: bool = False) -> None:
 
 
 def name_in(error: BaseException, path: str) -> None:
-    """Let an error of the system say which file it is about, where it does not."""
+    """Add the name of the file to a system error that has no file name."""
     if isinstance(error, OSError) and error.filename is None and not hasattr(error, "__notes__"):
         error.add_note(f"while writing {path!r}; what had this name before has it still")

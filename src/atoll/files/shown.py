@@ -1,4 +1,4 @@
-"""Functions that read or write files, as profiles and the line of progress show them."""
+"""Display of file functions in profiles and in the progress line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def shown(verb: str, place: int = 0) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """A function whose argument at ``place`` names a file or a folder; ``verb`` says what it does with it."""
+    """Decorate a function for this display: its argument at ``place`` is a file or folder, and ``verb`` names the action."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)
@@ -34,7 +34,7 @@ def shown(verb: str, place: int = 0) -> Callable[[Callable[P, T]], Callable[P, T
 
 
 def _name(args: tuple[Any, ...], place: int) -> str:
-    """What a file is called."""
+    """The name of a file for the display."""
     file = args[place] if len(args) > place else None
     if isinstance(file, str | bytes | os.PathLike):
         return os.path.basename(os.fsdecode(file).rstrip("/"))

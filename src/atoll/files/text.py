@@ -1,4 +1,4 @@
-"""Text files: each rank writes its own rows, and reads those whose lines begin in its part of the bytes."""
+"""Text files: each rank writes its own rows, and reads the lines that begin in its part of the bytes."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from .writing import writing
 Array = np.ndarray[Any, Any]
 PACKED = (".gz", ".bz2", ".xz", ".lzma")
 ENCODINGS = (None, "utf-8", "utf8", "latin1", "ascii", "bytes")
-"""Encodings in which a byte that ends a line is nothing else."""
+"""Encodings in which the byte of a newline is never part of another character."""
 SHORTEST = 2
-"""The bytes that a number takes at least, with what separates it from the next."""
+"""Least number of bytes of a number and its separator."""
 
 
 def _save_parts(
     world: World, path: str, X: Any, fmt: Any = "%.18e", delimiter: str = " ", newline: str = "\n",
     header: str = "", footer: str = "", comments: str = "# ", encoding: Any = None,
 ) -> Any:  # fmt: skip
-    """``np.savetxt`` by all ranks."""
+    """``np.savetxt`` on all ranks. Collective."""
     if not isinstance(X, Handle) or path.endswith(PACKED) or encoding not in ENCODINGS:
         return NotImplemented
     section = section_of(X, world)
@@ -89,8 +89,8 @@ def loadtxt(
 ) -> Any:  # fmt: skip
     """Load data from a text file, as ``numpy.loadtxt``.
 
-    On ranks, each parses the lines that begin in its part of the bytes of a large file. ``layout`` says where the array is
-    to lie: an :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. All ranks call it then.
+    On several ranks, each parses the lines that begin in its part of the bytes of a large file. ``layout`` is the layout of
+    the result: an :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. With ``layout``, the call is collective.
     """
     options = {
         "dtype": dtype, "comments": comments, "delimiter": delimiter, "converters": converters, "usecols": usecols,
@@ -115,8 +115,8 @@ def genfromtxt(
 ) -> Any:  # fmt: skip
     """Load data from a text file, with missing values handled as specified: see ``numpy.genfromtxt``.
 
-    On ranks, each parses the lines that begin in its part of the bytes of a large file, if ``dtype`` is given or ``float``,
-    and names do not come from the file. ``layout`` says where the array is to lie, as for :func:`loadtxt`.
+    On several ranks, each parses the lines that begin in its part of the bytes of a large file, unless ``dtype`` is ``None``
+    or ``names`` is ``True``. ``layout`` is the layout of the result, as for :func:`loadtxt`.
     """
     given = {"dtype": dtype, "comments": comments, "delimiter": delimiter}
     more = {"skip_header": skip_header, "skip_footer": skip_footer}
@@ -144,7 +144,7 @@ genfromtxt.__dict__["__signature__"] = _theirs.replace(
 
 
 def _divisible(file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any) -> str | None:
-    """The path of a file that ranks read together; ``None`` where NumPy reads it."""
+    """The path of a file that the ranks read in parallel; ``None`` for a file that NumPy reads."""
     world, path = current_world(), path_of(file) if isinstance(file, str | os.PathLike) else None
     kind = np.dtype(dtype)
     fits = path is not None and not whole and not path.endswith(PACKED) and encoding in ENCODINGS
@@ -157,7 +157,7 @@ def _divisible(file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any) -
             size = os.stat(path).st_size  # type: ignore[arg-type]
         except OSError as problem:
             passed_on(problem)
-            return None  # with NumPy's error
+            return None  # NumPy raises its own error
         if size < SHORTEST * max(config.everywhere, 1):
             return None
     return path
@@ -166,7 +166,7 @@ def _divisible(file: Any, dtype: Any, encoding: Any, whole: bool, layout: Any) -
 def _rows(
     path: str, skipped: int, parse: Callable[..., Any], dtype: Any, what: str
 ) -> Section | None:
-    """The rows of a file in a section of all ranks, of one axis for a structured dtype; ``None`` for no rows. Collective."""
+    """Read a file into a section distributed by rows, one-dimensional for a structured dtype. ``None`` if empty. Collective."""
     world = current_world()
     if world.size > 1:
         in_step(world, what, path, skipped, str(np.dtype(dtype)))
@@ -204,7 +204,7 @@ def _rows(
 
 
 def _parsed(parse: Callable[..., Any], data: bytes, place: int, path: str) -> Array:
-    """The rows of some lines, along the first axis."""
+    """Parse lines into rows along the first axis."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*(no data|[Ee]mpty input)")
         try:
@@ -219,7 +219,7 @@ def _parsed(parse: Callable[..., Any], data: bytes, place: int, path: str) -> Ar
 
 
 def _behind_lines(descriptor: int, size: int, count: int) -> int:
-    """Where the line begins that follows so many lines."""
+    """The byte offset behind the first ``count`` lines."""
     place = 0
     for _ in range(count):
         if place >= size:
@@ -229,7 +229,7 @@ def _behind_lines(descriptor: int, size: int, count: int) -> int:
 
 
 def _next_line(descriptor: int, place: int, size: int) -> int:
-    """Where the first line begins at or behind a byte."""
+    """The byte offset of the first line that begins at or behind ``place``."""
     if not place:
         return 0
     place -= 1
@@ -243,7 +243,7 @@ def _next_line(descriptor: int, place: int, size: int) -> int:
 
 
 def _pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about a buffer at a time, and the byte at which they begin."""
+    """Blocks of whole lines of about one buffer each, with their byte offsets."""
     rest, place = b"", start
     while start < stop:
         data = os.pread(descriptor, min(policy.limits.held, stop - start), start)
@@ -261,7 +261,7 @@ def _pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes
 
 
 def _shaped(section: Section, ndmin: int, unpack: bool) -> Any:
-    """The array with the axes that NumPy gives it."""
+    """The array of the rows, with the axes that NumPy would return."""
     world = current_world()
     shape = section.shape
     result = of_section(redistributed(section, result_layout(shape, world.size)), world)

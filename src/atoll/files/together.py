@@ -1,4 +1,4 @@
-"""What all ranks of a world do together with one file: they agree on errors, and a new file appears when it is whole."""
+"""Collective file operations: errors are raised on all ranks, and a new file appears when it is complete."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Result = TypeVar("Result")
 def settle(
     communicator: Communicator, error: Exception | None, what: str, facts: Any = None
 ) -> Any:
-    """The ``facts`` of all ranks, in their order; where a rank has an error, an error on every rank. Collective.
+    """The ``facts`` of all ranks, in rank order; an error on any rank is raised on every rank. Collective.
 
-    A rank raises its own error, and the others that of the first rank with one; a note names these ranks.
+    A rank with an error raises its own; the others raise the error of the first such rank. A note names the failed ranks.
     """
     reports = agree(communicator, (_sendable(error), facts), what)
     failed = [rank for rank, (told, _) in enumerate(reports) if told is not None]
@@ -41,7 +41,7 @@ def settle(
 
 
 def everywhere(communicator: Communicator, what: str, action: Callable[[], Result]) -> list[Result]:
-    """What an action returns on each rank; where it fails on a rank, an error on every rank. Collective."""
+    """Run an action and return the results of all ranks; a failure on any rank is raised on every rank. Collective."""
     error, result = None, None
     try:
         result = action()
@@ -51,14 +51,14 @@ def everywhere(communicator: Communicator, what: str, action: Callable[[], Resul
 
 
 def locally(communicator: Communicator, what: str, action: Callable[[], Result]) -> Result:
-    """What an action returns on this rank; where it fails on a rank, an error on every rank. Collective."""
+    """Run an action and return the result of this rank; a failure on any rank is raised on every rank. Collective."""
     results: list[Result] = []
     everywhere(communicator, what, lambda: results.append(action()))
     return results[0]
 
 
 def _sendable(error: Exception | None) -> Exception | None:
-    """An error as other ranks can raise it."""
+    """The error, or an ``AtollError`` with its text if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception as problem:
@@ -69,7 +69,7 @@ def _sendable(error: Exception | None) -> Exception | None:
 
 @contextmanager
 def opened(communicator: Communicator, path: str, what: str) -> Iterator[int]:
-    """A descriptor of a file for reading; every rank raises an error where some cannot open it. Collective."""
+    """Open a file for reading and yield its descriptor; a failure on any rank is raised on every rank. Collective."""
     descriptor = -1
 
     def open_it() -> None:
@@ -85,11 +85,11 @@ def opened(communicator: Communicator, path: str, what: str) -> Iterator[int]:
 
 
 class NewFile:
-    """A file that all ranks write, each its own part, under another name beside its own.
+    """A file that all ranks write, each its own part, under a temporary name beside its own.
 
-    It takes its name when all ranks have written their parts; otherwise it is removed, and what had the name before
-    stays. A file that cannot be replaced (:mod:`.replacement`) is written in place. A rank puts what may fail into ``with
-    file.attempt():``, and goes on: the error is raised on all ranks at the end. Collective to enter and to leave.
+    It is renamed when all ranks have written their parts. After an error it is removed, and the original stays. A file that
+    cannot be replaced (:mod:`.replacement`) is written in place. Code that may fail runs in ``with file.attempt():``, after
+    which the rank continues; the error is raised on all ranks at the end. Entering and leaving are collective.
     """
 
     def __init__(self, world: World, path: str, what: str, *, durable: bool = False) -> None:
@@ -99,14 +99,14 @@ class NewFile:
         self.descriptor = -1
         self.error: Exception | None = None
         self.hidden = ""
-        """The name under which it is written."""
+        """Path under which the file is written: a temporary name, or its own."""
         self._durable = durable
         self._beside = ""
-        """On the first rank, the name of what has to be removed where the writing fails."""
+        """On rank 0, the temporary file that a failure removes; empty if there is none."""
 
     @property
     def is_first(self) -> bool:
-        """True if this rank writes what belongs to no rank."""
+        """True if this rank writes headers and directories, which belong to no rank."""
         return self.communicator.rank == 0
 
     def _create(self, name: str) -> bool:
@@ -146,7 +146,7 @@ class NewFile:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Keep an error for the end, so that this rank comes to it as the others do."""
+        """Defer an error to the end, so that this rank makes the same collective calls as the others."""
         try:
             yield
         except CommunicationError:
@@ -156,7 +156,7 @@ class NewFile:
                 self.error = error
 
     def settle(self, facts: Any = None) -> Any:
-        """The facts of all ranks, or an error of some of them on all; then the file is gone already. Collective."""
+        """The facts of all ranks. A deferred error of any rank removes the file and is raised on every rank. Collective."""
         return self._settle(self.error, facts)
 
     def __exit__(
@@ -215,7 +215,7 @@ class NewFile:
 
 
 class NewFolder(NewFile):
-    """The same for a folder, which may replace one that has a file ``proof``: proof that it is of the same kind."""
+    """A new folder, written like a :class:`NewFile`. It replaces only an empty folder or one that contains a file ``proof``."""
 
     def __init__(self, world: World, path: str, what: str, proof: str) -> None:
         super().__init__(world, path, what)
@@ -241,7 +241,7 @@ class NewFolder(NewFile):
 
     def _appear(self) -> None:
         keep_permissions(self._beside, self.path)
-        if os.path.lexists(self.path):  # a folder that is not empty cannot be replaced by one call
+        if os.path.lexists(self.path):  # no system call replaces a folder that is not empty
             old = name_beside(self.path)
             os.mkdir(old, 0o700)
             os.replace(self.path, os.path.join(old, "old"))
@@ -256,7 +256,7 @@ class NewFolder(NewFile):
 
 
 def done(communicator: Communicator, action: Callable[[], Any], what: str) -> Any:
-    """What an action of rank 0 returns, or its error, on every rank. Collective."""
+    """Run an action on rank 0 and return its result, or raise its error, on every rank. Collective."""
     error, result = None, None
     if communicator.rank == 0:
         try:

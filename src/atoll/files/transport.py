@@ -1,4 +1,4 @@
-"""Moves the elements of a rank's block to and from their places in a file."""
+"""Transfer of elements between a rank's block and their positions in a file."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Array = np.ndarray[Any, Any]
 
 
 def _most(dtype: np.dtype[Any]) -> int:
-    """How many elements fit into the buffer of a rank."""
+    """The number of elements that fit into the buffer of a rank."""
     return max(policy.limits.held // max(dtype.itemsize, 1), 1)
 
 
 def outgoing(section: Section, *, ordered: bool = False) -> Iterator[tuple[int, Array]]:
-    """What this rank writes, a buffer at a time: the first element's number in the file, and the elements. Collective.
+    """The elements that this rank writes, a buffer at a time, with the number of the first in the file. Collective.
 
-    A rank writes its own elements where many of them follow each other in the file. Otherwise ranks bring the array into
-    the order of the file first, a buffer for each rank at a time; and so with ``ordered``, where every step gives each
-    rank the elements behind those of the rank before.
+    A rank writes its own elements if their runs in the file are long. Otherwise the ranks first redistribute the array into
+    the order of the file, a buffer for each rank at a time. With ``ordered`` they always do, and in each step a rank has
+    the elements that follow those of the previous rank.
     """
     progress.advance(0, section.block.nbytes)
     for first, data in _outgoing(section, ordered):
@@ -67,7 +67,7 @@ def _outgoing(section: Section, ordered: bool) -> Iterator[tuple[int, Array]]:
 
 
 def write_at(descriptor: int, data: Array, offset: int) -> None:
-    """Write the bytes of a contiguous array to a place in a file."""
+    """Write the bytes of a contiguous array at an offset of a file."""
     if profiled.recording is not None:
         with profiler.span(Kind.FILE, "write", data.nbytes):
             _write_at(descriptor, data, offset)
@@ -88,7 +88,7 @@ def as_bytes(data: Array) -> Any:
 
 
 def read_at(descriptor: int, into: Array, offset: int, path: str) -> None:
-    """Fill an array by the bytes at a place in a file."""
+    """Fill an array from the bytes at an offset of a file."""
     if not into.flags.c_contiguous:
         for _, key in boxes(into.shape, _most(into.dtype)):
             part = np.empty(into[key].shape, into.dtype)
@@ -114,7 +114,7 @@ def _read_at(descriptor: int, into: Array, offset: int, path: str) -> None:
 
 
 def truncated(path: str, end: int, missing: int) -> FileFormatError:
-    """The error of a file that is shorter than it says."""
+    """The error for a file that is shorter than its header says."""
     return FileFormatError(
         f"{path} is truncated: it ends at byte {end}, and {missing} more bytes of the array belong there; "
         "write the file again, or restore it from a copy"
@@ -124,7 +124,7 @@ def truncated(path: str, end: int, missing: int) -> FileFormatError:
 def fill(
     descriptor: int, offset: int, shape: tuple[int, ...], region: Region, block: Array, path: str
 ) -> None:
-    """Read a region of an array of ``shape``, whose elements lie in a file from ``offset`` on, into a rank's block."""
+    """Read a region of an array of ``shape``, whose elements begin at ``offset`` in a file, into a rank's block."""
     dtype = block.dtype
     if not block.size or not dtype.itemsize:
         return
@@ -163,7 +163,7 @@ def fill(
 def fill_from(
     stream: BinaryIO, shape: tuple[int, ...], region: Region, block: Array, path: str
 ) -> None:
-    """Fill a rank's block from the elements of the whole array, which a stream gives one after the other."""
+    """Fill a rank's block from a stream of the elements of the whole array."""
     dtype = block.dtype
     for first, key in boxes(shape, _most(dtype)):
         extents = tuple([part.stop - part.start for part in key]) + shape[len(key) :]

@@ -1,4 +1,4 @@
-"""Values of a checkpoint as text: numbers, strings, containers, and the state of random generators; no pickles."""
+"""Encoding of checkpoint values as JSON: numbers, strings, containers, and the state of random generators; no pickles."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ PLAIN = (bool, int, float, str, type(None))
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 Generators = Callable[[Any, bool], Any]
-"""A generator of the program's class from its stream; and whether it is a ``RandomState``."""
+"""Function that makes a generator from a bit generator; its second argument is true for a ``RandomState``."""
 
 
 def encoded(value: Any, path: str) -> Any:
-    """A value in the types of JSON; ``path`` names it in errors."""
+    """Encode a value in the types of JSON; errors name it ``path``."""
     if type(value) in PLAIN:
         return value
     if type(value) is list:
@@ -49,7 +49,7 @@ def encoded(value: Any, path: str) -> Any:
 
 
 def _state(state: Any) -> Any:
-    """The state of a stream: dictionaries of numbers and arrays of numbers."""
+    """Encode the state of a bit generator: dictionaries of numbers and arrays of numbers."""
     if isinstance(state, Mapping):
         return {name: _state(part) for name, part in state.items()}
     if isinstance(state, np.ndarray):
@@ -58,12 +58,12 @@ def _state(state: Any) -> Any:
 
 
 def random_state() -> Any:
-    """The state of NumPy's own generator, which ``np.random.rand`` and similar functions draw from."""
+    """The encoded state of NumPy's global generator, from which ``np.random.rand`` and similar functions draw."""
     return _state(np.random.get_state(legacy=False))
 
 
 def set_random_state(state: Any) -> None:
-    """Put NumPy's own generator into a state that :func:`random_state` gave."""
+    """Set NumPy's global generator to a state from :func:`random_state`."""
     np.random.set_state(_stream_state(state))
 
 
@@ -76,7 +76,7 @@ def _stream_state(state: Any) -> Any:
 
 
 def decoded(value: Any, generators: Generators) -> Any:
-    """The value that :func:`encoded` gave a text for."""
+    """Decode a value from :func:`encoded`."""
     if isinstance(value, list):
         return [decoded(part, generators) for part in value]
     if not isinstance(value, dict):

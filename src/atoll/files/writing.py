@@ -1,9 +1,9 @@
-"""NumPy's functions that write arrays to files, where several ranks call them.
+"""Collective versions of NumPy's functions that write arrays to files.
 
-Arrays that lie on ranks go into one file if all ranks name the same: each rank writes its own part where the format lets
-it, and otherwise one rank writes for all. The others return when it is complete, with its error where it failed.
-Ranks that name files of their own (``BytesIO``, a temporary file) write each its own, and so does every rank that calls
-with arrays that all have. A file with a name appears whole under it: it is written under another name beside it first.
+A distributed array goes into one file if all ranks name the same file: each rank writes its own part if the format allows
+it; otherwise rank 0 writes the whole file. The other ranks return when it is complete, or raise its error.
+Ranks that name different files (``BytesIO``, a temporary file) write one file each, and so do ranks whose arrays are not
+distributed. A named file is written under a temporary name beside it, so that it appears complete.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ WHAT = "the writing of a file"
 
 Write = Callable[[Any], None]
 Parts = Callable[..., Any]
-"""Writes the arguments into the file at a path, all ranks of a world together; ``NotImplemented`` where it cannot."""
+"""Function that writes its arguments into the file at a path, on all ranks of a world; else ``NotImplemented``."""
 
 
 def writing(
     original: Any, place: int, name: str, suffix: str = "", parts: Parts | None = None
 ) -> Callable[..., None]:
-    """``original`` for several ranks; its file is the argument at ``place``, or called ``name``, and ends by ``suffix``."""
+    """Wrap ``original`` for several ranks. The file is its argument at ``place`` or keyword ``name``; ``suffix`` is appended."""
 
     @shown("writing", place)
     def function(*args: Any, **options: Any) -> None:
@@ -82,7 +82,7 @@ def writing(
 
 
 def _target(file: Any, suffix: str) -> Any:
-    """The file, or the whole of its name."""
+    """An open file unchanged, or the path of a file with its suffix."""
     if hasattr(file, "write"):
         return file
     path = os.fspath(file)
@@ -90,7 +90,7 @@ def _target(file: Any, suffix: str) -> Any:
 
 
 def _is_new(target: Any) -> bool:
-    """True if a file is to be written under its name, rather than into something that exists."""
+    """True if the target is the path of no file, or of a plain file that this user can write to."""
     if not isinstance(target, str | bytes):
         return False
     path = os.path.realpath(target)
@@ -98,7 +98,7 @@ def _is_new(target: Any) -> bool:
 
 
 def _mark(target: Any, world: World) -> int:
-    """A number that is equal on the ranks that name one file, and differs where each has a file of its own."""
+    """A hash that is equal on ranks with the same target and differs on ranks with different files."""
     if isinstance(target, str | bytes):
         words = os.fsencode(os.path.realpath(target)) + b" new" * _is_new(target)
     else:
@@ -107,7 +107,7 @@ def _mark(target: Any, world: World) -> int:
 
 
 def _inode(file: Any) -> bytes:
-    """Which file of the system an open file writes into, if it writes what it is given, and nothing else."""
+    """The identity (device and inode) of an open unpacked file; empty for other streams, such as compressed ones."""
     raw = getattr(file, "buffer", file) if isinstance(file, io.TextIOWrapper) else file
     raw = getattr(raw, "raw", raw)
     if not isinstance(raw, io.FileIO):
@@ -117,7 +117,7 @@ def _inode(file: Any) -> bytes:
 
 
 def _for_all(world: World, target: Any, write: Write) -> None:
-    """The first rank writes. The others' open files go on where its ends."""
+    """Write on rank 0, and move the open files of the other ranks to its final position."""
 
     def act() -> int | None:
         _appearing(target, write)
@@ -133,8 +133,8 @@ def _for_all(world: World, target: Any, write: Write) -> None:
 
 
 def _appearing(target: Any, write: Write) -> None:
-    """Write to an open file, or write a file that appears under its name when it is whole."""
-    if not _is_new(target):  # an open file, a device, or what NumPy refuses
+    """Write to an open file, or write a named file that appears when it is complete."""
+    if not _is_new(target):  # an open file, a device, or a target that NumPy refuses
         return write(target)
     path = os.path.realpath(os.fsdecode(target))
     hidden = name_beside(path)
@@ -156,7 +156,7 @@ def _created(hidden: str, path: str) -> bool:
         return create(hidden, path)
     except OSError as problem:
         passed_on(problem)
-        return False  # NumPy says what is wrong with the file or its folder
+        return False  # NumPy raises the error of the file or its folder
 
 
 dump = writing(np.ndarray.dump, 1, "file")

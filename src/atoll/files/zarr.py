@@ -1,4 +1,4 @@
-"""Zarr stores, version 3: all ranks write one and read it, each its own chunks."""
+"""Zarr stores, version 3: every rank writes whole chunks and reads its own part of a store."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def save_zarr(
 def load_zarr(path: Any, name: str = "", *, layout: Any = None) -> Any:
     """Read the Zarr array at ``path``, or the array ``name`` of the group there; each rank reads its own part. Collective.
 
-    ``layout`` says where the array lies, as for :func:`atoll.load`.
+    ``layout`` is the layout of the result, as for :func:`atoll.load`.
     """
     return load_stored("load_zarr", path, name, layout, _zarr(), _stored)
 

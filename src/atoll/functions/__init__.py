@@ -1,7 +1,7 @@
-"""The names of NumPy, and the few that only a distributed array needs.
+"""NumPy's names, and the few that only a distributed array needs.
 
 Each module declares functions of one kind; :mod:`.public` is the table that they fill, in this
-order: what a module finds declared already, it leaves alone.
+order: a module leaves names that are already declared alone.
 """
 
 from __future__ import annotations

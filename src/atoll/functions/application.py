@@ -64,7 +64,7 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
 
 
 def _vectorized(function: Any, otypes: Any, args: tuple[Any, ...]) -> Any:
-    """A Python function of elements, on this rank's blocks; the first element says of what dtype."""
+    """Apply a Python function to the elements of this rank's blocks; the first element determines the dtype."""
     given = Operands(empty=False).accept(args)
     world: Any = world_of(given)
     expect(world is not None)

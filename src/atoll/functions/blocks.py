@@ -1,16 +1,16 @@
-"""The building blocks of functions that ranks compute together.
+"""The building blocks of collective functions.
 
 There are three ways to write one:
 
-*compositions* of functions that are recorded or done by all ranks together;
+*compositions* of recorded or collective functions;
 
-*blocks* (:func:`by_blocks`): NumPy's function on this rank's part of operands that lie alike, for what
-it does element by element;
+*blocks* (:func:`by_blocks`): NumPy's function on this rank's part of operands with one layout, for
+elementwise functions;
 
-*lanes* (:func:`along`): NumPy's function along an axis, of which each rank has some lanes whole. Where
+*lanes* (:func:`along`): NumPy's function along an axis, with some whole lanes on each rank. If
 there are fewer lanes than ranks, each lane in turn is distributed over all of them.
 
-What NumPy raises on one rank is raised on all.
+An error that NumPy raises on one rank is raised on all.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ LOCAL = 1 << 62
 
 
 def in_c_order(handle: Any) -> None:
-    """The memory order of results that NumPy makes in C order, whatever they are made of."""
+    """The memory order of results that NumPy always makes in C order."""
 
 
 def call(name: str, *args: Any, **options: Any) -> Any:
-    """A public function of ours, by name."""
+    """Call a public atoll function by name."""
     return names[name](*args, **options)
 
 
 def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:
-    """What ``compute`` gives on this rank; an error of one rank is raised on all. Collective."""
+    """The result of ``compute()`` on this rank; an error on one rank is raised on all. Collective."""
     result, error = None, None
     try:
         with config(small=LOCAL):
@@ -63,7 +63,7 @@ def every_rank(world: World, compute: Callable[[], Any], what: str) -> Any:
 
 
 def alike(values: Sequence[Any], world: World) -> list[Section]:
-    """Sections of values broadcast to one shape, all lying as the first of that shape does."""
+    """Sections of values broadcast to one shape, all in the layout of the first value of that shape."""
     shape = np.broadcast_shapes(*[np.shape(value) for value in values])
     sections: list[Section | None] = [None] * len(values)
     layout: Layout | None = None
@@ -74,7 +74,7 @@ def alike(values: Sequence[Any], world: World) -> list[Section]:
             once = section.layout.copies == 1 and not section.layout.overlaps
             if layout is None and once and not section.layout.is_replicated:
                 layout = section.layout
-    if layout is None:  # each element on one rank, so that what is counted counts once
+    if layout is None:  # each element on one rank, so that each counts once
         layout = Layout(shape, "b" + "n" * (len(shape) - 1) if shape else "", size=world.size)
     aligned = []
     for value, own in zip(values, sections):
@@ -120,10 +120,10 @@ def along(
     rows: Callable[[Array], Array],
     line: Callable[[Any], Any],
 ) -> Any:
-    """What NumPy makes of each lane along some axes, in the order of the other axes: (lanes, ...).
+    """Results of NumPy for each lane along some axes, in the order of the other axes: (lanes, ...).
 
-    ``rows`` does it for an array of lanes; ``line`` for one lane that all ranks have in even
-    blocks, and gives an array that has the same shape for each.
+    ``rows`` computes them for an array of lanes; ``line`` for one lane that is distributed in even
+    blocks, and returns an array of the same shape for each lane.
     """
     kept = [k for k in range(handle.ndim) if k not in axes]
     count = prod([handle.shape[k] for k in kept])

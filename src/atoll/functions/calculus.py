@@ -27,7 +27,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     spacings: list[Any] = [s if is_large(s) else np.asarray(s) for s in varargs or (1.0,)]
     if len(spacings) == 1 and spacings[0].ndim == 0:
         spacings *= len(axes)
-    expect(len(spacings) == len(axes))  # or NumPy has the words for what is wrong
+    expect(len(spacings) == len(axes))  # else NumPy raises the error
     for k, s in zip(axes, spacings):
         expect(f.shape[k] > edge_order and s.dtype.kind in "iuf")
         expect(not s.ndim or s.shape == (f.shape[k],))
@@ -139,14 +139,14 @@ def cov(
             own = 1.0 if aweights is None else float((weights * array_of(aweights)).sum()) / total
             factor = total - less * own
         x = x - mean[:, None]
-    expect(factor > 0)  # or NumPy has the words for it
+    expect(factor > 0)  # else NumPy raises the error
     other = (x if weights is None else x * weights).T
     product = names["dot"](x, other.conj() if x.dtype.kind == "c" else other)
     return names["squeeze"](product * float(np.true_divide(1, factor)))
 
 
 def _observations(count: int, fweights: Any, aweights: Any) -> Any:
-    """What each observation weighs; ``None`` if all weigh the same."""
+    """Weight of each observation; ``None`` if all weights are equal."""
     weights = None
     for given, kinds in ((fweights, "iu"), (aweights, "iufb")):
         if given is None:

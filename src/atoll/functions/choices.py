@@ -112,7 +112,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 
 @accepts(dst=Target(), where=Operand("b"))
 def _copied_under(dst: Any, src: Any, casting: Any, where: Any) -> Any:
-    """``copyto`` on ranks, under a mask or of what no assignment takes."""
+    """``copyto`` on ranks, under a mask or of a value that an assignment does not take."""
     source = Operand().accept(src)
     weak = {bool: "?", int: "u1", float: "f2", complex: "F"}.get(type(src))
     given = source.dtype if weak is None else np.dtype("i1" if weak == "u1" and src < 0 else weak)
@@ -140,7 +140,7 @@ def putmask(a: Any, mask: Any, values: Any) -> Any:
 
 
 def _cycled(line: Any, length: int) -> Any:
-    """The elements of a line over and over, so many in all."""
+    """The elements of a line repeated cyclically to ``length`` elements."""
     return call("take", line, call("arange", length) % line.size)
 
 

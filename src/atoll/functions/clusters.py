@@ -63,8 +63,8 @@ def from_ray(
 ) -> ndarray:
     """Make an array of partitions in Ray: ``ray.ObjectRef`` of arrays, or of DataFrames of one dtype. Collective.
 
-    ``refs`` are in C order of the grid ``partition_tiling`` (or nested, or by position), ``shape`` is
-    that of the whole; or ``refs`` is a :class:`RayPartitions`, which knows both. The ``refs`` of the first rank that
+    ``refs`` are in C order of the grid ``partition_tiling`` (or nested, or by position), and ``shape`` is
+    the global shape; or ``refs`` is a :class:`RayPartitions`, which contains both. The ``refs`` of the first rank that
     passes any are used; other ranks may pass ``None``, and need no connection to Ray. Each rank gets its own part
     from the object store.
     """
@@ -85,7 +85,7 @@ def to_ray(a: Any) -> RayPartitions:
 
 
 def _shared_out(imported: Imported) -> ndarray:
-    """The array of what was fetched; of fewer partitions than ranks, every rank gets a share."""
+    """Array of the fetched partitions; if these are fewer than the ranks, it is redistributed over all ranks."""
     array: ndarray = ndarray._from_block(*imported)
     size = imported.world.size
     if size > 1 and len(imported.layout.ranks) < size:

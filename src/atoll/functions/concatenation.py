@@ -1,8 +1,8 @@
 """Arrays side by side, repeated, rolled and padded.
 
 A join of large arrays is an empty array with one assignment for each part: a loop nest that
-reads the parts runs over each of its boxes, fused with whatever makes them. Joins of many
-parts are NumPy's, for each part is a box of its own.
+reads the parts runs over each of its boxes, fused with the operations that compute them. NumPy does joins
+of many parts, since each part is a separate box.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .shapes import atleast_1d, atleast_2d, atleast_3d
 
 
 def _fit(arrays: Sequence[Any], axis: int) -> bool:
-    """True if arrays can be joined along ``axis``; NumPy says it before it looks at their dtypes."""
+    """True if arrays can be joined along ``axis``; NumPy checks it before their dtypes."""
     ndim = arrays[0].ndim
     if not -ndim <= axis < ndim or any(a.ndim != ndim for a in arrays):
         return False
@@ -53,7 +53,7 @@ def _shape(arrays: Sequence[Any], axis: int) -> tuple[int, ...]:
 
 
 def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
-    """The parts along ``axis``, recorded; ``None`` where NumPy has to do it."""
+    """Record a join of the parts along ``axis``; ``None`` leaves it to NumPy."""
     first = arrays[0]
     ndim = first.ndim
     wanted = first.dtype if dtype is None else dtype
@@ -81,7 +81,7 @@ def _joined(arrays: Sequence[Any], axis: int, dtype: Any = None) -> Any:
 
 
 def filled_by(boxes: Sequence[tuple[Any, Any]], geometry: Geometry, place: Any = None) -> Any:
-    """An array that consists of parts, each in a box of its own, recorded."""
+    """Record an array that consists of parts, each in its own box."""
     boxes = [(key, part) for key, part in boxes if part.size]
     site, kind = user_site(), geometry.dtype
     node = Node(FILL, (kind.type(0),), geometry, (), join_of(len(boxes)), site, place=place)
@@ -109,7 +109,7 @@ def concatenate(
             if flat:
                 parts, axis = [part.ravel() for part in parts], 0
             if type(axis) is bool:
-                np.concatenate(([0],), axis=axis)  # NumPy's words
+                np.concatenate(([0],), axis=axis)  # NumPy's error
             axis = index(axis)
             if not _fit(parts, axis):
                 return NotImplemented
@@ -128,9 +128,9 @@ def concatenate(
 def _joined_dtype(
     arrays: Any, parts: list[Any], flat: bool, out: Any, dtype: Any, casting: Any
 ) -> np.dtype[Any]:
-    """The dtype of a join, or NumPy's error: which casts and arguments are allowed, it says of empty arrays.
+    """The dtype of a join, or NumPy's error for a cast or an argument, from a join of empty arrays.
 
-    Python's numbers have no dtype of their own where all parts are one line.
+    Python's numbers have no dtype of their own if ``axis`` is ``None``.
     """
     samples = [
         a if flat and type(a) in (int, float, complex) else np.empty(0, part.dtype)
@@ -213,7 +213,7 @@ if hasattr(np, "row_stack"):
     @native()
     def row_stack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
         come_first()
-        np.row_stack([()])  # NumPy's words
+        np.row_stack([()])  # NumPy's warning
         return vstack(tup, dtype=dtype, casting=casting)
 
 
@@ -266,7 +266,7 @@ def tile(A: Any, reps: Any) -> Any:
         counts = tuple([index(r) for r in (reps if np.iterable(reps) else (reps,))])
     except TypeError as problem:
         passed_on(problem)
-        counts = (0,)  # NumPy has to say
+        counts = (0,)  # left to NumPy
     expect(is_large(A) and A.size and 0 not in counts)
     ndim = max(len(counts), A.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
@@ -306,7 +306,7 @@ def block(arrays: Any) -> Any:
 
 
 def joined_along(items: Any, axis: int, least: int, *, at_end: bool) -> Any:
-    """What ``r_`` and ``c_`` make of arrays and numbers, but not of slices and strings."""
+    """The results of ``r_`` and ``c_`` for arrays and numbers, but not for slices and strings."""
     listed = items if isinstance(items, tuple) else (items,)
     arrays = (Handle, np.ndarray, list, int, float, complex)
     expect(all(isinstance(item, arrays) for item in listed))

@@ -72,7 +72,7 @@ def _range_of(a: Any, range: Any) -> tuple[float, float]:
 
 
 def _width(name: str, a: Any) -> float:
-    """How wide bins should be, by one of the rules that have a name."""
+    """Width of bins by a named rule."""
     size = a.size
     spread = float(call("ptp", a))
     if name == "sqrt":
@@ -88,7 +88,7 @@ def _width(name: str, a: Any) -> float:
 
 
 def _bins(a: Any, bins: Any, range: Any, weights: Any) -> Any:
-    """An integer or edges that every rank has."""
+    """An integer, or replicated edges."""
     if isinstance(bins, str):
         known = ("sqrt", "sturges", "rice", "scott", "fd", "auto")
         expect(bins in known and weights is None and a.dtype.kind in "fiu")

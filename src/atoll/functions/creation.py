@@ -66,7 +66,7 @@ def full(
 
 
 def _like_order(a: Any, order: Any, shape: Any) -> Any:
-    """Which memory order ``order='K'`` or ``'A'`` means for an array such as ``a``."""
+    """Memory order that ``order='K'`` or ``'A'`` means for an array like ``a``."""
     order = "K" if order is None else str(order).upper()
     if order not in "KA":
         return order
@@ -141,7 +141,7 @@ def full_like(
 def arange(*args: Any, dtype: Any = None, **named: Any) -> Any:
     if len(args) == 0 and "stop" not in named and "start" in named:
         numpy_arange: Any = np.arange
-        numpy_arange(start=0)  # NumPy's words
+        numpy_arange(start=0)  # NumPy's error
     if not 1 <= len(args) + len(named) <= 4:
         theirs: Any = np.arange
         return theirs(*args, dtype=dtype, **named)
@@ -162,9 +162,9 @@ def array(
     ndmax: Any = None,
 ) -> Any:  # fmt: skip
     if type(copy) is not bool and isinstance(copy, (str, np._CopyMode)):
-        np.array(np.empty(0), copy=copy)  # type: ignore[arg-type]  # NumPy's words
+        np.array(np.empty(0), copy=copy)  # type: ignore[arg-type]  # NumPy's error
         copy = None if copy is np._CopyMode.IF_NEEDED else bool(copy)
-    if ndmax is not None:  # how deep NumPy looks into what it is given
+    if ndmax is not None:  # the depth to which NumPy reads nested sequences
         object = np.array(plain(object), dtype, ndmin=ndmin, ndmax=ndmax)
     if subok:
         result = _in_class(object, dtype, order, copy)
@@ -186,7 +186,7 @@ def asanyarray(a: Any, dtype: Any = None, order: Any = None, *, copy: Any = None
 
 
 def _in_class(a: Any, dtype: Any, order: Any, copy: Any) -> Any:
-    """An array of the class that ``a`` has; the same one if it is one already."""
+    """An array of the class of ``a``; the same array if it has the class already."""
     if not isinstance(a, Handle) or type(a) is ndarray:
         return _asarray(a, dtype, order, copy if copy is None else bool(copy))
     base = in_base_class(a)

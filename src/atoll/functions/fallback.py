@@ -1,7 +1,7 @@
 """Public NumPy names without a declaration of their own.
 
 Functions run on the data, with a warning that atoll has no kernels for them. Classes, constants
-and modules are NumPy's own: what they need of an array they get by the array protocols.
+and modules are NumPy's own: they access arrays by the array protocols.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _TRIVIAL = (
     "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "roots", "bmat", "asmatrix",
     "in1d", "trapz",  # of NumPy before 2.4
 )  # fmt: skip
-"""Functions that work on no large arrays, or whose time goes elsewhere: no warning is due."""
+"""Functions of small arrays only, or with other dominant costs: no warning is due."""
 
 _UNTOUCHED = ("printoptions", "get_printoptions", "set_printoptions", "geterr", "geterrcall", "getbufsize",
     "setbufsize", "isdtype", "issubdtype", "promote_types", "get_include", "show_config", "show_runtime",
     "typename", "broadcast_shapes", "iterable", "base_repr", "binary_repr")  # fmt: skip
-"""Functions of no arrays: NumPy's own objects."""
+"""Functions without array arguments: NumPy's own objects."""
 
 
 def _is_function(value: Any) -> bool:
@@ -45,7 +45,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _calling() -> dict[str, Any]:
-    """Functions that call what they are given, with its arguments as they are."""
+    """Functions that call a function argument, with unconverted arguments."""
     module = import_module("numpy.testing")
     callers = (
         "assert_raises",
@@ -58,7 +58,7 @@ def _calling() -> dict[str, Any]:
 
 
 def _annotations() -> dict[str, Any]:
-    """The names of ``numpy.typing``; an array in an annotation is one of ours."""
+    """The names of ``numpy.typing``; an array in an annotation is an atoll array."""
     module: Any = import_module("numpy.typing")
     return {
         "ArrayLike": module.ArrayLike,
@@ -70,7 +70,7 @@ def _annotations() -> dict[str, Any]:
 
 
 def _for_ctypes() -> dict[str, Any]:
-    """``numpy.ctypeslib``, whose functions take the memory of our arrays as well."""
+    """``numpy.ctypeslib``, with functions that also take the memory of atoll arrays."""
     module: Any = import_module("numpy.ctypeslib")
 
     def ndpointer(dtype: Any = None, ndim: Any = None, shape: Any = None, flags: Any = None) -> Any:
@@ -99,7 +99,7 @@ def _for_ctypes() -> dict[str, Any]:
 
 
 def _mixins() -> dict[str, Any]:
-    """NumPy's operators for a class that answers ufuncs itself, which is asked by ours."""
+    """NumPy's operator mixin for a class with ``__array_ufunc__``, wrapped so that the class receives atoll's ufuncs."""
 
     class NDArrayOperatorsMixin(np.lib.mixins.NDArrayOperatorsMixin):
         __slots__ = ()
@@ -115,13 +115,13 @@ def _mixins() -> dict[str, Any]:
 _WRITING = frozenset({"readwrite", "writeonly"})
 
 
-class nditer(metaclass=ABCMeta):  # noqa: B024  # so that those of NumPy's are instances
+class nditer(metaclass=ABCMeta):  # noqa: B024  # so that NumPy's iterators are instances
     """NumPy's iterator, with the memory of the arrays that it writes to."""
 
     def __new__(
         cls, op: Any, flags: Any = None, op_flags: Any = None, *args: Any, **options: Any
     ) -> Any:
-        """Make an iterator of NumPy's: its class has no subclasses."""
+        """Make a NumPy iterator, whose class cannot be subclassed."""
         if op_flags is not None:
             several = isinstance(op, (tuple, list))
             operands = list(op) if several else [op]
@@ -137,11 +137,11 @@ nditer.register(np.nditer)
 nditer.__module__, nditer.__doc__ = "atoll", np.nditer.__doc__
 
 _pointers: dict[type, type] = {}
-"""Types of arguments of C functions, by those of NumPy's that check the arrays."""
+"""Argument types of C functions, by the NumPy types that check the arrays."""
 
 
 def publish_the_rest() -> None:
-    """Give every name of NumPy's that is still missing its place."""
+    """Publish every NumPy name that is not declared yet."""
     publish("ndarray", ndarray, "native")
     publish("typing", Namespace("typing", _annotations), "data")
     publish("nditer", nditer, "data")
@@ -182,7 +182,7 @@ _SPECIAL = {"__config__", "__array_api_version__", "__array_namespace_info__"}
 
 
 def late(name: str) -> Any:
-    """A module of NumPy's that it imports at first access, as atoll does."""
+    """A NumPy module that is imported at first access."""
     private = name.startswith("__") and name not in _SPECIAL
     if private and kinds.get(name) != "same":
         raise AttributeError(f"module 'atoll' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""``atoll.fft``: transforms along axes, or of a line that all ranks share.
+"""``atoll.fft``: transforms along axes, or of a distributed line.
 
 A line of ``n = rows * columns`` elements is transformed in four steps: the columns of the matrix, a
 turn of each element by its row and column, the rows, and a transpose. A line of another length is a convolution
@@ -47,8 +47,8 @@ def _in_length(line: Any, length: int) -> Any:
 
 
 def _rows_for(length: int, size: int) -> int:
-    """Rows of a matrix of so many elements, with as many rows and columns as there are ranks, or about as many rows as columns; 0 if
-    there are none."""
+    """Number of rows of a matrix of ``length`` elements, with at least ``size`` rows or about as many rows as columns; 0 if no such
+    matrix exists."""
     square = isqrt(length)
     for rows in range(square, min(size, square // 2 + 1) - 1, -1):
         if length % rows == 0:
@@ -77,7 +77,7 @@ def _line(line: Any, world: World, sign: int) -> Any:
 
 
 def _turned(halves: Any, dtype: np.dtype[Any]) -> Any:
-    """Numbers of length one, turned by so many halves of a full turn."""
+    """Unit complex numbers with arguments of ``halves`` half turns."""
     return call("exp", halves * (1j * np.pi)).astype(dtype)
 
 
@@ -103,7 +103,7 @@ def _scale(length: int, norm: Any, *, inverse: bool) -> float:
 
 
 def _whole_line(name: str, line: Any, length: int, norm: Any, world: World) -> Any:
-    """A one-dimensional transform by that of a line."""
+    """A one-dimensional transform by the transform of a distributed line."""
     if name in ("fft", "ifft", "rfft"):
         transformed = _line(_in_length(line, length), world, 1 if name == "ifft" else -1)
         transformed = transformed * _scale(length, norm, inverse=name == "ifft")
@@ -124,7 +124,7 @@ def _along_axis(name: str) -> Any:
     ) -> Any:
         a = _floats(a)
         if n is None:
-            a.shape[axis]  # where NumPy's error comes from
+            a.shape[axis]  # raises NumPy's error
         axis = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
         length = a.shape[axis] if n is None else int(n)
         if n is None and name == "irfft":

@@ -1,8 +1,8 @@
 """Floating-point error handling: ``errstate`` and similar functions.
 
-The rules of a call hold for all operations that it records (see :mod:`..lazy.float_errors`). On several ranks what is
-pending is computed here, before they change: all ranks come to this line. Where a rule raises, calls or
-prints, each operation is computed by NumPy at the call.
+The rules of a call hold for all operations that it records (see :mod:`..lazy.float_errors`). On several ranks these functions
+compute pending values before the rules change: all ranks reach this line. If a rule raises, calls or
+prints, NumPy computes each operation at the call.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .public import publish
 
 
 def _before_a_change() -> None:
-    """Compute what ranks have recorded together."""
+    """Compute the pending values of all ranks."""
     if current_world().size > 1:
         sync()
 
@@ -62,7 +62,7 @@ def seterr(
 
 
 def seterrcall(func: Any) -> Any:
-    """Set what is called, or logged to, at floating-point errors."""
+    """Set the function called, or the log written to, at floating-point errors."""
     _before_a_change()
     return np.seterrcall(func)
 

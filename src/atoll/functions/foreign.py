@@ -41,7 +41,7 @@ def from_partitioned(source: Any, *, comm: Any = None, copy: bool | None = None)
     """Make an array of the partitions that ``source`` describes by ``__partitioned__``, without copying if possible. Collective.
 
     ``source`` has a property ``__partitioned__``, or is the dictionary itself; all ranks call this,
-    each with its own. Partitions that the ranks hold stay where they are if some layout says so, and
+    each with its own. Partitions that the ranks hold stay in place if a layout describes them, and
     otherwise move once; handles of a cluster are fetched by one rank each. ``copy=False`` refuses to
     copy, ``copy=True`` always does. Deviations with a clear meaning are repaired with a
     :class:`~atoll.errors.ProtocolWarning`; all else raises a :class:`~atoll.errors.ProtocolError`

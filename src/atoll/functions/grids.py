@@ -31,7 +31,7 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C")
 
 
 def _set_diagonal(matrix: Any, k: Any, value: Any) -> None:
-    """Assign to a diagonal of a large array: the view that NumPy makes of it is read-only."""
+    """Assign to a diagonal of a large array: NumPy's view of a diagonal is read-only."""
     diagonal = shapes.view(matrix, ("diagonal", k, 0, 1), lambda s: s.diagonal(k))
     own = diagonal._geometry
     diagonal._geometry = matrix._cell.geometry.at(own, own.offset, writeable=True)
@@ -102,7 +102,7 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
 
 
 def from_or_each(arrays: Any) -> Any:
-    """One array of NumPy's, or several, in our hands."""
+    """Convert one NumPy array, or several, to atoll arrays."""
     if isinstance(arrays, (tuple, list)):
         return type(arrays)([from_numpy(m) for m in arrays])
     return from_numpy(arrays)
@@ -214,7 +214,7 @@ def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
 
 
 class _Grid:
-    """``mgrid`` and ``ogrid``: NumPy makes the axes, which are short; the grid is ours."""
+    """``mgrid`` and ``ogrid``: NumPy makes the axes, which are short; atoll makes the grid."""
 
     def __init__(self, original: Any) -> None:
         self._numpy = original
@@ -248,7 +248,7 @@ class _Joined:
     def __init__(self, original: Any, axis: int, least: int) -> None:
         self._numpy = original
         self._form = axis, least
-        """Along which axis, of arrays of so many axes at least."""
+        """The axis of the join, and the minimum number of axes of the parts."""
 
     def _on_ranks(self, key: Any) -> Any:
         return joined_along(key, *self._form, at_end=self._form[0] < 0)

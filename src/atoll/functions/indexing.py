@@ -170,7 +170,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any, *, world: Wor
 @accepts(a=Target())
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> Any:
     expect(is_writeable(a))
-    # NumPy writes to a copy first where the memory is not in C order, or is that of the values
+    # NumPy writes to a copy first if the memory is not in C order, or is shared with the values
     shared = isinstance(v, Handle) and shapes.is_view_of(a, v) and v._geometry.c_contiguous
     at_once = shared or not a._geometry.c_contiguous
     expect(fancy_indexing.put_flat(a, ind, v, mode, at_once=at_once))

@@ -107,14 +107,14 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
 
 
 def _widths(array: Any, pad_width: Any) -> list[list[int]]:
-    """How many elements come before and behind each axis."""
+    """Numbers of elements added before and after each axis."""
     widths = np.broadcast_to(np.asarray(plain(pad_width)), (array.ndim, 2))
     expect(widths.dtype.kind in "iu" and not (widths < 0).any())
     return widths.tolist()  # type: ignore[no-any-return]
 
 
 def _pad(array: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
-    """``pad`` on ranks with what stands at the border, or opposite of it."""
+    """``pad`` on ranks with the elements at the border, or from the opposite one."""
     array = asarray(array)
     order = shapes.turned_order(array)
     expect(mode in ("edge", "wrap", "reflect", "symmetric"))
@@ -156,7 +156,7 @@ def _around(array: Any, widths: list[list[int]], mode: str) -> Any:
 
 
 def _as_slice(places: Array) -> slice | None:
-    """A slice that takes places in their order, where they follow each other."""
+    """A slice that selects indices in their order, or ``None`` if they are not consecutive."""
     first, last, count = int(places[0]), int(places[-1]), len(places)
     step = -1 if last < first else 1
     if not np.array_equal(places, np.arange(first, first + step * count, step)):
@@ -166,7 +166,7 @@ def _as_slice(places: Array) -> slice | None:
 
 
 def _taken(array: Any, places: Array, axis: int) -> Any:
-    """What stands at places along an axis: a slice, which is recorded, where they follow each other."""
+    """Elements at indices along an axis: a recorded slice if the indices are consecutive."""
     cut = _as_slice(places)
     if cut is not None:
         return array[(*(slice(None),) * axis, cut)]
@@ -174,7 +174,7 @@ def _taken(array: Any, places: Array, axis: int) -> Any:
 
 
 def _border(mode: str, places: Array, length: int) -> Array:
-    """Which elements stand at places outside of an axis."""
+    """Indices of the elements that indices outside of an axis stand for."""
     if mode == "edge" or length == 1:
         return np.clip(places, 0, length - 1)
     if mode == "wrap":

@@ -32,7 +32,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         y = y.astype(np.result_type(y.dtype, 1.0), copy=False)
     elif isinstance(y, int):
         y = float(y)
-    # by operators, so that Python's numbers stay as weak as they are
+    # by operators, so that Python's numbers stay weak
     near = abs(x - y) <= atol + rtol * abs(y)
     result = near & general(np.isfinite, y) | (x == y)
     if equal_nan:
@@ -47,7 +47,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
 
 
 def _pair(a1: Any, a2: Any) -> list[Any]:
-    """Both as arrays, none where one is no array."""
+    """Both values as arrays, or an empty list if one cannot be converted."""
     expect(is_large(a1) or is_large(a2))
     try:
         arrays = [asarray(a1), asarray(a2)]
@@ -85,7 +85,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
 
 def _dtyped(value: Any) -> Any:
-    """Something of the same dtype, for questions about that."""
+    """An object of the same dtype, for queries of the dtype."""
     if isinstance(value, Handle):
         return value.dtype if value.ndim else np.empty((), value.dtype)  # type: ignore[attr-defined]
     return plain(value)

@@ -1,8 +1,8 @@
 """Modules with NumPy's names: atoll's own functions if they exist, else NumPy's on the data.
 
 They are in ``sys.modules`` from the start, so that ``from atoll.random import default_rng``
-works, but NumPy's module is imported, and functions are made, when something is asked for.
-Every other submodule of NumPy's is imported as atoll's, and is NumPy's own (:class:`Submodules`).
+works, but the first attribute access imports NumPy's module and makes the functions.
+Every other NumPy submodule can be imported under atoll's name, and is NumPy's own (:class:`Submodules`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def _is_function(value: Any) -> bool:
 
 
 ALIASES = {"emath": "lib.scimath"}
-"""Names of modules that are no more than attributes of NumPy's."""
+"""Modules that are only attributes of NumPy, with the names of the modules that they are."""
 
 
 _SPECIAL = ("__all__", "__doc__", "__name__", "__package__", "__spec__")
 
 
 def attribute(original: ModuleType, name: str, public: str) -> Any:
-    """An attribute of a module of NumPy's; the error for one that it lacks, hints included, names our module."""
+    """Attribute of a NumPy module; the error for a missing one, hints included, names atoll's module."""
     come_first()
     try:
         return getattr(original, name)
@@ -51,7 +51,9 @@ class Namespace(ModuleType):
         self._own = own
         self._numpy: ModuleType | None = None
         self._is_loaded = False
-        self.__dict__["__getattr__"] = self._late  # of the class it would slow down what is there
+        self.__dict__["__getattr__"] = (
+            self._late
+        )  # on the class it would slow down existing attributes
         sys.modules[self.__name__] = self
         registry.late[f"numpy.{name}"] = self._load
 
@@ -85,7 +87,7 @@ class Namespace(ModuleType):
                 if value is None:
                     value = numpy_function(given, f"{self._label}.{name}")
                     registry.enter(given, value)
-        if name in original.__dict__:  # what NumPy answers anew each time may come with a warning
+        if name in original.__dict__:  # an attribute that NumPy computes at each access may warn
             self.__dict__[name] = value
         return value
 
@@ -95,12 +97,12 @@ class Namespace(ModuleType):
 
 
 def nothing_of_its_own() -> Mapping[str, Any]:
-    """For a module that is NumPy's throughout."""
+    """Empty mapping, for a module that is entirely NumPy's."""
     return {}
 
 
 class Submodules:
-    """Lets ``import atoll.ma`` and similar imports find NumPy's own modules, where atoll has none of the name."""
+    """Importer that lets ``import atoll.ma`` and similar imports find NumPy's own modules, if atoll has none of that name."""
 
     @staticmethod
     def find_spec(name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -111,7 +113,7 @@ class Submodules:
         top = sys.modules.get(f"{package}.{rest.partition('.')[0]}")
         own = top.__spec__.name.startswith(package) if top and top.__spec__ else top is None
         ours = PathFinder.find_spec(name, path) if own and not isinstance(top, Namespace) else None
-        if ours and ours.origin:  # a file, not a folder with nothing but stubs
+        if ours and ours.origin:  # a file, not a folder of stubs only
             return None
         try:
             spec = find_spec(f"numpy.{rest}")
@@ -121,11 +123,11 @@ class Submodules:
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:
-        """Leave it to the import system, whose module is not kept."""
+        """Leave the creation to the import system, whose module is not kept."""
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Put NumPy's module in the place of the new one."""
+        """Replace the new module by NumPy's."""
         sys.modules[module.__name__] = import_module(f"numpy.{module.__name__.partition('.')[2]}")
 
 

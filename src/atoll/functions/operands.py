@@ -1,12 +1,12 @@
-"""The arguments that a declared function computes of; a call with others is left to NumPy.
+"""The arguments that a declared function supports; a call with others is left to NumPy.
 
     @collective(np.searchsorted)
     @accepts(a=Operand(ndim=1, empty=False), v=Operand(), side=("left", "right"))
     def searchsorted(a, v, side="left", sorter=None, *, world): ...
 
-An argument that is an :class:`Operand` reaches the function as an array. A tuple has the values that an argument may
-have, and :data:`DEFAULT` none but its default, which is never checked. Where the function has an argument ``world``,
-it gets the world that its operands lie on, and NumPy computes those that lie on none.
+An :class:`Operand` argument reaches the function as an array. A tuple lists the valid values of an argument,
+and :data:`DEFAULT` only allows the default, which is never checked. A function with an argument ``world``
+receives the world of its operands, and NumPy computes calls without distributed operands.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Operand:
-    """An argument that is made an array, of a dtype that may lie on ranks."""
+    """An argument that is converted to an array, of a dtype that can be distributed."""
 
     kinds: str = ""
     """The kinds of dtypes that it may have; any if there are none."""
@@ -38,7 +38,7 @@ class Operand:
     """The characters of dtypes."""
     ndim: int | None = None
     least: int = 0
-    """How many axes it has at least."""
+    """Minimum number of axes."""
     empty: bool = True
     """True if it may have no elements."""
 
@@ -73,7 +73,7 @@ class Operands(Operand):
 
 
 class Array(Operand):
-    """An argument that is made an array, of any dtype and class."""
+    """An argument that is converted to an array, of any dtype and class."""
 
     def array(self, value: Any) -> Any:
         """The array for a value."""

@@ -1,7 +1,7 @@
 """Products of matrices and vectors, Kronecker products, and convolutions.
 
-On ranks every product comes down to that of two stacks of matrices (see :mod:`..collective.products`). A function answers
-``NotImplemented`` where no operand lies on several ranks: then BLAS has the whole data.
+On ranks every product reduces to one of two stacks of matrices (see :mod:`..collective.products`). A function returns
+``NotImplemented`` if no operand is distributed: then BLAS has the whole data.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _summed_products(operands: Sequence[Any]) -> Any:
     samples = list(operands)
     for k, array in zip(places, arrays):
         samples[k] = np.zeros((1,) * array.ndim)
-    np.einsum(*samples)  # NumPy's words
+    np.einsum(*samples)  # NumPy's error
     left, result, _ = _read_subscripts(samples)
     terms = left.split(",")
     extents: dict[str, int] = {}
@@ -199,7 +199,7 @@ def _summed_products(operands: Sequence[Any]) -> Any:
     if len(kept) < len(have):
         total = _summed(total, [k for k, c in enumerate(have) if c not in result], dtype)
     if kept == result:
-        return total if result else total[()]  # a number, as NumPy's is
+        return total if result else total[()]  # a scalar, as in NumPy
     return shapes.transpose(total, tuple(kept.index(c) for c in result))
 
 
@@ -265,7 +265,7 @@ def _widened(array: Any, term: str, letters: list[str]) -> Any:
 
 
 def _ordered(array: Any, term: str, *groups: list[str]) -> Any:
-    """The axes in the order of the groups: the first group's as they are, each other's as one."""
+    """The array with its axes in the order of the groups; each group but the first is merged into one axis."""
     turned = shapes.transpose(array, tuple(term.index(c) for group in groups for c in group))
     extent = dict(zip(term, array.shape))
     stack = tuple(extent[c] for c in groups[0])
@@ -336,7 +336,7 @@ def _sliding(name: str) -> None:
     ) -> Any:
         first, second = a, v
         turned = second.size > first.size
-        if turned and name == "correlate":  # what NumPy does: the other way round, and reversed
+        if turned and name == "correlate":  # as NumPy: with swapped operands, and reversed
             return call("correlate", second, first, mode)[::-1].conj().copy()
         if turned:
             first, second = second, first

@@ -1,11 +1,11 @@
-"""Declares functions: what each public name is, and how it is computed.
+"""Declaration of functions: the implementation of each public name.
 
 A function is declared once, under NumPy's name, for any number of ranks: with :func:`native` (recorded, or composed
-of what is recorded), with :func:`collective` (ranks compute it together, one process leaves it to NumPy), or with
+of recorded functions), with :func:`collective` (ranks compute it together, one process leaves it to NumPy), or with
 :func:`on_data` (NumPy's own, on whole arrays: input and output). A name without a declaration is NumPy's own, too, but
-says so with a :class:`~atoll.errors.FallbackWarning`. Either way NumPy's dispatch (``numpy.sum(array)``) comes
-to the same function. All of it is in :mod:`..lazy.registry`. Which arguments a function computes of is said by
-:mod:`.operands`.
+warns with a :class:`~atoll.errors.FallbackWarning`. In all cases NumPy's dispatch (``numpy.sum(array)``) calls
+the same function. :mod:`..lazy.registry` stores the declarations, and :mod:`.operands` describes the arguments that a
+function supports.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ publish = registry.publish
 
 
 _FAMILIAR = PASSED | {ndarray, np.ndarray}
-"""Classes of arguments that have no say in a call."""
+"""Argument classes without protocols that could affect a call."""
 
 _ANSWERED = (Handle, np.ndarray, list, tuple, flatiter)
-"""What functions compute of by themselves; NumPy knows what to do with everything else."""
+"""Argument classes that functions support; NumPy handles all others."""
 
 _SIZED = Kind.SHAPED | Kind.SQUARE | Kind.RANGE | Kind.SPACED | Kind.OUTER
 
 
 def _needs_atoll(given: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """True if a call with such an argument is for kernels or ranks: one with a large array, a layout, or, on ranks, an object
-    whose class was written with atoll and may hold such an array."""
+    """True if an argument requires kernels or ranks: a large array, a layout, or, on ranks, an object
+    whose class was written with atoll and may hold a large array."""
     if "layout" in options or any(map(is_large, arrays_among(given))):
         return True
     return current_world().size > 1 and any(
@@ -63,7 +63,7 @@ def _needs_atoll(given: tuple[Any, ...], options: dict[str, Any]) -> bool:
 
 
 def look_like(original: Any, function: Any, name: str, *, creates: bool = False) -> None:
-    """Give a function the name, the text and the signature of NumPy's, and a place in atoll's modules."""
+    """Give a function the name, docstring and signature of NumPy's, and a name in atoll's modules."""
     module, _, function.__name__ = f"atoll.{name}".rpartition(".")
     function.__module__, function.__qualname__ = module, function.__name__
     function.__doc__ = original.__doc__
@@ -78,14 +78,14 @@ def look_like(original: Any, function: Any, name: str, *, creates: bool = False)
 
 
 def show_layout(function: Any, original: Any) -> None:
-    """Let the signature of a function be that of NumPy's, with ``layout=``."""
+    """Set the signature of a function to NumPy's with ``layout=`` added."""
     text = getattr(original, "__text_signature__", None)
     try:
         if text is None:
             signature = inspect.signature(original)
-        else:  # which ``inspect`` takes a millisecond to read
+        else:  # ``inspect`` takes a millisecond to read it
             signature = inspect.signature(eval(f"(lambda {text.strip('()')}: 0)".replace("$", "")))
-    except ValueError:  # NumPy says nothing
+    except ValueError:  # NumPy has no signature
         return
     names = [*signature.parameters.values()]
     place = len(names) - (bool(names) and names[-1].kind is inspect.Parameter.VAR_KEYWORD)
@@ -106,7 +106,7 @@ def in_layout(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> 
 
 
 def _alike(function: Any, original: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """Make an array with ``like=``: a class of its own has a say, by NumPy's dispatch."""
+    """Make an array with ``like=``: NumPy's dispatch calls the class of ``like`` if it is not an array class."""
     like = options.pop("like")
     if like is None or type(like) in (ndarray, np.ndarray):
         return function(*args, **options)
@@ -128,18 +128,18 @@ def declare(
     joins: bool = False,
     keeps: str | None = None,
 ) -> Callable[..., Any]:
-    """Make ``function`` public in place of NumPy's ``original``, with its text and signature.
+    """Make ``function`` public in place of NumPy's ``original``, with its docstring and signature.
 
-    Where ``function`` answers ``NotImplemented``, or expects something else, NumPy computes the result on the data. NumPy's
-    own subclasses (masked arrays, matrices) stay what they are: NumPy runs the function. What else is decided about it:
+    If ``function`` returns ``NotImplemented``, or does not support the arguments, NumPy computes the result on the data. NumPy's
+    own subclasses (masked arrays, matrices) keep their class: NumPy runs the function. The traits:
 
-    ``kind``: the argument that the size of the result follows from, for the native front (see ``_native/functions.c``).
+    ``kind``: the argument that determines the size of the result, for the native front (see ``_native/functions.c``).
     ``short``: NumPy may do it at once where all arrays are small; not if a view of small arrays may be large.
     ``grows``: the result may be large where all arguments are numbers or small.
     ``creates``: it makes arrays, and so has an argument ``layout``; ``device``: it has an argument ``device``.
     ``asks``: NumPy leaves it to a method or an operator of a first argument that is no array, such as a series of pandas.
     ``joins``: the first argument is a sequence of arrays, each of which may have a class of its own.
-    ``keeps``: which results are of a user's class (see :mod:`..lazy.result_classes`). NumPy decides it in one process.
+    ``keeps``: the results that keep a user's class (see :mod:`..lazy.result_classes`). NumPy decides it in one process.
     """
 
     lays = "layout" in (function.__kwdefaults__ or ())
@@ -176,7 +176,7 @@ def declare(
         if device and "device" in options:
             wanted = options.pop("device")
             if wanted not in (None, "cpu"):  # the only device is the processor
-                np.empty(0, device=wanted)  # NumPy's words
+                np.empty(0, device=wanted)  # NumPy's error
         try:
             result = function(*args, **options)
         except (DeferredValueError, MixedArraysError, Unsupported):
@@ -201,7 +201,7 @@ def declare(
 
 
 def native(**traits: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function under its own name, which is NumPy's; ``traits`` are those of :func:`declare`."""
+    """Declare a function under its own name, which is NumPy's; ``traits`` are passed to :func:`declare`."""
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
         name = function.__name__
@@ -220,7 +220,7 @@ def numpy_function(
     creates: bool = False,
     **how: Any,
 ) -> Callable[..., Any]:
-    """A function of NumPy's that is run on the data, or jointly by ranks: ``how`` is for :func:`by_numpy`."""
+    """A NumPy function that runs on the data, or collectively on ranks; ``how`` is passed to :func:`by_numpy`."""
     if warns:
         how["name"] = f"numpy.{name}"
 
@@ -244,12 +244,12 @@ def numpy_function(
 def collective(
     *originals: Any, order: Order | None = None, **traits: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare what ranks compute together in place of functions and methods of NumPy's.
+    """Declare the collective replacement of NumPy functions and methods.
 
-    The function takes their arguments. It is called where an array lies on several ranks (with ``alone``: where an
-    array is large), and answers ``NotImplemented`` where it does not know how. Then, and on one process, NumPy
-    computes the result on the data. ``writes`` names the arguments that are written into. ``order`` says from the first
-    operand in which order of memory NumPy's result lies, where that does not come of the function by itself. ``kind``,
+    The function takes their arguments. It is called if an array is distributed (with ``alone``: if an
+    array is large), and returns ``NotImplemented`` for unsupported calls. Then, and in one process, NumPy
+    computes the result on the data. ``writes`` names the arguments that are written into. ``order`` computes from the first
+    operand the memory order of NumPy's result, if the function does not produce it by itself. ``kind``,
     ``grows``, ``creates`` and ``keeps`` are as in :func:`declare`.
     """
 
@@ -265,7 +265,7 @@ def collective(
             if getattr(np, name, None) is original:
                 how = "native" if traits.get("alone") else "data"
                 publish(name, standing, how, original, creates=bool(traits.get("creates")))
-            else:  # a method, or a function of a module of NumPy's, which finds it by the original
+            else:  # a method, or a function of a NumPy submodule, which finds it by the original
                 registry.enter(original, standing)
         return declared[0]
 
@@ -292,7 +292,7 @@ def on_data(*wanted: str, kind: Kind | None = None, creates: bool = False) -> No
 
 
 def array_of(value: Any) -> Any:
-    """Any value as an array; arrays stay as they are, subclasses included."""
+    """Any value as an array; arrays, subclasses included, are returned unchanged."""
     return value if isinstance(value, Handle) else asarray(value)
 
 

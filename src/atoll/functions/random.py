@@ -1,9 +1,9 @@
 """``atoll.random``: NumPy's generators, which return atoll arrays; permutations and choices on ranks.
 
-NumPy shuffles whatever it is given in an order that depends on the length alone. Up to ``known_order``
-elements (see ``policy``) every rank draws that order, so that the values are NumPy's. A longer order is that of random words,
-one for each element, of which each rank draws its own; it is the same on any number of ranks, one
-included. The old functions always draw NumPy's order. In either order, elements are taken from their owners.
+NumPy shuffles a sequence in an order that depends on the length alone. Up to ``known_order``
+elements (see ``policy``) every rank draws that order, so the values are NumPy's. A longer order is the sort order of random words,
+one for each element, drawn by the rank that owns it; it is the same on any number of ranks, one
+included. The old functions always draw NumPy's order. In either order, owners send the elements.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .public import collective, in_layout, is_large, look_like, numpy_function, 
 
 _IN_PLACE = {"shuffle"}
 _STATES = frozenset({"bytes", "get_state", "seed", "set_state", "shuffle", "spawn"})
-"""What draws no array, and so has no argument ``layout``."""
+"""Methods that draw no array, and so have no argument ``layout``."""
 _SEEDED = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 
 
 def _order(generator: Any, length: int) -> Any:
-    """The places of elements after a shuffle."""
+    """The order of elements after a shuffle."""
     if isinstance(generator, np.random.Generator) and length > policy.limits.known_order:
         return call("argsort", generator.integers(0, 1 << 63, length), kind="stable")
     kind: Any = np.random.Generator
@@ -92,7 +92,7 @@ def _choice(
 
 
 def _cumulative(generator: Any, p: Any, length: int) -> Any:
-    """The bounds of shares that are as wide as the probabilities; NumPy refuses others."""
+    """The cumulative sums of the probabilities; NumPy rejects invalid ones."""
     if p.shape != (length,):
         raise ValueError("a and p must have same size")
     kind = p.dtype if p.dtype.kind == "f" else np.dtype(np.float64)
@@ -111,7 +111,7 @@ def _cumulative(generator: Any, p: Any, length: int) -> Any:
 
 
 def _different(generator: Any, length: int, shape: tuple[int, ...], shuffle: bool) -> Any:
-    """Places of which none is drawn twice."""
+    """Random indices without repetition."""
     count = prod(shape)
     if count > length:
         raise ValueError("Cannot take a larger sample than population when replace is False")
@@ -147,12 +147,12 @@ def _ordered(generator: Any, name: str, args: tuple[Any, ...], options: dict[str
 
 
 def _is_sequence(value: Any) -> bool:
-    """True if a value is no array: its elements change places as they are, whatever they are."""
+    """True if a value is no array: its elements are swapped as objects, of any class."""
     return not isinstance(value, (Handle, np.ndarray))
 
 
 def _numpy_generator(generator: Any) -> Any:
-    """NumPy's own generator over the same stream: its methods call each other, without us between."""
+    """NumPy's own generator over the same stream: its methods call each other without atoll's methods in between."""
     drawer = generator.__dict__.get("_numpy")
     if drawer is None:
         if isinstance(generator, np.random.Generator):
@@ -186,7 +186,7 @@ def _drawing(kind: type, name: str) -> Callable[..., Any]:
         drawer = _numpy_generator(self) if shared else self
         result = by_numpy(original.__get__(drawer), args, options, writes=writes)
         if name == "choice" and isinstance(result, Handle) and not result._shape_of_view().shape:
-            # NumPy's old generators take the number out of arrays that are its own
+            # NumPy's old generators extract the number from NumPy arrays only
             size = args[1] if len(args) > 1 else options.get("size")
             return result._array().item() if size is None else result
         return result
@@ -220,7 +220,7 @@ def _drawn_natively(kind: type, name: str) -> int | None:
 
 
 def _with_our_results(kind: type) -> type:
-    """A subclass of one of NumPy's generators that returns our arrays."""
+    """Subclass of a NumPy generator class that returns atoll arrays."""
     skipped = {"bit_generator", "get_state", "set_state", "seed"}
     methods = {
         name: _drawing(kind, name)
@@ -232,7 +232,7 @@ def _with_our_results(kind: type) -> type:
 
 
 def _pickled(generator: Any) -> tuple[Any, ...]:
-    """How ``pickle`` and ``copy`` make a generator again: of its own class, and in its own state."""
+    """Recipe for ``pickle`` and ``copy`` to make a generator of the same class and state."""
     if isinstance(generator, np.random.Generator):
         return type(generator), (generator.bit_generator,), None
     stream = generator._bit_generator
@@ -240,7 +240,7 @@ def _pickled(generator: Any) -> tuple[Any, ...]:
 
 
 class _Seeded(type):
-    """The class of our streams: NumPy's own objects are instances of them, too."""
+    """Metaclass of atoll's bit generators: NumPy's own objects count as instances of them, too."""
 
     def __instancecheck__(cls, value: Any) -> bool:
         base = cls.__base__ if cls.__module__ == "atoll.random" else None
@@ -248,7 +248,7 @@ class _Seeded(type):
 
 
 def _with_our_seeds(kind: type) -> type:
-    """A subclass of one of NumPy's streams, or of its seeds, that may start from arrays of ours."""
+    """Subclass of a NumPy bit generator or seed sequence that accepts atoll arrays as seeds."""
     original: Callable[..., None] = vars(kind)["__init__"]
 
     def __init__(self: Any, *args: Any, **options: Any) -> None:
@@ -260,7 +260,7 @@ def _with_our_seeds(kind: type) -> type:
 
 
 def _plain(value: Any) -> Any:
-    """What NumPy gets for a seed: an array of its own for one of ours."""
+    """A seed for NumPy: an atoll array is converted to a NumPy array."""
     return np.asarray(value) if isinstance(value, Handle) else value
 
 
@@ -287,7 +287,7 @@ class _Random:
 
 
 def _shared_entropy() -> int | None:
-    """What a generator starts from that was given no seed: the same on all ranks."""
+    """Entropy of a generator without a seed: the same on all ranks, ``None`` on one."""
     world = current_world()
     if world.size == 1:
         return None
@@ -297,7 +297,7 @@ def _shared_entropy() -> int | None:
 
 
 def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
-    """One of the functions that draw from NumPy's own generator."""
+    """A function that draws from NumPy's global generator."""
     public = getattr(np.random, name)
 
     def draw(*args: Any, **options: Any) -> Any:
@@ -317,7 +317,7 @@ def _drawing_old(state: Any, name: str) -> Callable[..., Any]:
 
 
 def _ordering_old(name: str) -> Callable[..., Any]:
-    """One of those that change an order, which is drawn from NumPy's own generator."""
+    """A shuffle, permutation or choice in an order drawn from NumPy's global generator."""
     original = getattr(np.random, name)
 
     @collective(original, writes=(0,) if name in _IN_PLACE else ())
@@ -341,7 +341,7 @@ def _own() -> dict[str, Any]:
     from ..lazy.random_draws import SIZE_AT
 
     if current_world().communicator.kind == "MPI":
-        # NumPy's own generator, which the old functions draw from; simulated ranks share one
+        # the old functions draw from NumPy's global generator; simulated ranks share one
         np.random.seed((_shared_entropy() or 0) % (1 << 32))
     classes = _Random()
     old = np.random.mtrand._rand

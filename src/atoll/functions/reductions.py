@@ -98,7 +98,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def _without_nan(a: Any, value: Any) -> Any:
-    """The elements, with ``value`` for each NaN."""
+    """The elements, with ``value`` in place of each NaN."""
     if a.dtype.kind not in "fc":
         return a
     return selections.where(general(np.isnan, a), a.dtype.type(value), a)
@@ -156,7 +156,7 @@ def nanmean(
 
 
 def _nan_variance(a: Any, axis: Any, ddof: Any, keepdims: Any) -> Any:
-    """The variance of what is no NaN."""
+    """The variance of the elements that are not NaN."""
     count = _nan_count(a, axis, True)
     expect(count is not NotImplemented and isinstance(ddof, int) and bool((count > ddof).all()))
     center = nanmean(a, axis, keepdims=True)
@@ -242,7 +242,7 @@ def average(
 
 
 def _counts(mean: Any, count: float) -> Any:
-    """How many elements each mean is of."""
+    """Number of elements of each mean, in the dtype of the means."""
     scale = mean.dtype.type(count)
     return creation.filled(mean.shape, scale, mean.dtype, "C") if mean.shape else scale
 

@@ -66,7 +66,7 @@ def isin(
     kind: Any = None, world: World,
 ) -> Any:  # fmt: skip
     tests = test_elements
-    if kind is not None:  # NumPy says whether it can be, by the range of what is sought
+    if kind is not None:  # NumPy validates it, by the range of the test elements
         ends = [tests.min(), tests.max()] if kind == "table" else [0]
         np.isin(np.zeros(1, element.dtype), np.array(ends, tests.dtype), kind=kind)
     if place_of(tests) is None:

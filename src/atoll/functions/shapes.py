@@ -1,4 +1,4 @@
-"""Views of other shapes, under NumPy's names."""
+"""Views that change the shape, under NumPy's names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .public import array_of, declare, look_like, names, native, publish
 
 
 def _frozen(value: Any) -> Any:
-    """Arguments that can be remembered: lists become tuples."""
+    """Arguments as hashable values: lists become tuples."""
     value = plain(value)
     if isinstance(value, (list, tuple)):
         return tuple([_frozen(v) for v in value])
@@ -31,7 +31,7 @@ def _frozen(value: Any) -> Any:
 
 
 def _viewing(original: Any) -> Callable[..., Any]:
-    """A function that only ever returns views: NumPy's own, on the shadow."""
+    """A function that always returns views: NumPy's own, on the shadow."""
     name, is_public = original.__name__, hasattr(np, original.__name__)
 
     def function(*args: Any, **options: Any) -> Any:
@@ -40,7 +40,7 @@ def _viewing(original: Any) -> Callable[..., Any]:
                 bound = signature(original).bind(**options)
             except TypeError as problem:
                 passed_on(problem)
-                return by_numpy(original, (), options)  # NumPy's words
+                return by_numpy(original, (), options)  # NumPy's error
             args, options = bound.args, bound.kwargs
         a, *args = args  # type: ignore[assignment]
         handle = array_of(a)

@@ -192,7 +192,7 @@ def unique(
 
 
 def _unique_line(ar: Any, world: World, index: bool, counts: bool) -> Any:
-    """The different elements, ascending, in even blocks; with their first places and how many."""
+    """The distinct elements, ascending, in even blocks; with their first positions and their counts."""
     line = shapes.ravel(ar)
     in_step(world, "unique", line, index, counts)
     if index:
@@ -212,7 +212,7 @@ def _unique_line(ar: Any, world: World, index: bool, counts: bool) -> Any:
 
 
 def _unique_rows(ar: Any, index: Any, inverse: Any, counts: Any, axis: Any) -> Any:
-    """Rows are numbered in their order, column by column: a number stands for the columns before."""
+    """The unique rows: rows are numbered in sorted order column by column, with one number for all columns before."""
     axis = np.lib.array_utils.normalize_axis_index(axis, ar.ndim)
     moved = call("moveaxis", ar, axis, 0)
     rows = shapes.reshape(moved, (moved.shape[0], -1))
@@ -233,7 +233,7 @@ def _named(kind: str, *fields: Any) -> Any:
 
 
 def _has_no_nan(x: Any) -> bool:
-    """True if nothing is a NaN: the newer functions hold these to be different from each other."""
+    """True if no element is NaN: the newer functions treat NaNs as different from each other."""
     x = asarray(x)
     return x.dtype.kind not in "fc" or not bool(call("isnan", x).any())
 

@@ -1,4 +1,4 @@
-"""Medians and quantiles: NumPy's on lanes that a rank holds whole, or by order statistics of a sorted line."""
+"""Medians and quantiles: NumPy's on whole lanes of a rank, or order statistics of a sorted line."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _BETWEEN = {
     "interpolated_inverted_cdf": (0.0, 1.0), "hazen": (0.5, 0.5), "weibull": (0.0, 0.0),
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
 }  # fmt: skip
-"""For each method with places between two elements, the parameters (alpha, beta) of the places of quantiles."""
+"""The parameters (alpha, beta) of the positions of quantiles, for each method with such parameters."""
 _OTHERS: dict[str, Any] = {
     "linear": np.asarray, "lower": np.floor, "higher": np.ceil, "nearest": np.rint,
     "midpoint": lambda at: 0.5 * (np.floor(at) + np.ceil(at)),
 }  # fmt: skip
-"""For each other method, the place that it takes instead of the one between the first and the last."""
+"""For each other method, the function from the fractional position of a quantile to the position that it uses."""
 
 
 def _in_order(a: Any, *, without_nan: bool) -> Any:
@@ -42,7 +42,7 @@ def _in_order(a: Any, *, without_nan: bool) -> Any:
 
 
 def _median_of(line: Any) -> Any:
-    """NumPy's median of the few elements of an ordered line that decide it."""
+    """Median of a sorted line, by NumPy's median of the few elements that determine it."""
     length = line.size
     if not length:  # all of them are not a number
         return np.nanmedian(np.full(1, np.nan, line.dtype))
@@ -53,7 +53,7 @@ def _median_of(line: Any) -> Any:
 
 
 def _quantiles_of(line: Any, q: Array, method: str, kind: np.dtype[Any]) -> Any:
-    """The quantiles of an ordered line, by the two elements around the place of each."""
+    """The quantiles of a sorted line, from the two elements around the position of each."""
     length = line.size
     if not length:
         warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
@@ -83,7 +83,7 @@ def _over(
     a: Any, axes: tuple[int, ...], keepdims: Any, world: World, shape: tuple[int, ...],
     rows: Callable[[Array], Array], line: Callable[[Any], Any],
 ) -> Any:  # fmt: skip
-    """What ``rows`` makes of lanes along the axes, or ``line`` of all elements: results of a shape for each."""
+    """Results of ``rows`` for lanes along the axes, or of ``line`` for all elements; each has shape ``shape``."""
     kept = keepdims is not NOTHING and bool(keepdims)
     left = [1 if k in axes else n for k, n in enumerate(a.shape) if kept or k not in axes]
     if len(axes) == a.ndim:
@@ -129,9 +129,7 @@ def _quantile(name: str, nan: bool) -> None:
         # a number does not widen the result
         q = q if type(q) in (int, float) else np.asarray(plain(q))
         expect(np.asarray(q).dtype.kind in "fiu" and not options)
-        in_step(
-            world, "quantiles", str(np.asarray(q).tolist())
-        )  # which decide between which elements
+        in_step(world, "quantiles", str(np.asarray(q).tolist()))  # they select the elements
         kind = original(np.zeros(1, a.dtype), q, method=method).dtype  # or NumPy's error
         share = np.true_divide(q, 100) if name.endswith("percentile") else np.asarray(q)
 

@@ -18,7 +18,7 @@ from .public import publish
 
 
 class ufunc(Function):
-    # A function that is applied element by element. Its text is the instance's, which is NumPy's.
+    # An elementwise function. The docstring is that of the instance, which is NumPy's.
 
     __slots__ = (
         "__doc__",
@@ -88,7 +88,7 @@ _METHODS = {
 
 
 def _method(ufunc: np.ufunc, original: Any, kind: Kind) -> Any:
-    """A method of a ufunc: :func:`reduced`, or what :func:`method` computes."""
+    """A method of a ufunc: :func:`reduced`, or the result of :func:`method`."""
     name = original.__name__
 
     def called(*args: Any, **options: Any) -> Any:
@@ -134,7 +134,9 @@ ufuncs: dict[str, ufunc] = {}
 
 def _publish_ufuncs() -> None:
     published: dict[int, ufunc] = {}
-    for name, original in sorted(vars(np).items()):  # dir() would import what NumPy imports late
+    for name, original in sorted(
+        vars(np).items()
+    ):  # dir() would import NumPy's lazily imported modules
         if isinstance(original, np.ufunc) and not name.startswith("_"):
             ours = published.get(id(original))
             if ours is None:

@@ -1,6 +1,6 @@
-"""The short way to what lies within one rank's block, where every rank holds a box that this process can load and store.
+"""Fast path for regions within one rank's block, if every rank has a contiguous block that this process can address.
 
-Most operations on few elements are of this kind, and the general way through index sets costs more than they do.
+Most operations on few elements are of this kind, and the general path through index sets costs more than they do.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Blocks:
 
     @classmethod
     def of(cls, layout: Layout, blocks: list[Array | None]) -> Blocks | None:
-        """``None`` where there is no short way."""
+        """The blocks of a layout; ``None`` if the fast path does not apply."""
         if layout.is_block and layout.ndim and all(block is not None for block in blocks):
             return cls(layout, blocks)
         return None
 
     def place(self, key: Any) -> Any:
-        """The rank, its block and the local key of a region in one block; ``None`` where the general way is needed."""
+        """The rank, its block and the local key of a region within one block; ``None`` if it needs the general path."""
         if type(key) is not tuple:
             key = (key,)
         if len(key) != len(self._axes):

@@ -20,8 +20,9 @@ from ..lazy.views import Handle
 def copy_between(source: Any, target: Any, *, world: Any = None) -> None:
     """Copy the elements of ``source`` to ``target``, arrays of the same shape that lie on different groups of ranks.
 
-    All ranks of ``world``, by default the current one, call this; both groups are parts of it. A rank that belongs to no
-    such group passes ``None``. Each element goes from its owner to its owner, converted as NumPy's ``same_kind`` allows.
+    All ranks of ``world``, by default the current one, call this; both groups are parts of it. A rank outside of a group passes
+    ``None`` for its array. Each element goes from its owner in ``source`` to its owner in ``target``, converted as NumPy's
+    ``same_kind`` allows.
     """
     whole = world_of(world)
     for name, array in (("source", source), ("target", target)):
@@ -47,7 +48,7 @@ def copy_between(source: Any, target: Any, *, world: Any = None) -> None:
 
 
 class _Fact(NamedTuple):
-    """What a rank knows of an array of its group; ``layout`` is on the whole world, ``None`` where the group has copies."""
+    """A rank's description of its group's array; ``layout`` is on the whole world, ``None`` for a replicated array."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -72,7 +73,7 @@ class _Fact(NamedTuple):
 
 
 def _joined(name: str, facts: list[_Fact | None], whole: World) -> tuple[Layout, np.dtype[Any]]:
-    """The layout on the whole world, and the dtype, of what the ranks have passed as one array."""
+    """The layout on the whole world, and the dtype, of the array that the ranks of one group have passed."""
     passed = [rank for rank, fact in enumerate(facts) if fact is not None]
     known = [fact for fact in facts if fact is not None]
     if not known:
@@ -95,7 +96,7 @@ def _block(array: Any) -> Any:
 
 
 def _seen(block: Any, layout: Layout, dtype: np.dtype[Any], whole: World) -> ndarray:
-    """The array over the blocks of a group, as all ranks see it."""
+    """The array on the whole world over the blocks of a group."""
     if block is None:
         block = np.empty(layout.local_shape(whole.rank), dtype)
     array: ndarray = ndarray._from_block(block, layout, whole)

@@ -32,15 +32,15 @@ OPERATIONS: dict[str, Callable[..., Any] | None] = {
     "xor": np.bitwise_xor,
     "replace": None,
 }
-"""What ``accumulate`` combines elements by: NumPy's functions."""
+"""NumPy function of each operation of ``accumulate``; ``None`` replaces the elements."""
 
 
 _PLAIN = (None, np.add, np.minimum, np.maximum)
-"""What gives elements of a number's dtype from two of this dtype."""
+"""Functions whose result has the dtype of two operands of the same numeric dtype."""
 
 
 _FITTING = {(int, "i"), (int, "u"), (float, "f")}
-"""Numbers of Python that keep the kind of a dtype."""
+"""Pairs of a Python number type and a dtype kind that the numbers do not promote."""
 
 
 class Transfer:
@@ -63,7 +63,7 @@ class Transfer:
         return False
 
     def wait(self) -> Any:
-        """Return once the operation is complete: the elements of a get, ``None`` for a put."""
+        """Wait until the operation is complete. Returns the elements of a get, ``None`` for a put."""
         for request in self._requests:
             request.wait()
         if self._finish is not None:
@@ -84,7 +84,7 @@ class OneSided:
         self._short = Blocks.of(self._placed.layout, self._blocks)
         self._open = True
         self.layout: Layout = self._placed.layout
-        """Which rank owns which elements."""
+        """The layout of the array, which maps elements to their owners."""
         self.world: World = self._placed.world
         """The ranks that have opened the array."""
         self.shape = self.layout.shape
@@ -120,7 +120,7 @@ class OneSided:
         self._window.close()
 
     def _update_copies(self) -> None:
-        """Fill this rank's copies of elements that other ranks own."""
+        """Update this rank's copies of elements that other ranks own."""
         if self.layout.coordinates(self.world.rank) is not None:
             region = of_block(self.layout, self.world.rank)
             mine = self.local
@@ -131,19 +131,19 @@ class OneSided:
 
     @property
     def local(self) -> Array:
-        """This rank's block, without padding: a NumPy array over the memory that other ranks reach."""
+        """This rank's block without padding: a NumPy array over the memory that other ranks access."""
         block = self._blocks[self.world.rank]
         assert block is not None
         return block
 
     def fence(self) -> None:
-        """Return once all operations that any rank has begun before are complete and visible. Collective."""
+        """Wait until all operations that any rank has begun before are complete and visible. Collective."""
         self._check_open()
         self._window.flush()
         self.world.communicator.barrier(f"the fence of {self._what}")
 
     def flush(self) -> None:
-        """Return once all operations that this rank has begun are complete and visible."""
+        """Wait until all operations that this rank has begun are complete and visible."""
         self._check_open()
         self._window.flush()
 
@@ -220,7 +220,7 @@ class OneSided:
     # -- elements
 
     def gather(self, indices: Any) -> Array:
-        """The elements at index arrays, one for each axis, as ``a[indices]`` has them."""
+        """The elements at index arrays, one array for each axis, like ``a[indices]``."""
         shape, groups = self._located(indices)
         result = np.empty(shape, self.dtype)
         flat = result.reshape(-1)
@@ -230,7 +230,7 @@ class OneSided:
         return result
 
     def scatter(self, indices: Any, values: Any) -> None:
-        """Write values to the elements at index arrays. Of values for one element the last one stays."""
+        """Write values to the elements at index arrays. The last of several values for one element stays."""
         shape, groups = self._located(indices)
         given = self._given(values, shape, None).reshape(-1)
         self._check_writeable()
@@ -239,7 +239,7 @@ class OneSided:
         self._window.flush()
 
     def scatter_add(self, indices: Any, values: Any) -> None:
-        """Add values to the elements at index arrays, atomically; an element may be there several times."""
+        """Add values to the elements at index arrays, atomically; an element may occur several times."""
         shape, groups = self._located(indices)
         given = self._given(values, shape, np.add).reshape(-1)
         for rank, where, local in groups:
@@ -248,13 +248,13 @@ class OneSided:
     # -- atomic operations on one element
 
     def fetch_add(self, index: Any, number: Any) -> Any:
-        """Add to one element and return its value before, atomically."""
+        """Add to one element atomically, and return its previous value."""
         if not (type(number) is int and self.dtype.kind in "iu"):
             number = self._given(number, (), np.add)[()]
         return self._swap(index, number, None)
 
     def compare_swap(self, index: Any, old: Any, new: Any) -> Any:
-        """Set one element to ``new`` if it equals ``old``, atomically; the value before, either way."""
+        """Set one element to ``new`` if it equals ``old``, atomically. Returns the previous value in either case."""
         expected, wanted = self._given(old, (), None)[()], self._given(new, (), None)[()]
         return self._swap(index, wanted, expected)
 
@@ -287,7 +287,7 @@ class OneSided:
             )
 
     def _near(self, region: Any, periodic: bool) -> Any:
-        """The rank, its block and the local key of a region in one block that this process sees, by the short way."""
+        """The rank, its block and the local key of a region on the fast path (:mod:`.blocks`); otherwise ``None``."""
         if periodic or self._short is None:
             return None
         self._check_open()
@@ -317,7 +317,7 @@ class OneSided:
         return out
 
     def _cast_of(self, values: Any, function: Callable[..., Any] | None) -> np.dtype[Any]:
-        """The dtype that the operation would give."""
+        """The dtype of the result of an operation by NumPy."""
         weak = isinstance(values, bool | int | float | complex)
         if function is None:
             return np.result_type(self.dtype, values) if weak else np.asarray(values).dtype
@@ -361,7 +361,7 @@ class OneSided:
         return OPERATIONS[op]
 
     def _located(self, indices: Any) -> tuple[tuple[int, ...], list[tuple[int, Array, Key]]]:
-        """The shape of index arrays, and by rank: positions in it, and local indices."""
+        """The broadcast shape of index arrays; and for each rank, flat positions in it and local indices."""
         self._check_open()
         if not self.shape:
             raise LayoutIndexError(
@@ -395,7 +395,7 @@ class OneSided:
     # -- moving
 
     def _target(self, rank: int, key: Key) -> Target:
-        """What a key selects of a block that this process does not see."""
+        """The part that a key selects in a block that this process cannot address."""
         shadow = self._placed.shadow(rank)
         if any(isinstance(part, np.ndarray) for part in key):
             offsets = sum(
@@ -408,14 +408,14 @@ class OneSided:
         return Target(rank, displacement, chosen.shape, chosen.strides, self.dtype.itemsize)
 
     def _start(self, rank: int, shadow: Array) -> int:
-        """Where a rank's own elements begin behind its padding, in bytes."""
+        """The byte offset of a rank's elements behind its padding."""
         before = (
             [width for width, _ in self.layout.halo(rank)] if self._placed.layout.is_padded else []
         )
         return sum(width * stride for width, stride in zip(before, shadow.strides))
 
     def _loaded(self, rank: int, key: Key) -> Array:
-        """A part of a block, which may be a view."""
+        """Read a part of a block; the result may be a view."""
         block = self._blocks[rank]
         if block is not None:
             chosen: Array = block[key]
@@ -426,7 +426,7 @@ class OneSided:
         return memory
 
     def _written(self, rank: int, key: Key, values: Any) -> list[Request]:
-        """Begin to write a part of a block; the requests to wait for."""
+        """Begin to write a part of a block, and return the pending requests."""
         block = self._blocks[rank]
         if block is not None:
             block[key] = values
@@ -440,7 +440,7 @@ class OneSided:
             request.wait()
 
     def _read(self, parts: Any, into: Array, result: Array | None = None) -> Transfer:
-        """Begin to read parts into an array with an axis for each of the array's."""
+        """Begin to read parts into an array that has all axes, dropped ones with length one."""
         requests: list[Request] = []
         arriving: list[tuple[Key, Array]] = []
         for part in parts:
@@ -463,7 +463,7 @@ class OneSided:
     def _combine(
         self, rank: int, key: Key, values: Array, function: Callable[..., Any] | None
     ) -> None:
-        """Combine a part of a block with values, while no other rank does so."""
+        """Combine a part of a block with values, atomically."""
         self._check_writeable()
         window, block = self._window, self._blocks[rank]
         window.begin()
@@ -482,7 +482,7 @@ class OneSided:
 
     def _write_elements(self, rank: int, local: Key, values: Array) -> None:
         self._window.begin()
-        if self._blocks[rank] is None:  # MPI does not say which of several values stays
+        if self._blocks[rank] is None:  # MPI does not define which of several values stays
             flat: Any = np.ravel_multi_index(local, self.layout.local_shape(rank))
             last: Array = np.unique(flat[::-1], return_index=True)[1]
             kept = len(flat) - 1 - last
@@ -512,7 +512,7 @@ class OneSided:
             window.release(rank)
 
     def _swap(self, index: Any, number: Any, expected: Any) -> Any:
-        """Add to one element, or set it where it is as expected, atomically; the element before."""
+        """Add to one element, or set it if it has the expected value, atomically. Returns the previous element."""
         self._check_open()
         self._check_writeable()
         short = self._short
@@ -529,7 +529,7 @@ class OneSided:
             if block is None:
                 old = old[()]
             elif self.dtype.names is not None:
-                old = old.copy()  # else it would show what is written
+                old = old.copy()  # a view would show the new value
             window.begin()
             if expected is None:
                 new = old + number
@@ -543,7 +543,7 @@ class OneSided:
             window.release(rank)
 
     def _element(self, index: Any) -> tuple[int, ...]:
-        """The index of one element, checked; negative numbers count from the end."""
+        """The checked, non-negative index of one element; negative numbers count from the end."""
         items = index if isinstance(index, tuple) else (index,)
         if len(items) != len(self.shape):
             raise LayoutIndexError(
@@ -556,7 +556,7 @@ class OneSided:
 
 
 def _from_start(numbers: Array, axis: int, extent: int) -> Array:
-    """Indices along an axis, of which negative ones count from the end."""
+    """Check the indices along an axis, and count negative ones from the end."""
     bad = numbers[(numbers < -extent) | (numbers >= extent)]
     if bad.size:
         raise LayoutIndexError(

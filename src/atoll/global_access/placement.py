@@ -1,14 +1,14 @@
-"""Puts the blocks of an array into a window, so that other ranks reach them, and ends that.
+"""Placement of the blocks of an array in a window, through which other ranks access them.
 
-There are three cases, and all ranks are in the same one:
+An array is one of three cases, the same on all ranks:
 
-* The world has one rank: the memory of the array, or of the view, is used as it is.
-* A distributed array whose memory the program does not hold: its block moves into the window once, and stays there. The
-  array shows what other ranks write at once.
+* The world has one rank: the operations use the memory of the array, or of the view, without a copy.
+* A distributed array to whose memory the program has no reference: its block moves into the window once and stays there.
+  Writes of other ranks are visible in the array at once.
 * Any other array (replicated, small, a view, memory of the program): the window has a copy, which is assigned to the array
   when the window closes.
 
-An element with several copies is that of its first owner while the window is open; the copies follow at its end.
+While the window is open, operations on a replicated element use the copy of its first owner; closing updates the others.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WHAT = "onesided()"
 
 
 class Placed:
-    """The blocks of an array, where every rank can reach them."""
+    """The blocks of an array in memory that every rank can access."""
 
     def __init__(self, array: Handle) -> None:
         place = place_of(array)
@@ -53,7 +53,7 @@ class Placed:
                 "onesided: an axis of the layout has labels; one-sided operations need indices from 0 on: redistribute the array without labels"
             )
         self.cell: Cell | None = None
-        """The cell of an array that stays in the window."""
+        """The cell of an array whose block moves into the window; otherwise ``None``."""
         self.writeable = bool(array.flags.writeable)  # type: ignore[attr-defined]
         self._copied = False
         if self.world.size == 1:
@@ -105,7 +105,7 @@ class Placed:
         return np.ndarray(shape, self.dtype, raw[:nbytes])
 
     def _keep(self, cell: Cell, block: Array) -> None:
-        """Let the array's value be the block in the window, pinned."""
+        """Make the block in the window, pinned, the value of the array."""
         with turn.lock:
             cell.node = source(block, cell.geometry, pinned=True, place=cell.node.place)
             cell.pins += 1
@@ -114,7 +114,7 @@ class Placed:
         self.cell = cell
 
     def shadow(self, rank: int) -> Array:
-        """An array that lies as the block of a rank does in its window. Its memory must not be touched."""
+        """An array with the shape and strides of a rank's block in its window. Its memory must not be accessed."""
         shape = self.layout.padded_shape(rank)
         element = np.empty(1, self.dtype)
         strides = dense(shape, self.dtype).strides
@@ -123,13 +123,13 @@ class Placed:
         return inside
 
     def release(self) -> None:
-        """End without the other ranks: the array keeps its memory."""
+        """Unpin the array, without the other ranks; it keeps its memory."""
         if self.cell is not None:
             self.cell.unpin(1)
             self.cell = None
 
     def assign(self) -> None:
-        """Assign a window's copy to its array. Collective."""
+        """Assign the copy in the window to the array, if there is one. Collective."""
         if not self._copied or not self.writeable:
             return
         mine = np.array(self.blocks[self.world.rank])
@@ -141,7 +141,7 @@ class Placed:
 
 
 def _may_move(array: Handle) -> bool:
-    """True if an array's block may move into a window: it is a base on ranks, and the program does not hold its memory."""
+    """True if an array's block may move into a window: a distributed base whose memory the program has no reference to."""
     if place_of(array) is None or not array._geometry.is_base:
         return False
     cell = array._cell

@@ -1,4 +1,4 @@
-"""``atoll.distribution``: what each rank has of an array."""
+"""``atoll.distribution``: the region of an array on each rank."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Key = tuple[Any, ...]
 
 
 def distribution(array: Any) -> tuple[Key | None, ...]:
-    """Return, by rank, the region that it holds: a slice or an array of indices for each axis, or ``None`` for nothing.
+    """Return the region of each rank: a slice or an array of indices for each axis, or ``None`` for a rank without elements.
 
-    Each is a region for the operations of :func:`atoll.onesided`, and of ``numpy.asarray(a)`` where all are slices. No
+    The operations of :func:`atoll.onesided` take such regions; regions of slices also index ``numpy.asarray(a)``. No
     communication.
     """
     if not isinstance(array, Handle):

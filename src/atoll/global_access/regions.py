@@ -1,8 +1,8 @@
-"""Which parts of which ranks' blocks an index selects.
+"""Translation of an index into parts of the blocks of ranks.
 
 An index has an integer, a slice or a sequence of integers for each axis; sequences select along their own axis (an open
-mesh). :func:`read_region` checks it and gives the *selection* of each axis: index sets with the positions at which they
-stand in the result. :func:`parts_of` intersects these with the owned indices of the layout.
+mesh). :func:`read_region` checks it and returns the *selection* of each axis: index sets with their positions in the
+result. :func:`parts_of` intersects these with the owned indices of the layout.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ class Part:
 
     rank: int
     result: Key
-    """What selects it in the result, in which dropped axes have length one."""
+    """Its key in the result, in which dropped axes have length one."""
     block: Key
-    """What selects it in the rank's block, without padding."""
+    """Its key in the rank's block without padding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What an index selects."""
+    """The elements that an index selects."""
 
     shape: tuple[int, ...]
     """The shape of the result, without the axes that integers drop."""
     axes: tuple[tuple[tuple[IndexSet, IndexSet], ...], ...]
     """For each axis of the array, pairs: indices, and their positions in the result."""
     full: Key
-    """What adds the dropped axes to the result again, as axes of length one."""
+    """Key that adds the dropped axes to the result, as axes of length one."""
 
 
 def _spelled_out(key: Any, ndim: int) -> list[Any]:
-    """An item for each axis."""
+    """The items of an index, one for each axis: slices replace an ellipsis and missing items."""
     items = list(key) if isinstance(key, tuple) else [key]
     dots = [place for place, item in enumerate(items) if item is Ellipsis]
     if len(dots) > 1:
@@ -70,7 +70,7 @@ def _outside(number: int, axis: int, extent: int) -> LayoutIndexError:
 
 
 def _listed(item: Any, axis: int, extent: int, periodic: bool) -> IndexSet:
-    """A sequence of integers along an axis."""
+    """The index set of a sequence of integers along an axis."""
     if isinstance(item, IndexSet):
         item = item.array()
     values = np.asarray(item)
@@ -94,7 +94,7 @@ def _listed(item: Any, axis: int, extent: int, periodic: bool) -> IndexSet:
 
 
 def _wrapped(item: slice, axis: int, extent: int) -> range:
-    """The indices of a slice of a periodic axis, before they wrap: bounds may be anywhere."""
+    """The indices of a slice of a periodic axis before they wrap around; bounds may be any integers."""
     step = 1 if item.step is None else item.step.__index__()
     if step == 0:
         raise LayoutIndexError(
@@ -109,7 +109,7 @@ def _wrapped(item: slice, axis: int, extent: int) -> range:
 
 
 def _by_period(values: range, extent: int) -> Iterator[tuple[IndexSet, IndexSet]]:
-    """The indices within each period, as indices of the axis, and their positions."""
+    """Split unwrapped indices by period into pairs: indices of the axis, and their positions in the result."""
     position = 0
     while position < len(values):
         period = values[position] // extent
@@ -124,7 +124,7 @@ def _by_period(values: range, extent: int) -> Iterator[tuple[IndexSet, IndexSet]
 
 
 def read_region(key: Any, shape: tuple[int, ...], periodic: bool = False) -> Region:
-    """What an index of an array of this shape selects; an error if an index is out of bounds."""
+    """The region that an index selects in an array of a shape; raises if an index is out of bounds."""
     extents: list[int] = []
     axes: list[tuple[tuple[IndexSet, IndexSet], ...]] = []
     full: list[slice | None] = []
@@ -157,14 +157,14 @@ def read_region(key: Any, shape: tuple[int, ...], periodic: bool = False) -> Reg
 
 
 def of_block(layout: Layout, rank: int) -> Region:
-    """All that a rank holds, copies of other ranks' elements included."""
+    """The region of a rank's block, including its copies of elements that other ranks own."""
     held = layout.region(rank)
     axes = tuple(((part, Range(len(part))),) if len(part) else () for part in held)
     return Region(tuple(map(len, held)), axes, (...,))
 
 
 def parts_of(region: Region, layout: Layout) -> Iterator[Part]:
-    """The parts by rank: each element once, at its owner."""
+    """The parts of a region by rank; each element is in one part, that of its first owner."""
     along: list[list[tuple[int, Any, Any]]] = []
     for axis, pairs in zip(layout.axes, region.axes, strict=True):
         places = []
@@ -183,7 +183,7 @@ def parts_of(region: Region, layout: Layout) -> Iterator[Part]:
 
 
 def _mesh(keys: Sequence[Any]) -> Key:
-    """Keys of each axis as one key; arrays select along their own axis."""
+    """One key from the keys of all axes; index arrays select along their own axis."""
     if any(isinstance(key, np.ndarray) for key in keys):
         return np.ix_(*[_array(key) for key in keys])
     return tuple(keys)

@@ -1,4 +1,4 @@
-"""``atoll.tasks``: dynamic work from a counter that all ranks share."""
+"""``atoll.tasks``: dynamic scheduling of tasks by a shared counter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..lazy.creation import asarray
 from .onesided import OneSided
 
 _COUNTERS = 1024
-"""The counters of a world, used in turn: so many loops may be under way at one time."""
+"""Number of counters of a world, which are used in turn; the limit of loops in progress at one time."""
 
 
 def tasks(count: int, chunk: int = 1) -> Iterator[int]:
@@ -35,12 +35,12 @@ def tasks(count: int, chunk: int = 1) -> Iterator[int]:
     counters: Counters = communicator.counters
     agree(
         communicator, None, f"tasks({total}, {at_once})"
-    )  # ranks that begin others are told by the log
+    )  # the collective log detects ranks with other arguments
     return counters.begin(total, at_once)
 
 
 class Counters:
-    """The counters of a world: an array that stays open to all ranks."""
+    """The counters of a world: an array that stays open for one-sided operations."""
 
     def __init__(self) -> None:
         self._open = OneSided(asarray(np.zeros(_COUNTERS, np.int64)))

@@ -1,4 +1,4 @@
-"""The only package that recognises foreign objects and exports atoll's arrays to other libraries."""
+"""Import of foreign objects and export of atoll's arrays; no other package recognises objects of other libraries."""
 
 from importlib import import_module
 from types import ModuleType
@@ -7,6 +7,6 @@ ROOMS = ("distarray", "partitioned")
 
 
 def __getattr__(name: str) -> ModuleType:
-    if name in ROOMS:  # entered by the attribute that is accessed
+    if name in ROOMS:  # imported at the first access to the attribute
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

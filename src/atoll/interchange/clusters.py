@@ -1,4 +1,4 @@
-"""What the adapters of clusters share: errors on all ranks, and grids of partitions.
+"""Common code of the cluster adapters: errors on all ranks, and grids of partitions.
 
 The workers of a cluster (Dask, Ray) are not ranks, and often only one rank is connected to it. So one rank, the *root*,
 communicates with the cluster until the partitions exist. Then it tells the others the cluster's address and the
@@ -26,10 +26,10 @@ Item = TypeVar("Item")
 Position = tuple[int, ...]
 Shape = tuple[int, ...]
 Extents = tuple[tuple[int, ...], ...]
-"""Along each axis, the lengths of the partitions."""
+"""The lengths of the partitions along each axis."""
 
 BEAT = 1.0
-"""Seconds after which the root reports that it still waits."""
+"""Interval in seconds at which the waiting root reports to the other ranks."""
 
 
 class Piece(NamedTuple):
@@ -70,9 +70,9 @@ def _failure(error: Exception, name: str) -> _Failure:
 
 
 def everywhere(world: World, name: str, work: Callable[[], Result]) -> list[Result]:
-    """What ``work`` gives on each rank, or the error of the first rank that raised one, on all.
+    """Run ``work`` and return the results of all ranks, or raise the error of the first rank that failed on all.
 
-    Collective, also where ``work`` fails.
+    Collective, also if ``work`` fails.
     """
     result: Any = None
     failure, cause = None, None
@@ -88,7 +88,7 @@ def everywhere(world: World, name: str, work: Callable[[], Result]) -> list[Resu
 
 
 def locally(world: World, name: str, work: Callable[[], Result]) -> Result:
-    """What ``work`` gives on this rank; an error on any rank is raised on all. Collective."""
+    """Run ``work`` and return the result of this rank; an error on any rank is raised on all. Collective."""
     results: list[Result] = []
     everywhere(world, name, lambda: results.append(work()))
     return results[0]
@@ -97,9 +97,9 @@ def locally(world: World, name: str, work: Callable[[], Result]) -> Result:
 def while_root_waits(
     world: World, name: str, root: int, look: Callable[[float], Result | None]
 ) -> Result:
-    """What ``look`` gives on the root once it is not ``None``; all ranks get it, or its error.
+    """Call ``look`` on the root until its result is not ``None``; return the result, or raise its error, on all ranks.
 
-    ``look(seconds)`` returns within about so many seconds. The others call this with any ``look``.
+    ``look(seconds)`` returns within about ``seconds``. On the other ranks ``look`` is ignored. Collective.
     """
     while True:
         result: Any = None
@@ -117,7 +117,7 @@ def while_root_waits(
 
 
 def first_rank(world: World, name: str, has: bool, absent: str) -> int:
-    """The first rank that ``has`` it; if none has, a ``TypeError`` with ``absent``. Collective."""
+    """The first rank on which ``has`` is true; a ``TypeError`` with ``absent`` if there is none. Collective."""
     have = agree(world.communicator, has, name)
     if not any(have):
         raise TypeError(f"{name}: {absent}")
@@ -125,7 +125,7 @@ def first_rank(world: World, name: str, has: bool, absent: str) -> int:
 
 
 def extents_of(tiling: Sequence[int], shapes: Mapping[Position, Shape]) -> Extents:
-    """Along each axis of a grid, the lengths of the partitions: those of the partitions at 0 along all other axes."""
+    """The lengths of the partitions along each axis, from the partitions at 0 along all other axes."""
     axes = range(len(tiling))
     return tuple(
         tuple(
@@ -136,17 +136,17 @@ def extents_of(tiling: Sequence[int], shapes: Mapping[Position, Shape]) -> Exten
 
 
 def starts_of(extents: Sequence[Sequence[int]]) -> Extents:
-    """Along each axis, where the partitions begin."""
+    """The start indices of the partitions along each axis."""
     return tuple((0, *accumulate(lengths))[: len(lengths)] for lengths in extents)
 
 
 def box(numbers: Sequence[Sequence[int]], position: Position) -> Shape:
-    """Of the numbers along each axis, those at this position: a shape of extents, or an index of starts."""
+    """Select the number at a position on each axis: a shape from extents, or an index from starts."""
     return tuple([along[place] for along, place in zip(numbers, position)])
 
 
 def grid_of(name: str, tiling: Sequence[int], pieces: Mapping[Position, Piece]) -> Grid:
-    """The grid that ``pieces`` form; a :class:`~atoll.errors.ProtocolError` if they form none."""
+    """The grid of ``pieces``; a :class:`~atoll.errors.ProtocolError` if they do not form a regular grid."""
     for position in product(*map(range, tiling)):
         if position not in pieces:
             raise ProtocolError(f"{name}: P4 position {position}: there is no such partition")
@@ -187,7 +187,7 @@ def description(
 
 
 def batches(items: Iterable[Item], sizes: Iterable[int], most: int) -> Iterator[list[Item]]:
-    """The items in order, so many at a time that their sizes add up to ``most``; at least one."""
+    """Split the items, in order, into batches whose sizes add up to at most ``most``, or that have one item."""
     batch: list[Item] = []
     total = 0
     for item, size in zip(items, sizes):
@@ -201,9 +201,9 @@ def batches(items: Iterable[Item], sizes: Iterable[int], most: int) -> Iterator[
 
 
 def cut(lengths: Sequence[Shape], itemsize: int, limit: int) -> list[list[Shape]]:
-    """Along each axis, each tile's length as lengths of chunks, so that none exceeds ``limit`` bytes.
+    """Split each tile's length along each axis into lengths of chunks of at most ``limit`` bytes.
 
-    Outer axes are cut first: the chunks stay long along the inner ones.
+    Outer axes are split first, so that the chunks stay long along the inner axes.
     """
     longest = [max(*axis, 1) if axis else 1 for axis in lengths]
     budget, result = limit // itemsize if itemsize else limit, []
@@ -215,6 +215,6 @@ def cut(lengths: Sequence[Shape], itemsize: int, limit: int) -> list[list[Shape]
 
 
 def _chunks(length: int, longest: int) -> list[int]:
-    """``length`` in nearly equal chunks of at most ``longest``; a length of zero is one chunk."""
+    """Split ``length`` into nearly equal chunks of at most ``longest``; a length of zero is one chunk."""
     count = max(1, -(-length // longest))
     return [length * (k + 1) // count - length * k // count for k in range(count)]

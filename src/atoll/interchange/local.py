@@ -1,4 +1,4 @@
-"""Joins the ranks' own blocks into one array over the same memory."""
+"""Import of the ranks' own blocks as one array over the same memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Report(NamedTuple):
 
 
 def import_local(block: Any, layout: Layout | None = None, *, comm: Any = None) -> Imported:
-    """Each rank's block as an array, and the layout of all of them. One allgather."""
+    """Import each rank's block, with the layout of all blocks. One allgather."""
     world = world_of(comm)
     array, problem = _array(block)
     if layout is not None and not problem:
@@ -38,7 +38,7 @@ def import_local(block: Any, layout: Layout | None = None, *, comm: Any = None) 
 
 
 def _array(block: Any) -> tuple[npt.NDArray[Any], str]:
-    """The block as a plain array over its own memory, or the reason why it has none."""
+    """The block as a plain array over its own memory, or an error text if it has no memory to share."""
     if isinstance(block, np.ndarray):
         return np.asarray(block), ""
     try:
@@ -50,10 +50,10 @@ def _array(block: Any) -> tuple[npt.NDArray[Any], str]:
 
 
 def _fingerprint(layout: object) -> bytes:
-    """Equal on two ranks only if their layouts are; empty without one."""
+    """A digest that is equal on two ranks only if their layouts are equal; empty without a layout."""
     if layout is None:
         return b""
-    from hashlib import blake2b  # it loads a large library
+    from hashlib import blake2b  # hashlib loads a large library
 
     text = blake2b(repr(layout).encode(), digest_size=16)
     if isinstance(layout, Layout):
@@ -76,7 +76,7 @@ def _misfit(array: npt.NDArray[Any], layout: Layout, world: World) -> str:
 
 
 def _agree(reports: list[Report]) -> None:
-    """Raise the same error everywhere if some block does not fit."""
+    """Raise the same error on every rank if some block does not fit."""
     wrong = [
         f"rank {rank}: {report.problem}" for rank, report in enumerate(reports) if report.problem
     ]
@@ -103,7 +103,7 @@ def _agree(reports: list[Report]) -> None:
 
 
 def _joined(reports: list[Report]) -> Layout:
-    """Blocks of any length along axis 0, in the order of the ranks."""
+    """The layout of blocks of any length along axis 0, in the order of the ranks."""
     shape = reports[0].shape
     if not shape:
         return Layout.replicated((), 1)

@@ -1,4 +1,4 @@
-"""Arrays as arguments of functions that Numba compiles: what these get is ``numpy.asarray(a)``, which is read-only."""
+"""Arrays as arguments of functions that Numba compiles, which receive ``numpy.asarray(a)``, a read-only array."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def register(array_type: type) -> None:
-    """Tell Numba of the class of arrays: now if it is imported already, else as soon as the program imports it."""
+    """Register the class of arrays with Numba: at once if Numba is imported, else when the program imports it."""
     if "numba" in sys.modules:
         _declare(array_type)
     else:
@@ -20,13 +20,13 @@ def register(array_type: type) -> None:
 
 
 class _Awaited:
-    """Finds Numba as the import system does; what follows its import is ours."""
+    """Finder in ``sys.meta_path`` that waits for the import of Numba, and registers the class of arrays after it."""
 
     def __init__(self, array_type: type) -> None:
         self._array_type = array_type
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """The specification of Numba alone."""
+        """The specification of Numba; ``None`` for any other module."""
         if name != "numba":
             return None
         sys.meta_path.remove(self)
@@ -55,7 +55,7 @@ def _declare(array_type: type) -> None:
     from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
     class Shown(types.Array):  # type: ignore[misc]
-        """NumPy's array in place of one of ours."""
+        """Numba's type of an atoll array, which compiled functions see as a NumPy array."""
 
     register_model(Shown)(models.ArrayModel)
 

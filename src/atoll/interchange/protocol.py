@@ -1,9 +1,9 @@
-"""The engine of the protocols for foreign arrays: read on each rank, gather the digests, judge them, refuse.
+"""Common engine of the protocols for foreign arrays: read on each rank, gather the digests, judge them, accept or refuse.
 
 Each rank reads its own description by a :class:`Reader`, which turns every fault into a record, never an exception. Then
-each rank sends one digest (one allgather, whatever its state), and every rank judges the same digests. So all get the
+each rank sends one digest (one allgather, whatever its state), and every rank judges the same digests. So all ranks get the
 same list of broken rules, and an invalid description on one rank cannot make the others wait. A :class:`Protocol` adds
-the rules, the reading and the judgement.
+the rules and the functions that read and judge.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .values import MOST_KEYS, Plain, UnfitError, entries, kind_name, plain, pri
 Result = TypeVar("Result")
 
 _SHOWN = 20
-"""How many broken rules an error lists."""
+"""Number of broken rules that an error lists."""
 
 Where = int | tuple[int, ...] | None
-"""A dimension, or the position of a partition; ``None``: everywhere."""
+"""A dimension, or the position of a partition; ``None`` for the whole array."""
 
 
 class Imported(NamedTuple):
@@ -44,7 +44,7 @@ class Imported(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule: where and on which rank (``None``: all), with which value, and as text."""
+    """A broken rule: its location, its rank (``None`` for all ranks), the offending value, and a message."""
 
     rule: str
     where: Where
@@ -70,7 +70,7 @@ class Violation:
 
 
 class Unreadable(Exception):
-    """A description, or a part of it, has no meaning; the reason has been recorded."""
+    """Raised for a description, or a part of it, that cannot be read; the reason is recorded already."""
 
 
 class Reader:
@@ -79,7 +79,7 @@ class Reader:
     def __init__(self, rank: int, strict: bool) -> None:
         self.rank, self.strict = rank, strict
         self.where: Where = None
-        """The place of the part that is read."""
+        """The dimension or position that is being read."""
         self.violations: list[Violation] = []
         self.notes: list[str] = []
 
@@ -89,12 +89,12 @@ class Reader:
         self.violations.append(record)
 
     def stop(self, rule: str, message: str, value: object = None) -> NoReturn:
-        """Record a broken rule without which there is nothing more to read."""
+        """Record a broken rule that makes the rest unreadable, and raise :class:`Unreadable`."""
         self.broken(rule, message, value)
         raise Unreadable from None
 
     def deviates(self, rule: str, message: str, repair: str, value: object = None) -> None:
-        """Record a broken rule whose meaning is clear: a violation if strict, else a note of the repair."""
+        """Record a deviation with a clear meaning: a violation if strict, else a note of the repair."""
         if self.strict:
             self.broken(rule, message, value)
         else:
@@ -106,7 +106,7 @@ class Reader:
         self.notes.append(dimension + printable(message))
 
     def at(self, where: Where, read: Callable[..., Result], *args: Any) -> Result:
-        """The result of reading the part at a place."""
+        """Read a part with ``where`` as its location in records."""
         before, self.where = self.where, where
         try:
             return read(*args)
@@ -114,14 +114,14 @@ class Reader:
             self.where = before
 
     def attempt(self, read: Callable[..., Result], *args: Any) -> Result | None:
-        """The result of reading a part; ``None`` if it is unreadable."""
+        """Read a part; ``None`` if it is unreadable."""
         try:
             return read(*args)
         except Unreadable:
             return None
 
     def entries(self, rule: str, name: str, value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
-        """The entries of a mapping; anything else is unreadable."""
+        """The entries of a mapping; any other object is unreadable."""
         try:
             return entries(value, most)
         except UnfitError as unfit:
@@ -130,7 +130,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The findings of all ranks about one array, and the content that this rank could read."""
+    """The findings of all ranks about one array, and the content that this rank has read."""
 
     sections: tuple[Any, ...]
     violations: tuple[Violation, ...]
@@ -140,23 +140,23 @@ class Examination:
 
 @dataclass(frozen=True)
 class Protocol:
-    """The rules of a protocol, with the functions that read a description and judge the digests of all ranks.
+    """A protocol: its rules, and the functions that read a description and judge the digests of all ranks.
 
-    A digest is a named tuple with the fields ``rank``, ``violations`` and ``notes``, and defaults for all but the first.
+    A digest is a named tuple with the fields ``rank``, ``violations`` and ``notes``, and defaults for all fields after the first.
     """
 
     name: str
     title: str
     gathering: str
-    """The name of the step in which ranks exchange digests."""
+    """Name of the collective step in which ranks exchange digests."""
     rules: Mapping[str, str]
     unshared: str
-    """The rule that is broken where there is no memory to share."""
+    """The rule that an object without memory to share breaks."""
     digest: Callable[[int], Any]
     read: Callable[[object, Reader], tuple[Any, Any]]
-    """The digest of this rank, and the content, which stays on it."""
+    """Function that returns the digest of this rank, and the content, which stays on it."""
     judge: Callable[[Sequence[Any], bool], tuple[Sequence[Any], list[Violation], list[str]]]
-    """The digests with lenient mode's repairs, the broken rules, and notes of the repairs. No communication."""
+    """Function that returns repaired digests (in lenient mode), the broken rules, and notes. No communication."""
 
     def local(self, source: object, rank: int, strict: bool) -> tuple[Any, Any]:
         """The digest and the content of one rank, whatever ``source`` is."""
@@ -166,7 +166,7 @@ class Protocol:
             section, content = self.read(source, reader)
         except Unreadable:
             pass
-        except Exception as error:  # the other ranks wait for this one's digest in any case
+        except Exception as error:  # the other ranks wait for the digest of this rank in any case
             passed_on(error)
             message = f"the description cannot be read ({said(error)})"
             reader.broken(next(iter(self.rules)), message, value=kind_name(source))
@@ -174,7 +174,7 @@ class Protocol:
         return section._replace(violations=records[0], notes=records[1]), content
 
     def examination(self, sections: Sequence[Any], content: Any, strict: bool) -> Examination:
-        """The findings from gathered digests."""
+        """Judge gathered digests, and return the sorted findings."""
         judged, violations, repairs = self.judge(sections, strict)
         order = {rule: number for number, rule in enumerate(self.rules)}
         violations = sorted(
@@ -185,13 +185,13 @@ class Protocol:
         return Examination(tuple(judged), tuple(violations), tuple(notes), content)
 
     def examine(self, source: object, communicator: Communicator, strict: bool) -> Examination:
-        """Read on every rank, exchange the digests, and judge them. Collective."""
+        """Read ``source`` on every rank, exchange the digests, and judge them. Collective."""
         mine, content = self.local(source, communicator.rank, strict)
         sections = agree(communicator, mine, self.gathering)
         return self.examination(sections, content, strict)
 
     def check(self, source: object, strict: bool, comm: Any) -> list[Violation]:
-        """The rules that ``source`` breaks; deviations are warned about. Collective."""
+        """The rules that ``source`` breaks; warns of tolerated deviations. Collective."""
         examination = self.examine(source, world_of(comm).communicator, strict)
         self.warn(examination)
         return list(examination.violations)
@@ -207,9 +207,9 @@ class Protocol:
                 warn_at(line_in_program(site), text, ProtocolWarning)
 
     def accepted(self, name: str, source: object, world: World, strict: bool) -> Examination:
-        """The findings about an array that breaks no rule; else an error that lists the broken rules. Collective.
+        """The findings about an array that breaks no rule; otherwise an error that lists the broken rules. Collective.
 
-        It is a :class:`~atoll.errors.BufferTypeError` where there is no memory to share.
+        The error is a :class:`~atoll.errors.BufferTypeError` if there is no memory to share.
         """
         examination = self.examine(source, world.communicator, strict)
         violations = examination.violations
@@ -227,7 +227,7 @@ class Protocol:
 
 
 def _noted(sections: Sequence[Any]) -> list[str]:
-    """The notes of all ranks, each once, with the ranks that met it."""
+    """The notes of all ranks without duplicates, each with its ranks."""
     ranks: dict[str, list[int]] = {}
     for section in sections:
         for note in section.notes:

@@ -1,11 +1,11 @@
-"""Imports and exports Ray's object references: each rank gets its own partitions from the object store.
+"""Import and export of Ray object references: each rank reads its own partitions from the object store.
 
 Import. The first rank that passes references is the root. A task on each node of the cluster describes the partitions
 there (:class:`Inquiry`), so that no data moves for that. Export. Each rank puts its block into the store of its node.
 
-Ranks exchange references inside Ray: a small actor, the *shelf*, holds them meanwhile, so that Ray counts their owners.
-Ray never releases a reference that is sent by other means. Ranks that are not connected to the cluster connect for the
-call; those that have put blocks stay connected, because an object in Ray lives as long as the process that put it.
+Ranks exchange references inside Ray: a small actor, the *shelf*, holds them during the exchange, so that Ray counts their
+owners. Ray never releases a reference that is sent by other means. Ranks that are not connected to the cluster connect for
+the call. After an export they stay connected, because an object in Ray lives as long as the process that put it.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ from .protocol import Imported
 
 NAMESPACE = "atoll"
 START = 30.0
-"""Seconds that a connection to a cluster may take."""
+"""Time limit in seconds for an operation of the shelf."""
 
 
 class RayPartitions:
     """Partitions in Ray's object store that form a grid, with the property ``__partitioned__``.
 
     ``refs`` are ``ray.ObjectRef`` of arrays, or of DataFrames of one dtype: a sequence in C order of the
-    grid ``partition_tiling``, nested sequences, or a mapping of positions. ``shape`` is that of the whole.
+    grid ``partition_tiling``, nested sequences, or a mapping of positions. ``shape`` is the shape of the whole array.
     """
 
     def __init__(self, refs: Any, shape: Sequence[int], partition_tiling: Sequence[int]) -> None:
@@ -66,7 +66,7 @@ class RayPartitions:
     def __partitioned__(self) -> dict[str, Any]:
         """The partitions by the protocol's rules, with object references as data.
 
-        The first look asks the cluster for shapes and places.
+        The first access asks the cluster for shapes and locations.
         """
         if self._grid is None:
             _connected("RayPartitions")
@@ -77,7 +77,7 @@ class RayPartitions:
 
 
 def gather(handles: Any) -> Any:
-    """The data of one reference, or of a sequence of them: the ``get`` of the protocol."""
+    """The data of one reference, or of a sequence of references: the ``get`` of the protocol."""
     import ray
 
     single = isinstance(handles, ray.ObjectRef)
@@ -104,7 +104,7 @@ def import_ray(
     *,
     comm: Any = None,
 ) -> Imported:
-    """This rank's block of partitions in Ray, the layout, and the world. Collective."""
+    """Import partitions in Ray: this rank's block, the layout, and the world. Collective."""
     world, name = world_of(comm), "from_ray"
     partitions = locally(
         world,
@@ -126,9 +126,9 @@ def import_ray(
 
 
 def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPartitions:
-    """The blocks of all ranks in Ray's object store, as references that every rank has. Collective.
+    """Put the blocks of all ranks into Ray's object store, and return references on every rank. Collective.
 
-    ``layout`` is one of blocks, ``block`` this rank's part. All ranks are connected afterwards.
+    ``layout`` is a block layout, ``block`` this rank's part. All ranks stay connected to the cluster.
     """
     name = "to_ray"
     import ray
@@ -142,7 +142,7 @@ def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPart
     def put() -> tuple[Position | None, str, int, Any]:
         cell = layout.coordinates(world.rank)
         node, process = ray.util.get_node_ip_address(), os.getpid()
-        # Of copies on several ranks, the first rank puts its own.
+        # Of several copies of a block, the first rank puts its own.
         if cell is None or layout.rank_at(cell) != world.rank:
             return None, node, process, None
         own[cell] = ray.put(block)
@@ -161,7 +161,7 @@ def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPart
 
 
 class Inquiry:
-    """Asks the cluster for the shapes, locations and state of partitions."""
+    """A request to the cluster for the shapes, locations and state of partitions."""
 
     def __init__(self, name: str, partitions: RayPartitions) -> None:
         self.name, self.partitions = name, partitions
@@ -170,7 +170,7 @@ class Inquiry:
         self.moved = time.monotonic()
 
     def look(self, seconds: float) -> Grid | None:
-        """The grid if all is known, ``None`` if it is not after about so many seconds."""
+        """The grid, or ``None`` if it is not complete after about ``seconds``."""
         _connected(self.name)
         if not self.answers and self._ready(list(self.waiting.values()), seconds):
             self._ask()
@@ -205,7 +205,7 @@ class Inquiry:
         return False
 
     def _ask(self) -> None:
-        """One task for each node, which receives the partitions of that node."""
+        """Start one task for each node, with the partitions of that node as arguments."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -213,7 +213,7 @@ class Inquiry:
         here = ray.get_runtime_context().get_node_id()
         by_node: dict[str, list[Position]] = {}
         for place, ref in self.waiting.items():
-            # A call for objects of several owners aborts the process where the first owner answers before the second is asked.
+            # A call for objects of several owners aborts the process if the first owner answers before Ray asks the second.
             known = ray.experimental.get_object_locations([ref])
             nodes = known.get(ref, {}).get("node_ids") or [here]
             by_node.setdefault(here if here in nodes else nodes[0], []).append(place)
@@ -229,7 +229,7 @@ class Inquiry:
             answers: list[Any] = ray.get(answer)
         except Exception as error:
             passed_on(error)
-            for place in places:  # the task cannot know which one it is
+            for place in places:  # the task does not report which partition failed
                 try:
                     ray.get(self.waiting[place], timeout=5)
                 except Exception as own:
@@ -240,7 +240,7 @@ class Inquiry:
 
 
 def _describer() -> Callable[..., Any]:
-    """The task that describes partitions; made here, so that workers need no atoll."""
+    """The function of the task that describes partitions, defined locally so that workers need no atoll."""
 
     def describe(*partitions: Any) -> list[Any]:
         import os
@@ -265,13 +265,13 @@ def _busy() -> bool:
 
 
 def _connected(name: str) -> str:
-    """The address of the cluster that this process is connected to, and that is still there."""
+    """The address of the cluster that this process is connected to; an error if its head is lost."""
     import ray
 
     if not ray.is_initialized():
         raise ClusterError(f"{name}: this process is not connected to Ray; call ray.init()")
     address = str(ray.get_runtime_context().gcs_address)
-    # Ray's own calls wait for a lost head for a minute, and then end the process.
+    # Ray's own calls wait a minute for a lost head, and then end the process.
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
@@ -283,7 +283,7 @@ def _connected(name: str) -> str:
 
 
 def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
-    """Connect to the cluster if this process is not; for as long as ``stack`` lasts, if given."""
+    """Connect this process to the cluster if it is not connected; ``stack``, if given, closes the connection."""
     import ray
 
     if ray.is_initialized():
@@ -307,7 +307,7 @@ def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
 def _exchanged(
     world: World, name: str, root: int, given: dict[Position, Any]
 ) -> dict[Position, Any]:
-    """The references of all ranks, on every rank. ``given`` are those of this rank."""
+    """The references of all ranks, on every rank; ``given`` are the references of this rank. Collective."""
     if world.size == 1:
         return given
     import ray
@@ -338,7 +338,7 @@ def _exchanged(
 
 @contextmanager
 def _shelf(label: str) -> Iterator[None]:
-    """An actor that holds references while they change hands."""
+    """Run an actor that holds references during an exchange."""
     import ray
 
     class Shelf:
@@ -385,7 +385,7 @@ def _extents(what: str, values: Sequence[int]) -> Shape:
 
 
 def by_position(refs: Any, tiling: Shape) -> dict[Position, Any]:
-    """References by their place in the grid, from any form in which they may be given."""
+    """References by their position in the grid, from a mapping, a sequence or nested sequences."""
     if isinstance(refs, Mapping):
         references = {tuple(place): ref for place, ref in refs.items()}
     else:
@@ -420,7 +420,7 @@ def _check_ref(what: str, ref: Any) -> None:
 
 
 def _summary(error: Exception) -> str:
-    """What happened, without the pages of a remote traceback."""
+    """The type and last line of an error, without the remote traceback."""
     cause = getattr(error, "cause", None) or error
     lines = [line for line in str(cause).splitlines() if line.strip()]
     return f"{type(cause).__name__}: {lines[-1].strip() if lines else repr(cause)}"

@@ -1,7 +1,7 @@
-"""Foreign objects as plain values: every failure of their methods becomes a reason, as text.
+"""Conversion of foreign objects to plain values; a failure of their methods becomes a reason, as text.
 
-An object of another library may raise, give inconsistent answers, or never return, in any method. So this module calls
-each method once, requests no more than it needs, and returns objects of Python's own classes.
+Any method of an object of another library may raise, give inconsistent answers, or never return. So this module calls each
+method once, requests no more than it needs, and returns objects of Python's own classes.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from ..context.interrupts import passed_on
 
 T = TypeVar("T")
 SHOWN = 200
-"""How many characters of a value are shown."""
+"""Length limit of the text of a value, in characters."""
 SHOWN_BITS = 128
-"""Up to how many bits an integer is shown in digits."""
+"""Number of bits up to which the text of an integer has its digits."""
 MOST_AXES = 64
-"""How many axes an array of NumPy can have."""
+"""Greatest number of axes of a NumPy array."""
 MOST_KEYS = 64
-"""How many keys of a protocol's dictionary are read."""
+"""Greatest number of keys that are read from a dictionary of a protocol."""
 LARGEST = (1 << 63) - 1
 """The largest size or index."""
 
@@ -31,21 +31,21 @@ Plain = None | bool | int | float | str | tuple["Plain", ...]
 
 
 class UnfitError(Exception):
-    """A value that is not what it has to be: why."""
+    """Raised for a value of the wrong kind; the message is the reason."""
 
 
 def printable(text: str) -> str:
-    """A text in characters that every file takes: half of a surrogate pair is none."""
+    """The text in characters that every file accepts: unpaired surrogates are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def shortened(text: str) -> str:
-    """As much of a text as a message can take."""
+    """The text, printable and cut to ``SHOWN`` characters."""
     return printable(text if len(text) <= SHOWN else text[: SHOWN - 3] + "...")
 
 
 def exact(text: object) -> str | None:
-    """A text of Python's own class, with the characters of this one; ``None`` for what is no text."""
+    """The characters of a text as a plain ``str``; ``None`` for any other object."""
     return str.__str__(text) if is_a(text, str) else None
 
 
@@ -65,14 +65,14 @@ def guarded(otherwise: T, call: Callable[..., T], *args: Any) -> T:
 
 
 def kind_name(value: object) -> str:
-    """The type of a value, as an error names it."""
+    """The name of the type of a value, for errors."""
     kind = type(value)
 
     def name() -> str:
         prefix = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
         return shortened(prefix + kind.__qualname__)
 
-    return guarded("type without a name", name)  # its metaclass may refuse
+    return guarded("type without a name", name)  # the metaclass may raise
 
 
 def said(error: BaseException) -> str:
@@ -81,7 +81,7 @@ def said(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """``repr`` of a value, which never fails and is never long."""
+    """``repr`` of a value, shortened; it never fails."""
     if type(value) is int and value.bit_length() > SHOWN_BITS:
         return f"an integer of {value.bit_length()} bits"
     text = guarded(None, lambda: shortened(repr(value)))
@@ -89,7 +89,7 @@ def shown(value: object) -> str:
 
 
 def plain(value: object) -> Plain:
-    """``value`` itself where every process can read it, else a short text of it."""
+    """``value`` as a plain Python value that every process can unpickle, else a short text of it."""
     given: Any = value
     kind = type(value)
     if given is None or kind in (bool, float):
@@ -116,7 +116,7 @@ def is_a(value: object, *kinds: type) -> bool:
 
 
 def integer(value: object) -> int:
-    """An integer of Python's, of 64 bits; :class:`UnfitError` with what the value is instead."""
+    """Convert a value to an ``int`` of 64 bits; :class:`UnfitError` describes any other value."""
     if is_a(value, bool, np.bool_) or not hasattr(type(value), "__index__"):
         raise UnfitError(f"is {plain(value)!r}; it must be an int")
     try:
@@ -130,7 +130,7 @@ def integer(value: object) -> int:
 
 
 def items(value: Any, most: int) -> list[Any]:
-    """What a sequence holds, if that is no more than ``most``."""
+    """The items of a sequence of at most ``most`` items; :class:`UnfitError` if it is longer or cannot be read."""
     try:
         held = list(islice(iter(value), most + 1))
     except Exception as error:
@@ -142,7 +142,7 @@ def items(value: Any, most: int) -> list[Any]:
 
 
 def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
-    """What a mapping holds, if that is no more than ``most``, as a dictionary of Python's with plain keys."""
+    """The entries of a mapping of at most ``most`` entries, as a ``dict`` with plain keys."""
     if type(value) is dict:
         pairs: Iterable[Any] = items(value.items(), most)
     elif is_a(value, Mapping):
@@ -164,7 +164,7 @@ def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
 
 
 def _plain_key(key: Any) -> Any:
-    """A text, or a tuple of integers, as it is; anything else as a text that no valid key equals."""
+    """The key itself if it is a text, a tuple of integers as ``int``; for any other, a text that equals no valid key."""
     if type(key) is str:
         return key
     if type(key) is tuple and len(key) <= MOST_AXES:

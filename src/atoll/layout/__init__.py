@@ -2,7 +2,7 @@
 
 A :class:`Layout` says how an array of some shape lies on the ranks of a world: one axis map per axis (block, cyclic,
 unstructured) over a grid of processes. It is a value: it compares, hashes, and prints as the call that makes it. Index sets
-(:class:`Range`, :class:`Pattern`, :class:`Listed`) are what all of it is made of: a region is a tuple of them, one per axis.
+(:class:`Range`, :class:`Pattern`, :class:`Listed`) are their parts: a region is a tuple of index sets, one per axis.
 
 >>> from atoll.layout import Layout, Block, Cyclic
 >>> layout = Layout((8, 6), "bn", size=4)

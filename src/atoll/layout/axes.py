@@ -1,4 +1,4 @@
-"""Axis maps: how one axis of an array is distributed over a row of processes.
+"""Axis maps: the distribution of one axis of an array over a row of processes.
 
 A map is bound to the size of its axis and to a number of processes, which are counted by their *coordinate* along the
 axis; the layout assigns ranks to coordinates. There are three kinds, named by the letters of the Distributed Array
@@ -6,7 +6,7 @@ Protocol:
 
 ``BlockAxis`` (b)
     coordinate ``c`` owns ``[bounds[c], bounds[c + 1])``. One process means undistributed.
-    Padding has one form here: what is owned, plus *communication* widths on either side
+    Padding has one form here: the owned elements, plus *communication* widths on either side
     that mirror elements of the neighbours and count nowhere, plus *boundary* widths, which
     mark the outermost owned elements of the two ends. A periodic axis has neighbours all
     the way round, so it has communication padding there and no boundary.
@@ -46,7 +46,7 @@ Located = tuple[Indices, Indices]
 
 
 class Axis(ABC):
-    """What the three kinds have in common."""
+    """The common interface of the three kinds."""
 
     __slots__ = ()
     kind: ClassVar[str]
@@ -78,13 +78,13 @@ class Axis(ABC):
 
     @abstractmethod
     def _owners_of(self, wanted: IndexSet) -> Iterator[tuple[int, IndexSet]]:
-        """The same for a range or a pattern that has indices, all of which are on the axis."""
+        """:meth:`owners_of` for a nonempty range or pattern whose indices are all on the axis."""
 
     @abstractmethod
     def sliced(self, selected: range) -> tuple[Axis, Sequence[int]]:
         """The map of the axis that ``selected`` cuts out, its elements left where they are.
 
-        The second result lists, for each coordinate of the new map, the one it had here.
+        The second result lists, for each coordinate of the new map, its coordinate in this map.
         """
 
     def owner(self, index: int) -> int:
@@ -100,7 +100,7 @@ class Axis(ABC):
         return self.owners_of(wanted)
 
     def count(self, coordinate: int) -> int:
-        """How many indices a coordinate holds, without padding."""
+        """The number of indices that a coordinate holds, without padding."""
         return len(self.owned(coordinate))
 
     def counts(self, coordinates: Indices) -> Indices:
@@ -120,7 +120,7 @@ class Axis(ABC):
 
     @property
     def outline(self) -> Any:
-        """What equal axes have in common, and most others do not."""
+        """A digest that equal axes share, and most others do not."""
         return self
 
     @property
@@ -139,7 +139,7 @@ class Axis(ABC):
 
     @property
     def is_plain(self) -> bool:
-        """True if there is no padding, and no end that meets the other."""
+        """True if the axis has no padding and is not periodic."""
         return True
 
     def padding(self, coordinate: int) -> Widths:
@@ -147,7 +147,7 @@ class Axis(ABC):
         return (0, 0)
 
     def boundary(self, coordinate: int) -> Widths:
-        """How many of the first and of the last owned elements are boundary padding."""
+        """The numbers of first and of last owned elements that are boundary padding."""
         return (0, 0)
 
     def neighbours(self, coordinate: int) -> tuple[int | None, int | None]:
@@ -568,7 +568,7 @@ def _ascends(held: IndexSet) -> bool:
 def in_order(axis: Axis) -> bool:
     """True if the only process of a listed axis holds its elements from the first to the last.
 
-    Labels are in the order that they are in.
+    Labels count as ordered in any order.
     """
     held = axis.owned(0)
     return not axis.is_dense or (isinstance(held, Range) and held.values == range(axis.size))

@@ -1,8 +1,8 @@
-"""Block bounds in closed form: where each block of an axis begins, at a cost that does not grow with the number of blocks.
+"""Block bounds in closed form: the start of each block of an axis, at a cost that does not grow with the number of blocks.
 
-Even blocks and blocks of equal width follow from a few integers, and so do the blocks of any slice of such an axis. Code
-that asks for some of the bounds computes those alone. Bounds that a program lists are tuples. Both are sequences, and
-equal ones compare equal. Padding is alike: what each block has on either side is one pair for all of them but the ends.
+Even blocks and blocks of equal width follow from a few integers, and so do the blocks of any slice of such an axis. Code that reads
+some of the bounds computes only these. Bounds that a program lists are tuples. Both are sequences, and
+equal ones compare equal. Padding is similar: one pair of widths serves all blocks but the first and the last.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Widths = tuple[int, int]
 
 @dataclass(slots=True, eq=False, repr=False)
 class Bounds(Sequence[int]):
-    """The bounds of blocks of ``width`` elements, of which the first ``longer`` ones have ``more`` elements besides.
+    """The bounds of blocks of ``width`` elements; the first ``longer`` blocks have ``more`` additional elements.
 
     The blocks cut ``range(size)``. ``selected`` is the part of it that the axis has, in its order: all of it, or a slice.
     Blocks come in the order of ``selected``.
@@ -59,7 +59,7 @@ class Bounds(Sequence[int]):
         start, step, count = selected.start, selected.step, len(selected)
         if (
             step < 0
-        ):  # the blocks come in the opposite order; a cut counts what is not below a bound
+        ):  # the blocks come in the opposite order; a cut counts the elements not below a bound
             number = blocks - number
         bound = min(number * self.width + min(number, self.longer) * self.more, self.size)
         cut = -((start - bound) // step) if step > 0 else -((start - bound + 1) // step)
@@ -104,8 +104,8 @@ class Bounds(Sequence[int]):
         """The block and the place in it of an array of indices, all of which are in range."""
         selected, longer, width = self.selected, self.longer, self.width
         base = given if selected is None else given * selected.step + selected.start
-        # Exact: the first quotient is right where blocks are longer and never too large behind, the second is right
-        # behind and never too large before.
+        # Exact: the first quotient is right in the longer blocks and never too large after them, the second is right after them and
+        # never too large in them.
         more = self.more
         np.floor_divide(base, width + more if longer else width, out=blocks)
         if longer and width:
@@ -132,12 +132,12 @@ class Bounds(Sequence[int]):
         return self._with(selected)
 
     def _with(self, selected: range | None, times: int = 1) -> Bounds:
-        """The same blocks, each so many times as long, of which others are selected."""
+        """The same blocks, each ``times`` times as long, with another selection."""
         width, size, more = times * self.width, times * self.size, times * self.more
         return Bounds(width, self.longer, size, self.blocks, selected, more)
 
     def scaled(self, times: int) -> Sequence[int]:
-        """Each bound so many times as large."""
+        """Each bound multiplied by ``times``."""
         selected = self.selected
         if selected is None:
             return self._with(None, times)
@@ -160,7 +160,7 @@ class Bounds(Sequence[int]):
         return longest if step == 1 or last - first < 4 else max(longest, -(-width // step))
 
     def _breaks(self) -> list[int]:
-        """Numbers of bounds between which they grow evenly, but for the rounding of a stride."""
+        """The numbers of bounds between which the bounds grow evenly, except for the rounding of a stride."""
         selected, last = self.selected, self[self.blocks]
         breaks = [self.longer, self._with(None).block(self.size - 1) + 1]
         if selected is not None and selected.step < 0:
@@ -169,7 +169,7 @@ class Bounds(Sequence[int]):
         return [0, *breaks, *ends, self.blocks]
 
     def _equals(self, other: Bounds) -> bool:
-        """True if two sequences of as many bounds are equal: where they grow evenly, a period of the strides tells."""
+        """True if two sequences of equally many bounds are equal: where they grow evenly, one period of the strides decides."""
         period = 1
         for bounds in (self, other):
             period *= 1 if bounds.selected is None else abs(bounds.selected.step)
@@ -206,7 +206,7 @@ _form = attrgetter("width", "longer", "more", "size", "blocks", "selected")
 
 
 def evenly(count: int) -> Sequence[int]:
-    """Some of ``range(count)``, the first and the last among them; all, if they are few."""
+    """Evenly spaced numbers of ``range(count)``, the first and the last among them; all numbers if they are few."""
     most = policy.limits.numbers
     if count <= most:
         return range(count)
@@ -214,7 +214,7 @@ def evenly(count: int) -> Sequence[int]:
 
 
 def samples(bounds: Sequence[int]) -> tuple[int, ...]:
-    """Some of the bounds, the same of all sequences that are equal."""
+    """Some of the bounds, at positions that equal sequences share."""
     last = len(bounds) - 1
     return last, bounds[last], bounds[(last + 1) // 2], bounds[1 if last else 0]
 
@@ -237,7 +237,7 @@ def is_even(bounds: Sequence[int]) -> bool:
 
 
 def block_of(bounds: Sequence[int], index: int, low: int = 0) -> int:
-    """The block that has an index, -1 before the first, the number of blocks after the last; not one before ``low``."""
+    """The block that has an index, -1 before the first, the number of blocks after the last; the search begins at block ``low``."""
     if type(bounds) is Bounds:
         return bounds.block(index)
     return bisect_right(bounds, index, low) - 1
@@ -266,7 +266,7 @@ def filled_blocks(bounds: Sequence[int]) -> Sequence[int]:
 
 
 def scaled_bounds(bounds: Sequence[int], times: int) -> Sequence[int]:
-    """Each bound so many times as large."""
+    """Each bound multiplied by ``times``."""
     if type(bounds) is Bounds:
         return bounds.scaled(times)
     return tuple([times * bound for bound in bounds])

@@ -1,4 +1,4 @@
-"""What layouts take from the current world where nothing else says it: the number of processes, and their nodes."""
+"""Defaults of layouts from the current world: the number of processes, and their nodes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _per_node: list[Callable[[int], int]] = []
 
 
 def set_default_size(function: Callable[[], int]) -> None:
-    """Let ``function`` return the number of processes if a layout does not name it."""
+    """Set the function that returns the number of processes of a layout without an explicit one."""
     _default_size[:] = [function]
 
 
 def set_ranks_per_node(function: Callable[[int], int]) -> None:
-    """Let ``function`` return how many consecutive ones of so many processes share each node."""
+    """Set the function that returns the number of consecutive processes on each node, given the number of processes."""
     _per_node[:] = [function]
 
 
@@ -28,5 +28,5 @@ def world_size(size: object) -> int:
 
 
 def ranks_per_node(processes: int) -> int:
-    """How many consecutive ones of so many processes share each node."""
+    """The number of consecutive processes that share each node, of ``processes`` in all."""
     return _per_node[0](processes) if _per_node else 1

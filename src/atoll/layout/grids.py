@@ -84,7 +84,7 @@ def even_grid(shape: Grid, processes: int) -> Grid:
 
 @remembered
 def best_grid(shape: Grid, processes: int) -> Grid:
-    """How to arrange at most ``processes`` along the axes of ``shape``."""
+    """The best grid of at most ``processes`` along the axes of ``shape``."""
     extents = tuple(max(extent, 1) for extent in shape)
     order = sorted(range(len(extents)), key=lambda axis: (-extents[axis], axis))
 

@@ -55,7 +55,7 @@ class NodeOrder(Computed[int]):
 
 
 def is_in_order(grid: Grid, node: Sequence[int]) -> bool:
-    """True if ranks sit in the grid in ascending order all the same: nodes divide one axis, and those before it."""
+    """True if the hierarchical order is row-major: along each axis before the last one that nodes divide, a node has one cell."""
     divided = [k for k, (count, inner) in enumerate(zip(grid, node)) if inner < count]
     return not divided or all(inner == 1 for inner in node[: divided[-1]])
 
@@ -72,7 +72,7 @@ def checked(grid: Grid, node: Sequence[int]) -> Grid | None:
 
 @remembered
 def node_grid(shape: Grid, grid: Grid, per_node: int) -> Grid | None:
-    """How to arrange the ranks of a node in a grid, so that the cuts between nodes have the least surface.
+    """The grid of the ranks of one node for which the cuts between nodes have the least surface.
 
     ``None`` where that is the row-major order, or no arrangement divides the grid.
     """

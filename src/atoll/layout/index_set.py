@@ -6,10 +6,9 @@ An index set is a finite sequence of distinct integers, kept in closed form. Pos
 ``Range``
     an arithmetic progression; the block of a rank, or a strided slice.
 ``Pattern``
-    runs that repeat with a period, cut off at both ends: block-cyclic ownership, and
-    what slices and intersections make of it. Element number ``v`` of the underlying
-    comb stands at ``first + step * (v - lead)``; it belongs to the set when ``v`` lies in
-    one of the runs ``[offset, offset + width)``, repeated every ``period``.
+    runs that repeat with a period, cut off at both ends: block-cyclic ownership, and slices and intersections of it. Element number
+    ``v`` of the underlying comb stands at ``first + step * (v - lead)``; it belongs to the set when ``v`` lies in one of the runs
+    ``[offset, offset + width)``, repeated every ``period``.
 ``Listed``
     an explicit array, in any order.
 
@@ -17,8 +16,8 @@ Ranges and patterns are closed under the four verbs of the algebra: *shift*, *sl
 *locate* (``positions``). Slicing a comb by a stride turns each run into a shorter run, with ``stride / gcd(stride,
 period)`` periods of the old comb in one of the new. Intersecting two combs solves, for each distance ``d`` at which two
 runs overlap, one linear congruence: the runs at distance ``d`` recur with the least common multiple of the periods, so
-a pair of runs gives ``(width + width) / gcd`` pieces however long the axis is. Where listing the runs of the common
-window is cheaper, that is done.
+a pair of runs gives ``(width + width) / gcd`` pieces however long the axis is. Where it is cheaper, the runs of the common window
+are listed instead.
 
 Results are brought to a simplest form: a comb of single elements is a ``Range``, two runs are one run repeated, a
 period is as short as it can be. ``==`` compares these forms. Sets of equal indices that are neither ranges nor single
@@ -54,7 +53,7 @@ Item = TypeVar("Item")
 
 
 class Computed(Sequence[Item]):
-    """A sequence whose items are worked out when they are asked for."""
+    """A sequence whose items are computed on access."""
 
     __slots__ = ()
 
@@ -67,7 +66,7 @@ class Computed(Sequence[Item]):
         return tuple(map(self.item, places))
 
     def place(self, item: Any) -> int | None:
-        """The place of an item; ``None`` if it is not there."""
+        """The place of an item; ``None`` if the sequence does not contain it."""
         return next((place for place, each in enumerate(self) if each == item), None)
 
     def index(self, item: Any, *limits: Any) -> int:
@@ -106,7 +105,7 @@ class IndexSet(ABC):
 
     @abstractmethod
     def contains(self, indices: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """For each global index of an array, whether it is in the set."""
+        """For each global index of an array, True if it is in the set."""
 
     @abstractmethod
     def _global(self, local: Any) -> Any:
@@ -138,7 +137,7 @@ class IndexSet(ABC):
     @property
     @abstractmethod
     def key(self) -> Key:
-        """What to index a NumPy axis with: a slice where one will do, else an array."""
+        """The NumPy index of these positions on one axis: a slice where one will do, else an array."""
 
     @abstractmethod
     def shifted(self, by: int) -> IndexSet:
@@ -154,7 +153,7 @@ class IndexSet(ABC):
 
     @abstractmethod
     def divided(self, step: int, offset: int) -> IndexSet:
-        """The inverse of :meth:`scaled`, for indices that it can have made."""
+        """The inverse of :meth:`scaled`, for indices that it can produce."""
 
     @abstractmethod
     def intersection(self, other: IndexSet) -> IndexSet:
@@ -176,10 +175,10 @@ class IndexSet(ABC):
         """The global index at each local index of ``positions``: the inverse of ``positions``."""
 
     def sliced(self, selected: range) -> tuple[IndexSet, IndexSet]:
-        """The set on the axis that ``selected`` cuts out, and the local indices that pick it.
+        """The set on the axis that ``selected`` cuts out, and the local indices that select it.
 
         ``selected`` is ``range(size)[slice]``. The first result is :meth:`image`; the second
-        holds, for each of its indices in order, the local index it had here.
+        holds, for each of its indices in order, the local index in this set.
         """
         image = self.image(selected)
         return image, self.positions(Range.of(selected).select(image))
@@ -355,7 +354,7 @@ class Range(IndexSet):
         start = (common[0] - selected.start) // selected.step
         stride = common.step // selected.step
         image = Range.of(ascending(range(start, start + stride * len(common), stride)))
-        # What is held backwards is an explicit order: like a list, it keeps it.
+        # A descending range is an explicit order: like a list, it keeps that order.
         return image.reversed() if self.step < 0 < selected.step else image
 
     def positions(self, subset: IndexSet) -> IndexSet:
@@ -417,7 +416,7 @@ class Listed(IndexSet):
         _set(self, "indices", values)
 
     def _sorted(self) -> tuple[Indices, Indices | None]:
-        """The indices in ascending order, and which position each had (``None``: its own)."""
+        """The indices in ascending order, and their positions in the list (``None`` if it is ascending)."""
         if not self._order:
             values = self.indices
             if (values[1:] > values[:-1]).all():
@@ -473,7 +472,7 @@ class Listed(IndexSet):
 
     @property
     def is_ascending(self) -> bool:
-        """True if they are in ascending order."""
+        """True if the indices are in ascending order."""
         return self._sorted()[1] is None
 
     @property

@@ -6,8 +6,8 @@ the sum along a distributed axis has the grid without that axis, and its former 
 cells in row-major order, the copies of a cell next to each other, unless a table gives another order.
 
 So every derivation has the same two steps: map the axes, and pick, drop or permute the digits of the seats (see
-:mod:`.seats`). A reversed axis reverses a digit, a transpose permutes them, an integer index fixes one, a reduced axis
-makes one number the copies.
+:mod:`.seats`). A reversed axis reverses a digit, a transpose permutes them, an integer index fixes one, the digit of a reduced axis
+numbers the copies.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Layout:
             or members.max() >= processes
             or np.bincount(members).max() > 1
         ):
-            read_ranks(members.tolist(), processes)  # says what is wrong
+            read_ranks(members.tolist(), processes)  # raises the error
         return cls._of(axes, processes, Seats.over(members, grid, table.shape[-1]))
 
     @classmethod
@@ -170,10 +170,10 @@ class Layout:
 
     @classmethod
     def replicated(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
-        """Everything on every rank."""
+        """The whole array on every rank."""
         return _everywhere(read_shape(shape), defaults.world_size(size))
 
-    # What it is
+    # Properties
 
     @property
     def ndim(self) -> int:
@@ -315,7 +315,7 @@ class Layout:
         return self.ranks_at(coordinates)[0]
 
     def _seat(self, rank: int) -> tuple[tuple[int, ...], int] | None:
-        """The coordinates of a rank, and which copy of the cell it holds; ``None`` if it has none."""
+        """The coordinates of a rank, and the number of its copy of the cell; ``None`` if it holds no cell."""
         if not 0 <= rank < self.processes:
             raise LayoutError(
                 f"layout: rank {rank} is not in range({self.processes}); the layout must be asked about its own ranks, 0 to {self.processes - 1}"
@@ -342,7 +342,7 @@ class Layout:
         return 0 if seat is None else seat[1]
 
     def _along_axes(self, rank: int, what: str, nothing: Any) -> tuple[Any, ...]:
-        """What each axis says of the coordinate of a rank; ``nothing`` if the rank takes no part."""
+        """The result of each axis's method ``what`` for the coordinate of a rank; ``nothing`` if the rank holds no cell."""
         place = self.coordinates(rank)
         if place is None:
             return (nothing,) * self.ndim
@@ -477,15 +477,15 @@ class Layout:
         return self.slicing(key).layout
 
     def seated(self, axes: Sequence[Axis], seats: Seats) -> Layout:
-        """The layout of other axes on the same world, whose ranks sit in the grid as ``seats`` says."""
+        """The layout of other axes on the same world, with the ranks of the grid in ``seats``."""
         return Layout._of(axes, self.processes, seats)
 
     def arranged(self, axes: Sequence[Axis]) -> Layout:
-        """The layout of other axes, whose ranks sit in the grid in ascending order, as they do here."""
+        """The layout of other axes, whose ranks fill the grid in ascending order, as in this layout."""
         return Layout.in_order(axes, self.processes, self.copies)
 
     def replaced(self, number: int, axis: Axis) -> Layout:
-        """The layout with another axis, which is divided among as many processes, in place of one."""
+        """The layout with one axis replaced by another that is divided among as many processes."""
         axes = (*self.axes[:number], axis, *self.axes[number + 1 :])
         return self.arranged(axes) if self._seats is None else self.seated(axes, self._seats)
 

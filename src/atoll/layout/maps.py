@@ -1,4 +1,4 @@
-"""The constructors by which a user describes how an axis is distributed.
+"""The constructors by which a user describes the distribution of an axis.
 
 Each constructor is a plain value, not yet bound to a size or to a number of processes; ``bind`` checks it against both
 and makes the axis map. ``described`` is the inverse.
@@ -24,7 +24,7 @@ from .index_set import IndexSet, is_index, listed
 
 
 def whole_number(value: object, what: str, least: int | None = None) -> int:
-    """``value`` as an int; otherwise an error that names ``what`` it is for."""
+    """``value`` as an int. If it is no integer, or less than ``least``, the error begins with ``what``."""
     number = None
     if is_index(value) and not isinstance(value, (bool, np.bool_)):
         # An array has an __index__ that serves for a single integer only.
@@ -66,7 +66,7 @@ def _pair(value: object, what: str) -> Widths:
 
 
 class Map(ABC):
-    """What the constructors have in common."""
+    """The common interface of the constructors."""
 
     __slots__ = ()
 
@@ -375,7 +375,7 @@ def described(axis: Axis) -> Map:
     return Block(bounds, padding, axis.periodic)
 
 
-# what reads and checks a caller's shapes, maps, grids, ranks and keys
+# Functions that read and check a caller's shapes, maps, grids, ranks and keys
 
 
 _NO_INTEGERS = (bool, np.bool_, np.ndarray)
@@ -391,12 +391,12 @@ def read_shape(given: object) -> tuple[int, ...]:
 
 
 def several(axes: int | Sequence[int]) -> Sequence[int]:
-    """Axes that may be given as one number."""
+    """A sequence of axes, also for a single number."""
     return (axes.__index__(),) if is_index(axes) else tuple(axes)  # type: ignore[arg-type]
 
 
 def read_axes(given: int | Sequence[int], ndim: int) -> tuple[int, ...]:
-    """Different axes of an array of so many, counted from the front."""
+    """Different axes of an array of ``ndim`` axes, counted from the front."""
     numbers = []
     for axis in several(given):
         number = whole_number(axis, "layout: an axis")
@@ -487,7 +487,7 @@ def read_ranks(ranks: Iterable[int], processes: int) -> list[int]:
 def read_grid(
     shape: tuple[int, ...], maps: tuple[Map, ...], given: int | Sequence[int] | None, present: int
 ) -> tuple[int, ...]:
-    """The processes along each axis: as given, as the maps ask, or with the least surface."""
+    """The processes along each axis: as given, as the maps require, or with the least surface."""
     asked = [kind.processes() for kind in maps]
     if given is not None:
         grid = tuple(

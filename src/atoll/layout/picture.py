@@ -50,7 +50,7 @@ def _about(axis: Axis) -> str:
 
 
 def facts(layout: Layout) -> list[str]:
-    """The layout in words: a line for each axis, and what ranks share or lack."""
+    """The layout in words: a line for each axis, and the numbers of copies and of idle ranks."""
     listed = [f"axis {number}: {_about(axis)}" for number, axis in enumerate(layout.axes)]
     if layout.copies > 1:
         listed.append(f"every block is held by {layout.copies} ranks")
@@ -129,7 +129,7 @@ Band = tuple[float, float, int]
 
 
 def _bands(axis: Axis) -> list[Band]:
-    """Where on a line of unit length each coordinate's elements are: start, stop, coordinate."""
+    """The intervals of each coordinate's elements on a line of unit length: start, stop, coordinate."""
     if isinstance(axis, BlockAxis) and axis.processes <= _MOST:
         cuts = [bound / axis.size for bound in axis.bounds]
         return [(a, b, c) for c, (a, b) in enumerate(pairwise(cuts)) if b > a]
@@ -157,8 +157,8 @@ def _runs(ranks: Sequence[int]) -> str:
 def svg(layout: Layout, own: int | None = None, side: float = 320.0) -> str:
     """The layout as an SVG drawing: a colour per rank, padding as hatched bands, extents beside the axes.
 
-    A frame marks the blocks of the rank ``own``. The longer axis has ``side`` pixels. One process alone has no colour,
-    and what is outside the blocks has that of the page's text.
+    A frame marks the blocks of the rank ``own``. The longer axis has ``side`` pixels. A single process has no colour, and text
+    outside the blocks has the colour of the page's text.
     """
     axes = _drawn(layout)
     empty = _owner(layout, [0] * layout.ndim) is None

@@ -1,6 +1,6 @@
-"""Seats: which ranks sit in which cell of a process grid, in closed form.
+"""Seats: the ranks in each cell of a process grid, in closed form.
 
-Ranks fill a grid in row-major order. What slices, transposes and reductions make of it is described by digits: the number
+Ranks fill a grid in row-major order. Digits describe the order after slices, transposes and reductions: the number
 of a rank is a mixed-radix number with a digit for each axis of the first grid, and each digit is read off a coordinate of the
 present grid, in order, backwards, with a stride or going round; or it numbers the copies of a cell. So a question about a
 rank or a cell is answered by arithmetic, at a cost that does not grow with the number of ranks. Where a program lists the
@@ -77,15 +77,15 @@ def _taken(order: Sequence[int] | Indices, places: Indices) -> Indices:
 
 
 class Digit(NamedTuple):
-    """One digit of the number of a rank: its weight, and its values in the order of what it is read off."""
+    """One digit of the number of a rank: its weight, and its values in the order of the coordinates or copies that determine it."""
 
     weight: int
     base: int
-    """The digit is less than this."""
+    """The upper bound of the digit, exclusive."""
     values: Sequence[int]
 
     def selected(self, order: Sequence[int]) -> Digit:
-        """The digit read off a part of what it was read off."""
+        """The digit with its values at some places only, in ``order``."""
         values = self.values
         if isinstance(order, range) and isinstance(values, range | Turning):
             if isinstance(values, Turning):
@@ -121,7 +121,7 @@ class Seats:
     ) -> None:
         self.members = members
         self.along = along
-        """The digit that each axis of the grid gives; ``None`` for one without a digit, which has one cell."""
+        """The digit of each axis of the grid; ``None`` for an axis without a digit, which has one cell."""
         self.copied = copied
         """The digits that number the copies of a cell, the first being the slowest."""
         self._inverse: Indices | None = None
@@ -167,17 +167,17 @@ class Seats:
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """How many cells there are along each axis."""
+        """The number of cells along each axis."""
         return tuple([1 if digit is None else len(digit.values) for digit in self.along])
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return prod(self.grid)
 
     @property
     def copies(self) -> int:
-        """How many ranks sit in each cell."""
+        """The number of ranks in each cell."""
         return prod([len(digit.values) for digit in self.copied])
 
     def _number(self, coordinates: Iterable[int]) -> int:
@@ -188,7 +188,7 @@ class Seats:
         return number
 
     def rank(self, coordinates: Iterable[int], copy: int = 0) -> int:
-        """The rank of a cell that has this copy of it."""
+        """The rank that holds a copy of a cell."""
         number = self._number(coordinates)
         for digit in reversed(self.copied):
             copy, place = divmod(copy, len(digit.values))
@@ -254,7 +254,7 @@ class Seats:
         number = int(self._inverse[rank]) if 0 <= rank < len(self._inverse) else -1
         return number if number >= 0 else None
 
-    # What derived layouts make of them
+    # The seats of derived layouts
 
     def selected(self, axis: int, order: Sequence[int]) -> Seats:
         """The cells at some coordinates of an axis, in this order."""
@@ -264,12 +264,12 @@ class Seats:
         return self._with(axis, (digit.selected(order),), self.copied)
 
     def joined(self, axis: int) -> Seats:
-        """Without an axis of the grid: its cells become one, and their ranks its copies."""
+        """The seats without an axis of the grid: its cells become one, and their ranks the copies of that cell."""
         digit = self.along[axis]
         return self._with(axis, (), self.copied if digit is None else (digit, *self.copied))
 
     def expanded(self, axis: int) -> Seats:
-        """With a new axis of one cell."""
+        """The seats with a new axis of one cell."""
         along = (*self.along[:axis], None, *self.along[axis:])
         return Seats(self.members, along, self.copied)
 
@@ -283,7 +283,7 @@ class Seats:
         along = (*self.along[:axis], *digits, *self.along[axis + 1 :])
         return Seats(self.members, along, copied)
 
-    # What they are as a whole
+    # Properties of all seats together
 
     @property
     def is_row_major(self) -> bool:
@@ -336,7 +336,7 @@ class Seats:
 
     @property
     def samples(self) -> tuple[int, ...]:
-        """Some of the ranks, at the same places of all seats that are equal; all, if they are few."""
+        """Some of the ranks, at places that equal seats share; all ranks if they are few."""
         ranks = []
         for number in evenly(self.cells * self.copies):
             cell, copy = divmod(number, self.copies)
@@ -390,7 +390,7 @@ class Seats:
 
 
 class Holders(Computed[int]):
-    """The ranks of a cell that are no range."""
+    """The ranks of a cell, where they form no range."""
 
     __slots__ = ("_cell", "_count", "_seats")
 
@@ -414,7 +414,7 @@ class Holders(Computed[int]):
 
 
 def _products(numbers: range | None, digit: Digit) -> range | None:
-    """For each value of a digit, the numbers with it, where they are a range."""
+    """The sums of ``numbers`` and the weighted values of a digit as a range; ``None`` where they form none."""
     values = digit.values
     if numbers is None or not isinstance(values, range):
         return None

@@ -1,4 +1,4 @@
-"""Slices of layouts: where each rank finds its part of a slice in its block."""
+"""Slices of layouts: the positions of a slice in each rank's block."""
 
 from __future__ import annotations
 

@@ -1,19 +1,18 @@
 """Symbolic integers: a plan for one size is a plan for many.
 
-The planner works on integers: extents, strides, offsets. An :class:`Unknown` takes the place of
-one that another trace of the same structure may have otherwise. It has a *value*, the one of the trace that is being
-planned, so that every decision can be taken as usual. A number that is calculated from it
-is an unknown again, and the calculation is written down on a :class:`Sheet`. Where two of them
-are compared, the comparison is written down too, with how it came out: as a *check*.
+The planner works on integers: extents, strides, offsets. An :class:`Unknown` replaces an integer that may differ in another trace
+of the same structure. Its *value* is the integer of the trace that is being planned, so that every decision can be taken as usual.
+A number that is calculated from unknowns is an unknown again, and the calculation is recorded on a :class:`Sheet`. A comparison of
+unknowns is recorded too, with its result: as a *check*.
 
-A finished sheet is a :class:`Guard`, a program of integers. For those of another trace it comes to the same
-numbers that the planner would come to, or says that a check failed: then the planner might have
-decided otherwise, and has to be asked. No proof is needed of which decisions depend on what.
+A finished sheet is a :class:`Guard`, a program of integers. For the integers of another trace it computes the numbers that the
+planner would compute, or reports that a check failed: then the planner might have decided otherwise, and has to run. The
+dependencies of decisions need no proof.
 
-Whatever needs an actual integer (an index, ``range``, a text) gets the value, and that is a check as
-well: the plan then serves this value alone. As keys of a dictionary unknowns are equal if they are one object, so a table may miss an
-entry. It may keep results that can be made twice, such as the instruction for an expression. An entry that must be found (the value that a
-loop has stored, the ghost region of a region) is found by comparing.
+Code that needs an actual integer (an index, ``range``, a text) gets the value, and that is a check as well: the plan then
+serves this value alone. As keys of a dictionary unknowns are equal if they are one object, so a table may miss an entry. It
+may keep results that can be made twice, such as the instruction for an expression. An entry that must be found (the value
+that a loop has stored, the ghost region of a region) is found by comparing.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from ..context.interrupts import passed_on
 from ..front import native
 
 Number = Any
-"""An integer, or one that is unknown."""
+"""An integer, or an :class:`Unknown`."""
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -49,23 +48,23 @@ _KINDS = {list: -1, tuple: -2, slice: -3}
 
 
 class Sheet:
-    """What was calculated from unknowns, and which comparisons decided, in order."""
+    """The calculations from unknowns, and the comparisons that decided, in order."""
 
     __slots__ = ("given", "known", "numbers", "shapes")
 
     def __init__(self) -> None:
         self.numbers: list[Unknown] = []
-        """The integers that traces differ in, as their guard is given them."""
+        """The integers in which traces differ, in the order in which the guard takes them."""
         self.given: list[Given] = []
-        """The things that they differ in."""
+        """The things in which traces differ."""
         self.known: dict[tuple[Any, ...], Any] = {}
-        """What was calculated or compared, by line: a sign or a function, and operands. It came to an unknown, or to the truth
-        of a comparison, which must come out so again."""
+        """The results of calculations and comparisons, by line: a sign or a function, and operands. A result is an unknown, or the
+        truth of a comparison, which must be the same in every trace."""
         self.shapes: dict[Any, Any] = {}
-        """Geometries of symbolic extents, by these: equal ones are one."""
+        """Geometries of symbolic extents, by dtype and extents, so that equal geometries are one object."""
 
     def unknown(self, values: Sequence[int]) -> list[Unknown]:
-        """Unknowns for integers that traces differ in."""
+        """Unknowns for integers in which traces differ."""
         unknowns = []
         for value in values:
             number = Unknown()
@@ -75,12 +74,12 @@ class Sheet:
         return unknowns
 
     def thing(self, value: Any) -> Given:
-        """What stands for a thing that traces differ in."""
+        """The stand-in for a thing in which traces differ."""
         self.given.append(Given(self, value))
         return self.given[-1]
 
     def guard(self, results: list[Any]) -> Guard:
-        """The program for the ``results``, numbers, lists, tuples and slices of them; the sheet forgets what it knows."""
+        """The program for the ``results``: numbers, and lists, tuples and slices of them. The sheet's records are cleared."""
         at: dict[Any, int] = {number: k for k, number in enumerate(self.numbers)}
         form: list[int] = []
         left: list[Any] = [results]
@@ -128,11 +127,11 @@ _CODES = {sign: code for code, sign in enumerate(_SIGNS)}
 class Guard:
     """A finished sheet: the checks, and the results where none of them fails.
 
-    The words of the program are the number of its places, of its constants, and these, each with its place; lines; -1; and the form of
-    the results. The numbers of the trace have the first places. A line is a code, the places of two operands, and that of the result,
-    or, of a comparison, how it must come out; or a call: its code, a function among the things, the place of the result, how many
-    operands, and these, with -1, -2, ... for things. Things are those of the trace first. A form is a place, or a kind, a
-    length, and so many forms.
+    The words of the program are the number of its places, the number of its constants, the constants, each with its place;
+    lines; -1; and the form of the results. The numbers of the trace have the first places. A line is a code, the places of
+    two operands, and the place of the result, or the required result of a comparison; or a call: its code, a function among
+    the things, the place of the result, the number of operands, and the operands, with -1, -2, ... for things. The things of
+    the trace come first. A form is a place, or a kind, a length, and as many forms.
     """
 
     words: array[int]
@@ -146,7 +145,7 @@ class Guard:
         return _formed(iter(self.form).__next__, lambda place: place)
 
     def results(self, numbers: Sequence[int], given: Sequence[Any] = ()) -> Any:
-        """The results for the numbers and things of a trace; ``None`` where a check fails, or a number cannot be had."""
+        """The results for the numbers and things of a trace; ``None`` where a check fails, or a number cannot be computed."""
         things = (*given, *self.things)
         if native is not None:
             return native.guarded(self.words, things, numbers)
@@ -158,7 +157,7 @@ class Guard:
 
 
 def _guarded(word: Callable[[], int], things: Sequence[Any], numbers: Sequence[int]) -> Any:
-    """The same without C."""
+    """:meth:`Guard.results` without C."""
     signs = list(_SIGNS.values())
     memory = dict(enumerate(numbers))
     word()
@@ -191,7 +190,7 @@ def _formed(word: Callable[[], int], number: Callable[[int], int]) -> Any:
 
 @dataclass(slots=True, eq=False)
 class Given:
-    """A thing that differs from trace to trace, and that functions ask for numbers: where an array lies."""
+    """A thing that differs from trace to trace, and from which functions compute numbers: the place of an array."""
 
     sheet: Sheet
     value: Any
@@ -235,7 +234,7 @@ def _calculation(sign: str, *unchanged: int) -> Any:
 
 
 def _comparison(sign: str, alike: bool, negated: bool = False) -> Any:
-    """The method ``a < b`` of unknowns, or ``a >= b``, for a sign that holds where both are the same, or does not."""
+    """The method ``a < b`` of unknowns, or ``a >= b``, for a sign; ``alike`` is its result where both are the same unknown."""
     what = _SIGNS[sign]
 
     def compared(a: Unknown, b: Number) -> bool:
@@ -258,7 +257,7 @@ def _comparison(sign: str, alike: bool, negated: bool = False) -> Any:
 
 
 class Unknown:
-    """An integer of which the value in one trace is known, and how it comes about in every trace."""
+    """An integer with a known value in one trace, and a recorded calculation for every trace."""
 
     __slots__ = ("sheet", "value")
     sheet: Sheet
@@ -303,7 +302,7 @@ class Unknown:
 
 
 def function(what: Callable[..., int], *given: Any) -> Number:
-    """What a pure function makes of numbers and things, some of which may be unknown: no check on the way."""
+    """The result of a pure function of numbers and things, some of which may be unknown, without a check."""
     for argument in given:
         if type(argument) is Unknown or type(argument) is Given:
             break
@@ -319,7 +318,7 @@ def function(what: Callable[..., int], *given: Any) -> Number:
 
 
 def _choice(sign: str) -> Callable[[Number, Number], Number]:
-    """One of two numbers; which it is need not be decided."""
+    """A function that selects one of two numbers by a sign, without a check."""
     what = _SIGNS[sign]
 
     def chosen(a: Number, b: Number) -> Number:

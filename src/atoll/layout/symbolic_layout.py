@@ -2,7 +2,7 @@
 
 An :class:`Interval` is a contiguous index set with symbolic ends; :func:`.transfer.needed` cuts it by owner like any
 other. A :class:`SymbolicLayout` stands for the layouts of a slice that moves: its blocks have symbolic bounds, and the
-ranks keep their coordinates. It answers only what can be said of all these layouts; every other question raises a
+ranks keep their coordinates. It answers only queries with one answer for all these layouts; every other query raises a
 :class:`NoPlanError`, and the planner plans for this step alone.
 """
 
@@ -21,7 +21,7 @@ from .symbolic import Number, Unknown, function, greatest, least
 
 
 class NoPlanError(Exception):
-    """A program does something that no plan can say."""
+    """A program needs something that no plan can express."""
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +38,7 @@ class Interval:
 
     @property
     def key(self) -> slice:
-        """What NumPy indexes with to select these positions."""
+        """The NumPy index that selects these positions."""
         return slice(self.start, self.stop, 1)
 
     def __bool__(self) -> bool:
@@ -101,11 +101,11 @@ def extent(part: IndexSet | Interval) -> Number:
 
 
 def _block_in(bounds: Sequence[int], index: int) -> int:
-    """The block that an index lies in, the first one for what lies before it."""
+    """The block of an index; the first block for an index before it."""
     return max(block_of(bounds, index), 0)
 
 
-# What a compiled plan asks of the places that it is given.
+# Functions that a compiled plan calls on the places of a trace.
 
 
 def _bound_at(place: Any, axis: int, coordinate: int) -> int:
@@ -140,7 +140,7 @@ def _takes_part(place: Any, rank: int) -> int:
 
 
 class SymbolicBounds:
-    """Where the blocks of one axis begin, and where the last one ends, each asked for when it is needed."""
+    """The bounds of the blocks of one axis, each calculated on access."""
 
     __slots__ = ("_axis", "_count", "_place")
 
@@ -154,7 +154,7 @@ class SymbolicBounds:
         return function(_bound_at, self._place, self._axis, coordinate % (self._count + 1))
 
     def first(self, index: Number) -> int:
-        """The coordinate of the block that an index lies in: a plan is for one that stays."""
+        """The coordinate of the block of an index, as a check: a plan serves one coordinate."""
         return int(function(_block_at, self._place, self._axis, index))
 
 
@@ -208,7 +208,7 @@ class SymbolicLayout:
         self.is_row_major = like.is_row_major
 
     def coordinates(self, rank: int) -> tuple[int, ...] | None:
-        """The coordinates of a rank, ``None`` if it takes no part; nothing of them where they change."""
+        """The coordinates of a rank, ``None`` if it takes no part; an empty tuple where coordinates change."""
         if self.fixed:
             return self._like.coordinates(rank)
         return () if function(_takes_part, self._place, rank) else None

@@ -1,10 +1,10 @@
-"""Transfers: what each rank sends and receives, computed by each rank for itself.
+"""Transfers: the sends and receives of each rank, computed by the rank itself.
 
-On one axis, the indices that two ranks exchange are the intersection of what one holds and the other needs. A region is
-a product of axes, and so is everything here: cut each axis of the needed region by owner (:meth:`Axis.owners_of`), and
-every combination of pieces is one record, from the rank in that cell. What a rank sends is the mirror image: cut its
+On one axis, the indices that two ranks exchange are the intersection of the indices that one holds and those that the other needs.
+A region is a product of axes, and so is a transfer: cut each axis of the needed region by owner (:meth:`Axis.owners_of`), and
+every combination of pieces is one record, from the rank in that cell. The sends of a rank are the mirror image: cut its
 own region by the axes of the target. Elements of a message are in ascending order of index on each axis, row-major, on
-both sides; so no rank asks another anything.
+both sides; so ranks need no requests.
 
 If several ranks hold an element, a receiver that holds it takes its own, and otherwise uses the rank ``copies[receiver
 % len(copies)]``, so that the receivers spread over the copies. Index sets that overlap along an axis are read from the
@@ -34,7 +34,7 @@ class Record(NamedTuple):
 
     ``region`` has the global indices, ascending on each axis. ``source`` and ``target`` are
     the same places in local indices: of the sender's block, and of the receiver's block (or,
-    from :func:`needed`, of the region that was asked for).
+    from :func:`needed`, of the requested region).
     """
 
     peer: int
@@ -55,12 +55,12 @@ class Record(NamedTuple):
 
     @property
     def source_key(self) -> tuple[Any, ...]:
-        """What to index the source block with."""
+        """The NumPy index of the elements in the source block."""
         return region_key(self.source)
 
     @property
     def target_key(self) -> tuple[Any, ...]:
-        """What to index the target block with."""
+        """The NumPy index of the elements in the target block."""
         return region_key(self.target)
 
     @property
@@ -131,7 +131,7 @@ def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
 
 
 def _preferring(axis: Axis, coordinate: int, wanted: IndexSet) -> list[tuple[int, IndexSet]]:
-    """``wanted`` by owner on an axis with copies, after what ``coordinate`` has taken from it."""
+    """``wanted`` by owner on an axis with copies, except that ``coordinate`` supplies all indices that it holds."""
     own = axis.owned(coordinate).intersection(wanted)
     values = np.sort(wanted.array())
     rest = listed(values[~own.contains(values)])
@@ -194,7 +194,7 @@ def _sends(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:
 
 
 def _every(ranks: Sequence[int], count: int, turn: int) -> Sequence[int]:
-    """Those of the ranks that are ``turn`` modulo ``count``."""
+    """The ranks that are ``turn`` modulo ``count``."""
     if isinstance(ranks, range) and ranks.step == 1:
         return ranks[(turn - ranks.start) % count :: count]
     return [rank for rank in ranks if rank % count == turn]
@@ -232,12 +232,12 @@ class HaloRecord(NamedTuple):
 
     @property
     def source_key(self) -> tuple[Any, ...]:
-        """What to index the sender's padded block with."""
+        """The NumPy index of the elements in the sender's padded block."""
         return region_key(self.source)
 
     @property
     def target_key(self) -> tuple[Any, ...]:
-        """What to index the receiver's padded block with."""
+        """The NumPy index of the elements in the receiver's padded block."""
         return region_key(self.target)
 
 
@@ -252,9 +252,9 @@ def halo_transfer(
     """List the messages of ``rank`` that fill communication padding, corners included.
 
     With ``axis`` they fill the padding beside the blocks along this axis, without corners, and with ``side`` ("left" or
-    "right") on one side of the blocks. On each axis a padded block has three ranges: left padding, the owned middle, right padding. Every combination of
-    them but the owned block itself is one message. Both sides iterate over the combinations in the receiver's order, so
-    that several messages between two ranks match.
+    "right") on one side of the blocks. On each axis a padded block has three ranges: left padding, the owned middle, right padding.
+    Every combination of them but the owned block itself is one message. Both sides iterate over the combinations in the receiver's
+    order, so that several messages between two ranks match.
     """
     place = layout.coordinates(rank)
     if place is None or not layout.is_padded:
@@ -314,7 +314,7 @@ def _middle(axis: Axis, here: int) -> _Stretch | None:
 def _edge(
     axis: Axis, beside: int | None, here: int, kind: int, sending: bool = False
 ) -> _Stretch | None:
-    """What fills the left (0) or right (2) padding, between ``here`` and its neighbour."""
+    """The range that fills the left (0) or right (2) padding, between ``here`` and its neighbour."""
     if beside is None:
         return None
     sender, receiver = (here, beside) if sending else (beside, here)

@@ -1,1 +1,1 @@
-"""From the user's call to a node: cells, views, and what is recorded or run at once."""
+"""From the user's call to a node: cells, views, and operations recorded or run at once."""

@@ -1,4 +1,4 @@
-"""The world on which values are distributed, and the facts that ranks compare of collective functions."""
+"""The world on which values are distributed, and the facts about collective functions that ranks compare."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .views import Handle, is_deferred
 
 
 def place_of(value: Any) -> Place | None:
-    """The place of an array, views included; ``None`` where every rank has it."""
+    """The distribution of an array or a view; ``None`` if it is replicated."""
     if not isinstance(value, Handle) or value._np is not None:
         return None
     place = value._cell.node.place
@@ -48,11 +48,11 @@ def world_of(values: Iterable[Any]) -> World | None:
 
 
 def in_step(world: World, name: str, *facts: Any) -> None:
-    """Note on the log what all ranks do together here, before they do it.
+    """Record a collective call in the log before it runs.
 
-    What such a function computes on a rank's own block may need no message, and messages of one size look alike:
-    ranks that call another function, or the same one with other arrays, numbers, shapes, axes or words, would give a wrong
-    number. Inexact numbers are compared where ranks compute them alike.
+    The work on a rank's own block may need no message, and messages of one size look alike. So ranks that call
+    different functions, or one function with different arrays, numbers, shapes, axes or strings, would produce a wrong
+    result. Inexact numbers are compared if all ranks compute equal ones.
     """
     exact: list[Any] = []
     log = world.communicator.log
@@ -83,7 +83,7 @@ def chosen_by(mask: Any, *values: Any) -> None:
 
 
 def _said(fact: Any, exact: list[Any], alike: bool) -> str:
-    """An argument in words that are the same on all ranks; ``exact`` takes what only a comparison needs. ``alike``: inexact
+    """Text of an argument that is the same on all ranks; ``exact`` collects values for the comparison only. ``alike``: inexact
     numbers are equal on all ranks."""
     kind = type(fact)
     if fact is None or kind is int or kind is bool or kind is str:

@@ -49,10 +49,10 @@ noted: Callable[[Cell], None] = _cells.note if native is None else native.link
 
 
 def pending_cells() -> list[Cell]:
-    """The cells of this thread whose values are pending, and not to be awaited."""
+    """The cells of this thread with pending values, except deferred ones."""
     return [cell for cell in own_cells() if cell.node.value is None and cell.node.weight >= 0]
 
 
 def cells_of(node: Node) -> list[Cell]:
-    """The cells of this thread that have this value now."""
+    """The cells of this thread whose present value is ``node``."""
     return [cell for cell in own_cells() if cell.node is node]

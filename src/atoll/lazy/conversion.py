@@ -34,7 +34,7 @@ PASSED = frozenset(
     | _SCALARS
     | {type(np.dtype(kind)) for kind in _SCALARS}
 )
-"""Classes of values that NumPy gets as they are."""
+"""Classes of values passed to NumPy unchanged."""
 
 
 def is_small(shape: tuple[int, ...]) -> bool:
@@ -43,20 +43,19 @@ def is_small(shape: tuple[int, ...]) -> bool:
 
 
 def is_modest(shape: tuple[int, ...]) -> bool:
-    """True if an array of this shape is so quickly computed that ranks need not share the work.
+    """True if an array of this shape is computed so quickly that ranks need not share the work.
 
-    A message, with the plan that it needs, takes as long as some arithmetic on that many elements. So each rank has,
-    and computes, all of it; also of one whose shape ranks have found to be no gain to divide.
+    A message and its plan take as long as some arithmetic on that many elements. So each rank holds and computes
+    the whole array. The same applies to a shape that ranks have found not worth dividing.
     """
     return prod(shape) < config.everywhere or is_undivided(shape, current_world())
 
 
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
-    """The memory of a short view whose value is there, in a process by itself, or in memory on all ranks: worth no
-    recording.
+    """Memory of a short view if its value is in memory, in a single process or on all ranks: recording does not pay.
 
-    A program that goes along the rows of a large matrix, one after the other, would wait for each of them.
-    What would count as small, had it not come from something large, is as good as a short view.
+    A program that iterates over the rows of a large matrix would wait for each of them.
+    A view of a large array counts as short if its size would make an array small.
     """
     geometry = handle._geometry
     if not geometry.short or geometry.size >= config.small:
@@ -111,7 +110,7 @@ def _evenly(shape: tuple[int, ...], world: World) -> Place | None:
 
 
 def chosen(layout: Layout, world: World) -> Place | None:
-    """The place of a layout that the program has chosen. Where it has chosen an uneven one, arrays stay as they lie."""
+    """The distribution of a layout that the program has chosen. An uneven one stops the rebalancing of arrays."""
     place = Place.of(layout, world)
     if place is not None:
         stays_divided(layout.shape, world)
@@ -121,7 +120,7 @@ def chosen(layout: Layout, world: World) -> Place | None:
 
 
 def must_travel(dtype: np.dtype[Any]) -> None:
-    """Refuse to divide among ranks what has no memory that they could send."""
+    """Raise a ``LayoutError`` for a dtype without memory that ranks could send."""
     if dtype.hasobject or not dtype.itemsize:
         what = "are Python objects" if dtype.hasobject else "take no memory"
         raise LayoutError(
@@ -167,13 +166,13 @@ _WORDS = frozenset({int, float, complex, bool, str, bytes, NoneType, EllipsisTyp
 
 
 def is_numpys(values: list[Any]) -> bool:
-    """True if NumPy takes the values of a list as they are."""
+    """True if NumPy takes the values of a list without conversion."""
     kinds = set(map(type, values))
     return not any(k in (list, tuple) or has_methods(k) or issubclass(k, Handle) for k in kinds)
 
 
 def plain(value: Any) -> Any:
-    """The value for NumPy: arrays over the memory they lie in, containers searched through."""
+    """The value for NumPy: arrays as NumPy arrays over their memory, also in containers."""
     if isinstance(value, Handle):
         return value._array()
     kind = type(value)
@@ -189,7 +188,7 @@ def plain(value: Any) -> Any:
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Any:
-    """An array that takes over ``array``'s memory, which no other array may show."""
+    """An array that takes over the memory of ``array``, which no other array may share."""
     if is_small(array.shape) or not is_native(array.dtype):
         handle = new(Handle.array_type)
         handle._np = array
@@ -210,17 +209,17 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
 
 
 def become(handle: Any, other: Any) -> Any:
-    """Make ``handle`` show what ``other`` shows."""
+    """Make ``handle`` refer to the value of ``other``."""
     handle._np = other._np
     if other._np is None:
         handle._cell, handle._geometry = other._cell, other._geometry
     elif hasattr(handle, "_cell"):
-        del handle._cell  # which keeps memory
+        del handle._cell  # it keeps memory alive
     return handle
 
 
 def in_class(kind: type, result: Any, parent: Any) -> Any:
-    """Another handle on the same values, of class ``kind``, told whom it comes from."""
+    """Another handle on the same values, of class ``kind``; its ``__array_finalize__`` receives the source."""
     handle = become(object.__new__(kind), result)
     handle.__array_finalize__(parent)
     return handle
@@ -243,9 +242,9 @@ def of_small(result: Any) -> Any:
 
 
 def of_node(node: Node) -> Any:
-    """An array whose value is a node; without axes a number, which is computed now, as NumPy's results are.
+    """Array whose value is ``node``; without axes a NumPy scalar, computed now.
 
-    A value that waits for another rank is no number yet: it stays an array.
+    A value that waits for another rank is not a scalar yet: it stays an array.
     """
     geometry = node.geometry
     if not geometry.ndim and node.weight >= 0:
@@ -278,7 +277,7 @@ def of_view(cell: Cell, geometry: Geometry) -> Any:
 
 
 def of_array(array: np.ndarray[Any, Any]) -> Any:
-    """An array over NumPy memory that other arrays may show."""
+    """An array over NumPy memory that other arrays may share."""
     if type(array) is not np.ndarray:
         array = array.view(np.ndarray)
     if is_small(array.shape) or not is_native(array.dtype) or not array.flags.aligned:

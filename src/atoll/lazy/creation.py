@@ -38,13 +38,13 @@ Array = np.ndarray[Any, Any]
 
 
 def shape_of(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple; NumPy's errors where it is none."""
+    """A shape as a tuple; an invalid shape raises NumPy's error."""
     extents: tuple[int, ...] = np.empty(shape, "V0").shape  # without memory
     return extents
 
 
 def dtype_of(dtype: Any) -> np.dtype[Any]:
-    """The dtype that a new array would have; NumPy's classes of dtypes are understood, too."""
+    """Dtype of a new array; NumPy's dtype classes are valid too."""
     if isinstance(dtype, type) and issubclass(dtype, np.dtype):
         dtype = np.empty((), dtype).dtype
     kind: np.dtype[Any] = np.dtype(dtype)
@@ -82,7 +82,7 @@ def _by_numpy(
 
 
 def recorded(node: Node) -> Any:
-    """An array, also where it has no axes."""
+    """A recorded array, also without axes."""
     return of_view(Cell(bounded(node)), node.geometry)
 
 
@@ -94,7 +94,7 @@ def filled(
     layout: Layout | None = None,
     make: Any = None,
 ) -> Any:
-    """One number everywhere; no memory is touched before the program reads it. ``make`` is NumPy's function for it."""
+    """Array of one number; no memory is touched before the program reads it. ``make`` is NumPy's function for it."""
 
     def full(shape: Any, dtype: Any, order: Any) -> Array:
         array = np.empty(shape, dtype, order)
@@ -118,7 +118,7 @@ def zeros(shape: Any, dtype: Any, order: Any, layout: Layout | None = None) -> A
 
 
 def empty(shape: Any, dtype: Any, order: Any = "C", layout: Layout | None = None) -> Any:
-    """Memory as it comes."""
+    """Uninitialised array."""
     shape, dtype = shape_of(shape), dtype_of(dtype)
     array = _by_numpy(np.empty, shape, dtype, order, layout)
     if array is not None:
@@ -149,7 +149,7 @@ COUNTED = NATIVE.translate(dict.fromkeys(map(ord, "?eFD")))
 
 
 def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    """``numpy.arange`` of numbers; ``None`` where NumPy has to see the arguments."""
+    """``numpy.arange`` of numbers; ``None`` leaves the arguments to NumPy."""
     values = [plain(v) for v in (start, stop, step) if v is not None]
     if not all(
         type(v) in (int, float, bool) or isinstance(v, (np.integer, np.floating)) for v in values
@@ -184,7 +184,7 @@ def arange(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
 
 
 def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None = None) -> Any:
-    """An atoll array: the argument itself if it is one, over the same memory if it is NumPy's."""
+    """An atoll array: the argument itself if it is one, or an array over the memory of a NumPy array."""
     if isinstance(value, Handle):
         handle = value
         if type(value) is not Handle.array_type:
@@ -210,7 +210,7 @@ def _laid_out(handle: Any, order: Any) -> bool:
 
 
 def _is_of(own: np.dtype[Any], wanted: Any) -> bool:
-    """True if an array has the dtype that is asked for: one, a class of them, or none."""
+    """True if the dtype ``own`` is the requested one: a dtype, a class of dtypes, or ``None`` for any."""
     if wanted is None or isinstance(wanted, type(np.dtype)):
         return wanted is None or isinstance(own, wanted)
     return bool(own == wanted) and (own.kind != "T" or own is wanted)  # strings lie in an arena

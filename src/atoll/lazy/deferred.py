@@ -1,15 +1,15 @@
 """Arrays whose values come later: from an input, or from another rank.
 
 A *deferred* node stands for such a value. It has no value and no operation: ``params`` holds its
-*origin*, which says where the value will come from, and ``args`` what the origin reads. Its
-weight is minus infinity, and so is that of every node above it: one comparison tells an
+*origin*, the source of the value, and ``args`` the nodes that the origin reads. Its
+weight is minus infinity, as is the weight of every node above it: one comparison tells an
 expression that cannot be computed yet from one that can. ``atoll.dataflow`` makes the leaves and
-later runs the expressions; here is what recording has to know of them.
+later runs the expressions; this module covers their recording.
 
-Functions that are recorded work on deferred arrays as on any other. What NumPy computes on the
+Recorded functions work on deferred arrays as on any other. A call that NumPy computes on the
 data becomes a node as well (:class:`Call`): the function is tried on made-up values to learn the
-form of its result, and run on the real ones later. Where the form depends on the values, or a
-number is needed at the call, the answer is a :class:`~atoll.errors.DeferredValueError`.
+form of its result, and run on the real ones later. If the form depends on the values, or the call
+needs a number, it raises a :class:`~atoll.errors.DeferredValueError`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Array = np.ndarray[Any, Any]
 def deferred_node(
     geometry: Geometry, origin: Any, args: Sequence[Node] = (), output: int = 0, name: str = ""
 ) -> Node:
-    """A node whose value ``origin`` will give; ``output`` says which of its values."""
+    """Node with the value number ``output`` that ``origin`` will produce."""
     return Node(DEFERRED, tuple(args), geometry, (origin, output), name, user_site())
 
 
@@ -54,7 +54,7 @@ def text_of(handle: Handle) -> str:
 
 @dataclass(slots=True, eq=False)
 class Mark:
-    """Tags on a value; the value is that of the operand."""
+    """Tags on a node that has the value of its operand."""
 
     tags: frozenset[Any]
     name: ClassVar = "a tagged value"
@@ -74,7 +74,7 @@ _HOLDERS = 3
 
 
 def recorded(handle: Handle) -> None:
-    """Make a small array one that is recorded, so that values may be written that come later."""
+    """Make a small array a recorded one, so that deferred values can be written to it."""
     array = handle._np
     assert array is not None
     if array.base is not None or getrefcount(array) > _HOLDERS:
@@ -87,7 +87,7 @@ def recorded(handle: Handle) -> None:
 
 
 def put(handle: Handle, key: Any, value: Any) -> None:
-    """``handle[key] = value``, where values come later."""
+    """``handle[key] = value`` with deferred values."""
     if handle._np is not None:
         recorded(handle)
         with suppress(DeferredValueError):  # of a key, say: then NumPy does it, later
@@ -98,14 +98,14 @@ def put(handle: Handle, key: Any, value: Any) -> None:
 
 @dataclass(slots=True, eq=False)
 class Hole:
-    """Stands for an array in the arguments of a call."""
+    """Placeholder of an array in the arguments of a call."""
 
     number: int
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A function that NumPy runs on the data, once the data is there."""
+    """A function that NumPy runs on the data once it is available."""
 
     function: Callable[..., Any]
     args: Any
@@ -122,7 +122,7 @@ class Call:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """The results, then what was written into."""
+        """The results, followed by the arrays written into."""
         held = [a.copy(order="K") if k in self.writes else a for k, a in enumerate(arrays)]
 
         def fill(value: Any) -> Any:
@@ -160,7 +160,7 @@ def deferred_call(
     options: dict[str, Any],
     writes: Collection[int | str] = (),
 ) -> Any:
-    """``function(*args, **options)`` by NumPy, when the values are there."""
+    """Record ``function(*args, **options)`` for NumPy to run once the values are available."""
     nodes: list[Node] = []
     targets: dict[int, Handle] = {}
 

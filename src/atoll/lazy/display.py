@@ -86,7 +86,7 @@ def _state(handle: Handle, node: Node) -> str:
 
 
 def _pending(root: Node) -> tuple[int, int]:
-    """Number of operations behind a value, and of the elements that they go through."""
+    """Number of pending operations of a value, and of the elements that they process."""
     nodes = in_order([root], lambda node: node.value is None)
     through = [[node, *[arg for arg in node.args if type(arg) is Node]] for node in nodes]
     return len(nodes), sum([max([each.geometry.size for each in row]) for row in through])

@@ -1,9 +1,8 @@
 """Applies a ufunc to any operands: records it, or calls NumPy at once.
 
-Small arrays and plain NumPy arrays of modest size are computed by NumPy at the call. As soon
-as one operand is a view of a cell the result is recorded. Whatever is out of the ordinary
-(dtypes that kernels do not hold, signatures, subclasses, objects with protocols of their own)
-is computed by NumPy on the data, so that NumPy's answer is the answer.
+NumPy computes small arrays and plain NumPy arrays of modest size at the call. The result is recorded
+if one operand is a view of a cell. NumPy computes all special cases on the data (dtypes that kernels do
+not support, signatures, subclasses, objects with protocols of their own), so the results are NumPy's.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ register_together = together.__setitem__
 class Operand(NamedTuple):
     """An input of an elementwise operation, ready to be recorded.
 
-    ``now`` says that it must be read at the call, ``large`` that it is worth recording.
+    ``now`` is True if it must be read at the call, ``large`` if it is worth recording.
     """
 
     node: Any
@@ -68,7 +67,7 @@ new: Any = tuple.__new__
 
 
 def operand_of(value: Any) -> Operand | None:
-    """The operand that a value makes, or ``None`` where NumPy has to see it itself."""
+    """The operand for a value, or ``None`` to leave it to NumPy."""
     if isinstance(value, Handle):
         small = value._np
         if small is None:
@@ -134,7 +133,7 @@ def recorded(operands: Sequence[Operand], loops: Sequence[Loop], site: Site | No
 
 
 def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """``ufunc(*inputs)`` with nothing else said; ``NotImplemented`` asks for the slow way."""
+    """``ufunc(*inputs)`` without options; ``NotImplemented`` asks for the slow path."""
     if ufunc.signature is not None:
         jointly = together.get(ufunc)
         if jointly is None or any(has_methods(type(value)) for value in inputs):
@@ -150,7 +149,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     now = False
     kinds: list[Any] = []
     for value in inputs:
-        # ``a * a`` reads a view once, here as where it is recorded by what is known: ranks must not differ
+        # ``a * a`` reads a view once, here and in the native recorder: ranks must not differ
         again = bool(operands) and value is inputs[0] and isinstance(value, Handle)
         operand = operands[0] if again else operand_of(value)
         if operand is None:
@@ -196,7 +195,7 @@ def spreads(a: Any, b: Any) -> bool:
 
 
 def _power_is_safe(operands: Sequence[Operand], loop: Loop) -> bool:
-    """True if no exponent can be a negative integer, which NumPy refuses at the call."""
+    """True if no exponent can be a negative integer, which NumPy rejects at the call."""
     if loop.output.kind not in "iu" or loop.inputs[1].kind == "u":
         return True
     exponent = operands[1]
@@ -204,10 +203,9 @@ def _power_is_safe(operands: Sequence[Operand], loop: Loop) -> bool:
 
 
 def value_for(target: Geometry, value: Any) -> tuple[Any, bool] | None:
-    """A node or scalar that may be written through ``target``, and whether it must be written now.
+    """Node or scalar to write through ``target``, and True if it must be written now.
 
-    ``None`` where NumPy has to do the assignment itself. Raises NumPy's error where the shapes
-    do not fit.
+    ``None`` leaves the assignment to NumPy. Shapes that do not fit raise NumPy's error.
     """
     if not is_native(target.dtype):
         return None
@@ -228,7 +226,7 @@ def value_for(target: Geometry, value: Any) -> tuple[Any, bool] | None:
         if kind != target.dtype and not np.can_cast(kind, target.dtype, "same_kind"):
             return None
         element = np.empty((), target.dtype)
-        element[...] = number  # NumPy says which numbers are too large, and which wrap
+        element[...] = number  # NumPy decides which numbers are too large, and which wrap
         return element[()], False
     geometry = operand.geometry
     if geometry.dtype != target.dtype and not (
@@ -237,13 +235,13 @@ def value_for(target: Geometry, value: Any) -> tuple[Any, bool] | None:
     ):
         return None
     if target.ndim == 0 and geometry.ndim > 0:
-        return None  # NumPy's words for an element that is given a sequence
+        return None  # NumPy's error for a sequence assigned to an element
     node: Node = operand.node
     if isinstance(value, (list, tuple)) and _overflows(node, target.dtype):
         return None
     if geometry.shape != target.shape:
         if not target.shape:
-            return None  # an element: NumPy says what it takes
+            return None  # an element: NumPy decides which values it takes
         extra = geometry.ndim - target.ndim
         if extra > 0 and geometry.shape[:extra] == (1,) * extra:
             trimmed = node.geometry.derived(("trim", extra), lambda s: s[(0,) * extra + (...,)])
@@ -265,7 +263,7 @@ def value_for(target: Geometry, value: Any) -> tuple[Any, bool] | None:
 
 
 def _overflows(node: Node, dtype: np.dtype[Any]) -> bool:
-    """True if a list has numbers that NumPy refuses, too large for integers of this dtype."""
+    """True if a list has numbers that NumPy rejects as too large for integers of this dtype."""
     if node.value is None or dtype.kind not in "iu" or node.geometry.dtype.kind not in "iu":
         return False
     array, most = node.value.array, np.iinfo(dtype)
@@ -273,15 +271,15 @@ def _overflows(node: Node, dtype: np.dtype[Any]) -> bool:
 
 
 def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -> bool:
-    """Write ``value`` through a view; whether it was recorded or done (or NumPy has to)."""
+    """Write ``value`` through a view; True if it was recorded or done, False if it is left to NumPy."""
     given = value_for(region, value)
     if given is None or region.size == 0:
         return given is not None
     node, now = given
-    now = now or not free()  # before the write: it may evaluate what is pending
+    now = now or not free()  # before the write: it may evaluate pending values
     place = cell.node.place
     if mask is not None and place is not None and not place.layout.is_block:
-        # no loop runs over such shares of a part: all of it is assigned, what is not meant to itself
+        # no loop runs over such shares of a part: all of it is assigned, the elements outside the mask to themselves
         old = cell.node if region.is_base else read(cell.node, region)
         new = cast(node, region.dtype) if type(node) is Node else node
         geometry = result_geometry((mask.geometry, old.geometry), region.dtype)
@@ -306,7 +304,7 @@ def assign(cell: Cell, region: Geometry, value: Any, mask: Node | None = None) -
 
 
 def operate(ufunc: np.ufunc, *inputs: Any) -> Any:
-    """A ufunc on arrays and numbers: by NumPy where the arrays are few elements at hand."""
+    """A ufunc on arrays and numbers: by NumPy if the arrays have few elements, all in memory."""
     result = few(ufunc, inputs, {})
     return general(ufunc, *inputs) if result is GENERAL else result
 
@@ -389,9 +387,9 @@ del _REFLECTED[np.bitwise_or]  # every class has a method of that name: a union 
 
 
 def _left_to(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """Result of a right operand to which an operation is left.
+    """Result of the reflected operator of the right operand.
 
-    A sparse matrix of SciPy's, say, may know arrays of NumPy's only: then it is given one.
+    The operand, such as a SciPy sparse matrix, may support NumPy arrays only; then it receives one.
     """
     name = _REFLECTED.get(ufunc)
     method = None if name is None else getattr(type(inputs[-1]), name, None)
@@ -410,6 +408,6 @@ def defers(value: Any, *, in_place: bool = False) -> bool:
         return kind.__array_ufunc__ is None and not in_place
     try:
         return float(value.__array_priority__) > 0
-    except Exception as problem:  # NumPy, too, takes what is no number for the lowest
+    except Exception as problem:  # as in NumPy, a priority that is no number counts as the lowest
         passed_on(problem)
         return False

@@ -1,14 +1,14 @@
 """From wanted values to a program, and from the program to the values.
 
 A trace is walked once, iteratively, into a *structure*: for each pending node its operation, the
-form of its geometry, and where its operands come from (leaves are numbered by first
-appearance, numbers are left out), and for whatever is still referred to from outside, that it
-is. With the numbers of the geometries it is a *key*. Equal keys have equal programs, so a loop that
+form of its geometry, and the sources of its operands (leaves are numbered by first
+appearance, numbers are left out), with a mark on each node that is still referred to from outside.
+The structure with the numbers of the geometries is a *key*. Equal keys have equal programs, so a loop that
 repeats its expressions plans them once. Equal structures have a list of *plans*, each for all numbers for which the planner
 would decide alike: a loop whose slices move finds its program there, by arithmetic (see ``plan.plans``).
 
 A program that is run again is taught to the native evaluation, which recognises the next trace like it without a walk
-(``_native/traces.c``): all that is left to ask is what is alive.
+(``_native/traces.c``): it only has to find out which nodes are alive.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class _Programs(threading.local):
     """The programs of the process, or of a simulated rank. A thread that looks for one or runs one holds the lock."""
 
-    __slots__ = ("process",)  # which all threads see; what has no slot is of one thread
+    __slots__ = ("process",)  # shared by all threads; attributes without a slot are thread-local
     process: dict[str, Any]
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ class _Programs(threading.local):
         self.plans: Recent[Any, Plans] = Recent("plans_dropped")
         """By structure."""
         self.stored_lines: Recent[int, bool] = Recent("caches_full")
-        """Lines whose values were computed twice, because nothing had stored them the first time. It forgets nothing by chance."""
+        """Lines whose values were computed twice, because nothing stored them the first time. Eviction is never random."""
         self.traces = Forms()
         """Traces that the native evaluation recognises, a few for all roots that look alike."""
         if not turn.simulated:
             self.process = dict(self.__dict__)
 
     def forget(self) -> None:
-        """Plan everything anew."""
+        """Drop all programs and plans."""
         for known in (self.programs, self.plans, self.stored_lines, self.traces):
             known.clear()
 
@@ -80,12 +80,12 @@ _OURS = max(map(getrefcount, [object()]))
 
 
 def _alive(nodes: list[Node], uses: list[int]) -> tuple[bool, ...]:
-    """For each node, whether anything but the trace itself refers to it."""
+    """For each node, True if an object outside of the trace refers to it."""
     return tuple([n - _OURS > used for n, used in zip(map(getrefcount, nodes), uses, strict=True)])
 
 
 def look_up(pending: Sequence[Node]) -> Lookup:
-    """Walk the trace behind pending nodes, and look for its program."""
+    """Walk the trace of pending nodes, and look for its program."""
     walk = Walk(pending)
     key, leaves, order = walk.key, walk.leaves, walk.order
     alive = _alive(leaves, walk.leaf_uses)
@@ -107,7 +107,7 @@ def look_up(pending: Sequence[Node]) -> Lookup:
 
 
 def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
-    """The fingerprint of what is computed for pending nodes together; equal ones stand there once.
+    """Fingerprint of the joint computation of pending nodes; equal ones count once.
 
     ``exact``: see :attr:`.StepLog.exact`.
     """
@@ -120,12 +120,12 @@ def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
 
 
 class _Looks(threading.local):
-    """The looks of one thread."""
+    """The state of one thread while values are computed, shown or counted."""
 
     shown: Callable[[list[Node]], None] | None = None
     """Function that receives the values that would be computed now; it ends the call by an error."""
     counted: Callable[[list[Node]], None] | None = None
-    """Function that gives nodes values instead of computing them."""
+    """Function that assigns values to nodes instead of computing them."""
 
     computing = False
     """True if the thread computes values."""
@@ -135,7 +135,7 @@ _looks = _Looks()
 
 
 def is_occupied() -> bool:
-    """True if this thread computes values, or explains what it would compute."""
+    """True if this thread computes values, or explains a computation."""
     if native is not None and native.is_computing():
         return True
     return _looks.computing or not (_looks.shown is None is _looks.counted)
@@ -155,7 +155,7 @@ def _looked_at(name: str, look: Callable[[list[Node]], None]) -> Iterator[None]:
 
 
 def counted_by(count: Callable[[list[Node]], None]) -> AbstractContextManager[None]:
-    """Inside, ``count`` gives pending nodes their values, and nothing is computed."""
+    """Context in which ``count`` assigns the values of pending nodes instead of a computation."""
     return _looked_at("counted", count)
 
 
@@ -165,9 +165,9 @@ def shown_to(told: Callable[[list[Node]], None]) -> AbstractContextManager[None]
 
 
 def evaluate(roots: Sequence[Node]) -> None:
-    """Give each root its value, and each assigned array that was met on the way.
+    """Compute the value of each root, and of each assigned array found on the way.
 
-    Where memory does not suffice, what keeps memory alive is evaluated first.
+    If memory does not suffice, the pending values that keep memory alive are evaluated first.
     """
     try:
         _evaluate(roots)
@@ -202,8 +202,8 @@ def _evaluate(roots: Sequence[Node]) -> None:
 
 
 def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
-    """Nodes of a trace that a program passes by: alive, computed, and not stored. On ranks, where what is alive must not say what is
-    computed together, all of these."""
+    """Positions of the nodes that a program computes and does not store though they are alive. On ranks, where liveness must not
+    affect the joint computation, dead nodes are included."""
     together = program.communicator is not None
     done = {*program.kept}
     roots = {id(node) for node in pending}
@@ -233,11 +233,11 @@ def _is_shared(lookup: Lookup) -> bool:
 
 
 def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
-    """Arrays that the program refers to and that shall be stored now, since what their lines give was computed twice before.
+    """Live arrays to store now, since the values of their lines were computed twice before.
 
-    A value that the program refers to stays pending while loops compute it for others: mostly it is dropped unseen. But
-    where one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
-    step), storing it is cheaper. What a loop passes by is marked, and where a mark is met again, its line is noted.
+    A live value stays pending while loops compute it as an operand of others: mostly it is dropped unseen. But
+    if one loop after the other computes it (a mask made before a time loop, a price that grows by a factor in each
+    step), storing it is cheaper. A loop marks the values that it does not store; a value with a mark has its line noted.
     """
     roots = {*map(id, pending)}
     if _is_shared(lookup):
@@ -256,7 +256,7 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
 
 
 def store_line(node: Node) -> None:
-    """Let the values of a node's line be stored from now on."""
+    """Store the values of a node's line from now on."""
     _programs.stored_lines[site_number(node.site)] = True
 
 
@@ -273,7 +273,7 @@ def _may_be_stored(node: Node) -> bool:
 
 
 def compute(pending: list[Node]) -> None:
-    """Give nodes their values by one program, or operation by operation where there is none."""
+    """Compute the values of nodes by one program, or operation by operation if planning fails."""
     if _looks.counted is not None:
         _looks.counted(pending)
         return
@@ -289,7 +289,7 @@ def compute(pending: list[Node]) -> None:
 
 
 def _compute(pending: list[Node]) -> Callable[[], None] | None:
-    """Compute nodes; what ranks have to do then."""
+    """Compute nodes; return the remaining step of ranks, if any."""
     try:
         prepared = _prepared(pending)
     except Exception as error:
@@ -323,7 +323,9 @@ def _prepared(pending: list[Node]) -> _Prepared:
     lookup = look_up(pending)
     more = attempted(computed_again, lookup, pending)
     if more:
-        if not _is_shared(lookup):  # of what ranks have passed by, the program says it itself
+        if not _is_shared(
+            lookup
+        ):  # on ranks, the program itself lists the nodes that it does not store
             stored = [place for place, node in enumerate(lookup.order) if node in more]
             attempted(teach, lookup, pending, None, stored)
         del lookup
@@ -347,12 +349,12 @@ def _prepared(pending: list[Node]) -> _Prepared:
 
 
 def shared() -> dict[str, Any]:
-    """The memories of the process, by the names of their attributes: native evaluation uses them."""
+    """The caches of the process, by the names of their attributes, for the native evaluation."""
     return _programs.process
 
 
 def _run(program: Program, state: State, order: list[Node]) -> None:
-    """Run a program, and give nodes their values."""
+    """Run a program, and store the values in the nodes."""
     if profiler.now.recording is not None:
         state.sites = sites_of(program, order)
     try:
@@ -369,7 +371,7 @@ def _run(program: Program, state: State, order: list[Node]) -> None:
 
 
 def _recording(frame: FrameType) -> Site | None:
-    """The line that recorded what NumPy computes in a program, in the frame that runs it."""
+    """The line that recorded the operation that NumPy computes in a program, from the frame that runs the program."""
     if frame.f_code is not _run.__code__:
         return None
     names = frame.f_locals
@@ -382,7 +384,7 @@ warn.register_sites(_recording)
 
 
 def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
-    """The program of a trace that has not been met: a plan of its structure may fit."""
+    """The program of a new trace: a plan of its structure may fit."""
     from ..plan.plans import Plans
     from .planning import planned, sample_of
 
@@ -404,7 +406,7 @@ def _new_program(lookup: Lookup, roots: list[Node]) -> Program:
 
 
 def bound_program(roots: Sequence[Node]) -> tuple[Program, Lookup]:
-    """The program of a trace whose leaves have values of such a form, for whatever values they will have."""
+    """Program of a trace for any values of its leaves with the present shapes, dtypes and strides."""
     walk = Walk(roots)
     walk.add_numbers()
     leaves = walk.leaves

@@ -1,12 +1,12 @@
 """The memory of an array for other libraries, read-only unless they ask for writable memory; and its text.
 
-``numpy.asarray(a)`` cannot tell why it is called. NumPy's C API calls it as well, for functions that are about to write,
-and takes what it gets from an object that is no ``numpy.ndarray`` for a temporary array: SciPy's f2py wrappers would
-overwrite the arguments of ``lapack.dgtsv(dl, d, du, b)``. What is read-only they copy. A caller that wants to write through
-a view says so: ``a.local``, ``a.data``, ``a.ctypes``, DLPack, or a writable buffer.
+``numpy.asarray(a)`` cannot tell the purpose of the call. NumPy's C API calls it as well, for functions that are about to write,
+and treats the result for an object that is no ``numpy.ndarray`` as a temporary array: SciPy's f2py wrappers would
+overwrite the arguments of ``lapack.dgtsv(dl, d, du, b)``. They copy read-only memory. A caller that wants to write through
+a view asks for it by ``a.local``, ``a.data``, ``a.ctypes``, DLPack, or a writable buffer.
 
-NumPy prints the ends of each axis of a long array and looks at nothing else. So of an array on ranks only these ends are
-gathered, one element longer where something is left out: that gives the same text, but for the shape behind it.
+NumPy prints the ends of each axis of a long array and reads no other elements. So ranks gather only these ends of a distributed
+array, one element longer where elements are omitted: the text is the same, except for the shape after it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _WRITABLE, _FORMAT = 1, 4
 
 
 def memory(handle: Handle) -> Array:
-    """The memory itself, to be written to; where the array lies on ranks, a read-only copy of all of it."""
+    """The memory itself, writable; for a distributed array, a read-only copy of the whole."""
     small = handle._np
     return handle._cell.export(handle._geometry) if small is None else small
 
 
 def in_one_place(handle: Handle) -> Array:
-    """The memory itself for those who may write to it: what they write to a copy from all ranks would be lost."""
+    """The memory itself, for callers that may write to it; a distributed array raises, since writes to a gathered copy would be lost."""
     if place_of(handle) is not None:
         array_text = f"an array of shape {handle._geometry.shape} that is distributed over ranks"
         cure = "use a.local for those of this rank, or numpy.array(a) for a copy of all"
@@ -83,7 +83,7 @@ def buffer(handle: Handle, flags: int) -> memoryview:
 
 
 def asks_class_of_numbers() -> bool:
-    """True if one of NumPy's classes of numbers asks, such as ``numpy.float64(a)``, whose result the program may write to."""
+    """True if the caller is a NumPy scalar class, such as ``numpy.float64(a)``, whose result the program may write to."""
     asking = callee_of_one()
     return isinstance(asking, type) and issubclass(asking, np.generic)
 
@@ -129,7 +129,7 @@ def _raise_again(handle: Handle) -> None:
 
 
 def _is_exactly(told: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
-    """True if nothing of a dtype is lost in the words of a protocol."""
+    """True if a protocol describes a dtype without loss."""
     return (
         told == dtype
         and told.isalignedstruct == dtype.isalignedstruct
@@ -138,7 +138,7 @@ def _is_exactly(told: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
 
 
 class _Bytes:
-    """The bytes of an array, from the first to the last, and whatever keeps them there."""
+    """The bytes of an array, from the first to the last, and the object that keeps them alive."""
 
     def __init__(self, array: Array, low: int, high: int) -> None:
         self.array = array
@@ -193,14 +193,14 @@ def ctypes_of(handle: Handle) -> Any:
 
 
 _addressed: Living[Array] = Living()
-"""Memory of small arrays that has told its address: what is referred to weakly is never given to a box."""
+"""Small arrays whose address was exported; a weakly referenced array is never moved into a box."""
 
 
 # the text of an array: only the printed elements are gathered
 
 
 def text_of(handle: Handle, write: Callable[[np.ndarray[Any, Any]], str]) -> str:
-    """Text of ``write``, one of NumPy's functions, for an array."""
+    """Text of an array by ``write``, one of NumPy's functions."""
     ends = _ends(handle)
     if ends is None:
         return write(handle._array())
@@ -211,7 +211,7 @@ def text_of(handle: Handle, write: Callable[[np.ndarray[Any, Any]], str]) -> str
 
 
 def _with_shape(before: str, shape: tuple[int, ...], after: str) -> str:
-    """The text with its shape behind it, in a line of its own where it does not fit."""
+    """The text followed by the shape, on a separate line if it does not fit."""
     extra = f"shape={shape}{after}"
     last = len(before) - (before.rfind("\n") + 1)
     if last + len(extra) + 1 > np.get_printoptions()["linewidth"]:

@@ -1,8 +1,8 @@
 """NumPy's functions on the data: conversion of arguments and results, and views among them.
 
-What NumPy returns may be new memory, an argument, or a view of an argument. The first is taken
-over, the second is answered by the handle that went in, and the third becomes a view of that
-handle's cell: the address says which. So aliasing holds for every function of NumPy's.
+A result of NumPy may be new memory, an argument, or a view of an argument. New memory becomes an
+atoll array, an argument is returned as its handle, and a view becomes a view of that handle's
+cell; the address tells them apart. So aliasing holds for every NumPy function.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ GENERAL = object()
 
 
 class Unsupported(Exception):
-    """A function does not know the arguments of a call: NumPy computes it."""
+    """A function does not support the arguments of a call: NumPy computes it."""
 
 
 def expect(condition: Any) -> None:
@@ -62,9 +62,9 @@ def expect(condition: Any) -> None:
 
 
 class Given:
-    """The arguments of one call of NumPy's, and the handles that they came from.
+    """The arguments of one NumPy call, and the handles that they came from.
 
-    With ``classes``, arrays of users' classes go as those of twins, and come back in their class.
+    With ``classes``, arrays of users' classes are passed as arrays of twins, and results come back in the user's class.
     """
 
     __slots__ = ("classes", "foreign", "handles", "large", "others", "parents", "pins", "written")
@@ -95,7 +95,7 @@ class Given:
         return array
 
     def done(self) -> None:
-        """NumPy has written into what was given for that."""
+        """Note that NumPy has written into the arrays passed for writing."""
         for array, handle in self.written:
             handle._written(array)
 
@@ -122,7 +122,7 @@ class Given:
         return value
 
     def take(self, result: Any) -> Any:
-        """What NumPy returned, in our hands."""
+        """Convert a result of NumPy to atoll arrays."""
         kind = type(result)
         if kind is np.ndarray:
             return self._taken(result)
@@ -153,7 +153,7 @@ class Given:
             return result
         if result.base is None and result.flags.owndata:
             if self.foreign and current_world().size == 1:
-                return of_array(result)  # which may be what an ``__array__`` has answered
+                return of_array(result)  # it may be the result of an ``__array__`` method
             return from_numpy(result if type(result) is np.ndarray else result.view(np.ndarray))
         if _has_new_memory(result):
             return from_numpy(result)
@@ -178,12 +178,12 @@ class Given:
             return of_array(result)  # such as every second number of something that NumPy has made
         copy = from_numpy(array)
         if shared:
-            copy.flags.writeable = False  # what is written into a copy would be lost
+            copy.flags.writeable = False  # writes into a copy would be lost
         return copy
 
 
 def _has_new_memory(result: Array) -> bool:
-    """True if a large array is all of the memory of another one that nothing else refers to: one of another shape, say."""
+    """True if a large array covers the whole memory of an otherwise unreferenced base, such as a reshaped one."""
     base: Any = result.base
     if type(base) is not np.ndarray or result.size < config.small:
         return False
@@ -193,7 +193,7 @@ def _has_new_memory(result: Array) -> bool:
 
 
 def warn(name: str) -> None:
-    """Say, once for each place of the program, that NumPy does this on the data."""
+    """Warn, once for each line of the program, that NumPy computes ``name`` on the data."""
     frame = user_frame()
     if frame is None:
         return
@@ -210,7 +210,7 @@ def warn(name: str) -> None:
 
 @remembered
 def _place_of_out(function: Callable[..., Any]) -> int:
-    """Where ``out`` stands among the arguments of a function of NumPy's; -1 where it has none."""
+    """Position of ``out`` among the arguments of a NumPy function; -1 if it has none."""
     for candidate in (function, getattr(np, getattr(function, "__name__", ""), None)):
         try:
             names = inspect.signature(candidate).parameters  # type: ignore[arg-type]
@@ -225,7 +225,7 @@ def _place_of_out(function: Callable[..., Any]) -> int:
 def by_numpy(
     function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], **how: Any
 ) -> Any:
-    """``function(*args, **options)`` by NumPy; see :func:`_by_numpy`. A call that lacked memory is made again, if it may be."""
+    """``function(*args, **options)`` by NumPy; see :func:`_by_numpy`. A call that ran out of memory is repeated, if it may be."""
     try:
         return _by_numpy(function, args, options, **how)
     except MemoryError:
@@ -235,7 +235,7 @@ def by_numpy(
 
 
 def _may_repeat(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """True if a call that lacked memory may be made again: it has called no code of the program, and changed nothing."""
+    """True if a call that ran out of memory may be repeated: it has called no code of the program, and changed no array."""
     given = [*args, *options.values()]
     plain = all(type(value) in PASSED or type(value) is Handle.array_type for value in given)
     return (
@@ -259,13 +259,13 @@ def _by_numpy(
     alone: bool = False,
     keeps: str | None = None,
 ) -> Any:
-    """``name`` is given where a warning is due.
+    """Run a NumPy function on the data. A ``name`` asks for a warning.
 
-    ``writes`` has the places or names of the arguments that the function writes into; ``out``
-    is always one, by name or by place. With an array that waits for its value the call waits, too.
-    ``jointly`` is what ranks compute together in its place where an array lies on several of them; with ``alone`` it is
-    computed for every large array. Its answer ``NotImplemented`` leaves the call to NumPy. ``keeps`` says which of its
-    results are of a user's class.
+    ``writes`` has the positions or names of the arguments that the function writes into; ``out``
+    is always one, by name or by position. A call with a deferred array is deferred too.
+    ``jointly`` is the collective replacement of the function if an array lies on several ranks; with ``alone`` it
+    runs for every large array. Its result ``NotImplemented`` leaves the call to NumPy. ``keeps`` declares the
+    results of ``jointly`` that have a user's class.
     """
     if len(args) > 1 and any(isinstance(a, Handle) for a in args[1:]):
         place = _place_of_out(function)
@@ -283,7 +283,7 @@ def _by_numpy(
         for array in arrays_among((args, options))
     )
     if on_ranks:
-        # What is gathered looks alike for all functions, and each rank computes the result by itself.
+        # Gathering looks alike for all functions, and each rank computes the result by itself.
         _note(function, args, options)
     small = [handle._np is not None for handle in arrays_among(args)]
     alone = alone and not (small and all(small)) and not any(map(is_foreign, args))
@@ -314,7 +314,7 @@ def _by_numpy(
         if given.written:
             try:
                 result = function(*plain_args, **plain_options)
-            except (FloatingPointError, Warning):  # which NumPy raises of what it has written
+            except (FloatingPointError, Warning):  # raised after NumPy has written the results
                 given.done()
                 raise
         else:
@@ -326,7 +326,7 @@ def _by_numpy(
 def computed_jointly(
     jointly: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """What ranks compute together by ``jointly``; a warning of one of them is given by all. Collective."""
+    """Run ``jointly`` on all ranks; a warning of one rank is issued on all. Collective."""
     world = world_of(arrays_among((args, options.values())))
     come_first()
     if world is not None:
@@ -344,7 +344,7 @@ def computed_jointly(
 
 
 def _keeping(frame: FrameType) -> Keep | None:
-    """What keeps the warnings of NumPy in what ranks compute together, in the frame of :func:`computed_jointly`."""
+    """Function that keeps NumPy's warnings of a collective computation, if ``frame`` is one of :func:`computed_jointly`."""
     world = frame.f_locals.get("world") if frame.f_code is computed_jointly.__code__ else None
     return None if world is None else partial(common_warnings.note, world.communicator.log)
 
@@ -360,8 +360,8 @@ def at_hand(
     bare: bool = False,
     here: bool = False,
 ) -> Any:
-    """``function(*args, **options)`` by NumPy if the arrays among the arguments are small, or short views of values that are there;
-    else ``GENERAL``. ``bare``: there need not be any array. ``here``: an array may also have its value in this process.
+    """``function(*args, **options)`` by NumPy if the arrays among the arguments are small, or short views of values in memory;
+    else ``GENERAL``. ``bare``: no array is required. ``here``: an array may also have its value in this process.
     """
     given = Given(classes=True)
     plain: list[Any] = []
@@ -398,7 +398,7 @@ def at_hand(
 
 
 def _memory_at_hand(value: Any, given: Given, here: bool) -> Any:
-    """A value for NumPy, whose arrays are noted; read-only for a short view. ``GENERAL`` if it is not at hand."""
+    """A value for NumPy, with its arrays noted in ``given``; read-only for a short view. ``GENERAL`` if it is not in memory."""
     kind = type(value)
     if kind is Handle.array_type:
         memory = value._np
@@ -431,19 +431,19 @@ def calls_program(function: Any) -> bool:
 
 
 def has_objects(arrays: Iterable[Array]) -> bool:
-    """True if there are arrays of Python objects among arrays, which functions of NumPy's may call."""
+    """True if an array holds Python objects, whose methods NumPy functions may call."""
     return any(array.dtype.hasobject for array in arrays)
 
 
 def taken_of(result: Any, args: tuple[Any, ...]) -> Any:
-    """What NumPy returned for these arguments, in our hands."""
+    """Convert a result of NumPy for these arguments to atoll arrays."""
     given = Given()
     given.handles = [(a._np, a) for a in arrays_among(args) if a._np is not None]
     return given.take(result)
 
 
 def _check_gathered(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Refuse a call for which every rank would need large arrays whole."""
+    """Raise an error for a call that needs large whole arrays on every rank."""
     arrays = {id(array): array for array in arrays_among((args, list(options.values())))}
     divided = [array for array in arrays.values() if place_of(array) is not None]
     nbytes = sum([array._geometry.size * array._geometry.dtype.itemsize for array in divided])
@@ -460,7 +460,7 @@ def _check_gathered(function: Any, args: tuple[Any, ...], options: dict[str, Any
 
 
 def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Note on the log which function of NumPy's ranks compute together, and of what."""
+    """Record in the log the NumPy function that ranks compute together, and its arguments."""
     world = world_of(arrays_among((args, options.values())))
     if world is not None:
         name = getattr(function, "__name__", type(function).__name__)
@@ -479,8 +479,8 @@ def is_foreign(value: Any) -> bool:
 
 
 def has_class(value: Any) -> bool:
-    """True if a value is of a class that has a say in results: of a subclass of NumPy's arrays, such as masked
-    arrays, or one that answers NumPy's functions itself."""
+    """True if the class of a value affects results: a subclass of NumPy's array, such as masked arrays, or a class
+    that implements ``__array_function__``."""
     kind = type(value)
     if issubclass(kind, np.ndarray):
         return kind is not np.ndarray

@@ -1,9 +1,9 @@
 """Elements at indices: integer arrays and masks, read and assigned through; flat indices; ``ufunc.at`` and ``ufunc.reduceat``.
 
 The basic part of a key (slices, new axes) is a view. The rest is brought to one form: index arrays for some axes of
-that view. Reading and assigning are recorded (:mod:`..collective.indexing`); an error is raised at the call: every rank checks
-the index arrays that it has, and all agree whether all are in range. So index arrays are evaluated at the call. What is under a mask is
-counted at the call, too: it decides the shape of the result.
+that view. Reading and assigning are recorded (:mod:`..collective.indexing`). Errors are raised at the call: every rank checks
+its own index arrays, and the ranks agree whether all are in range. So index arrays are evaluated at the call. The true elements
+of a mask are counted at the call, too: their number decides the shape of the result.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _masks_all_of(handle: Any, key: Any) -> bool:
 
 
 def _items(handle: Any, key: Any) -> list[Any] | None:
-    """The items of a key, one for each axis and new axis; ``None`` for what NumPy has to read."""
+    """The items of a key, one for each axis and new axis; ``None`` for a key that is left to NumPy."""
     given = list(key) if isinstance(key, tuple) else [key]
     items: list[Any] = []
     for item in given:
@@ -169,7 +169,7 @@ def check_indices(
 
 
 def operands(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
-    """Index arrays as operands of what is recorded: as they are now, and those on ranks in their common shape."""
+    """Index arrays as operands of a recorded operation, with their present values; distributed ones in their common shape."""
     taken: list[Any] = []
     for array in arrays:
         if place_of(array) is not None:
@@ -202,12 +202,12 @@ def selected(chosen: Selection, *, dense: bool = False) -> Any:
     """Node of the selected elements; ``dense``: in C order."""
     view, lead, first = chosen.view, len(chosen.shape), chosen.first
     ndim = lead + len(chosen.rest)
-    # the axes of the index arrays come first in what is recorded
+    # the axes of the index arrays come first in the recorded operation
     order = (*range(lead, lead + first), *range(lead), *range(lead + first, ndim))
     memory: tuple[int, ...] | None = order if dense else None
     if (
         not dense and ndim > lead + 1 and view.size
-    ):  # behind the indices, axes stay in memory as they are
+    ):  # the axes after the indices keep their order in memory
         taken = tuple([0 if k in chosen.axes else slice(None) for k in range(view.ndim)])
         kept = tuple([view.shape[k] for k in chosen.rest])
         rest = kept_order(kept, (view._shape_of_view().index(taken),))
@@ -219,14 +219,14 @@ def selected(chosen: Selection, *, dense: bool = False) -> Any:
 
 
 def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> bool:
-    """``handle[key] = value``, or ``ufunc.at(handle, key, value)``; whether it was done."""
+    """``handle[key] = value``, or ``ufunc.at(handle, key, value)``; True if it was done."""
     world = world_of([handle])
     if world is None or not is_native(handle.dtype):
         return False
     in_step(world, f"{ufunc.__name__}.at" if ufunc else "an assignment", handle, key, value)
     if not isinstance(value, (Handle, np.ndarray, list, tuple, np.generic, int, float, complex)):
         return False
-    if not isinstance(value, (Handle, np.ndarray)):  # NumPy says what does not fit
+    if not isinstance(value, (Handle, np.ndarray)):  # NumPy rejects invalid values
         own = ufunc is None and not isinstance(value, np.generic)
         value = np.asarray(value, handle.dtype if own else None)
     if not is_native(value.dtype) or handle._cell.node.place is None:
@@ -240,7 +240,7 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
         key = tuple(under(mask, world))
         if value.ndim and value.size != 1 and value.shape != key[0].shape:
             kept = np.ones(key[0].shape, np.bool_)
-            kept[kept] = np.broadcast_to(np.True_, value.shape)  # NumPy's words
+            kept[kept] = np.broadcast_to(np.True_, value.shape)  # NumPy's error
     chosen = _selection(handle, key, world)
     if chosen is None or not has_elements(chosen.view._geometry):
         return False
@@ -272,7 +272,7 @@ def write(
     first: int = 0,
     ufunc: np.ufunc | None = None,
 ) -> None:
-    """Record that a value, broadcast to ``shape``, is written at indices of some axes of a view, or joined with what is there."""
+    """Record a write of a value, broadcast to ``shape``, at indices of some axes of a view; ``ufunc`` combines it with the elements."""
     geometry: Geometry = view._geometry
     common = np.broadcast_shapes(*[index.shape for index in indices])
     given = *operands([value], shape), *operands(indices, common)
@@ -303,7 +303,7 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     part = region.dtype != cell.geometry.dtype
     if not isinstance(
         value, (Handle, np.ndarray)
-    ):  # what does not fit is NumPy's error, on all ranks
+    ):  # a value that does not fit is NumPy's error, on all ranks
         value = np.array(value, region.dtype if part and type(value) in FAST_SCALARS else None)
     if part:
         elements = region.elements if has_elements(region) else None
@@ -347,14 +347,14 @@ def flatnonzero(handle: Any) -> Any:
 
 
 def wrapped(indices: Any, length: int, mode: str) -> Any:
-    """Indices that are in range by a rule other than an error."""
+    """Indices brought into range by the mode ``wrap`` or ``clip``."""
     if mode == "wrap":
         return general(np.remainder, indices, length)
     return general(np.minimum, general(np.maximum, indices, 0), length - 1)
 
 
 def index_array(value: Any) -> Any:
-    """An index array as it was given: of NumPy's, there is a copy in what is recorded."""
+    """An index array; recording copies a NumPy array."""
     return value if isinstance(value, Handle) else np.asarray(value)
 
 
@@ -371,9 +371,9 @@ def flat_under(mask: Any) -> Any:
 
 
 def put_flat(handle: Any, indices: Any, values: Any, mode: str, *, at_once: bool = False) -> bool:
-    """``np.put``: written to flat indices, values over again where they are too few; whether it was done.
+    """Record ``np.put``, a write to flat indices with repeated values; True if it was done.
 
-    An index out of range is an error after those before it were written to; ``at_once``: before any is.
+    An index out of range is an error after the writes to the indices before it; ``at_once``: before any write.
     """
     world = world_of([handle])
     if world is None or mode not in ("raise", "wrap", "clip"):
@@ -409,7 +409,7 @@ def put_flat(handle: Any, indices: Any, values: Any, mode: str, *, at_once: bool
 
 
 def put_in_line(handle: Any, key: Any, value: Any) -> bool:
-    """``handle.flat[key] = value``, values over again where they are too few; whether it was done.
+    """``handle.flat[key] = value``, with values repeated if they are too few; True if it was done.
 
     ``key`` is a slice, an array or list of flat indices, a mask of the line, or the index of one element.
     """
@@ -437,7 +437,7 @@ def put_in_line(handle: Any, key: Any, value: Any) -> bool:
 
 
 def at(ufunc: np.ufunc, a: Any, indices: Any, *values: Any) -> Any:
-    """Join values with the elements at indices, each as often as its index is there."""
+    """Record ``ufunc.at``: combine the elements at indices with values, once for each occurrence of an index."""
     if world_of([a]) is None or ufunc.nin != 2 or len(values) != 1:
         return NotImplemented
     if not (a._cell.writeable and a._geometry.writeable):
@@ -459,7 +459,7 @@ def at(ufunc: np.ufunc, a: Any, indices: Any, *values: Any) -> Any:
 def reduceat(
     ufunc: np.ufunc, array: Any, indices: Any, axis: Any = 0, dtype: Any = None, out: Any = None
 ) -> Any:
-    """Fold the stretches between indices."""
+    """Fold the segments between indices."""
     world = world_of([array])
     if world is None or not isinstance(array, Handle) or out not in (None, (None,)):
         return NotImplemented

@@ -17,7 +17,7 @@ _SHORT = {
 
 
 class Flags:
-    """NumPy's flags of the small array, or of the shadow; only ``writeable`` can be set."""
+    """NumPy's flags of a small array or of the shadow; only ``writeable`` can be set."""
 
     __slots__ = ("_handle",)
 

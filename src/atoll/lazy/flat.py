@@ -1,4 +1,4 @@
-"""``a.flat``: the elements of an array in C order, as NumPy's flat iterator shows them."""
+"""``a.flat``: the elements of an array in C order, as in NumPy's flat iterator."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class flatiter:
         self._place = 0
         self._numpys: Any = None
         self._ahead: tuple[Any, int, Any] = (None, 0, None)
-        """On ranks, the value from which elements come, those that were asked for, and from which on."""
+        """On ranks: the value that is iterated over, the number of the first prefetched element, and the prefetched elements."""
 
     __hash__ = None  # type: ignore[assignment]
 
     def _handle(self) -> Any:
-        """The elements as an array of one axis: a view where one is possible."""
+        """The elements as an array of one axis: a view if possible."""
         return shapes.reshape(self.base, (-1,))
 
     def _to_numpy(self, given: Given, write: bool) -> Any:
@@ -51,13 +51,13 @@ class flatiter:
         return int(self.base.size)
 
     def _here(self) -> Any:
-        """NumPy's iterator over the memory, which shows what is assigned meanwhile; ``None`` on ranks."""
+        """NumPy's iterator over the memory, which sees later assignments; ``None`` on ranks."""
         if self._numpys is None and place_of(self.base) is None:
             small = self.base._np
             self._numpys = (np.asarray(self.base) if small is None else small).flat
             deque(
                 islice(self._numpys, self._place), 0
-            )  # those that came while the array was divided
+            )  # the elements returned while the array was divided
         return self._numpys
 
     def __iter__(self) -> Any:
@@ -84,7 +84,7 @@ class flatiter:
         return ahead[place - start]
 
     def _restart(self) -> None:
-        """Begin anew, as NumPy's iterator does when it is indexed."""
+        """Restart the iteration, as NumPy's iterator does when it is indexed."""
         self._numpys, self._place = None, 0
 
     def _index(self, key: Any) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ class flatiter:
         return tuple([int(k) for k in np.unravel_index(place % size, self.base.shape)])
 
     def _is_usual(self, key: Any) -> bool:
-        """True if a key picks what it picks from an array of one axis; NumPy knows the others."""
+        """True if a key selects the same elements from an array of one axis; NumPy handles the others."""
         if isinstance(key, (int, np.integer)):
             return not isinstance(key, bool)
         array: Any = np.asarray(plain(key)) if isinstance(key, list) else key
@@ -115,7 +115,7 @@ class flatiter:
         return by_numpy(lambda array, k: array.flat[k], (self.base, key), {})
 
     def _put_on_ranks(self, key: Any, value: Any) -> bool:
-        """Write to elements that lie on ranks; whether it was done."""
+        """Write to elements of a distributed array; True if it was done."""
         from . import fancy_indexing
 
         if place_of(self.base) is None:
@@ -149,7 +149,7 @@ class flatiter:
 
     @property
     def index(self) -> int:
-        """The place in the elements."""
+        """The flat index of the next element."""
         return self._place if self._numpys is None else int(self._numpys.index)
 
     @property
@@ -161,7 +161,7 @@ class flatiter:
         return tuple(int(k) for k in line)
 
     def copy(self) -> Any:
-        """The elements as an array of one axis of their own."""
+        """A copy of the elements as an array of one axis."""
         return shapes.flatten(self.base)
 
 

@@ -1,20 +1,20 @@
-"""Floating-point errors: the rules at the call apply to what it records, whenever that is computed.
+"""Floating-point errors: the rules at the call apply to the operations that it records, whenever they are computed.
 
 NumPy decides at the call, by ``np.errstate`` and by the filters of ``warnings``. Here the call only records. So
-each operation first asks :func:`free`, which compares three objects with those of the last time and is done if they
-are the same (the fastest paths compare two of them by themselves; a filter put into the same list is
-noticed by the next operation that is slower, or the next look). If they are not, there are three cases:
+each operation first calls :func:`free`, which compares three objects with the previous ones and returns if they
+are the same (the fastest paths compare two of them by themselves; the next slower operation, or the next read
+of a value, notices a filter put into the same list). If the objects differ, there are three cases:
 
-- The rules say nothing else than before: the new objects are remembered.
-- They do: what is pending is computed under the rules that it was recorded under, then the new ones hold.
-- They raise, call, print or log at an error, or turn warnings into errors or collect all of them: operations are
-  not recorded, but computed by NumPy at their call, as long as these rules hold.
+- The new rules are equal to the old ones: the new objects are remembered.
+- The rules differ: pending values are computed under the rules of their recording, then the new rules hold.
+- The rules raise, call, print or log at an error, turn warnings into errors or collect all of them: NumPy computes
+  operations at their call, without recording, as long as these rules hold.
 
-A look evaluates under the rules of the recording (:func:`under`), too.
+A read of a value evaluates under the rules of the recording (:func:`under`), too.
 
-On several ranks one of them must not compute what the others do not. ``np.errstate`` belongs to the program, which all
-of them run, but filters belong to the process, and simulated ranks share theirs: one may change them while another
-is in the middle of its work. So on several ranks filters decide only what becomes of a warning when it is given.
+A rank must not compute a value that the other ranks do not. ``np.errstate`` belongs to the program, which all
+ranks run, but filters belong to the process, and simulated ranks share theirs: one may change them while another
+is in the middle of its work. So on several ranks filters only decide the handling of a warning when it is issued.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..context import warn
 _AT_THE_CALL = {"raise", "call", "print", "log"}
 _variable: Any = getattr(import_module("numpy._core.umath"), "_extobj_contextvar", None)
 state: Callable[[], Any] = (lambda: None) if _variable is None else _variable.get
-"""The object that holds NumPy's own rules; another one as soon as they change."""
+"""The object that holds NumPy's own rules; a change of the rules replaces it."""
 if _variable is not None:
     # Python finds a variable at once in a context that has it, and looks long in one that has not.
     _variable.set(_variable.get())
@@ -45,7 +45,7 @@ class Rules:
     """Handling of floating-point errors; equal rules handle them alike."""
 
     modes: dict[str, Any]
-    """For each kind of error what ``np.geterr`` says."""
+    """The mode of each kind of error, by ``np.geterr``."""
     handler: Any
     decisive: tuple[Any, ...]
     """The filters that may decide about a ``RuntimeWarning``."""
@@ -57,7 +57,7 @@ class Rules:
 
 
 class _Calm:
-    """The objects under which operations may be recorded without a further question."""
+    """The objects under which operations may be recorded without another check."""
 
     __slots__ = ("filters", "first", "rules", "state", "thread")
 
@@ -82,7 +82,7 @@ _settle: list[Callable[[], None]] = []
 
 
 register_settling = _settle.append
-"""Let a function compute what is pending before other rules hold."""
+"""Register a function that computes pending values before other rules hold."""
 
 
 def free() -> bool:
@@ -133,7 +133,7 @@ def _current() -> Rules:
 
 
 def differing() -> Rules | None:
-    """The rules under which pending work was recorded, where others hold now."""
+    """The rules under which pending work was recorded, if other rules hold now."""
     held = _held.rules or calm.rules
     if held is None:
         return None

@@ -68,7 +68,7 @@ def _counts_as_integer(item: Any) -> bool:
 
 
 def settled(key: Any) -> Any:
-    """The key with what methods of the program's make of its items: each is called once, in NumPy's order."""
+    """The key with its items converted by the program's own methods, each called once, in NumPy's order."""
     if isinstance(key, tuple):
         key = tuple(key)  # of a subclass, too
     items = key if type(key) is tuple else (key,)
@@ -88,7 +88,7 @@ def _asks(item: Any) -> bool:
 
 
 def _answer_of(item: Any) -> Any:
-    """The integer or the index array that an item of a key is."""
+    """The integer or the index array that an item of a key converts to."""
     if type(item) is slice or item is Ellipsis:
         return item
     if hasattr(type(item), "__index__"):
@@ -100,14 +100,14 @@ def _answer_of(item: Any) -> Any:
     if array.dtype.kind in "biu":
         return array
     if array.size:
-        by_numpy(getitem, (np.empty(0), object()), {})  # NumPy's words
+        by_numpy(getitem, (np.empty(0), object()), {})  # NumPy's error
     return array.astype(np.intp)
 
 
 def _bounded(item: slice) -> slice:
-    """A slice with integers for bounds, as far as they are any."""
+    """A slice with its bounds converted to integers where they can be."""
     step = _bound(item.step)
-    if type(step) is int and not step:  # which NumPy refuses first
+    if type(step) is int and not step:  # NumPy's first check
         return slice(item.start, item.stop, step)
     return slice(_bound(item.start), _bound(item.stop), step)
 
@@ -140,7 +140,7 @@ def get(handle: Handle, key: Any) -> Any:
     cell = handle._cell
     place = cell.node.place
     if place is not None and not place.is_boxes and geometry.number not in place.read:
-        placed_view(place, geometry)  # refuses what no layout can say, by name
+        placed_view(place, geometry)  # raises for a view that no layout describes
     if cell._first is None:
         cell.viewed_from(handle)
     return of_view(cell, geometry)
@@ -158,7 +158,7 @@ _PLAIN = BASIC | {np.int64, np.intp, np.bool_}
 
 
 def _short_key(key: Any) -> Any:
-    """A key of numbers, slices and small arrays for NumPy; ``None`` where it holds anything else."""
+    """A key of numbers, slices and small arrays for NumPy; ``None`` if it holds other objects."""
     items = key if type(key) is tuple else (key,)
     given = []
     for item in items:
@@ -199,7 +199,7 @@ def put(handle: Handle, key: Any, value: Any) -> None:
         cell = handle._cell
         large = isinstance(value, Handle) and value._np is None
         if large and value._cell is cell and value._geometry.number == region.number:
-            return  # what Python makes of ``a[key] += x`` ends by assigning a view to itself
+            return  # Python ends ``a[key] += x`` by assigning a view to itself
         if cell.node.place is not None and crosses(region):
             from . import fancy_indexing
 
@@ -241,9 +241,9 @@ def _is_element_of_objects(handle: Handle, key: Any) -> bool:
 
 
 def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
-    """Write a few numbers into memory that no other array shows; whether it was done.
+    """Write a few numbers into memory that no other array shows; True if it was done.
 
-    What is pending is computed for it only if a loop has come round to an assignment: then it would be, anyway.
+    A pending value is computed for it only if a loop repeats the assignment: then it would be computed anyway.
     """
     if cell.node.place is not None and not brought(cell.node):
         lies = isinstance(value, Handle) and value._np is None and value._cell.node.place
@@ -262,17 +262,17 @@ def _put_now(cell: Cell, region: Geometry, value: Any) -> bool:
     if array:
         value = _few(value, round_again)
         if value is None or (value.ndim and not region.ndim):
-            return False  # an element: NumPy says what it takes
+            return False  # an element: NumPy decides which values it takes
     with turn.lock:
         if not (round_again or cell.is_unshared() or cell.is_used_by_pieces()):
-            # what is pending needs the old value, and may be computed before it has to be copied
+            # pending values need the old value, and may be computed before it has to be copied
             return False
         view_of(cell.own().array, region)[...] = value
     return True
 
 
 def _few(handle: Any, round_again: bool) -> Any:
-    """The elements of a short array, computed if a loop has come round again; else ``None``."""
+    """The elements of a short array, computed if a loop has reached its assignment again; else ``None``."""
     if handle._np is not None:
         return handle._np
     elements = present(handle)
@@ -284,7 +284,7 @@ def _few(handle: Any, round_again: bool) -> Any:
 
 
 def _put_through(handle: Handle, key: Any, value: Any) -> bool:
-    """Assign through masks and index arrays; whether it was done or recorded."""
+    """Assign through masks and index arrays; True if it was done or recorded."""
     from . import fancy_indexing
 
     place = handle._cell.node.place
@@ -294,7 +294,7 @@ def _put_through(handle: Handle, key: Any, value: Any) -> bool:
 
 
 def element(handle: Handle, geometry: Geometry) -> Any:
-    """One element as a NumPy scalar; where it lies on a rank, that rank tells the others."""
+    """One element as a NumPy scalar; its owner broadcasts an element of a distributed array."""
     cell = handle._cell
     value = cell.settle()
     place = cell.node.place
@@ -317,6 +317,6 @@ def element(handle: Handle, geometry: Geometry) -> Any:
     scalar = bcast(place.world.communicator, scalar, owner, "an element", which)
     common_warnings.ask(place.world.communicator)
     scalar.flags.writeable = (
-        False  # NumPy's structured scalars are views: what is written there would be lost
+        False  # NumPy's structured scalars are views: writes there would be lost
     )
     return scalar[()]

@@ -41,7 +41,7 @@ def _show(cell: Cell, what: str) -> None:
 
 
 class _OneSided:
-    """Stands for an operation that an array has only while it is open to one rank alone."""
+    """Placeholder for an operation that an array has only while it is open to one rank alone."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -54,7 +54,7 @@ class _OneSided:
 
 
 class Distributed(Handle):
-    """The share of this rank in an array, and where the others have theirs."""
+    """The share of this rank in an array, and the distribution of the other shares."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ class Distributed(Handle):
 
     @property
     def world(self) -> World:
-        """The ranks that share the array; of a replicated one, those of the current world."""
+        """The ranks that share the array; for a replicated array, the current world."""
         place = place_of(self)
         return current_world() if place is None else place.world
 
@@ -101,12 +101,12 @@ class Distributed(Handle):
         return Layout.replicated(shape, current_world().size)
 
     def _evaluate(self) -> None:
-        """Bring what is pending into memory."""
+        """Evaluate the value into memory."""
         if self._np is None:
             _show(self._cell, "the export of an array by a protocol")
 
     def _block(self) -> Array:
-        """This rank's block with its padding, for good: the memory is pinned from now on."""
+        """This rank's block with its padding; the memory is pinned permanently."""
         if self._np is not None:
             return self._np
         cell, geometry = self._cell, self._geometry
@@ -124,7 +124,7 @@ class Distributed(Handle):
         part = block_of_view(block, self._cell.node.place, self._geometry)
         if part is None:
             part = np.array(Cell(self._node()).settle().array)
-            part.flags.writeable = False  # what is written there would be lost
+            part.flags.writeable = False  # writes there would be lost
         return part
 
     @property
@@ -169,7 +169,7 @@ class Distributed(Handle):
                 yield block[layout.inside(self.world.rank)] if layout.is_padded else block
         finally:
             with turn.lock:
-                cell.own()  # what was learnt of the elements that have changed is forgotten
+                cell.own()  # facts learnt about the changed elements are dropped
             cell.unpin(pins)
 
     def owns(self, region: Any) -> bool:
@@ -221,7 +221,7 @@ class Distributed(Handle):
 
 
 def laid_out(result: Any, layout: Any) -> Any:
-    """What a function has made, an array or several, in the layout that the program asks for, if any. Collective."""
+    """The result of a function, an array or several, in the requested layout, if any. Collective."""
     if layout is None:
         return result
     if isinstance(result, tuple | list):

@@ -47,7 +47,7 @@ def _mask_of(handle: Handle, key: Any) -> Node | None:
 
 
 def compressed(handle: Handle, key: Any) -> Any:
-    """``handle[mask]`` as a node of its own, or ``None`` where NumPy has to pick the elements."""
+    """``handle[mask]`` as a node, or ``None`` to leave the selection to NumPy."""
     if not isinstance(key, Handle) or key._np is not None or not key._geometry.is_base:
         return None
     mask = None if handle._cell.held() or key._cell.held() else _mask_of(handle, key)
@@ -92,7 +92,7 @@ def _true_elements(cell: Cell) -> int:
 
 
 def put_masked(handle: Handle, key: Any, value: Any) -> bool:
-    """``handle[mask] = value`` where the value is a number or was made with the same mask."""
+    """``handle[mask] = value`` for a number, or a value made with the same mask."""
     mask = _mask_of(handle, key)
     if mask is None:
         return False

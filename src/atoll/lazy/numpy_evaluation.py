@@ -1,12 +1,12 @@
-"""Values computed operation by operation by NumPy, after planning has failed; before that, ranks ask each other for plans.
+"""Evaluation operation by operation by NumPy, after planning has failed; and the agreement of ranks that all have plans.
 
 A failure in planning is a mistake in atoll, and no program ends by it. ``config.debug`` raises it,
 ``atoll.stats().planning_failures`` counts it.
 
-**Ranks.** A plan has messages, so all ranks must run it, or none. Planning follows from what is the same on all ranks and
+**Ranks.** A plan has messages, so all ranks must run it, or none. Planning follows from facts that are the same on all ranks and
 from the share of each, so it may fail on one of them alone. The rule: before ranks run a plan of a structure that they
 have not run together, each tells the others in one message whether it has one (:func:`.in_step.all_have_plans`). A structure
-is what is computed, without extents: operations, dtypes, numbers of axes, what lies on ranks. The log of the
+describes a computation without extents: operations, dtypes, numbers of axes, and the distributed operands. The log of the
 ranks keeps the answer, so they ask once, and a loop whose slices move asks once, too. If one rank has no plan, all compute
 operation by operation: they bring the operands together, compute the whole of each node alike, and keep their shares. That
 takes the memory of whole arrays.
@@ -58,10 +58,10 @@ def begun(
     *,
     planned: bool = True,
 ) -> bool:
-    """Let ranks begin a program together; ``False`` where one has no plan, so all compute the values operation by operation.
+    """Let ranks begin a program together; ``False`` if a rank has no plan, so that all compute the values operation by operation.
 
-    ``leaves`` and ``order`` are those of the trace, and ``pending`` is what is wanted of it. ``planned`` says whether this rank
-    has a plan; if it alone has one, it computes the values here. Collective.
+    ``leaves`` and ``order`` are the nodes of the trace, and ``pending`` its wanted nodes. ``planned`` is True if this rank
+    has a plan; if another rank has none, this function computes the values. Collective.
     """
     communicator, outline, structure = program.communicator, program.outline, program.structure
     assert communicator is not None
@@ -110,7 +110,7 @@ def compute(roots: Sequence[Node], *, agreed: bool = False) -> None:
 
 
 def values(roots: Sequence[Node], order: Sequence[Node], leaves: Sequence[Node]) -> list[Value]:
-    """The value of each root; nodes stay as they are."""
+    """The value of each root; nodes are not changed."""
     arrays: dict[int, Any] = {id(leaf): whole_value(leaf) for leaf in leaves}
     uses: dict[int, int] = {}
     for node in order:
@@ -131,13 +131,13 @@ def values(roots: Sequence[Node], order: Sequence[Node], leaves: Sequence[Node])
 
 
 def in_order(roots: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-    """The pending nodes behind some, operands first, and the values that they begin with."""
+    """The pending nodes that ``roots`` depend on, operands first, and the nodes with values that they start from."""
     walk = Walk([root for root in roots if root.value is None])
     return walk.order, [*walk.leaves, *[root for root in roots if root.value is not None]]
 
 
 def _computed(node: Node, arrays: dict[int, Any]) -> Any:
-    """The whole value of a node, which lies in memory as its geometry says."""
+    """The whole value of a node, in the memory order of its geometry."""
     if node.op.is_collective:
         blocks = [_share(arg, arrays[id(arg)]).array for arg in node.args]
         block = Call(node).run(blocks, node.geometry.shape)
@@ -171,7 +171,7 @@ def _share(root: Node, array: np.ndarray[Any, Any]) -> Value:
 
 
 def deferred_error(node: Node) -> DeferredValueError:
-    """Error for a value that is not there yet; it names the leaf that the value waits for."""
+    """Error for a value that is not available yet; it names the leaf that the value waits for."""
     while not node.op.is_deferred:
         node = next(a for a in node.args if type(a) is Node and a.weight < 0)
     return DeferredValueError(

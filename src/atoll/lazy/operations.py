@@ -1,6 +1,6 @@
 """The nodes of operations: casts, reads and writes through views, and all others by :func:`record`.
 
-Before a node is made of arrays on ranks, these may have to compute or move something (:mod:`.rank_operands`).
+Before a node with distributed operands is made, ranks may have to compute or move a value (:mod:`.rank_operands`).
 A node never changes once it is made; it only receives its value.
 """
 
@@ -31,14 +31,14 @@ def record(
 
 
 def cast(operand: Node, dtype: np.dtype[Any], site: Site | None = None) -> Node:
-    """The operand in another dtype, by NumPy's unsafe casting."""
+    """Node of the operand cast to ``dtype``, by NumPy's unsafe casting."""
     if operand.geometry.dtype == dtype:
         return operand
     return record(CAST, (operand,), result_geometry((operand.geometry,), dtype), site=site)
 
 
 def read(operand: Node, view: Geometry, site: Site | None = None) -> Node:
-    """The value that a view has of its base's value, as an array of its own."""
+    """Node of the elements of a view of ``base``, as a separate array."""
     if view.base is view:
         return operand
     known: Through = view.through or Through(view)

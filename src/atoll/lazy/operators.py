@@ -35,7 +35,7 @@ def _number_by(convert: Callable[[Any], Any]) -> Callable[[Handle], Any]:
 
 
 class Operators(Handle):
-    """Operators and conversions, by the names that Python gives them."""
+    """Operators and conversions, under Python's names."""
 
     __slots__ = ()
     __array_priority__: ClassVar[float] = 0.0
@@ -66,7 +66,7 @@ class Operators(Handle):
     __index__ = _number_by(index)
 
     def item(self: Any, *args: Any) -> Any:
-        """An element as a Python number; of an array on ranks its owner tells it to the others."""
+        """An element as a Python number; its owner broadcasts an element of a distributed array."""
         if place_of(self) is not None and self.ndim:
             where = args[0] if len(args) == 1 else args
             if not isinstance(where, tuple):
@@ -101,7 +101,7 @@ class Operators(Handle):
         if modulo is not None:
             return NotImplemented
         kind = type(other)
-        if self._np is not None and kind in FAST_SCALARS:  # NumPy's operator has other bits
+        if self._np is not None and kind in FAST_SCALARS:  # NumPy's operator returns different bits
             return by_numpy(python_operator.pow, (self, other), {})
         if kind is int or kind is float:
             quick = POWERS.get(other)
@@ -170,7 +170,7 @@ def ufunc_called(
     operands = (*inputs, *(out if type(out) is tuple else (out,)))
     if takes_over(inputs, options) or any(map(overrides, operands)):
         return NotImplemented
-    if not isinstance(ufunc, np.ufunc):  # of another library, such as those that Numba compiles
+    if not isinstance(ufunc, np.ufunc):  # a ufunc of another library, such as Numba
         return by_numpy(getattr(ufunc, method), inputs, options)
     if method == "__call__":
         return call(ufunc, inputs, options)
@@ -192,7 +192,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
         return call(ufunc, (target, other), {"out": target})
     other = answered(other)
     if target._np is None and not free() and not any_deferred(target, other):
-        # what breaks a rule is written before it is told
+        # results are written before a floating-point error is reported
         return by_numpy(ufunc, (target, other), {"out": target})
     if target._np is None and target._cell.writeable and target._geometry.writeable:
         try:
@@ -214,7 +214,7 @@ def in_place(ufunc: np.ufunc, target: Any, other: Any, forward: Any = None) -> A
                     assigned_to(target, of_node(value))
                 return target
         elif target._cell.node.place is not None and isinstance(result, Handle):
-            small = result._np  # what every rank had in memory
+            small = result._np  # every rank has it in memory
             fits = small is not None and np.broadcast_shapes(small.shape, own.shape) == own.shape
             if fits and assign(target._cell, own, result):
                 return target

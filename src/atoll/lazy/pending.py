@@ -1,8 +1,8 @@
-"""The arrays of this thread whose values are pending, and when they are evaluated: because of the operations behind them,
+"""The pending arrays of this thread, and the triggers of their evaluation: the number of their operations,
 the bytes that they keep alive, or a loop that assigns to them again; and ``sync()``, which evaluates all of them, distributed ones on all ranks together.
 
-Ranks need not have the same pending arrays: what one of them has yet to collect is garbage, and still there. So they compare
-what their pending arrays look like, and compute what all of them have.
+Ranks need not have the same pending arrays: uncollected garbage of one rank is still among them. So ranks compare
+descriptions of their pending arrays, and compute the common ones.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _MASK = (1 << 64) - 1
 
 
 def bounded(node: Node) -> Node:
-    """The node to go on with, behind which not too much is pending.
+    """The node, with a bounded number of pending operations.
 
-    A loop whose values are not read is cut where the fewest bytes are live in the middle third of its trace (``_native/cuts.c``):
-    between two of its turns, so the next piece has the same plan; behind the cut lie enough operations for a program. The trace
+    A loop whose values are not read is cut at the fewest live bytes in the middle third of its trace (``_native/cuts.c``):
+    between two iterations, so that the next piece has the same plan, and with enough operations before the cut for a program. The trace
     alone decides, so ranks find the same values, whatever garbage each has yet to collect. Operations at different lines are no loop
     but a formula, which may be as long as a kernel. Without the native front everything is computed at the bound.
 
-    Each operation that an array is made of comes here, whichever way it was recorded: ranks remember different forms and recipes.
+    Each operation of an array passes through this function, however it was recorded: ranks remember different forms and recipes.
     """
     if node.weight <= policy.limits.pending or node.op.is_view or node.op.folds:
         return node
@@ -57,7 +57,7 @@ def bounded(node: Node) -> Node:
 
 
 class _Relief(threading.local):
-    """True if this thread is evaluating what kept too many bytes alive."""
+    """True if this thread is evaluating values that kept too many bytes alive."""
 
     at_work = False
 
@@ -77,8 +77,8 @@ def relieving() -> Iterator[bool]:
 
 
 def relieve(most: float | None = None) -> bool:
-    """Evaluate the pending arrays of this thread that keep more than ``most`` bytes alive, beyond those that the program
-    refers to; whether there were such."""
+    """Evaluate the pending arrays of this thread that keep more than ``most`` bytes alive, beyond the memory that the program
+    refers to; True if there were any."""
     with relieving() as free, turn.lock:
         if not free:
             return False
@@ -105,9 +105,9 @@ class Kept(NamedTuple):
     """Memory that pending work keeps alive."""
 
     nodes: list[Node]
-    """The pending values that do, without those that would take more than all that is kept."""
+    """The pending values that keep memory alive, except values that would take more memory than they release."""
     nbytes: int
-    """The bytes that nothing else refers to, less those that the values would take: the program has these."""
+    """The bytes without other references, less the bytes of the values themselves, which the program refers to."""
     operations: int
     """Number of pending operations."""
 
@@ -144,7 +144,7 @@ def _is_pending(node: Node) -> bool:
 
 
 def _bytes_by(order: Sequence[Node]) -> dict[Node, int]:
-    """The bytes of the values that nothing but these operations refers to."""
+    """The bytes of the values that only these operations refer to."""
     uses: dict[Node, int] = {}
     for node in order:
         for arg in node.args:
@@ -169,7 +169,7 @@ def _references_to(leaf: Node) -> tuple[int, ...]:
 
 
 def _unknown(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
-    """The same of a value that nothing else refers to, in this version of Python."""
+    """The same for a value without other references, in this version of Python."""
     uses = {source(array, strided(array.shape, array.dtype, array.strides)): 0}
     del array
     counts: tuple[int, ...] = ()
@@ -182,10 +182,10 @@ _UNKNOWN = frozenset({_unknown(np.empty(2)), _unknown(np.empty(2)[1:])})
 
 
 def settle_turn(cell: Cell) -> None:
-    """Evaluate what a turn of a loop has assigned to an array.
+    """Evaluate the assignments to an array in one iteration of a loop.
 
-    Where the loop assigns to several arrays, larger than the caches together, it evaluates all of them: kernels that read and
-    write the same arrays go over them together (``execute.sweeps``).
+    If the loop assigns to several arrays that together exceed the caches, all of them are evaluated: kernels that read and
+    write the same arrays sweep over them together (``execute.sweeps``).
     """
     cells = [cell]
     if cell.node.place is None:
@@ -202,11 +202,11 @@ def settle_turn(cell: Cell) -> None:
 
 
 def with_others(world: World, nodes: Sequence[Node]) -> list[Node]:
-    """Nodes that have grown too heavy on ranks, with all that is pending there if the ranks agree. Collective.
+    """Heavy distributed nodes, with all other pending distributed nodes if the ranks agree on them. Collective.
 
-    They may not, for some may have garbage that they have yet to collect; then it is those nodes alone. What every
-    rank has may have been evaluated on some of them, and does not count. Large arrays that every rank has are in no
-    fingerprint, so values that look alike must be as old on all ranks, or garbage might be taken for what all have.
+    The ranks may differ, for some may have uncollected garbage; then the result is ``nodes`` alone. Replicated
+    values may have been evaluated on some ranks, and do not count. Large replicated arrays are in no
+    fingerprint, so values with equal fingerprints must have equal ages on all ranks, or garbage might be taken for a common value.
     """
     others = [
         cell for cell in pending_cells() if cell.node.place and cell.node.place.world == world
@@ -236,7 +236,7 @@ def is_alone(cell: Cell) -> bool:
 
 
 def world_of(node: Node, seen: set[int] | None = None) -> World | None:
-    """The ranks that compute a pending value together; ``None`` where each does for itself, as all do that were ``seen``."""
+    """The ranks that compute a pending value together; ``None`` if each computes it alone, as all nodes in ``seen`` are."""
     seen = set() if seen is None else seen
     if id(node) in seen:
         return None
@@ -262,7 +262,7 @@ def captured(node: Node) -> Node:
 
 
 def captured_operand(node: Node) -> Node:
-    """An operand of a deferred node, taken as it is now if it is data."""
+    """An operand of a deferred node; data are captured with their present value."""
     if node.weight < 0:
         return node
     if node.place is not None:
@@ -280,7 +280,7 @@ def captured_operand(node: Node) -> Node:
 def sync() -> None:
     """Evaluate all pending arrays that this thread has recorded.
 
-    All ranks of the current world call it, and evaluate together what lies on them. Arrays of other worlds stay
+    All ranks of the current world call it, and evaluate their distributed arrays together. Arrays of other worlds stay
     pending. Use it before you read a clock.
     """
     here = current_world()
@@ -292,7 +292,7 @@ def sync() -> None:
 
 
 def settle_operations() -> None:
-    """Evaluate the pending operations of a process by itself, under the rules that hold for their errors."""
+    """Evaluate the pending operations of this process alone, under their rules for floating-point errors."""
     _settle([cell for cell in pending_cells() if is_alone(cell) and _has_operands(cell.node)])
 
 
@@ -306,14 +306,14 @@ float_errors.register_settling(settle_operations)
 
 
 def _agreed(world: World) -> list[list[Cell]]:
-    """The pending arrays that all ranks have, in the same order on each: together if that is all of them,
-    and they hang together alike; else one by one. Collective.
+    """The pending arrays that all ranks have, in the same order on each: in one group if the ranks have no others and
+    the dependencies agree, else one by one. Collective.
 
-    Garbage that some ranks still have may look like what they all have, and would be taken for it: large arrays that every rank
-    has are in no fingerprint. So as long as there may be garbage, what looks alike must be as old on all ranks, too. Where it is not, garbage
-    is collected, and what still differs is left to those who look at it, unless it is the only one of its kind.
+    Garbage of some ranks may have the fingerprint of a common array, and would be taken for it: large replicated arrays
+    are in no fingerprint. So while garbage is possible, arrays with equal fingerprints must have equal ages on all ranks, too. If they
+    differ, garbage is collected, and arrays that still differ stay pending until they are read, unless their fingerprint is unique.
     """
-    cells = _shared(world)  # referred to from here on, so that no garbage goes before all is done
+    cells = _shared(world)  # referred to from here on, so that none is collected before the end
     communicator, whole = world.communicator, of_text(repr(_outlined(cells, world)))
     if communicator.kind == "dry run" or is_same(communicator, whole, "sync()"):
         return [cells] if cells else []
@@ -358,7 +358,7 @@ held.register_joint_relief(relieve_ranks)
 
 
 def _has_operands(node: Node) -> bool:
-    """True if a node is made of others. Arrays of one number (``zeros``) are not, and stay without memory."""
+    """True if a node has operands. Arrays of one number (``zeros``) have none, and stay without memory."""
     return any(type(argument) is Node for argument in node.args)
 
 

@@ -1,4 +1,4 @@
-"""From a trace that was walked to its program: what of it is alive, and what kernels can compute.
+"""From a walked trace to its program: the nodes that are alive, and the operations that kernels can compute.
 
 This module is imported with the first large array, so that small programs start quickly.
 """

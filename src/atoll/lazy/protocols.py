@@ -1,10 +1,10 @@
 """NumPy's protocols of classes that were written with atoll: ``__array_ufunc__``, ``__array_function__`` and ``__array__``.
 
-Such a class compares the function that it is asked by with those that its module knows: ``ufunc is np.add``, or a table by
-functions. But NumPy asks by its own, and refuses an ``__array__`` that answers with an array of ours. So when atoll
-first meets a class whose module imported atoll, its methods are wrapped: from then on it hears of atoll's functions, and
-NumPy gets its own arrays. A class that has ``__array__`` and no other protocol may hold arrays of ours without its module
-knowing atoll, so its ``__array__`` is wrapped in any case. Atoll meets a subclass of its arrays as it is made, others as
+Such a class compares the function in a protocol call with the functions that its module knows: ``ufunc is np.add``, or a table by
+functions. But NumPy passes its own functions, and rejects an ``__array__`` that returns an atoll array. So when atoll
+first meets a class whose module imported atoll, it wraps the methods: from then on the class receives atoll's functions, and
+NumPy receives NumPy arrays. A class that has ``__array__`` and no other protocol may hold atoll arrays without its module
+knowing atoll, so its ``__array__`` is wrapped in any case. Atoll meets a subclass of its arrays at its definition, others as
 an argument.
 """
 
@@ -24,11 +24,11 @@ from .views import Handle
 
 _met: Living[type] = Living()
 _only_arrays: Living[type] = Living()
-"""Classes whose ``__array__`` is all that NumPy asks their values for."""
+"""Classes with ``__array__`` as the only protocol that NumPy calls."""
 
 
 def meet(kind: type) -> bool:
-    """Wrap the methods of a class; whether ``__array__`` is all that NumPy asks its values for."""
+    """Wrap the methods of a class; True if ``__array__`` is the only protocol that NumPy calls on its values."""
     if kind in _met:
         return kind in _only_arrays
     only_array = hasattr(kind, "__array__") and not any(hasattr(kind, name) for name in _OWN_WAYS)
@@ -62,12 +62,12 @@ def knows_atoll(method: Any) -> bool:
 
 
 def ask(value: Any, *dtype: Any) -> Any:
-    """What ``value.__array__()`` gives: an array of ours as it is."""
+    """The result of ``value.__array__()``; an atoll array is not converted."""
     method = type(value).__array__
     answer = getattr(method, "_asked", method)(value, *dtype)
     if isinstance(answer, (Handle, np.ndarray)):
         return answer
-    raise ValueError("object __array__ method not producing an array")  # NumPy's words
+    raise ValueError("object __array__ method not producing an array")  # NumPy's message
 
 
 def _translated(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 """Random arrays of which each rank draws its own part: streams that follow the global index.
 
-An element's value depends on the state of the generator, on the sampler, and on the place of the
-element in the flattened array; never on how many ranks there are or on who owns the element.
+An element's value depends on the state of the generator, on the sampler, and on the index of the
+element in the flattened array; never on the number of ranks or on the owner of the element.
 There are three kinds of samplers:
 
 *One word for each element* (``random``, ``uniform``, integers from a range whose length is a power of
@@ -90,7 +90,7 @@ def can_advance(generator: Any) -> bool:
 
 
 def _bits(name: str, arguments: dict[str, Any]) -> int:
-    """The bits that each element takes, 0 where that depends on its value."""
+    """The bits that each element takes, 0 if the number depends on its value."""
     if name == "uniform":
         return 64
     if name == "random":
@@ -162,8 +162,8 @@ Span = Callable[[int, int], Array]
 def _source(
     generator: Any, bits: int, advances: bool, total: int, sample: Callable[[Any, int], Array]
 ) -> tuple[Span, bool]:
-    """A function that gives the elements from one place to another, within one block; and whether
-    it has to be asked for all blocks, in order."""
+    """Function that returns the elements from one index to another, within one block; and True if
+    it must be called for all blocks, in order."""
     if not advances:
 
         def in_order(start: int, stop: int) -> Array:
@@ -240,7 +240,7 @@ def _ours(layout: Layout, rank: int, every: bool) -> tuple[int, _Pieces]:
 
 
 def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
-    """The blocks of elements that follow each other."""
+    """The blocks of a contiguous range of elements."""
     low, high = (0, total) if every else (first, last)
     for begin in range(low - low % BLOCK, high, BLOCK):
         start, stop = max(begin, low), min(begin + BLOCK, high)
@@ -252,7 +252,7 @@ def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
 
 
 def _blocks(flat: Array, total: int, every: bool) -> _Pieces:
-    """The blocks of elements at ascending places."""
+    """The blocks of elements at ascending indices."""
     numbers = np.arange(-(-total // BLOCK)) if every else np.unique(flat // BLOCK)
     edges = [np.searchsorted(flat, numbers * BLOCK), np.searchsorted(flat, (numbers + 1) * BLOCK)]
     for number, first, last in zip(numbers.tolist(), *[e.tolist() for e in edges], strict=True):

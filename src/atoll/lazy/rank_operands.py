@@ -1,11 +1,11 @@
 """Steps of all ranks before an operation on their arrays is recorded.
 
-``total = a.sum(0)`` gives every rank the whole value, so a program may well look at it on one rank
-only: ``if rank == 0: print(total)``. The messages of the sum need all ranks, so all compute it when they come to it.
-A heavy one takes with it what else is pending, as far as the ranks agree that it is.
+``total = a.sum(0)`` is replicated, so a program may read it on one rank
+only: ``if rank == 0: print(total)``. The messages of the sum need all ranks, so all compute it when they record its use.
+A heavy one is computed together with the other pending values, as far as the ranks agree on them.
 
-A small value that every rank computes by itself is computed before an operation with arrays on ranks takes it: then
-ranks can compare its elements, whichever of them has read it.
+A small value that every rank computes by itself is computed before an operation with distributed arrays takes it: then
+ranks can compare its elements, whether or not one of them has read it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def entered(node: Node) -> Node:
                 and is_small(arg.geometry)
             ):
                 evaluate((arg,))
-        heavy = node.weight > policy.limits.pending  # it counts what lies on ranks: the same on all
+        heavy = (
+            node.weight > policy.limits.pending
+        )  # the weight counts distributed operations: the same on all ranks
         if node.place is None and (node.geometry.ndim or heavy):
             evaluate(with_others(place.world, [node]) if heavy else [node])
     return node

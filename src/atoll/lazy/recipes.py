@@ -1,11 +1,10 @@
-"""Recipes: the operations that a call of a function consists of, recorded again without the function.
+"""Recipes: the operations of a function call, recorded again without calling the function.
 
-A mean is a sum and a division; a padded array is parts of one in other places. Which operations a function records follows from the
-geometries of its arrays and from its other arguments. So the second such call leaves a recipe, by which the native recorder
-(``_native/recipes.c``) records the next ones. There is none for a function that made data of its own, or in which ranks
-took a step together. Functions that look at values must
-have none: ``recorder`` lists those that do not. Where a function returns a number, :func:`tail` says what becomes of the one that
-was evaluated.
+A mean is a sum and a division; a padded array is assignments of parts. The operations that a function records follow from the
+geometries of its arrays and from its other arguments. So the second call with the same ones makes a recipe, from which the native recorder
+(``_native/recipes.c``) records the next ones. A function that makes data of its own, or takes a collective step, has no
+recipe. Functions that read values must not have one: ``recorder`` lists the functions that do not. If a function returns a
+number, :func:`tail` declares the last step on the evaluated number.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from ..graph.op import Op
 from .views import Cell, Handle
 
 Step = tuple[tuple[Any, ...], tuple[int, ...], tuple[Any, ...], bool, Any]
-"""A form of a node; its operands, numbers of nodes from 0 on, or of the numbers that follow from -1 downwards; whether it has
-the call site of the call; where it lies, if its operands do not say so."""
+"""Form of a node; its operands (numbers of nodes from 0 up, of scalars from -1 down); scalars; True if it has
+the call site of the call; its distribution, if its operands do not determine it."""
 
 Recipe = tuple[tuple[Step, ...], Any, tuple[Callable[[Any], Any], ...]]
-"""The steps; the geometry of the result, if it is a view of the last node; what becomes of a number."""
+"""The steps; the geometry of the result, if it is a view of the last node; the functions applied to a number."""
 
 recipes: Memo[Any, Recipe | None] = Memo()
 """By function, geometries and arguments; ``None`` for a call that was met once, or has no recipe."""
 
 
 class Learner:
-    """Recording of a call whose arrays have these nodes."""
+    """Recording of a call with arrays of given nodes."""
 
     __slots__ = ("alone", "born", "inputs", "logs", "number", "numbers", "steps_taken", "tails")
     now: Learner | None = None
@@ -46,11 +45,11 @@ class Learner:
         self.numbers: list[tuple[Step, ...] | None] = []
         """The steps of each number that was evaluated."""
         self.number: Any = None
-        """The latest one, and what became of it."""
+        """The latest number, and the functions applied to it."""
         self.tails: list[Callable[[Any], Any]] = []
 
     def evaluated(self, root: Node) -> None:
-        """Note what a number consists of, which is evaluated now."""
+        """Note the steps of a number that is evaluated now."""
         self.numbers.append(None if self.is_joint else self.steps(root))
 
     def gave(self, number: Any) -> None:
@@ -111,7 +110,7 @@ class Learner:
         """True if a node was recorded by the call, and follows from its operands and its form alone."""
         op: Op = node.op
         is_new = op.is_number or op.from_index
-        # ranks differ by what they remember: where a new array lies depends on more than a call, but that of a join
+        # ranks remember different forms: the distribution of a new array depends on more than the call, except for a join
         follows = self.alone or bool(node.name)
         known = op.elementwise or op.is_view or op.is_update or op.folds or (is_new and follows)
         return known and node.value is None and node.born >= self.born and node.weight >= 0
@@ -135,7 +134,7 @@ class Learner:
 def learn(
     key: Any, inputs: Sequence[Node], function: Any, args: tuple[Any, ...], options: dict[str, Any]
 ) -> Any:
-    """Call a function, and note what it has recorded: ``inputs`` are the nodes of its arrays."""
+    """Call a function, and note the operations that it records; ``inputs`` are the nodes of its arrays."""
     before, learner = Learner.now, Learner(inputs)
     Learner.now = learner
     try:
@@ -176,5 +175,5 @@ def tail(number: Any, function: Callable[[Any], Any]) -> Any:
             learner.number = result
             learner.tails.append(function)
         else:
-            learner.numbers.append(None)  # of which there is no recipe
+            learner.numbers.append(None)  # no recipe
     return result

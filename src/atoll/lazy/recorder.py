@@ -1,7 +1,7 @@
-"""Tells the native recorder what it works on: the slots of nodes, cells and geometries, and what is known of operands.
+"""Setup of the native recorder: the slots of nodes, cells and geometries, and the caches of facts about operands.
 
-``_native`` does what they say. The recorder makes the nodes that :mod:`.elementwise`, :mod:`.indexing`, :mod:`.operators` and :mod:`.views` make of operands
-that were met before. It reads the same memories, so both record the same; it leaves to them whatever it has not met.
+The recorder in ``_native`` makes the nodes that :mod:`.elementwise`, :mod:`.indexing`, :mod:`.operators` and :mod:`.views` make for
+operands of known kinds. It reads the same caches, so both record the same nodes; it leaves unknown kinds to these modules.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _UFUNCS = {"square": np.square, "__matmul__": np.matmul} | {
 
 
 def install(array_type: type, iterators: type) -> None:
-    """Register all that the native front uses of Python, where it was built: it records from now on."""
+    """Register the Python objects that the native front uses, if it was built; it records from then on."""
     if native is None:
         return
     slots = [vars(kind)[name] for kind, names in _SLOTS for name in names.split()]
@@ -137,7 +137,7 @@ COMPOSED = frozenset({
     "ediff1d", "flip", "full", "full_like", "gradient", "hstack", "linspace", "mean", "nan_to_num", "ones", "ones_like", "pad", "ptp", "roll", "round",
     "stack", "std", "tile", "trapezoid", "tril", "triu", "var", "vstack", "zeros", "zeros_like",
 })  # fmt: skip
-"""Functions and methods that are recorded by recipes: what they record follows from geometries and plain arguments."""
+"""Functions and methods that are recorded by recipes: geometries and plain arguments determine their operations."""
 
 _FOLDS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 

@@ -1,9 +1,9 @@
 """Reductions and scans: recorded as folds, composed from folds, or left to NumPy.
 
-A fold is recorded where its result is what NumPy's would be: native dtypes, an axis or several,
-a dtype that NumPy would choose or that was asked for. ``initial`` joins the result afterwards;
-``where`` becomes a selection between the element and the identity. Everything else is
-``NotImplemented``, and the caller asks NumPy.
+A fold is recorded if its result equals NumPy's: native dtypes, an axis or several, and the dtype
+that NumPy would choose or a requested one. ``initial`` is combined with the result afterwards;
+``where`` becomes a selection between the element and the identity. Everything else returns
+``NotImplemented``, and the caller uses NumPy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from .ufunc_calls import assigned_to, folded, into, overrides, register_method
 from .views import Handle, is_deferred
 
 NOTHING: Any = np._NoValue
-"""NumPy's own mark of an argument that was not given."""
+"""NumPy's own mark of an omitted argument."""
 
 _HALF = np.dtype(np.float16)
 _SINGLE = np.dtype(np.float32)
@@ -56,7 +56,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...] | None:
-    """The axes in increasing order, ``None`` where NumPy has an error to raise."""
+    """The axes in increasing order, ``None`` if NumPy would raise an error."""
     if axis is not None and type(axis) is not int:
         given = axis if isinstance(axis, tuple) else (axis,)
         if any(isinstance(number, (bool, np.bool_)) for number in given):
@@ -82,7 +82,7 @@ def _axes(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | No
 
 @remembered
 def _result_dtype(ufunc: np.ufunc, operand: np.dtype[Any], dtype: Any) -> np.dtype[Any] | None:
-    """The dtype in which to fold, or ``None`` where NumPy has to say."""
+    """The dtype in which to fold, or ``None`` to leave the call to NumPy."""
     fold = FOLDS[ufunc]
     if fold.is_truth:
         return _BOOL if dtype is None or np.dtype(dtype) == _BOOL else None
@@ -137,7 +137,7 @@ def reduce(
     initial: Any = NOTHING,
     where: Any = True,
 ) -> Any:
-    """``ufunc.reduce``, recorded; ``NotImplemented`` where NumPy has to do it."""
+    """Record ``ufunc.reduce``; ``NotImplemented`` leaves it to NumPy."""
     if handle._np is not None or ufunc not in FOLDS or not free():
         return NotImplemented
     geometry: Geometry = handle._geometry
@@ -194,7 +194,7 @@ def reduce(
         operand = cast(operand, inner, site)
     form = folds.reduced_geometry(geometry, axes, keepdims, inner)
     node = folds.fold(FOLDS[ufunc], operand, form, axes, keepdims, site)
-    # The code of a node that lies on ranks may say where.
+    # The form of a distributed node may contain its distribution.
     if plainly and inner == result_dtype == geometry.dtype and node.place is None:
         whole, known = read_of(geometry), node.form()
         keep(met_folds, (ufunc, whole, axis), known)
@@ -247,7 +247,7 @@ def _divided(total: Any, divisor: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _in_dtype(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A result of a composition, brought to the dtype that it shall have."""
+    """A result of a composition, cast to ``dtype``."""
     if value.dtype == dtype:
         return value
     if not isinstance(value, Handle):
@@ -382,7 +382,7 @@ def _accumulate(
 
 
 def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
-    """``ufunc.accumulate``; ``NotImplemented`` where NumPy has to do it."""
+    """``ufunc.accumulate``; ``NotImplemented`` leaves it to NumPy."""
     world = world_of([handle])
     if not is_native(handle.dtype) or not handle.size:
         return NotImplemented
@@ -402,7 +402,7 @@ def accumulate(ufunc: np.ufunc, handle: Any, axis: Any, dtype: Any) -> Any:
 
 
 def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[Any]) -> Any:
-    """A scan in this process, by loops; NumPy repeats it if there is something to warn of."""
+    """A scan in this process, by loops; NumPy repeats it if it must warn."""
     name, kernels = ufunc.__name__, backend.current()
     if not kernels.can_scan(name, kind, kind):
         return NotImplemented
@@ -418,7 +418,7 @@ def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[An
 def _fold_in_order(
     ufunc: np.ufunc, handle: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, **others: Any
 ) -> Any:  # fmt: skip
-    """``ufunc.reduce`` of an array on ranks, in the order of its elements; ``NotImplemented`` where NumPy has to do it."""
+    """``ufunc.reduce`` of a distributed array, in the order of its elements; ``NotImplemented`` leaves it to NumPy."""
     if others or not _is_ordered(ufunc, handle) or not handle.size:
         return NotImplemented
     if axis is None and handle.ndim == 1:
@@ -454,7 +454,7 @@ def reduced(
     ufunc: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: Any = False,
     initial: Any = NOTHING, where: Any = True,
 ) -> Any:  # fmt: skip
-    """``ufunc.reduce``, by NumPy where it cannot be recorded."""
+    """``ufunc.reduce``, by NumPy if it cannot be recorded."""
     if isinstance(array, (Handle, flatiter)):
         result = reduce(ufunc, asarray(array), axis, dtype, out, keepdims, initial, where)
         if result is not NotImplemented:
@@ -471,9 +471,9 @@ def reduced(
 
 
 def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of arrays: NumPy's on small ones, ``record`` on large ones, NumPy's on their data."""
+    """A method of arrays: NumPy's on small ones, ``record`` on large ones, else NumPy's on the data."""
     small_method = getattr(np.ndarray, name)
-    positions = name in ("argmin", "argmax")  # which stay numbers in a user's class
+    positions = name in ("argmin", "argmax")  # positions stay numbers in a user's class
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         if type(self) is not Handle.array_type:

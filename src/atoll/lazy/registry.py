@@ -1,7 +1,7 @@
-"""The registry: every public name, and the replacement of each of NumPy's functions and methods.
+"""The registry: every public name, and the replacement of each NumPy function and method.
 
-The modules of ``functions/`` fill it when they are imported (by ``functions/public.py``); arrays ask it for
-their methods, and for what NumPy's dispatch hands to them. A function of NumPy's is entered once.
+The modules of ``functions/`` fill it when they are imported (by ``functions/public.py``). Arrays look up their
+methods there, and the functions of NumPy's dispatch. Each NumPy function is entered once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..context.tracebacks import guarded
 
 
 class Registry:
-    """Public names, what computes each of them, and the functions by those of NumPy's that they stand for."""
+    """Public names, the implementation of each, and the functions by the NumPy function that they replace."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {}
@@ -23,7 +23,7 @@ class Registry:
         self.kinds: dict[str, str] = {}
         """By name: ``native``, ``data``, ``numpy`` (with a warning), or ``same`` (NumPy's own object)."""
         self.late: dict[str, Callable[[], Any]] = {}
-        """What enters the functions of a module of NumPy's that is imported at its first use, by its name."""
+        """Functions that fill the registry for a NumPy module imported at its first use, by the module's name."""
         self.created: set[str] = set()
         """The names of functions that make arrays, and so have an argument ``layout``."""
         self._functions: dict[Any, Callable[..., Any]] = {}
@@ -41,18 +41,18 @@ class Registry:
             self.created.add(name)
 
     def enter(self, original: Any, function: Callable[..., Any]) -> None:
-        """Let ``function`` stand for a function or method of NumPy's."""
+        """Make ``function`` the replacement of a NumPy function or method."""
         entered = self._functions.setdefault(original, function)
         if entered is not function:
             raise ValueError(f"{original!r} has an implementation already: {entered!r}")
 
     def find(self, original: Any) -> Callable[..., Any] | None:
-        """The function that stands for one of NumPy's; ``None`` where NumPy's is all there is."""
+        """The replacement of a NumPy function; ``None`` if it has none."""
         function = self._functions.get(original)
         if function is None and self.names.get(getattr(original, "__name__", "")) is original:
             return original
         if function is None and (load := self.late.get(getattr(original, "__module__", ""))):
-            load()  # which does nothing from the second time on
+            load()  # a second call has no effect
             function = self._functions.get(original)
         return function
 

@@ -1,11 +1,11 @@
-"""Arrays that ranks stop dividing, since what the program does with them is all short; and arrays that they divide evenly again.
+"""Replication of arrays whose operations are too short to divide; and rebalancing of uneven arrays.
 
-A mask, rows at indices, or a few elements take a message and its plan each, on every rank: as long as NumPy goes
-through a million elements. Whether a program computes long formulas of an array of that size, or picks from it
-again and again, shows only while it runs. So the log has an account for each shape of arrays that every rank could hold, of what
-ranks lose by dividing it (see :mod:`..ops.worth`). Once they have lost more than it takes to bring such an array to all ranks,
-arrays of this shape are no longer divided: a new one is made on every rank, and one that is there is brought to all
-ranks when it is next computed with.
+A mask, rows at indices, or a few elements take a message and its plan each, on every rank: as long as NumPy needs
+for a million elements. Whether a program computes long formulas of an array of that size, or indexes it
+again and again, shows only while it runs. So for each shape of arrays that every rank could hold, the log has an account of the time
+that ranks lose by dividing it (see :mod:`..ops.worth`). Once the loss exceeds the cost of bringing such an array to all ranks,
+arrays of this shape are no longer divided: a new one is made on every rank, and an existing one is brought to all
+ranks at its next use.
 
 The account follows from operations, shapes and places, in collective steps, so it is the same on all ranks. Layouts and memory that
 the program knows stay: a shape that it has laid out itself, or of which it has the blocks, remains divided.
@@ -84,7 +84,7 @@ def brought(node: Node) -> Node | None:
 
 
 def asked_for(cell: Any, view: Geometry) -> np.ndarray[Any, Any] | None:
-    """A short view of a value that is there, in memory on this rank; ``None`` where ranks divide it. Collective there."""
+    """A short view of a computed value, in memory on this rank; ``None`` if ranks divide the value. Collective if they do."""
     node = cell.node
     if node.place is not None and brought(node) is None:
         called(node)
@@ -93,21 +93,19 @@ def asked_for(cell: Any, view: Geometry) -> np.ndarray[Any, Any] | None:
 
 
 def with_whole(node: Node) -> tuple[Any, ...]:
-    """The operands of a node that is being recorded, those brought to all ranks that they no longer divide. Collective."""
+    """The operands of a node being recorded; operands that ranks no longer divide are brought to all ranks. Collective."""
     bases = dict.fromkeys([base for _, base in _placed(node)])
     wholes = {base: whole for base in bases if (whole := brought(base)) is not None}
     return _with_others(node, wholes)
 
 
 def evened(node: Node) -> tuple[Any, ...]:
-    """The operands of a node that is being recorded: laid out evenly, if all of them are uneven results in memory.
-    Collective.
+    """The operands of a node being recorded, rebalanced if all of them are uneven results in memory. Collective.
 
-    A slice keeps its owners, so what is computed from ``a[:1000]`` lies on the few ranks that have these rows, and whatever is
-    made of it does, too. That costs nothing as long as it is computed together with what it is for. But such a result in
-    memory that is computed with again is kept for longer: then it is brought to even blocks, once. That is not done beside operands
-    that lie as the slice does, in a program that has laid an array out unevenly itself, nor once the program has the memory
-    of one.
+    A slice keeps its owners, so a result computed from ``a[:1000]`` lies on the few ranks that have these rows, as do the results
+    computed from it. That costs nothing as long as it is computed together with its uses. But a result in memory that is used
+    again lives for longer: then it is rebalanced, once. Results are not rebalanced beside operands with the layout of
+    the slice, in a program that has laid an array out unevenly itself, nor once the program has the memory of one.
     """
     results = []
     for arg, base in _placed(node):
@@ -136,7 +134,7 @@ def _placed(node: Node) -> list[tuple[Node, Any]]:
 
 
 def _with_others(node: Node, instead: dict[Node, Node]) -> tuple[Any, ...]:
-    """The operands of a node with others in the place of some, or of what these are views of."""
+    """The operands of a node, with some of them, or the bases of their views, replaced by the nodes in ``instead``."""
     others = {
         a: instead[a] if a is b else a.again((instead[b],))
         for a, b in _placed(node)

@@ -1,14 +1,14 @@
-"""Arrays of users' classes: which results of functions are of their class.
+"""Arrays of users' classes: the results of functions that keep the class.
 
-In one process NumPy itself decides that, in a hundred places of its own, on the memory of the array. So where it runs
+In one process NumPy itself decides that, in a hundred places of its own, on the memory of the array. So if NumPy runs
 a function on the data of an array of a user's subclass, it gets the memory as an array of a *twin*: an empty subclass
-of NumPy's array with the same priority. Results that are of a twin become arrays of the user's class again, told by
-``__array_finalize__`` whom they come from; results that are not have lost it in NumPy as well.
+of NumPy's array with the same priority. Results of the twin's class become arrays of the user's class again, and
+``__array_finalize__`` receives their source; other results have lost the class in NumPy as well.
 
-On ranks there is no such memory. So a function declares which results keep the class of the first argument that has one:
-``"arrays"``; ``"numbers"``, which are arrays without axes then, as well; ``"weighted"``, numbers only where ``weights`` are
-given, and the first of two results; with ``"asked"`` all lose it unless ``subok`` is set, and with ``""`` they stay as they
-are. ``tests/functions/test_classes_of_users.py`` compares them with NumPy's.
+On ranks there is no such memory. So a function declares the results that keep the class of the first argument that has one:
+``"arrays"``; ``"numbers"``, which become arrays without axes, as well; ``"weighted"``, numbers only if ``weights`` are
+given, and the first of two results; with ``"asked"`` all lose it unless ``subok`` is set, and with ``""`` results are
+unchanged. ``tests/functions/test_classes_of_users.py`` compares them with NumPy's.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TWIN = "_atoll_twin"
 
 
 def is_subclass(handle: Any) -> bool:
-    """True if this is an array of a user's class whose results are of that class."""
+    """True if ``handle`` is an array of a user's class that its results keep."""
     kind = type(handle)
     base = Handle.array_type
     return kind is not base and isinstance(handle, Handle) and bool(handle.inherits)
@@ -63,7 +63,7 @@ def class_giver(values: Iterable[Any]) -> Any:
 
 
 def in_class_of(giver: Any, keeps: str | None, options: dict[str, Any], result: Any) -> Any:
-    """The result of a function of an array of a user's class, in the classes that NumPy gives."""
+    """The result of a function of an array of a user's class, in the same classes as in NumPy."""
     if keeps == "asked":
         return result if options.get("subok") else _each(_plain, result)
     if not keeps:

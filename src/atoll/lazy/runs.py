@@ -1,6 +1,7 @@
 """Programs as the native evaluation (``_native/replay.c``) runs them, and Python's part before and after a run.
 
-That is to let ranks begin (:func:`.numpy_evaluation.begun`) and finish together, to issue warnings, and to keep what a failed run has stored.
+Python lets ranks begin (:func:`.numpy_evaluation.begun`) and finish together, issues warnings, and keeps the values that a failed run has
+stored.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ def teach(
     program: Program | None,
     passing: list[int],
 ) -> None:
-    """Let the native evaluation run a program for traces of which as much is alive.
+    """Let the native evaluation run a program for traces with the same live nodes.
 
-    ``passing`` are the nodes that it computes for others and does not store, though the program refers to them. ``None`` is for a trace of whose nodes another program stores some, too: those that it passes by.
+    ``passing`` lists the live nodes that it computes as operands and does not store. A ``program`` of ``None`` marks a trace for
+    which another program stores some of these nodes, too.
     """
     if native is None or turn.simulated:
         return
@@ -80,8 +82,8 @@ def is_moved(program: Program) -> bool:
 
 
 def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:
-    """Start and end of a program that ranks have agreed on, for the native evaluation; ``None`` where Python has to compare
-    what they are given."""
+    """Start and end of a program that ranks have agreed on, for the native evaluation; ``None`` if Python has to compare
+    its inputs."""
     communicator, outline = program.communicator, program.outline
     if communicator is None or outline is None or outline.replicated or not communicator.log.exact:
         return None
@@ -98,7 +100,7 @@ def stored_by(program: Program, order: list[Node]) -> tuple[World | None, int]:
 
 
 def finished(program: Program, world: World | None, nbytes: int) -> None:
-    """Give the warnings of all ranks, and count what each has stored, after a program that they ran together. Collective."""
+    """Issue the warnings of all ranks, and count the bytes stored, after a program that they ran together. Collective."""
     communicator = program.communicator
     assert communicator is not None
     log = communicator.log
@@ -111,7 +113,7 @@ def finished(program: Program, world: World | None, nbytes: int) -> None:
 
 
 def _keeping(frame: FrameType) -> warn.Keep | None:
-    """Context that keeps NumPy's warnings in a program that ranks run together, in a frame that runs a step."""
+    """Function that keeps NumPy's warnings in a program that ranks run together, if ``frame`` runs a step of one."""
     state = frame.f_locals.get("state")
     return partial(common_warnings.note, state.log) if type(state) is State and state.log else None
 
@@ -142,7 +144,7 @@ def work_of(step: Step, program: Program, order: list[Node]) -> Any:
 
 
 def rescued(program: Program, state: State, order: list[Node], error: BaseException) -> None:
-    """Keep what a run that failed has stored, and name the line that recorded what has failed."""
+    """Keep the values that a failed run has stored, and name the line that recorded the failed operation."""
     for place, value in program.completed(state):
         birth = program.outline.ordinals.get(place, -1) if program.outline else -1
         program.settle(order[place], value, birth)
@@ -154,5 +156,5 @@ def rescued(program: Program, state: State, order: list[Node], error: BaseExcept
 
 
 def sites_of(program: Program, order: list[Node]) -> dict[Site | None, Site | None]:
-    """For each line that the program was made for, the one that recorded this trace."""
+    """Map from the lines that the program was made for to the lines that recorded this trace."""
     return {old: node.site for old, node in zip(program.sites, order)}

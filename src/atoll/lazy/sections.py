@@ -1,10 +1,10 @@
 """Collective operations of arrays: recorded as nodes, or computed at the call.
 
-:func:`record` makes a node of a registered operation (see :mod:`..collective.operation`). What cannot be
-recorded, since its result's size or its errors depend on values, is done at the call: its operands are evaluated,
+:func:`record` makes a node of a registered operation (see :mod:`..collective.operation`). An operation that cannot be
+recorded, since its result's size or its errors depend on values, runs at the call: its operands are evaluated,
 every rank takes its block as a :class:`~atoll.collective.Section`, and the result is an array over the
-block that came out. Results lie in even blocks unless the operation's own rule says otherwise; small
-ones lie everywhere. Arrays that every rank has take part as replicated sections, without messages.
+block that the operation returns. Results lie in even blocks unless the operation's own rule differs; small
+ones are replicated. Replicated arrays take part as replicated sections, without messages.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def section_of(value: Any, world: World) -> Section:
 def record(
     name: str, operands: Sequence[Any], *params: Any, order: tuple[int, ...] | None = None
 ) -> Any:
-    """An array whose value is a collective operation; ``NotImplemented`` where its rule does not know these operands,
-    or every rank has all of them. ``order`` is the order of memory that programs see; ``None``: C order.
+    """An array whose value is a collective operation; ``NotImplemented`` if its rule does not support these operands,
+    or all are replicated. ``order`` is the order of memory that programs see; ``None``: C order.
     """
     nodes, views, pinned = zip(*map(_operand, operands), strict=True)
     node = _node(name, nodes, views, params, order)
@@ -137,7 +137,7 @@ def _form(
 
 
 def _operand(value: Any) -> tuple[Node, Geometry | None, bool]:
-    """A value as a node, how the operation sees that, and whether others may write into its memory at any time."""
+    """A value as a node, the operation's view of the node, and True if others may write into its memory at any time."""
     if type(value) is Node:
         return value, None, False
     if not isinstance(value, Handle):
@@ -153,7 +153,7 @@ def _operand(value: Any) -> tuple[Node, Geometry | None, bool]:
 
 
 def of_section(section: Section, world: World) -> Any:
-    """The array over a section's memory, which no other array may show."""
+    """The array over a section's memory, which no other array may share."""
     layout = section.layout
     place = Place.of(layout, world)
     block = section.block
@@ -171,7 +171,7 @@ def of_section(section: Section, world: World) -> Any:
 
 
 def small_or_there(section: Section, world: World) -> Any:
-    """An array that lies as a section does; a small one lies everywhere."""
+    """An array with the layout of a section; a small one is replicated."""
     if world.size == 1:
         return from_numpy(np.ascontiguousarray(section.block))
     target = result_layout(section.shape, world.size)
@@ -185,9 +185,9 @@ def line_of(value: Any, world: World) -> Section:
 
 
 def block_of_view(block: Array, place: Place, view: Geometry) -> Array | None:
-    """This rank's part of a view: over the memory of its block where NumPy can say it, else a copy for reading.
+    """This rank's part of a view: a NumPy view of its block if one exists, else a copy for reading.
 
-    ``None``, on all ranks, where elements of others belong to it: a view that mixes axes, such as a reshape.
+    ``None``, on all ranks, if the part needs elements of other ranks: a view that mixes axes, such as a reshape.
     """
     shown = view if view.dtype == view.base.dtype else view.elements
     choice = None if shown is None else choice_of(shown)
@@ -206,7 +206,7 @@ def block_of_view(block: Array, place: Place, view: Geometry) -> Array | None:
         home = placed_view(place, view)
         return np.empty(view.shape if home is None else home.layout.local_shape(rank), view.dtype)
     if part.size and not np.may_share_memory(part, block):
-        part.flags.writeable = False  # what is written there would be lost
+        part.flags.writeable = False  # writes there would be lost
     part = part.transpose(order)
     for axis in [k for k in range(shown.ndim) if k not in taken]:
         part = np.expand_dims(part, axis)

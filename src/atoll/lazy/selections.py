@@ -143,7 +143,7 @@ def rounded(handle: Any, decimals: Any, out: Any) -> Any:
 def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
     """``a.resize(shape)``: cut off or filled up with zeros, in the order in which the elements lie in memory."""
     if type(refcheck) is not bool:
-        np.empty(0).resize(0, refcheck=refcheck)  # NumPy's words
+        np.empty(0).resize(0, refcheck=refcheck)  # NumPy's error
     if shape in ((None,), ()):
         return
     if len(shape) == 1 and not isinstance(shape[0], int):
@@ -158,7 +158,7 @@ def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
     if prod(wanted) == handle.size:
         shapes.set_shape(handle, wanted, order)
         return
-    if place_of(handle) is None:  # other ranks cannot know who refers to memory of this one
+    if place_of(handle) is None:  # other ranks cannot know the references to memory of this one
         _check_owner(handle, refcheck)
     writeable, n = flags.writeable, min(prod(wanted), handle.size)
     cut = creation.zeros((prod(wanted),), handle.dtype, "C")
@@ -168,7 +168,7 @@ def resize(handle: Any, shape: Any, refcheck: Any = True) -> None:
 
 
 def _check_owner(handle: Any, refcheck: bool) -> None:
-    """Raise NumPy's error where other arrays, exports or weak references know the memory."""
+    """Raise NumPy's error if other arrays, exports or weak references refer to the memory."""
     own: Any = np.empty(2)
     if handle._np is None:
         cell = handle._cell

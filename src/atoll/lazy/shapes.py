@@ -50,7 +50,7 @@ def view(handle: Handle, key: Hashable, make: Callable[[Array], Array]) -> Any:
 
 
 def is_view_of(first: Handle, second: Handle) -> bool:
-    """True if two handles show the same memory."""
+    """True if two handles share memory."""
     if first._np is not None:
         return second._np is not None and bool(np.may_share_memory(first._np, second._np))
     return second._np is None and first._cell is second._cell
@@ -68,7 +68,7 @@ def _dense_for(geometry: Geometry, order: str) -> Geometry:
 
 
 def copied(handle: Handle, order: Any = "C") -> Any:
-    """An array of its own with the same elements."""
+    """A copy."""
     order = "C" if order is None else str(order).upper()
     if handle._np is not None or order not in ("C", "F", "A", "K"):
         return like(handle, of_small(handle._array().copy(order)))
@@ -99,12 +99,12 @@ def order_of(handle: Any) -> tuple[int, ...] | None:
 
 
 def copied_order_of(handle: Any) -> tuple[int, ...] | None:
-    """The same as NumPy keeps them in a copy."""
+    """The same order for a copy, by NumPy's rule."""
     return copied_order(handle._shape_of_view())
 
 
 def turned_order(handle: Any) -> tuple[int, ...] | None:
-    """The order that NumPy gives results that follow columns only where all of an operand does."""
+    """Memory order of results that are Fortran-ordered only if the whole operand is; ``None`` for C order."""
     view = handle._shape_of_view()
     turned = view.f_contiguous and not view.c_contiguous
     return tuple(reversed(range(len(handle.shape)))) if turned else None
@@ -113,7 +113,7 @@ def turned_order(handle: Any) -> tuple[int, ...] | None:
 def in_order(result: Any, order: tuple[int, ...] | None) -> Any:
     """A new array with its elements in another order of memory; ``None`` stands for C order.
 
-    On ranks that is what programs see of it, in strides and views; the blocks stay as they are.
+    On ranks only the visible order changes, in strides and views; the blocks stay unchanged.
     """
     if not isinstance(result, Handle):
         return result
@@ -152,19 +152,19 @@ def _shape_of(handle: Handle, shape: Any) -> tuple[int, ...]:
         passed_on(problem)
         extents = tuple([index(n) for n in shape])
         if any(isinstance(n, (bool, np.bool_)) for n in shape) or extents.count(-1) > 1:
-            np.empty(1).reshape(shape)  # NumPy's words
+            np.empty(1).reshape(shape)  # NumPy's error
     return extents
 
 
 def reshape(handle: Handle, shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-    """The elements in another shape: a view where NumPy has one, else a copy."""
+    """The elements in another shape: a view if NumPy has one, else a copy."""
     small = handle._np
     if small is not None:
         return like(handle, of_small(np.reshape(small, shape, order=order, copy=copy)))
     shape = _shape_of(handle, shape)
     order = "C" if order is None else str(order).upper()
     if order not in ("C", "F", "A"):
-        np.empty(0).reshape(-1, order=order)  # NumPy's words for what is wrong with it
+        np.empty(0).reshape(-1, order=order)  # NumPy's error
     geometry = handle._geometry
     if order == "A":
         order = "F" if geometry.f_contiguous and not geometry.c_contiguous else "C"
@@ -219,7 +219,7 @@ def _flat_order(geometry: Geometry, order: Any) -> str:
 
 
 def ravel(handle: Handle, order: Any = "C") -> Any:
-    """One axis: a view where the elements lie in that order already."""
+    """The elements along one axis: a view if the memory has that order already."""
     small = handle._np
     if small is not None:
         return like(handle, of_small(small.ravel(order)))
@@ -282,7 +282,7 @@ def _changeable(handle: Handle) -> Any:
 
 
 def strides_of(handle: Handle) -> tuple[int, ...]:
-    """``a.strides``, as in the memory that ``__array__`` gives: a part of a distributed array is brought together without gaps."""
+    """``a.strides``, as in the result of ``__array__``: a part of a distributed array is gathered without gaps."""
     if handle._np is not None:
         return handle._np.strides
     geometry, cell = handle._geometry, handle._cell
@@ -362,17 +362,17 @@ def read_only(array: Array) -> Array:
 
 
 def of_dtype(handle: Handle, dtype: Any) -> Any:
-    """The same memory, taken for elements of another dtype."""
+    """The same memory, interpreted as elements of another dtype."""
     kind = np.dtype(dtype)
     return view(handle, ("view", kind, kind.num), lambda s: s.view(dtype))
 
 
 def writeable_again(handle: Handle) -> Geometry:
-    """The geometry of a read-only view that may be written through once more, or NumPy's error."""
+    """The geometry of a read-only view made writeable again, or NumPy's error."""
     owner = handle._cell.first()
     owned = owner is None or owner is handle or owner._geometry.writeable
     if not (owned and handle._cell.writeable):
-        np.frombuffer(b"0", np.uint8).flags.writeable = True  # NumPy's words
+        np.frombuffer(b"0", np.uint8).flags.writeable = True  # NumPy's error
     return handle._cell.geometry.at(handle._geometry, handle._geometry.offset, writeable=True)
 
 
@@ -393,7 +393,7 @@ def base_of(handle: Handle) -> Any:
 
 
 def _shown(array: Array) -> Any:
-    """The atoll array over this memory of NumPy's, found when ``base`` is read."""
+    """The atoll array over a NumPy array, searched when ``base`` is read."""
     for referrer in gc.get_referrers(array):
         if isinstance(referrer, Handle) and referrer._np is array:
             return referrer

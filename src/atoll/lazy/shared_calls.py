@@ -1,10 +1,10 @@
-"""NumPy's functions on several threads, where they treat lines or elements apart.
+"""NumPy's functions on several threads, for functions that treat lines or elements independently.
 
 NumPy sorts, transforms and searches on one core. The rows of a matrix are sorted by themselves, and so are values looked up
 in a sorted line. So the arguments are cut, each thread calls NumPy on a piece, and the pieces are put together: every element
 comes out of the same call of the same function as before, and has the same bits.
 
-NumPy releases the interpreter lock in the loops of these functions. What it does on the way to them is little.
+NumPy releases the interpreter lock in the loops of these functions. The work outside the loops is small.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ counted = _Counted()
 
 
 def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """``function(*args, **options)``, by several threads where that gains."""
+    """``function(*args, **options)``, on several threads if that is faster."""
     if counted.by is not None:
         return counted.by(function, args, options)
     cut = _cut_of(function)
@@ -113,7 +113,7 @@ def _is_plain(array: Any) -> bool:
 
 
 def _by_elements(place: int) -> Cut:
-    """Of functions that treat each element of an argument apart."""
+    """Cut for functions that treat each element of an argument independently."""
 
     def cut(
         function: Callable[..., Any], args: list[Any], options: dict[str, Any], threads: int
@@ -128,8 +128,8 @@ def _by_elements(place: int) -> Cut:
 
 
 def _by_lines(position: int, method: str = "") -> Cut:
-    """Of functions along one axis, whose number is at a position among the arguments, or the last one. A ``method`` does the
-    same in place."""
+    """Cut for functions along one axis; ``position`` is that of the axis among the arguments, and the last axis is the
+    default. A ``method`` does the same in place."""
 
     def cut(
         function: Callable[..., Any], args: list[Any], options: dict[str, Any], threads: int
@@ -219,7 +219,7 @@ _CUTS: dict[Callable[..., Any], Cut] = {
 """Rules that cut the arguments of each function."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
-"""Waiting threads, by how many there are."""
+"""Executors of waiting threads, by the number of threads."""
 
 
 def _pool() -> ThreadPoolExecutor:

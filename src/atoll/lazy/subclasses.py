@@ -25,11 +25,11 @@ _VIEWING = ("__getitem__", "copy", "flatten")
 _FOLDS = {
     "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all", "clip": "_clip",
 }  # fmt: skip
-"""NumPy's functions that its methods call."""
+"""The private NumPy functions that its methods call."""
 
 
 def prepare(kind: type, base: type) -> None:
-    """Give a new subclass its own way of making results."""
+    """Wrap the methods of a new subclass that make results."""
     protocols.meet(kind)
     overridden = kind.__array_ufunc__ is not base.__array_ufunc__  # type: ignore[attr-defined]
     wraps = kind.__array_wrap__ is not base.__array_wrap__  # type: ignore[attr-defined]
@@ -89,7 +89,7 @@ def _asking(ufunc: np.ufunc, prefix: str) -> Callable[..., Any]:
 
 
 def _folding(name: str, inner: str) -> Callable[..., Any]:
-    """A reduction that asks the subclass's own ``__array_ufunc__``, as NumPy's method does."""
+    """A reduction that calls the subclass's own ``__array_ufunc__``, as NumPy's method does."""
     return wraps(getattr(np.ndarray, name))(getattr(import_module("numpy._core._methods"), inner))
 
 

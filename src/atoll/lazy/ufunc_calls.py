@@ -1,6 +1,6 @@
 """Calls of ufuncs with all arguments: outputs, masks, methods.
 
-What :mod:`.elementwise` can record is recorded; results with an ``out`` are assigned to it.
+Calls that :mod:`.elementwise` supports are recorded; results with an ``out`` are assigned to it.
 NumPy itself runs the rest on the data, and raises its own errors.
 """
 
@@ -39,7 +39,7 @@ def overrides(value: Any) -> bool:
 
 
 def takes_over(values: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """True if an operand is of a subclass of ours that handles ufuncs itself."""
+    """True if an operand is of a subclass of atoll's array that handles ufuncs itself."""
     out, own = options.get("out"), Handle.array_type.__array_ufunc__
     operands = (*values, *(out if type(out) is tuple else (out,)), options.get("where"))
     kinds: list[Any] = [type(value) for value in operands if isinstance(value, Handle)]
@@ -78,7 +78,7 @@ def call(ufunc: np.ufunc, inputs: tuple[Any, ...], options: dict[str, Any]) -> A
 def _may_record(
     ufunc: np.ufunc, inputs: tuple[Any, ...], outs: tuple[Any, ...], where: Any
 ) -> bool:
-    """True if no argument has to be seen by NumPy itself; inputs may have an ``__array__``."""
+    """True if no argument requires NumPy itself; inputs may have an ``__array__``."""
     if has_methods(type(where)) or any(map(overrides, inputs)):
         return False
     if len(outs) > 1 and outs[0] is not None and outs[1] is not None and shapes.is_view_of(*outs):
@@ -171,13 +171,13 @@ def check_shape(out: Any, shape: tuple[int, ...]) -> None:
 
 
 def into(out: Any, result: Any, casting: Any = "same_kind") -> Any:
-    """``out`` with the result in it, or the result where there is no ``out``."""
+    """``out`` with the result in it, or the result if ``out`` is ``None``."""
     if out is None or result is NotImplemented:
         return result
     if type(out) is tuple and len(out) == 1:
         out = out[0]
     if not hasattr(out, "dtype"):
-        return NotImplemented  # NumPy says what is wrong with it
+        return NotImplemented  # NumPy raises the error
     array: Any = result if isinstance(result, Handle) else np.asarray(result)
     check_shape(out, array.shape)
     if not np.can_cast(array.dtype, out.dtype, casting):
@@ -196,7 +196,7 @@ def in_class_of_call(
     result: Any,
     subok: bool = True,
 ) -> Any:
-    """What users' classes make of the results of a call: that of each output that was given, else that of the operand with the
+    """The results of a call in users' classes: the class of each output passed, else of the operand with the
     highest priority."""
     base = Handle.array_type
     own: list[Any] = [v for v in inputs if isinstance(v, Handle) and type(v) is not base]
@@ -221,7 +221,7 @@ def _wraps(out: Any) -> bool:
 
 
 def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
-    """What ``__array_wrap__`` of an operand makes of a result; ``context`` is the call, as NumPy has it."""
+    """A result wrapped by ``__array_wrap__`` of an operand; ``context`` is NumPy's description of the call."""
     number = isinstance(result, np.generic)
     if number:
         result = of_small(np.asarray(result))
@@ -229,7 +229,7 @@ def wrapped(parent: Any, result: Any, context: Any = None) -> Any:
 
 
 def _wrapped_by(parent: Any, array: Any, context: Any, number: bool) -> Any:
-    """``__array_wrap__``, by the arguments of NumPy 2 or, with NumPy's warning, those that it had before."""
+    """Call ``__array_wrap__`` with the arguments of NumPy 2 or, with NumPy's warning, those of earlier versions."""
     try:
         return parent.__array_wrap__(array, context, number)
     except TypeError as error:
@@ -269,16 +269,16 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
 
 
 def _is_out(result: Any, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
-    """True if a result is the array that was given for it."""
+    """True if a result is its ``out`` array."""
     out = options.get("out")
     outs = out if isinstance(out, tuple) else (out,)
     return any(result is value for value in (*args, *outs))
 
 
 def folded(array: Any, result: Any, out: Any = None) -> Any:
-    """The result of a reduction in the class of a user's array; it has no scalars there.
+    """The result of a reduction in the class of a user's array, which has no scalars.
 
-    What was written into ``out`` keeps its class; ``out=...`` asks for an array, never a scalar.
+    An array passed as ``out`` keeps its class; ``out=...`` asks for an array, never a scalar.
     """
     if (out is not None and out is not ...) or not isinstance(array, Handle) or not array.inherits:
         return result

@@ -1,15 +1,15 @@
 """Views: reading from a base, and writing into it.
 
-A *cell* is the mutable box of one base array: it holds the node that is its value now. A
-*handle* is what the program refers to: either a small NumPy array as it is, or a cell with the
+A *cell* is the mutable box of one base array: it holds the node of its present value. A
+*handle* is the object that the program refers to: either a small NumPy array, or a cell with the
 geometry of a view on it. Reading through a view makes a ``read`` node; writing through it
 replaces the cell's node by an ``update``, so every other view of the cell sees it.
 
 A cell is *pinned* while its memory is known outside: then its address never changes,
 assignments land in it at the call, and operations read it as of the call.
 
-Ranks must not differ by what one of them has shown. The memory of an array that lies on ranks is shown by all of them, in a
-step, so all compute at the call what reads it. What every rank has one rank may show alone: there operations read copies.
+Ranks must not differ because one of them has exposed memory. All ranks expose the memory of a distributed array, in a
+step, so all compute its readers at the call. One rank may expose a replicated array alone: its readers take copies.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from .pending import bounded, settle_turn
 LENT = 1 << 30
 """In the pins of a cell: the program has made its array, and may refer to it still."""
 ALONE = 1 << 40
-"""In the pins of a cell: a rank has shown the memory of what every rank has, which the others may not have done."""
+"""Bit in the pins of a cell: this rank has exposed the memory of a replicated array, which other ranks may not have done."""
 _value = Value(np.empty(0))
 SOLE = sys.getrefcount(_value.array)
-"""The references to what one attribute alone refers to, with those that counting takes in this version of Python."""
+"""Reference count of an object referred to by one attribute only, including the references of the counting in this version of Python."""
 
 
 class Cell(Box):
@@ -57,7 +57,7 @@ class Cell(Box):
     pieces: int
     pins: int
     shared: bool
-    """True if other cells have, or have had, this value: what every rank knows alike, whenever it collects garbage."""
+    """True if other cells have, or have had, this value: equal on all ranks, whenever each collects garbage."""
     sites: set[int] | None
     """Call sites of pending assignments."""
     writeable: bool
@@ -122,7 +122,7 @@ class Cell(Box):
         return self.pins > 0
 
     def is_held_alone(self) -> bool:
-        """True if other ranks cannot know that the memory is shown, and must not find out by what is done here."""
+        """True if other ranks cannot know that the memory is exposed; operations here must not depend on it."""
         return self.pins >= ALONE and not self.pins & (ALONE - 1)
 
     def own(self) -> Value:
@@ -152,7 +152,7 @@ class Cell(Box):
         return True
 
     def comes_round(self, site: Site | None) -> bool:
-        """True if a loop is at an assignment again that is still pending."""
+        """True if a loop repeats an assignment that is still pending."""
         return self.sites is not None and site_number(site) in self.sites and self.node.weight >= 0
 
     def pin(self) -> int:
@@ -164,7 +164,7 @@ class Cell(Box):
         return pins
 
     def lend(self) -> np.ndarray[Any, Any]:
-        """The memory as an array of NumPy's own. Assignments land in it at once as long as the program refers to it."""
+        """The memory as a NumPy array. Assignments write to it at the call as long as the program refers to it."""
         with turn.lock:
             value = self.own()
             if not (value.pinned or value.array.flags.owndata):
@@ -184,9 +184,9 @@ class Cell(Box):
             self.node.value.pinned = False
 
     def gathered(self, view: Geometry) -> np.ndarray[Any, Any]:
-        """Elements of a view from all ranks, for reading; elements that it does not show stay where they are.
+        """Elements of a view from all ranks, for reading; other elements do not travel.
 
-        They are in memory in the order that the view has them in, so NumPy lays out alike what it makes of them.
+        Their order in memory is that of the view, so NumPy lays out its results alike.
         """
         if view.size >= self.geometry.size:
             whole = view_of(gather(self.node), view)
@@ -208,10 +208,10 @@ class Cell(Box):
             if self.node.place is None:
                 array = view_of(value.array, view)
                 pins = self.pin()
-        if self.node.place is not None:  # the value of all ranks, not what is here of it
+        if self.node.place is not None:  # the value of all ranks, not this rank's part
             return self.gathered(view)
         exported = np.asarray(_Export(array))
-        if exported.dtype is not array.dtype:  # which may be equal, and have less to say
+        if exported.dtype is not array.dtype:  # an equal dtype may lack metadata
             exported = exported.view(array.dtype)
         if not (self.writeable and view.writeable):
             exported.flags.writeable = False
@@ -233,8 +233,8 @@ class Cell(Box):
     ) -> None:
         """Replace the value by one with ``value`` (a node, or a scalar of the dtype) in ``region``.
 
-        ``updated`` records that, or what ranks write together into an array that lies on them; ``shared`` says whether
-        other cells may have had the new value. Of elements that share memory the last one stays, in NumPy's order, so
+        ``updated`` records that, or a collective write into a distributed array; ``shared`` is True if
+        other cells may have had the new value. If elements share memory, the last one in NumPy's order stays, so
         NumPy writes them.
         """
         with turn.lock:
@@ -275,7 +275,7 @@ class Cell(Box):
     def _write_now(
         self, region: Geometry, value: Any, mask: Node | None, site: Site | None, updated: Any
     ) -> None:
-        """The same at the call. Where something lies on ranks all record it, and each keeps what falls into its own memory."""
+        """The same at the call. If an operand is distributed, all ranks record the write, and each keeps the part in its own memory."""
         needed = [n for n in (value, mask) if type(n) is Node]
         place = self.node.place
         if place is None and not (self.is_held_alone() and any(n.place for n in needed)):
@@ -285,7 +285,7 @@ class Cell(Box):
             target = view_of(self.own().array, region)
             np.copyto(target, array, casting="unsafe", where=where)
             return
-        # of what this rank alone has shown, the others compute it at the latest in their next step together
+        # if this rank alone has exposed the memory, the others compute the write at the latest in their next joint step
         if place is not None:
             self.settle()
         old = self.node
@@ -302,13 +302,13 @@ class Cell(Box):
 
 
 def _is_counted(array: np.ndarray[Any, Any]) -> bool:
-    """True if all who know the memory of an array refer to the array, or to the array that it is a view of."""
+    """True if all references to the memory of an array are references to the array or its base."""
     owner = array if array.base is None else array.base
     return type(owner) is np.ndarray and owner.flags.owndata
 
 
 def _references() -> int:
-    """The references to the node of a cell that nothing else refers to, with those that counting takes in this version of Python."""
+    """Reference count of a node referred to by one cell only, including the references of the counting in this version of Python."""
     cell: Cell = object.__new__(Cell)
     cell.node = Node(SOURCE, (), strided((1,), np.dtype(float), (8,)))
     return sys.getrefcount(cell.node)
@@ -332,7 +332,7 @@ def boxed(cell: Cell, node: Node) -> Cell:
 
 
 def whole_of(node: Node) -> np.ndarray[Any, Any]:
-    """All of an evaluated value, brought here from the ranks that it lies on. Collective there."""
+    """The whole of an evaluated value, gathered if it is distributed. Collective then."""
     if node.place is not None:
         return gather(node)
     assert node.value is not None
@@ -348,7 +348,7 @@ class _Export:
 
 
 def broadcast() -> np.ndarray[Any, Any]:
-    """An array that NumPy warns of when it is asked whether it may be written to, or is."""
+    """An array that makes NumPy warn when its ``writeable`` flag is read or it is written to."""
     return np.broadcast_arrays(np.empty(1), np.empty(2))[0]
 
 
@@ -357,17 +357,17 @@ class Handle(Front):
 
     __slots__ = ()
     inherits: ClassVar[bool] = True
-    """True if what is made from an array of a subclass is of that class."""
+    """True if results computed from an array of a subclass keep its class."""
     array_type: ClassVar[Any]
     """The class that results have: ``ndarray``, which is defined above this room."""
     call_later: ClassVar[Callable[..., Any]]
-    """Records a call of NumPy's on operands without values (:mod:`.deferred`)."""
+    """Function that records a NumPy call on operands without values (:mod:`.deferred`)."""
     _np: np.ndarray[Any, Any] | None
     _cell: Cell
     _geometry: Geometry
 
     def _node(self) -> Node:
-        """The value as a node; a small array gives a snapshot."""
+        """The value as a node; for a small array, a snapshot."""
         small = self._np
         if small is not None:
             array = small.copy(order="K")
@@ -401,7 +401,7 @@ class Handle(Front):
         return array
 
     def _array_to_write(self) -> np.ndarray[Any, Any]:
-        """Memory for NumPy to write into at once; say :meth:`_written` afterwards.
+        """Memory for NumPy to write into at once; call :meth:`_written` afterwards.
 
         For an array that lies on ranks it is a gathered copy, written to by every rank alike. For a read-only array it
         is a read-only copy, and NumPy raises its own error.
@@ -420,11 +420,11 @@ class Handle(Front):
         return view_of(gather(cell.node, for_writing=True), self._geometry)
 
     def _may_be_written(self) -> bool:
-        """True if elements may be assigned to; what ``broadcast_arrays`` has made warns before the first time."""
+        """True if elements may be assigned to; a result of ``broadcast_arrays`` warns before the first assignment."""
         geometry = self._geometry
         if geometry.warns:
             come_first()
-            broadcast()[0] = 0  # NumPy's words
+            broadcast()[0] = 0  # NumPy's warning
             self._geometry = geometry = geometry.base.at(geometry, geometry.offset, writeable=True)
         return self._cell.writeable and geometry.writeable
 
@@ -450,7 +450,7 @@ class Handle(Front):
             array = self._array_to_write()
             try:
                 result = function(array)
-            except (FloatingPointError, Warning):  # which NumPy raises of what it has written
+            except (FloatingPointError, Warning):  # raised after NumPy has written the results
                 self._written(array)
                 raise
             self._written(array)
@@ -458,7 +458,7 @@ class Handle(Front):
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Keep the memory where it is while NumPy writes into it: other threads write into the same, then."""
+        """Keep the address of the memory while NumPy writes into it: other threads then write into the same memory."""
         cell = None if self._np is not None or self._cell.node.place is not None else self._cell
         pins = 0 if cell is None else cell.pin()
         try:
@@ -469,12 +469,12 @@ class Handle(Front):
 
 
 def is_deferred(value: Any) -> bool:
-    """True if an array waits for a value that is not there yet."""
+    """True if an array waits for a value that is not available yet."""
     return isinstance(value, Handle) and value._np is None and value._cell.node.weight < 0
 
 
 def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
-    """The arrays among arguments, those in containers and under flat iterators included."""
+    """The arrays among arguments, including arrays in containers and under flat iterators."""
     for value in values:
         if isinstance(value, Handle):
             yield value
@@ -487,15 +487,15 @@ def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def any_deferred(*values: Any) -> bool:
-    """True if some deferred array is among the values, containers searched through."""
+    """True if a deferred array is among the values, or in a container among them."""
     return any(map(is_deferred, arrays_among(values)))
 
 
 def register_array_type(kind: type[Handle]) -> None:
-    """Let results be of this class."""
+    """Set the class of results."""
     Handle.array_type = kind
 
 
 def register_deferred_calls(call: Callable[..., Any]) -> None:
-    """Let ``call`` record what NumPy will compute once the values are there."""
+    """Register ``call`` as the function that records NumPy calls on values that are not available yet."""
     Handle.call_later = staticmethod(call)

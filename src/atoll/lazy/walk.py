@@ -13,7 +13,7 @@ from ..ops.placement import is_dense_share
 
 
 class Lookup(NamedTuple):
-    """A trace: its key, the program that was made for it before, and what such a program runs on."""
+    """A trace: its key, the program made for it before, and the inputs of that program."""
 
     key: tuple[Any, ...]
     structure: int
@@ -87,7 +87,7 @@ class Walk:
         self.wanted = [number[root] for root in roots] if len(roots) > 1 else None
 
     def add_numbers(self) -> None:
-        """Tell one geometry from another, too."""
+        """Add the numbers of the geometries to the key, so that it distinguishes geometries."""
         key, order = self.key, self.order
         key += map(_geometry_number_of, self.leaves)
         key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]

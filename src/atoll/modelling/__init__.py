@@ -1,7 +1,7 @@
-"""``atoll.model``: how long a step of a program takes on so many ranks of a machine, and what bounds it, without running it there.
+"""``atoll.model``: the time of a step of a program on a number of ranks of a machine, and its bound, without running it there.
 
-What each rank does is counted by dry runs (:mod:`.counting`), and :mod:`.timing` says how long it takes on a machine of
-:mod:`.machines`, which ``atoll machine`` measures for this one.
+Dry runs count the work of each rank (:mod:`.counting`), and :mod:`.timing` converts the counts to time on a machine of
+:mod:`.machines`. ``atoll machine`` measures the current machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .timing import PARTS, Clock
 from .work import Work
 
 STEPS = 5
-"""A generator runs so many steps, of which the last counts: the first ones plan, lay arrays out, and leave memory that later ones use."""
+"""The steps that a generator runs, of which the last counts: earlier ones plan, lay out arrays, and leave memory for reuse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +36,24 @@ class Estimate:
     ranks: int
     machine: str
     rank: int
-    """The rank that takes longest of those that were counted; the counts are its own."""
+    """The slowest of the counted ranks; the counts below are its own."""
     seconds: float
     parts: dict[str, float]
-    """The seconds by what they are spent on: ``memory``, ``arithmetic``, ``python``, ``latency`` and ``network``."""
+    """The seconds by part: ``memory``, ``arithmetic``, ``python``, ``latency`` and ``network``."""
     lines: dict[str, float]
-    """The seconds of memory and arithmetic by line of the program."""
+    """The seconds of memory and arithmetic, by line of the program."""
     hidden: float
-    """The seconds of messages behind work."""
+    """The seconds of messages that overlap with work."""
     nbytes: int
-    """What this rank reads and writes in memory."""
+    """Bytes that this rank reads and writes in memory."""
     operations: float
     """Its arithmetic, in additions of doubles."""
     messages: int
-    """That it sends ..."""
+    """Messages that this rank sends ..."""
     sent: int
-    """... with so many bytes."""
+    """... and their bytes."""
     partners: int
-    """To how many ranks it sends."""
+    """The number of ranks to which it sends."""
     collectives: int
     evaluations: int
     share: int
@@ -122,11 +122,11 @@ def model(
     """Estimate the time of a step of a program on a number of ranks, and its bound, from counts: nothing is computed or sent.
 
     ``program`` is a function without arguments, which makes its arrays and works with them. If it is a generator, each
-    ``yield`` ends a step, and the fifth step is the one that counts; else the whole call is one step. ``ranks`` is a number,
+    ``yield`` ends a step, and the fifth step counts; else the whole call is one step. ``ranks`` is a number,
     or several, for a table. ``network`` is the machine: ``workstation``, ``ethernet``, ``infiniband``, ``chinook``, a
     :class:`Machine`, or the path of a file that ``atoll machine PATH`` has written. ``threads`` is the number of threads of a rank.
 
-    Values mean nothing in the program: numbers are ones. So it should make a given number of steps.
+    Values in the program are meaningless: scalars are ones. So its number of steps must not depend on them.
 
     >>> def program():
     ...     u, dx, dy = start(10_000)
@@ -147,7 +147,7 @@ def model(
 
 
 def _estimated(program: Callable[[], Any], size: int, machine: Machine, threads: int) -> Estimate:
-    """The estimate of the rank that takes longest, among some of them."""
+    """The estimate of the slowest among a few representative ranks."""
     if size < 1:
         raise ValueError(f"model: a program runs on at least one rank, not {size}")
     estimates = []
@@ -165,7 +165,7 @@ def _some_ranks(size: int) -> list[int]:
 def counted(
     program: Callable[[], Any], rank: int, size: int, ranks_per_node: int = 1
 ) -> Sequence[Any]:
-    """What one rank of so many does in a step: the events of :mod:`.counting` and :mod:`..comm.counting`."""
+    """The events of one rank of ``size`` in a step, from :mod:`.counting` and :mod:`..comm.counting`."""
     counter = Counter(rank, size, ranks_per_node)
     with statistics.separate(), counter.counting():
         if not isgeneratorfunction(program):

@@ -1,9 +1,9 @@
-"""What one rank of many does in a step of a program: its work and its messages, counted without doing them.
+"""Counting: the work and the messages of one rank in a step of a program, without computing or sending.
 
-The program runs in a dry-run world whose messages are counted (:mod:`..comm.counting`). Each evaluation is planned as ever.
-Then the steps of its program are walked: kernels and NumPy's loops are counted, and what communicates runs, so that its
-messages are counted. Results get addresses instead of memory, so arrays may be larger than this machine. Their values mean
-nothing; numbers are ones, so that divisions and comparisons in the program go on.
+The program runs in a dry-run world whose messages are counted (:mod:`..comm.counting`). Each evaluation is planned as usual.
+Then the steps of its program are walked: kernels and NumPy's loops are counted, and steps that communicate run, so that their
+messages are counted. Results get addresses instead of memory, so arrays may exceed this machine's memory. Their values are
+meaningless; scalars are ones, so that divisions and comparisons in the program succeed.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ from .reuse import Addresses, Reuse, Touched, span
 from .work import Work, named, near
 
 FEW = 1 << 12
-"""Values of up to so many elements have memory, and are ones."""
+"""The most elements of a value that has memory, filled with ones."""
 ROW = 1 << 8
-"""Elements that lie so many bytes apart are of different rows."""
+"""Distance in bytes beyond which elements belong to different rows."""
 
 
 class Evaluated(NamedTuple):
-    """A plan begins: so many operations were recorded for it, and its arrays have so many bytes on this rank."""
+    """The start of a plan: the number of its recorded operations, and the bytes of its arrays on this rank."""
 
     operations: int
     nbytes: int
 
 
 class InPython(NamedTuple):
-    """So many elements are treated one by one."""
+    """Elements that Python handles one by one."""
 
     elements: int
 
 
 class Counter:
-    """Counts what one rank of ``size`` does, of which ``ranks_per_node`` share a node."""
+    """Counts the work and the messages of one rank of ``size``, with ``ranks_per_node`` ranks on a node."""
 
     def __init__(self, rank: int, size: int, ranks_per_node: int = 1) -> None:
         self.communicator: Any
@@ -72,16 +72,16 @@ class Counter:
             self.events = self.communicator.events
         self.world = World(self.communicator)
         self.preparing = False
-        """True if what happens now is not asked for: then nothing runs to be counted."""
+        """True during steps whose counts are discarded; collectives do not run in them."""
         self._programs: dict[Any, Program] = {}
         self._reuse = Reuse()
         self._addresses = Addresses()
 
     @contextmanager
     def counting(self) -> Iterator[None]:
-        """Inside, the current world is the one that is counted, and what is evaluated is counted.
+        """Make the counted world the current one, and count all evaluations inside.
 
-        What is pending outside has its values before, so that it does not get those of the program that is counted.
+        Arrays that are pending outside are evaluated first, so that they do not get meaningless values.
         """
         evaluate([cell.node for cell in pending_cells() if is_alone(cell)])
         with self.world, counted_by(self._compute):
@@ -92,7 +92,7 @@ class Counter:
                 counted.by = None
 
     def step(self, advance: Callable[[], object], goes_on: bool = False) -> list[Any]:
-        """What happens in a call. What is pending at its end belongs to it, unless it ``goes_on``: then a later one may use it."""
+        """The events of a call. Arrays pending at its end are evaluated, unless the program ``goes_on`` and the call evaluated some."""
         del self.events[:]
         try:
             advance()
@@ -106,11 +106,11 @@ class Counter:
         return list(self.events)
 
     def _is_own(self, cell: Any) -> bool:
-        """True if an array is one of the program that is counted."""
+        """True if an array belongs to the counted program."""
         return is_alone(cell) or world_of(cell.node) is self.world
 
     def _call(self, function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        """Count a call of NumPy's on arrays in memory, and make it, but for products of matrices, which would take long."""
+        """Count a NumPy call on arrays in memory, and make it, except for products of matrices, which would take long."""
         arrays = [given for given in args if isinstance(given, np.ndarray)]
         name = getattr(function, "__name__", "")
         if name in ("matmul", "dot") and [array.ndim for array in arrays] == [2, 2]:
@@ -133,7 +133,7 @@ class Counter:
         return result
 
     def _touched(self, arrays: Sequence[np.ndarray[Any, Any]]) -> Touched:
-        """What is touched where whole arrays are read or written."""
+        """The bytes of whole arrays that are read or written, by reuse distance."""
         spans = []
         for array in arrays:
             where = self._addresses.of(array.__array_interface__["data"][0])
@@ -142,9 +142,10 @@ class Counter:
         return tuple([part for parts in self._reuse.touched(spans) for part in parts])
 
     def _some(self, geometry: Geometry) -> Value:
-        """An array of this form: ones where it is small, else addresses, which become zeros where they are read.
+        """An array of a geometry: ones if it is small, else addresses only, which read as zeros.
 
-        Of a mask every second element is true: what it selects is half of all, and lies everywhere.
+        In a mask every second element is true: it selects half of the elements, evenly spread. A mask of more than
+        ``config.gather_bytes`` is all False.
         """
         nbytes = geometry.nbytes
         if geometry.size <= FEW:
@@ -163,7 +164,7 @@ class Counter:
         return value
 
     def _have(self, registers: list[Any], register: int, notes: Sequence[Any]) -> None:
-        """Give a register something to hold."""
+        """Give an empty register a value."""
         if registers[register] is None:
             registers[register] = self._some(notes[register].local)
 
@@ -272,7 +273,7 @@ class Counter:
     def _collective(
         self, step: RunCollective, state: State, notes: Sequence[Any], asked: str
     ) -> None:
-        """Run what all ranks do together on shares that have memory, to count its messages; its work is counted by a rule."""
+        """Count a collective: its messages by a rule, or by running it on shares with memory; its work by a rule."""
         transfers = step.call.transfers()
         name = step.call.function.name
         self.events.append(_together(step, notes, self.world.size, asked))
@@ -308,7 +309,7 @@ class Counter:
 
 
 def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) -> Work:
-    """The work of a rank in what all do together: an even part of what one process would do."""
+    """The work of a rank in a collective: an equal part of the work of one process."""
     forms = [operand.form(step.call.world) for operand in step.call.operands]
     place = step.call.place
     result = step.geometry.shape if place is None else place.layout.shape
@@ -322,7 +323,7 @@ def _together(step: RunCollective, notes: Sequence[Any], size: int, asked: str) 
 
 
 def _held(program: Program) -> int:
-    """The most bytes that a program goes through at one time: its operands, and memory that is taken and let go."""
+    """The peak bytes of a program: its operands, and the memory that it allocates and releases."""
     notes = program.description.registers
     held: int = sum([note.local.nbytes for note in notes if note.role == "data"])
     most, taken = held, dict[int, int]()
@@ -340,7 +341,7 @@ def _held(program: Program) -> int:
 
 
 def _of_any_values(function: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    """The result of a call; where a matrix without values cannot be solved with, of one that can."""
+    """The result of a call; if its matrices are singular, as they have no values, that with unit matrices instead."""
     try:
         return function(*args, **options)
     except np.linalg.LinAlgError:

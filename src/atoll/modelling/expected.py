@@ -1,4 +1,4 @@
-"""What ranks send where the values of arrays decide it: as for values at random, whose order says nothing of where they lie."""
+"""Expected messages of collectives that depend on the values of arrays: those for random values in random order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..layout.bounds import balanced_bounds
 from .work import Work, near
 
 _MARK = 8
-"""The bytes of the hash of a log, which go with the data of all ranks."""
+"""The bytes of the hash of a log, which small collectives carry."""
 
 
 def _ordered(call: Call, world: World) -> Iterator[Any]:
-    """A line that is sorted, in levels where there are many ranks."""
+    """The events of a distributed sort, in several levels on many ranks."""
     form, first, size = call.operands[0].form(world), 0, world.size
     length, share = form.layout.size, form.layout.local_size(world.rank)
     items = [
@@ -45,7 +45,7 @@ def _ordered(call: Call, world: World) -> Iterator[Any]:
                 yield Sent(False, peer, share // count * item)
                 yield Sent(True, peer, share // count * item)
         yield Waited()
-        # what has come in order from each rank is sorted once more
+        # the sorted parts from all ranks are sorted once more
         yield Work("sort", near(2 * share * sum(items)), share * log2(max(share, 2)), "")
         if count == size:
             return
@@ -57,7 +57,7 @@ def _ordered(call: Call, world: World) -> Iterator[Any]:
 def _cut(
     length: int, itemsize: int, count: int, rank: int, first: int, ranks: int
 ) -> Iterator[Any]:
-    """Rounds that find where a line is cut into so many parts."""
+    """The events of the rounds that find the boundaries of ``count`` parts."""
     words = -(-itemsize // 8) + 1
     gap, brackets = length, 1
     while gap > 0:
@@ -71,7 +71,7 @@ def _cut(
 
 
 def _told(peers: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
-    """The numbers of elements that ranks tell their partners (:mod:`..exchange.partners`)."""
+    """The events of an exchange of counts with partners (:mod:`..exchange.partners`)."""
     if ranks <= policy.limits.few_ranks:
         yield Together("alltoall", 8 + _MARK, ranks)
         return
@@ -85,7 +85,7 @@ def _told(peers: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
 
 
 def _summed_up(nbytes: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
-    """The sums of all ranks and of those before this one."""
+    """The events of a sum over all ranks, and of one over the preceding ranks."""
     if ranks <= policy.limits.few_ranks:
         yield Together("allgather", nbytes + _MARK, ranks)
         return
@@ -99,4 +99,4 @@ def _summed_up(nbytes: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
 
 
 EXPECTED = {"sort": _ordered, "argsort": _ordered}
-"""By the name of a collective operation."""
+"""The rules by name of a collective operation."""

@@ -1,4 +1,4 @@
-"""What compiled loops read, write and compute."""
+"""Compiled loops: the memory that they touch, and their arithmetic."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .reuse import Reuse, Span, Touched, span, united
 from .work import WEIGHTS, Work, weight
 
 ROW = 1 << 8
-"""Elements that lie so many bytes apart are of different rows."""
+"""Distance in bytes beyond which elements belong to different rows."""
 FIRST = 1 << 15
-"""The first cache holds so many bytes: to read them again is an operation and no more."""
+"""The bytes of the first cache: rereading data from it costs one operation only."""
 NEAR = 1 << 20
-"""Loops that go over their rows together have about so many bytes in the cache."""
+"""The approximate reuse distance between loops that sweep over their rows together."""
 
 WINDOW = 128
-"""A processor works ahead by so many operations. A loop whose turns are longer waits for memory after its arithmetic."""
+"""The operations in a processor's out-of-order window. A loop with longer iterations waits for memory after its arithmetic."""
 
 
 class _Taken(NamedTuple):
-    """A launch, what it touches of each array, and the line that asked for it."""
+    """A launch, its spans of arrays, and the line that triggered it."""
 
     launch: Launch
     spans: list[Span]
@@ -36,18 +36,18 @@ class _Taken(NamedTuple):
 
 
 class Loops:
-    """Kernels that follow each other, which may go over their rows together (:mod:`..execute.sweeps`): then each array comes
-    from memory once, and goes there once."""
+    """Consecutive kernels, which may sweep over their rows together (:mod:`..execute.sweeps`): each array is then read from
+    memory once, and written once."""
 
     def __init__(self, events: list[Any], reuse: Reuse, address: Callable[[int], int]) -> None:
         self._events = events
         self._reuse = reuse
         self._address = address
-        """Where the memory of a register lies."""
+        """Maps a register to the address of its memory."""
         self._taken: list[_Taken] = []
 
     def take(self, step: Any, asked: str) -> bool:
-        """Take in a step, if kernels before and behind it may go together."""
+        """Add a step to the sequence; False if kernels before and after it cannot sweep together."""
         launch = getattr(step, "launch", None)
         if launch is not None:
             self._taken.append(_Taken(launch, self._spans(launch), asked))
@@ -57,7 +57,7 @@ class Loops:
         )
 
     def _spans(self, launch: Launch) -> list[Span]:
-        """What a launch touches of each array."""
+        """The span of each array that a launch touches."""
         spans: dict[int, list[Span]] = {}
         for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
             where = self._address(memory.register)
@@ -68,7 +68,7 @@ class Loops:
         return [united(each) for each in spans.values()]
 
     def end(self) -> None:
-        """Count what was taken in."""
+        """Count the kernels of the sequence, and empty it."""
         if self._go_together():
             first: list[list[Span]] = []
             met: list[Span] = []
@@ -90,7 +90,7 @@ class Loops:
         self._taken = []
 
     def _go_together(self) -> bool:
-        """True if launches touch so much again that was touched before, and is in the cache no more."""
+        """True if the launches touch more than the caches hold, and share enough of it for a sweep to pay."""
         known: list[Span] = []
         again = total = 0
         for taken in self._taken:
@@ -112,15 +112,15 @@ def _within(first: Span, second: Span) -> bool:
 
 
 def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
-    """What a launch computes, while it touches memory.
+    """The work of a launch that touches this memory.
 
-    Each element that is loaded or stored counts as an operation: a stencil has more of these than of additions.
+    Each load or store of an element counts as an operation: a stencil has more of them than additions.
     """
     spec = launch.spec
     elements = prod(launch.extents)
     operations = sum([weight(operand.dtype) for operand in spec.operands])
     operations += sum([weight(each.dtype) for each in spec.reductions])
-    # numbers that registers do not hold are loaded in each turn
+    # scalars that do not fit in registers are loaded in each iteration
     numbers = [weight(each.dtype) for each in spec.body if each.op == "scalar"]
     operations += sum(numbers[policy.limits.registers // STREAMS :])
     functions: defaultdict[str, float] = defaultdict(float)
@@ -153,7 +153,7 @@ def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
 
 
 def _folded(launch: Launch) -> str:
-    """The form of a loop that stores nothing but folds: rows are folded one by one, and extremes compare each element twice."""
+    """The form of a loop that stores only folds: rows are folded one by one, and extremes compare each element twice."""
     spec = launch.spec
     if any(fold.op not in ("add", "multiply") for fold in spec.reductions):
         return "extremes"
@@ -164,12 +164,12 @@ def _folded(launch: Launch) -> str:
 
 
 def _values(each: Any) -> Any:
-    """The values of the body that an instruction takes."""
+    """The operands of an instruction that are values of the body."""
     return each.args[1:] if each.op == "store" else each.args
 
 
 def _rows_again(launch: Launch) -> list[tuple[int, float]] | None:
-    """What a launch touches again of rows that lie apart, beyond the first cache; ``None`` where it reads no such rows."""
+    """Bytes of rows reread from beyond the first cache, with reuse distances; ``None`` if a launch does not read several rows."""
     offsets: dict[int, set[int]] = {}
     nbytes: dict[int, int] = {}
     for memory, operand in zip(launch.memories, launch.spec.operands, strict=True):
@@ -187,6 +187,6 @@ def _rows_again(launch: Launch) -> list[tuple[int, float]] | None:
     ]
     if not gaps:
         return None
-    # between two rows as many bytes of each array go by
+    # between two rows each array advances by equally many bytes
     distances = [(nbytes[register], apart * len(offsets)) for register, apart in gaps]
     return [(size, distance) for size, distance in distances if distance > FIRST]

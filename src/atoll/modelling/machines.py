@@ -1,4 +1,4 @@
-"""Machines: what a core computes in a second, what memory and network carry, and what Python costs."""
+"""Machines: rates of cores, memory and networks, and the costs of Python."""
 
 from __future__ import annotations
 
@@ -14,78 +14,78 @@ from ..errors import ConfigError
 
 FORMS = {"plain": "memory", "stencil": "stencils"}
 FORMS |= {form: form for form in ("summed", "folded", "rows", "extremes")}
-"""By the form of a loop (:attr:`.Work.form`), the field of a machine that has the rates at which it touches memory."""
+"""By the form of a loop (:attr:`.Work.form`): the field of a machine with the rates of its memory traffic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What connects two ranks: a message of n bytes takes ``latency + n / bandwidth`` seconds."""
+    """The connection of two ranks: a message of n bytes takes ``latency + n / bandwidth`` seconds."""
 
     latency: float
     bandwidth: float
-    """Bytes in a second: of a network, those of a node, which its ranks share."""
+    """Bytes per second; in a network, those of a node, which its ranks share."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine: nodes of cores, and a network. Times are in seconds, rates are of one core unless said otherwise."""
+    """A machine: nodes of cores, and a network. Times are in seconds; rates are per second and core unless stated otherwise."""
 
     name: str
     cores: int
-    """Of a node."""
+    """The cores of a node."""
     memory: tuple[tuple[int, float], ...]
-    """The bytes in a second that loops touch, by how many other bytes they have touched since they last touched these: caches
-    are faster, and what a loop reads and writes back counts once."""
+    """Bytes per second that loops touch, by reuse distance: the other bytes touched since the last access. Caches are faster,
+    and an element that a loop reads and writes back counts once."""
     stencils: tuple[tuple[int, float], ...]
-    """The same of loops that read several rows of an array at a time ..."""
+    """The same for loops that read several rows of an array at a time ..."""
     summed: tuple[tuple[int, float], ...]
-    """... and of those that also add up what they store: sums end their vectors."""
+    """... and for such loops that also sum their results: the accumulators of a sum limit the vector width."""
     folded: tuple[tuple[int, float], ...]
-    """The same of loops that store nothing but sums ..."""
+    """The same for loops that store only sums ..."""
     rows: tuple[tuple[int, float], ...]
-    """... but the sums of rows ..."""
+    """... only sums of rows ..."""
     extremes: tuple[tuple[int, float], ...]
-    """... and but least and largest elements."""
+    """... and only minima and maxima."""
     node_memory: float
-    """Bytes in a second of all cores of a node together, beyond their caches."""
+    """Bytes per second of all cores of a node together, beyond their caches."""
     private: int
-    """The bytes of the largest cache that a core has for itself ..."""
+    """The bytes of the largest private cache of a core ..."""
     sharing: int
-    """... and how many cores share the one behind it."""
+    """... and the number of cores that share the next cache."""
     operations: float
     """Additions of doubles in compiled loops."""
     chained: float
-    """Operations that need each other's results, times how many do: a processor works ahead by so much."""
+    """Dependent operations, times the length of their chain: the limit of a processor's out-of-order execution."""
     functions: tuple[tuple[str, float], ...]
     """Quotients, exponentials and powers of elements, by their names."""
     products: float
     """Floating-point operations of matrix products."""
     transforms: float
-    """The same of Fourier transforms."""
+    """The same for Fourier transforms."""
     comparisons: float
     """Comparisons of sorting."""
     inside: Link
-    """Between ranks of a node."""
+    """The link between ranks of a node."""
     network: Link
-    """Between nodes."""
+    """The link between nodes."""
     alone: float
-    """The Python of an evaluation in one process ..."""
+    """The Python time of an evaluation in one process ..."""
     together: float
     """... and on ranks."""
     operation: float
-    """Recording an operation in one process ..."""
+    """The time to record an operation in one process ..."""
     operation_together: float
     """... and on ranks."""
     kernel: float
-    """What it takes to start a compiled loop."""
+    """The time to start a compiled loop."""
     message: float
-    """What a message takes of a core, at each end."""
+    """The processor time of a message, at each end."""
     collective: float
-    """The same of a collective operation."""
+    """The same for a collective operation."""
     element: float
-    """What an element takes that Python treats by itself."""
+    """The time of Python for one element that it handles individually."""
     nodes: int = 0
-    """How many nodes there are; 0 for as many as are asked for. More ranks than cores take turns."""
+    """The number of nodes; 0 for as many as needed. More ranks than cores take turns."""
 
     def ranks_of_node(self, ranks: int, threads: int = 1) -> int:
         """The number of ranks that share a node."""
@@ -105,7 +105,7 @@ class Machine:
         if own > self.private:
             own *= min(busy, self.sharing)
         rate = float(np.interp(log2(max(own, 1)), sizes, rates))
-        # what comes from memory is shared by the node's cores, what comes from caches is not
+        # the cores of a node share the bandwidth of its memory, but not that of its caches
         from_caches = max(0.0, (rate - rates[-1]) / max(rates[0] - rates[-1], 1e-9))
         shared = min(1.0, self.node_memory / (rates[-1] * busy))
         return rate * threads * (shared + (1 - shared) * min(from_caches, 1.0))
@@ -117,7 +117,7 @@ class Machine:
 
 
 def read(path: str | os.PathLike[str]) -> Machine:
-    """A machine that was saved."""
+    """Read a machine from a file."""
     try:
         with open(path, encoding="utf-8") as file:
             facts: dict[str, Any] = json.load(file)

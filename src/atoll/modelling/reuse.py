@@ -1,7 +1,7 @@
-"""How long ago a program touched the memory that it touches now, in bytes: its reuse distances.
+"""Reuse distances: the number of other bytes that a program touches between two accesses to the same memory.
 
-A cache holds what was touched last. So what a loop reads and writes is in a cache if fewer other bytes than the cache has were
-touched since, whatever machine it is: the distances belong to the program, and :mod:`.timing` says what they cost.
+A cache holds the memory touched last. So the operands of a loop are in a cache if fewer other bytes than its size were touched
+since their last access. The distances depend on the program, not on the machine; :mod:`.timing` converts them to time.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from ..backend.memory import rounded
 from ..front import at_end, finish_ends
 
 LINE = 64
-"""The bytes that a processor reads at a time."""
+"""The bytes of a cache line."""
 GROUPS = 256
-"""The loops that are remembered: what was touched longer ago counts as new."""
+"""The number of loops that are remembered: memory touched before counts as new."""
 
 Touched = tuple[tuple[int, float], ...]
-"""Bytes, and how many other bytes were touched since these were."""
+"""Pairs of a number of bytes and their reuse distance."""
 
 
 class Span(NamedTuple):
-    """Memory from one address up to another, of which ``nbytes`` are touched."""
+    """Memory from address ``low`` up to ``high``, of which ``nbytes`` are touched."""
 
     low: int
     high: int
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 def span(
     address: int, extents: Sequence[int], strides: Sequence[int], itemsize: int
 ) -> Span | None:
-    """What a loop over these extents touches in steps of so many bytes: whole lines where elements lie apart."""
+    """The span that a loop touches, by its extents and strides in bytes: whole cache lines if elements lie apart."""
     steps = [(n, along) for n, along in zip(extents, strides, strict=True) if along]
     count = prod([n for n, _ in steps])
     if not count or 0 in extents:
@@ -47,33 +47,33 @@ def span(
 
 
 def united(spans: Sequence[Span]) -> Span:
-    """All of one array that a loop touches: shifted views share most of their elements."""
+    """The union of a loop's spans of one array: shifted views share most of their elements."""
     low, high = min([each.low for each in spans]), max([each.high for each in spans])
     return Span(low, high, min(high - low, sum([each.nbytes for each in spans])))
 
 
 class Reuse:
-    """The memory that was touched, in the order in which it was."""
+    """The memory that was touched, in order of its last access."""
 
     def __init__(self) -> None:
         self._groups: list[list[Span]] = []
-        """What each loop touched and no later one, the latest loop first."""
+        """The spans that each loop touched last, the latest loop first."""
 
     def touched(self, spans: Sequence[Span]) -> list[Touched]:
-        """What a loop touches, and how long ago that was touched; from now on it is the latest."""
+        """The reuse distances of a loop's spans; the loop is the latest from now on."""
         own = sum([each.nbytes for each in spans])
         told = [tuple(self._distances(each, own)) for each in spans]
-        # what lies scattered leaves most of an array as it was
+        # sparse spans leave most of an array untouched
         dense = [each for each in spans if 2 * each.nbytes >= each.high - each.low]
         kept = [_without(group, dense) for group in self._groups]
         self._groups = [dense, *[group for group in kept if group][: GROUPS - 1]]
         return told
 
     def _distances(self, wanted: Span, own: int) -> list[tuple[int, float]]:
-        """Which bytes of a span were touched how long ago.
+        """The bytes of a span by reuse distance.
 
-        All of a loop goes on together: when it comes to an element, half of its own bytes have been touched, on average,
-        and half of those of the loop that touched the element before.
+        A loop advances in all its arrays at once: when it reaches an element, on average half of its own bytes have been
+        touched, and half of the bytes of the loop that touched the element before.
         """
         told: list[tuple[int, float]] = []
         left, since = wanted.nbytes, 0
@@ -95,7 +95,7 @@ def _shared(first: Span, second: Span) -> int:
 
 
 def _without(group: list[Span], latest: Sequence[Span]) -> list[Span]:
-    """What remains of spans when others are taken away."""
+    """Spans without the parts that later spans cover."""
     for taken in latest:
         remaining = []
         for each in group:
@@ -111,7 +111,7 @@ def _without(group: list[Span], latest: Sequence[Span]) -> list[Span]:
 
 
 class Addresses:
-    """Where arrays would lie that have addresses only: what one leaves serves the next of its size, as in the pool of buffers."""
+    """Simulated addresses of arrays without memory: a freed address serves the next array of its size, as in the buffer pool."""
 
     def __init__(self) -> None:
         self._free: dict[int, list[int]] = {}
@@ -119,8 +119,8 @@ class Addresses:
         self._next = 1 << 60
 
     def lend(self, memory: Any, address: int, nbytes: int) -> None:
-        """Note that memory stands for a buffer, until it ends."""
-        finish_ends()  # another one may have had this address
+        """Assign a simulated address to ``memory`` for its lifetime."""
+        finish_ends()  # earlier memory may have had this address
         capacity = rounded(nbytes)
         free = self._free.setdefault(capacity, [])
         if not free:
@@ -133,5 +133,5 @@ class Addresses:
         self._free[capacity].append(self._of.pop(address))
 
     def of(self, address: int) -> int:
-        """Where an array at this address would lie."""
+        """The simulated address for a real one; the address itself if it has none."""
         return self._of.get(address, address)

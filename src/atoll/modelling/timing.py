@@ -1,4 +1,4 @@
-"""From what a rank does in a step to how long that takes on a machine, and what bounds it."""
+"""Timing: converts the events of a rank in a step to time on a machine, by part."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ PARTS = {
     "latency": "latency of the network",
     "network": "bandwidth of the network",
 }
-"""What time is spent on."""
+"""The parts of the time of a step."""
 
 OVERLAP = 4
-"""Memory and arithmetic go on together, but neither hides all of the other: the root of the sum of these powers."""
+"""The exponent p of the combined time ``(memory**p + arithmetic**p) ** (1 / p)``: the two overlap, but not fully."""
 
 
 class Clock:
-    """The clock of one rank: it goes on with work, and waits for messages that are under way."""
+    """The clock of one rank: it advances with work, and waits for messages in flight."""
 
     def __init__(self, machine: Machine, ranks: int, rank: int, threads: int) -> None:
         self.machine, self.ranks, self.rank, self.threads = machine, ranks, rank, threads
         self.neighbours = machine.ranks_of_node(ranks, threads)
-        """How many ranks share this one's node."""
+        """The number of ranks on this rank's node."""
         self.turns = max(1.0, self.neighbours * threads / machine.cores)
-        """How many ranks take turns on a core."""
+        """The number of ranks that take turns on a core."""
         self.now = 0.0
         self.parts: dict[str, float] = dict.fromkeys(PARTS, 0.0)
         self.lines: defaultdict[str, float] = defaultdict(float)
         self.hidden = 0.0
-        """The seconds of messages during which the rank computes."""
+        """The seconds of messages that overlap with computation."""
         alone = ranks == 1
         self._python = machine.alone if alone else machine.together
         self._operation = machine.operation if alone else machine.operation_together
         self._posted: list[tuple[float, float]] = []
-        """Of the messages under way, latency and time on the wire."""
+        """Latency and transfer time of each message in flight."""
         self._began = 0.0
 
     def run(self, events: Sequence[Any]) -> Clock:
-        """Let everything happen."""
+        """Advance the clock by all events."""
         for event in events:
             if isinstance(event, Work):
                 self._work(event)
@@ -72,7 +72,7 @@ class Clock:
 
     def _work(self, work: Work) -> None:
         machine, ranks, threads = self.machine, self.ranks, self.threads
-        # threads share loops, and NumPy and what it calls runs on one core
+        # threads share kernels; NumPy and the libraries it calls run on one core
         cores = threads if work.kind == "kernel" else 1
         moved = sum([
             nbytes / machine.memory_rate(distance, ranks, cores, form)
@@ -100,7 +100,7 @@ class Clock:
         self.lines[work.site] += seconds
 
     def _link(self, peer: int) -> tuple[Link, float]:
-        """What connects this rank with another, and the bytes in a second that this rank has of it."""
+        """The link to another rank, and this rank's share of its bandwidth."""
         if peer // self.neighbours == self.rank // self.neighbours:
             return self.machine.inside, self.machine.inside.bandwidth
         network = self.machine.network
@@ -114,7 +114,7 @@ class Clock:
         self._posted.append((link.latency, message.nbytes / rate if not message.leaves else 0.0))
 
     def _wait(self) -> None:
-        """Wait for what is under way: the latest latency, and all bytes one after the other."""
+        """Wait for the messages in flight: the largest latency, and all transfers one after the other."""
         if not self._posted:
             return
         latency = max([latency for latency, _ in self._posted])

@@ -1,6 +1,6 @@
-"""What functions of NumPy's cost, by their names: floating-point operations of products and factorisations, comparisons of sorts.
+"""The costs of NumPy functions by name: floating-point operations of products and factorisations, comparisons of sorts.
 
-These are the counts of the textbook algorithms. Everything else is one pass over its operands and its result.
+The counts are those of the textbook algorithms. Any other function is one pass over its operands and its result.
 """
 
 from __future__ import annotations
@@ -20,59 +20,59 @@ WEIGHTS: dict[str, tuple[str, float]] = {
     **dict.fromkeys(("tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "hypot", "arctan2", "logaddexp"), ("exp", 2.0)),
     **dict.fromkeys(("power", "float_power", "arcsinh", "arccosh", "arctanh"), ("power", 1.0)),
 }  # fmt: skip
-"""Functions that take longer than an addition: as long as another one, whose rate a machine has, and how many times that."""
+"""Functions slower than an addition: a function whose rate a machine has, and the cost as a multiple of that function's."""
 
 CUBES = {"solve": 2 / 3, "det": 2 / 3, "slogdet": 2 / 3, "cholesky": 1 / 3, "inv": 2, "lstsq": 4, "qr": 8 / 3, "pinv": 20,
     "svd": 20, "eigh": 9, "eigvalsh": 4 / 3, "eig": 25, "eigvals": 10}  # fmt: skip
-"""What the functions of ``linalg`` count for, in cubes of the length of a matrix (in rows by squared columns of a tall one)."""
+"""Operations of ``linalg`` functions, in cubes of the length of a matrix (rows by squared columns for a tall one)."""
 
 PRODUCTS = frozenset(("matmul", "dot", "inner", "vdot", "tensordot"))
 TRANSFORMS = {f"{way}{kind}fft{form}" for way in ("", "i") for kind in ("", "r", "h") for form in ("", "2", "n")}  # fmt: skip
 
 
 class Work(NamedTuple):
-    """What is computed without messages."""
+    """Local work, without messages."""
 
     kind: str
     """``kernel``, ``numpy``, ``copy``, ``product``, ``transform`` or ``sort``."""
     touched: Touched
-    """The bytes that are read or written, and how long ago they were touched before."""
+    """The bytes read or written, by reuse distance."""
     operations: float
-    """In additions of doubles, elements loaded and stored among them; of a product in its own, of a sort in comparisons."""
+    """Additions of doubles, including loads and stores; for a product and a transform flops, for a sort comparisons."""
     site: str
     """The line of the program."""
     functions: tuple[tuple[str, float], ...] = ()
-    """How often functions are computed that take longer than an addition."""
+    """Evaluations of functions that are slower than an addition, by the names of machine rates."""
     chain: float = 0.0
-    """The operations, times the longest chain of those that need the result of the one before: what the order costs."""
+    """The operations times the length of their longest dependency chain, which limits parallel execution."""
     again: Touched = ()
-    """What a stencil reads again of rows that have left the first cache."""
+    """The bytes of rows that a stencil rereads after they have left the first cache, by reuse distance."""
     form: str = "plain"
-    """``stencil`` where several rows of an array are read at a time, ``summed`` where such a loop also adds up, ``folded``, ``rows`` or
-    ``extremes`` where a loop stores nothing but sums, sums of rows, or least and largest elements; else ``plain``."""
+    """``stencil`` if the loop reads several rows of an array at a time, ``summed`` if it also computes a sum, ``folded``, ``rows`` or
+    ``extremes`` if it stores only sums, sums of rows, or minima and maxima; else ``plain``."""
     long: bool = False
-    """True if a turn of the loop has more operations than a processor works ahead: then it waits for memory besides."""
+    """True if an iteration exceeds the out-of-order window of a processor: memory and arithmetic do not overlap."""
 
     @property
     def nbytes(self) -> int:
-        """What is read or written in memory or caches."""
+        """The bytes read or written in memory or caches."""
         return sum([nbytes for nbytes, _ in self.touched])
 
 
 def near(nbytes: int) -> Touched:
-    """Memory that was touched just before."""
+    """Memory that was touched immediately before."""
     return ((nbytes, nbytes),)
 
 
 def weight(dtype: str) -> float:
-    """What an operation of a kernel counts for, on elements of a dtype such as ``f8``."""
+    """The cost of a kernel operation on a dtype such as ``f8``, relative to doubles."""
     return max(1 if dtype == "b1" else int(dtype[1:]) / 8, 0.5)
 
 
 def named(
     name: str, given: Sequence[Shape], result: Shape, touched: Touched, site: str, part: float = 1.0
 ) -> Work:
-    """The work of a function, of which a rank does a ``part`` and has touched so much of its own arrays."""
+    """The work of a function by name: a rank computes the fraction ``part`` of it, and touches ``touched`` of its own arrays."""
     sizes = [prod(shape) for shape in given] or [0]
     largest = max(range(len(sizes)), key=sizes.__getitem__)
     shape = given[largest] if given else ()

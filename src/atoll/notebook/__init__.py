@@ -1,7 +1,7 @@
-"""Notebooks: ``%load_ext atoll`` brings ``%%ranks``, which runs a cell on several ranks.
+"""Notebooks: ``%load_ext atoll`` adds ``%%ranks``, which runs a cell on several ranks.
 
 The kernel starts a keeper (``keeper``), which runs ipyparallel's controller and, by ``atoll run``, an engine on each rank
-(``engine``). The kernel sends the engines a cell, shows what rank 0 prints, and ends them with itself (``ranks``).
+(``engine``). The kernel sends the engines a cell, shows the output of rank 0, and ends them with itself (``ranks``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INSTALL = 'pip install ipyparallel matplotlib (in a clone of atoll also: pip ins
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext atoll``: make ``%%ranks`` and ``%ranks`` known to IPython."""
+    """Register ``%%ranks`` and ``%ranks`` with IPython, for ``%load_ext atoll``."""
     if find_spec("ipyparallel") is None:
         raise LaunchError(f"%load_ext atoll needs ipyparallel, which is not installed; {INSTALL}")
     from .magics import RanksMagics
@@ -24,7 +24,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext atoll``: end the ranks."""
+    """End the ranks, for ``%unload_ext atoll``."""
     from .magics import RanksMagics
 
     magics = shell.magics_manager.registry.get(RanksMagics.__name__)

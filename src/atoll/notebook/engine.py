@@ -1,7 +1,7 @@
-"""What runs on each rank: an engine of ipyparallel, and the functions that the kernel calls on it.
+"""The engine of ipyparallel that runs on each rank, and the functions that the kernel calls on it.
 
 ``atoll run -m atoll.notebook.engine`` starts it. At the end of each cell all ranks meet in a step that they compare, as
-at the end of a program: it finds ranks that have diverged, and completes what only some of them have read.
+at the end of a program: it detects ranks that have diverged, and completes reads by only some of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Outcome = dict[str, Any]
 END = "the end of the cell"
 INTERRUPTED = "a rank was interrupted while it waited for the others"
 ARRIVED = "application/vnd.atoll.arrived"
-"""The MIME type of the message by which a rank tells that its cell is over, and it waits for the others."""
+"""The MIME type of the message by which a rank reports that its cell is over and it waits for the others."""
 
 
 def main() -> None:
@@ -53,12 +53,12 @@ def _shell() -> Any:
 
 
 def identify() -> tuple[int, int, int]:
-    """This rank, the number of ranks, and the process: the first call of all ranks, which starts MPI."""
+    """This rank, the number of ranks, and the process number. The first call on all ranks, which starts MPI."""
     return world.rank, world.size, os.getpid()
 
 
 def run_cell(code: str, number: int) -> Outcome:
-    """Run a cell of the notebook that has this number, and meet the other ranks at its end."""
+    """Run cell ``number`` of the notebook, and meet the other ranks at its end."""
     shell = _shell()
     shell.execution_count = number
     error: BaseException | None = None
@@ -95,7 +95,7 @@ def _place(error: BaseException, file: str, line: int) -> tuple[str, int]:
 
 
 def _meet(what: str, file: str, line: int) -> str:
-    """Meet all ranks in a step at a line of the cell; why that is not possible, if so."""
+    """Meet all ranks in a step at a line of the cell; return the error text, or an empty string."""
     everyone = process_world()
     if everyone is None or everyone.size == 1:
         return ""
@@ -115,7 +115,7 @@ def begin_anew(verdict: str) -> None:
 
 
 def pickled(names: list[str]) -> bytes | str:
-    """Variables, pickled, on rank 0; or, on any rank, why not. All ranks call it: arrays are gathered."""
+    """The pickled variables on rank 0, empty bytes on others, or an error text on any. Collective: it gathers arrays."""
     namespace = _shell().user_ns
     missing = [name for name in names if name not in namespace]
     if missing:

@@ -1,9 +1,9 @@
-"""The process between a notebook's kernel and its ranks: ends them with the kernel, however that ends.
+"""The process between a notebook's kernel and its ranks: ends the ranks when the kernel ends, in any way.
 
     python -m atoll.notebook.keeper RANKS FOLDER [options of atoll run]
 
 The keeper runs ipyparallel's controller, and ``atoll run`` beside it, which starts the engines. Its standard input is a
-pipe from the kernel, in which nothing arrives: it closes when the kernel ends, even by ``kill -9``, and then the keeper
+pipe from the kernel that carries no data: it closes when the kernel ends, even by ``kill -9``, and then the keeper
 ends the ranks and itself. If the ranks end, so does the keeper.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 from .. import system
 
 GRACE = 5.0
-"""Seconds that the ranks have to end before they are killed."""
+"""Seconds for the ranks to end before they are killed."""
 
 CLIENT = os.path.join("security", "ipcontroller-client.json")
 ENGINE = os.path.join("security", "ipcontroller-engine.json")
@@ -29,7 +29,7 @@ ENGINE = os.path.join("security", "ipcontroller-engine.json")
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """End the ranks: ``atoll run`` passes the signal on, and removes what they have left."""
+    """End the ranks: ``atoll run`` passes the signal on, and removes their shared files."""
     child.terminate()
     try:
         child.wait(GRACE)
@@ -38,7 +38,7 @@ def end(child: subprocess.Popen[bytes]) -> None:
 
 
 def controller(folder: str) -> Any:
-    """The controller, which has written its files."""
+    """An initialised controller, which has written its files."""
     from ipyparallel.controller.app import IPController
 
     app = IPController.instance()
@@ -62,7 +62,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     command = [sys.executable, "-m", "atoll", "run", "-n", ranks, *options]
     command += ["-m", "atoll.notebook.engine", os.path.join(folder, ENGINE), folder]
-    # Where the system cannot do that, the ranks end only if the keeper ends in order.
+    # On systems without this feature, the ranks end only if the keeper ends in order.
     end_with_parent = partial(system.end_with_parent, signal.SIGTERM)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
     os.register_at_fork(after_in_child=end_with_parent)

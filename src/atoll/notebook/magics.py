@@ -1,4 +1,4 @@
-"""The magics ``%%ranks``, which runs a cell on ranks, and ``%ranks``, which tells of them and ends them."""
+"""The magics ``%%ranks``, which runs a cell on ranks, and ``%ranks``, which reports on them and ends them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RanksMagics(Magics):  # type: ignore[misc]
         if request.push:
             ranks.push({name: namespace[name] for name in request.push})
         self._outputs = Outputs(ranks.size)
-        # A line in place of the magic, so that the lines of errors are those of the notebook's cell.
+        # A comment replaces the magic, so that line numbers in errors match the notebook's cell.
         code = cell if cell.lstrip().startswith("%%") else f"# %%ranks {line}\n{cell}"
         number = len(self.shell.history_manager.input_hist_parsed) - 1
         ranks.run(code, number, self._outputs)

@@ -1,4 +1,4 @@
-"""What the ranks print and display, in the notebook: of rank 0 as it comes, of the others on demand."""
+"""The output of the ranks in the notebook: that of rank 0 as it arrives, that of the others on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..startup import rank_words, without_rank
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CELLS = re.compile(r"(?<=ipykernel_)\d+")
 _SHOWN = 3
-"""How many different failures are shown with their tracebacks."""
+"""The number of different failures shown with their tracebacks."""
 
 
 class Outputs:
@@ -24,10 +24,10 @@ class Outputs:
     def __init__(self, size: int) -> None:
         self.size = size
         self.of_rank: list[list[Mapping[str, Any]]] = [[] for _ in range(size)]
-        """By rank, its messages in their order."""
+        """The messages of each rank, in order."""
 
     def take(self, rank: int, message: Mapping[str, Any]) -> None:
-        """Keep a message of an engine; show it if it is of rank 0, or if a rank reports a long wait."""
+        """Store a message of an engine; show it if it comes from rank 0 or reports a long wait."""
         kind, content = message["header"]["msg_type"], message["content"]
         if kind not in ("stream", "display_data", "execute_result", "clear_output"):
             return
@@ -37,7 +37,7 @@ class Outputs:
             show(kind, content)
 
     def show_others(self) -> None:
-        """What ranks other than 0 have printed and displayed, folded up, where it differs from that of rank 0."""
+        """Show the output of ranks other than 0, folded up, if it differs from that of rank 0."""
         groups = grouped({rank: _page(self.of_rank[rank]) for rank in range(1, self.size)})
         mine = _anyones(_page(self.of_rank[0]))
         groups = [group for group in groups if group[1] and _anyones(group[1]) != mine]
@@ -54,7 +54,7 @@ class Outputs:
         publish({"text/html": page, "text/plain": text})
 
     def print_all(self) -> None:
-        """Print what every rank has printed."""
+        """Print the output of every rank as text."""
         texts = {rank: _text(self.of_rank[rank]) for rank in range(self.size)}
         for ranks, text in grouped(texts):
             print(f"[{rank_words(ranks, None)}]\n{text or '(nothing)'}")
@@ -75,7 +75,7 @@ def show(kind: str, content: Mapping[str, Any]) -> None:
 
 
 def publish(data: Mapping[str, Any], metadata: Any = None) -> None:
-    """Display something of several MIME types."""
+    """Display data in several MIME types."""
     from IPython.display import publish_display_data
 
     publish_display_data(dict(data), metadata or {})
@@ -120,7 +120,7 @@ def _text(messages: Iterable[Mapping[str, Any]]) -> str:
 
 
 def grouped(texts: Mapping[int, str], numbered: bool = False) -> list[tuple[list[int], str]]:
-    """Ranks with equal texts together, in the order of their first ranks; ``numbered`` texts may have the rank's number."""
+    """Groups of ranks with equal texts, in the order of their first ranks; ``numbered`` texts may contain the rank's number."""
     groups: list[tuple[list[int], str]] = []
     for rank, text in texts.items():
         for ranks, same in groups:
@@ -135,12 +135,12 @@ def grouped(texts: Mapping[int, str], numbered: bool = False) -> list[tuple[list
 
 
 def _anyones(text: str) -> str:
-    """The text of a rank without the number of its process, which is in the names of cells."""
+    """The text of a rank without its process number, which is part of the names of cells."""
     return _CELLS.sub("", text)
 
 
 CONSEQUENCES = ("DivergenceError", "KeyboardInterrupt", "WaitTimeoutError", "RankFailedError")
-"""How ranks fail because others have failed, or because the cell was interrupted."""
+"""Errors of ranks that follow from the failure of another rank, or from an interrupt of the cell."""
 
 
 OLD = "The array was made before the ranks diverged: make it again, or start new ranks by `%ranks restart`"
@@ -151,7 +151,7 @@ _DIVERGED = "ranks have diverged: "
 def failure(
     outcomes: Sequence[Mapping[str, Any]], interrupted: bool, remark: str
 ) -> CellError | None:
-    """The error to raise for what the ranks report of a cell; ``None`` if it has succeeded on all."""
+    """The error to raise for the outcomes of a cell; ``None`` if it has succeeded on all ranks."""
     size = len(outcomes)
     failed = {outcome["rank"]: outcome for outcome in outcomes if outcome["failed"]}
     causes = {rank: o for rank, o in failed.items() if o["failed"] not in CONSEQUENCES}

@@ -1,7 +1,7 @@
 """The ranks of a notebook: starts them, runs cells on them, interrupts and ends them.
 
 A cell ends on all ranks. Once it has failed on one rank, the others have a moment to end by themselves, as ranks do that
-fail alike or find that they have diverged. Then they are interrupted, and a rank that does not react ends all of them.
+fail alike or detect a divergence. Then they are interrupted; if one of them does not react, all ranks are ended.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .keeper import CLIENT, GRACE
 from .outputs import Outputs, failure
 
 START = 120.0
-"""Seconds that the ranks may take to start."""
+"""Seconds for the ranks to start."""
 
 PATIENCE = 5.0
-"""Seconds that ranks have to end by themselves after a rank has failed."""
+"""Seconds for ranks to end by themselves after a rank has failed."""
 
 REACTION = 10.0
-"""Seconds that ranks have to react to an interrupt."""
+"""Seconds for ranks to react to an interrupt."""
 
 AGAIN = 2.0
 """Seconds after which an interrupt is repeated."""
@@ -53,13 +53,13 @@ Messages = SimpleQueue[Mapping[str, Any]]
 
 
 class _Deadline:
-    """When to interrupt ranks that have not ended, and when to give up."""
+    """The times at which to interrupt ranks that have not ended, and to give up."""
 
     def __init__(self) -> None:
         self.next = self.last = float("inf")
 
     def begin(self, after: float) -> None:
-        """Interrupt after so many seconds, unless that is due earlier."""
+        """Schedule an interrupt after ``after`` seconds, unless one is due earlier."""
         now = time.monotonic()
         self.next = min(self.next, now + after)
         self.last = min(self.last, now + after + REACTION)
@@ -82,7 +82,7 @@ class Ranks:
             stdin=subprocess.PIPE,
             stdout=self._log,
             stderr=self._log,
-            start_new_session=True,  # an interrupt of the kernel is not one of the keeper
+            start_new_session=True,  # so that an interrupt of the kernel does not reach the keeper
         )
         atexit.register(self.end)
         try:
@@ -122,11 +122,11 @@ class Ranks:
         self._processes = [process for _, _, process in places]
 
     def _send(self, function: Callable[..., Any], *args: Any) -> list[Any]:
-        """Call a function on all ranks; the results by rank, to be waited for."""
+        """Call a function on all ranks; return the asynchronous results by rank."""
         return [self._client[rank].apply_async(function, *args) for rank in self._all]
 
     def _said(self) -> str:
-        """What the keeper and the ranks have written on their way, if anything."""
+        """The last output of the keeper and the ranks, without messages of the controller."""
         size = os.fstat(self._log.fileno()).st_size
         text = os.pread(self._log.fileno(), 4000, max(0, size - 4000)).decode("utf-8", "replace")
         return "\n".join(line for line in text.splitlines() if "[IPController]" not in line).strip()
@@ -186,7 +186,7 @@ class Ranks:
         deadline: _Deadline,
         arrived: Collection[int] = (),
     ) -> bool:
-        """Look until all ranks have ended; whether the user has interrupted them.
+        """Call ``look`` until all ranks have ended; return True if the user has interrupted them.
 
         Ranks that have ``arrived`` wait for the others at the end of the cell.
         """
@@ -232,14 +232,14 @@ class Ranks:
             raise CellError(f"the ranks have ended. {LOST}\n{self._said()}")
 
     def _begin_anew(self, verdict: str) -> str:
-        """Let diverged ranks continue in a new world; what to tell the user."""
+        """Let diverged ranks continue in a new world; return the remark for the user."""
         deadline = _Deadline()
         deadline.begin(REACTION)
         self._answers(self._send(engine.begin_anew, verdict), deadline)
         return ANEW
 
     def _answers(self, results: Sequence[Any], deadline: _Deadline | None = None) -> list[Any]:
-        """The results of a call on all ranks, once these have ended."""
+        """Wait for the results of a call on all ranks, and return them."""
 
         def look() -> bool:
             ready = all(result.ready() for result in results)
@@ -259,7 +259,7 @@ class Ranks:
             self._answers([self._client[rank].push(given, block=False) for rank in self._all])
 
     def pull(self, names: Sequence[str]) -> Any:
-        """Variables of rank 0, and whole arrays of all ranks."""
+        """The variables of rank 0, with arrays gathered from all ranks."""
         with _explained("--pull", names):
             answers = self._answers(self._send(engine.pickled, list(names)))
             for answer in answers:
@@ -288,7 +288,7 @@ class Ranks:
 
 @contextlib.contextmanager
 def _explained(option: str, names: Collection[str]) -> Iterator[None]:
-    """Raise the errors of variables that cannot be sent as errors of the option that sends them."""
+    """Convert errors from variables that cannot be sent into errors of the option that sends them."""
     try:
         yield
     except Exception as error:
@@ -304,7 +304,7 @@ def _explained(option: str, names: Collection[str]) -> Iterator[None]:
 def _client(file: str, messages: Messages) -> Any:
     """A client of the controller; ``messages`` gets a copy of all messages of the engines in their order.
 
-    The client itself keeps what an engine prints apart from what it displays, and so loses the order.
+    The client itself stores printed and displayed output separately, and so loses their order.
     """
     from ipyparallel import Client
 
@@ -321,7 +321,7 @@ def _client(file: str, messages: Messages) -> Any:
 
 
 def _outcome(rank: int, result: Any) -> engine.Outcome:
-    """What an engine reports of a cell; an interrupt may have come when the cell was over."""
+    """The outcome of a cell on one rank, or one made from the error of the call: an interrupt may arrive after the cell."""
     try:
         outcome: engine.Outcome = result.get(timeout=0)
     except Exception as error:

@@ -1,1 +1,1 @@
-"""From wanted nodes to a program: what is stored, what fuses, and as which loops it runs."""
+"""From wanted nodes to a program: the choice of stored nodes, their fusion, and their loops."""

@@ -1,13 +1,13 @@
 """The body of a loop: lowers an expression to loads, stores and instructions.
 
 A node's element is found under an *axis map*, which says for each axis of the node where the
-loop index leads. The walk ends at registers: leaves, and what earlier groups have stored. There
+loop index leads. The walk ends at registers: leaves, and the results of earlier groups. There
 a map becomes a pointer offset and one stride per loop axis.
 
 On several ranks the loop runs over the part of the domain that this rank computes. Where it
 reads elements that another rank owns, the box is cut so that one piece needs none of them; the
 other piece reads from a *ghost region*: memory that is filled, before the piece runs, with just the
-region that it needs. The rank that owns the region can work out the same ghost region, so no rank asks.
+region that it needs. The owner of the region can compute the same ghost region, so ranks need no requests.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class SplitBoxError(Exception):
 
 @dataclass(slots=True)
 class Needs:
-    """The ghost regions that the boxes of a group ask for, in order, each once. They are found by comparing: where numbers
-    are symbolic, equal ones need not have equal hashes, and ranks must list the same ghost regions."""
+    """The distinct ghost regions that the boxes of a group request, in order. Duplicates are found by comparison: equal symbolic
+    numbers need not have equal hashes, and all ranks must list the same ghost regions."""
 
     registers: Registers
     ghosts: list[GhostRegion] = field(default_factory=list)
@@ -60,19 +60,19 @@ class Needs:
     """True if the rank has no loops, and so no ghost regions; the maps are listed for the others."""
 
     def whole(self, node: Node) -> GhostRegion:
-        """All of a node, as its geometry says."""
+        """A ghost region of the whole node, with the node's geometry."""
         region = tuple([Range(0, n) for n in node.geometry.shape])
         return self._once(node, region, node.geometry)
 
     def under(
         self, node: Node, outer: AxisMap, shape: tuple[Number, ...], sets: Sequence[IndexSet] | None
     ) -> GhostRegion:
-        """What loops over local indices read under a map; ``sets`` are the indices of the domain."""
+        """The ghost region that loops over local indices read under a map; ``sets`` are the index sets of the domain."""
         region = () if sets is None else region_under(outer, sets)
         return self._once(node, region, dense_shape(shape, node.geometry.dtype), outer)
 
     def boxed(self, node: Node, box: Box) -> GhostRegion:
-        """A box of a node."""
+        """A ghost region of one box of a node."""
         region: Any = tuple([interval(low, high) for low, high in box])
         geometry = dense_shape(tuple(map(extent, region)), node.geometry.dtype)
         return self._once(node, region, geometry, boxed=True)
@@ -100,7 +100,7 @@ class Needs:
 def renumbered(
     instruction: Instruction, values: Mapping[int, int], place: Callable[[int], int]
 ) -> Instruction:
-    """An instruction in a body whose values and operands have other numbers. What is loaded again stays so."""
+    """An instruction with the value and operand numbers of another body. A repeated load keeps its distinguishing argument."""
     op, args = instruction.op, instruction.args
     if op in ("scalar", "const", "index"):
         return instruction
@@ -114,7 +114,8 @@ def renumbered(
 def updates_under(
     expressions: list[tuple[Node, Any]], stored: set[int], registers: Registers
 ) -> list[tuple[Node, AxisMap]]:
-    """The first updates that a walk of expressions meets, with their maps. What is ``stored`` stands among the expressions itself."""
+    """The first updates on the paths of a walk of expressions, with their maps. The walk skips ``stored`` nodes: they are listed as
+    expressions."""
     updates: list[tuple[Node, AxisMap]] = []
     left = expressions[::-1]
     seen: set[Any] = set()
@@ -142,9 +143,9 @@ class Body:
     rank: int = 0
     place: Place | None = None
     counts: tuple[Number, ...] | None = None
-    """How many indices the rank has along each axis, where loops count local ones, else ``None``."""
+    """The rank's number of indices along each axis, where loops count local indices, else ``None``."""
     sets: tuple[IndexSet, ...] | None = None
-    """The global ones of these, if they are known."""
+    """The global indices along each axis, if they are known."""
     instructions: list[Instruction] = field(default_factory=list)
     memories: list[Memory] = field(default_factory=list)
     scalars: list[tuple[int, np.dtype[Any], int]] = field(default_factory=list)
@@ -153,16 +154,16 @@ class Body:
     _values: dict[Any, int] = field(default_factory=dict)
     _stored: dict[int, tuple[AxisMap, int]] = field(default_factory=dict)
     _sources: dict[tuple[int, int], tuple[Any, AxisMap, AxisMap]] = field(default_factory=dict)
-    """By node and map, which is kept as long."""
+    """Results of :meth:`_source_of` by the ids of node and map. An entry keeps its map alive, so that the id stays valid."""
     parts: list[bool] = field(default_factory=list)
-    """For each array that it reads and a part of which was assigned to: whether it reads another part."""
+    """For each partly assigned array that the body reads: True if it reads outside the assigned part."""
     indexed: set[int] = field(default_factory=set)
     """The axes whose indices are values."""
     is_movable: bool = True
     """False where the position of the box decides more than offsets."""
 
     def emit(self, op: str, dtype: str, args: tuple[Any, ...], name: str = "") -> int:
-        """Add an instruction, or find the one that computes the same."""
+        """Add an instruction and return its number. An equal instruction, other than a store, is reused."""
         instruction = new(Instruction, (op, dtype, args, name))
         known = None if op == "store" else self._values.get(instruction)
         if known is None:
@@ -184,7 +185,7 @@ class Body:
         dtype: np.dtype[Any],
         access: str = "r",
     ) -> int:
-        """The number of the operand that lies so; a new one is the last."""
+        """The number of the operand with this register, offset, strides and dtype; a new operand is appended."""
         lies = register, offset, strides, dtype
         for k, memory in enumerate(self.memories):
             if memory[:4] == lies:
@@ -195,7 +196,7 @@ class Body:
         return len(self.memories) - 1
 
     def load_again(self, place: int) -> int:
-        """Read what a store before this may have changed at the loop index."""
+        """Load an operand again after a store that may have changed it at the loop index."""
         memory = self.memories[place] = self.memories[place]._replace(access="rw")
         return self.emit("load", code_of(memory.dtype), (place, len(self.instructions)))
 
@@ -235,7 +236,7 @@ class Body:
         return sum(offsets[1:], offsets[0]) if offsets else 0, tuple(strides)
 
     def own(self, node: Node, outer: AxisMap) -> tuple[int, tuple[int, ...]]:
-        """Where this rank's share of a node has the element; it must be in the share."""
+        """Byte offset and loop strides of a node's element in this rank's share, which must contain the element."""
         register = self.registers.of[id(node)]
         geometry = self.registers.geometry[register]
         if self.counts is not None:
@@ -244,7 +245,8 @@ class Body:
         return self.registers.padding[register] + offset, strides
 
     def share(self, node: Node, view: Geometry) -> tuple[Number, tuple[Number, ...]]:
-        """Where this rank's share of a node has its share of a view that lies as the loop's domain does."""
+        """Byte offset and loop strides, in this rank's share of a node, of its share of a view that is distributed like the loop's
+        domain."""
         register = self.registers.of[id(node)]
         offset: Number = self.registers.padding[register]
         strides: list[Number] = [0] * len(self.box)
@@ -287,7 +289,7 @@ class Body:
         return number
 
     def _cut(self, outer: AxisMap, wanted: Box, owned: Box) -> None:
-        """Cut the box where what it reads begins or ends to be this rank's own."""
+        """Cut the box where its reads enter or leave this rank's own elements."""
         if any(high <= a or low >= b for (low, high), (a, b) in zip(wanted, owned, strict=True)):
             return
         for (start, steps), bounds in zip(outer, owned, strict=True):
@@ -312,7 +314,7 @@ class Body:
             raise SplitBoxError(axis, cuts)
 
     def _by_sets(self, node: Node, register: int, outer: AxisMap) -> int:
-        """A read where the loops count local indices: aligned, or from a ghost region in the same order."""
+        """A load where the loops count local indices: from the aligned share, or from a ghost region in the same order."""
         assert self.counts is not None
         place: Place | None = node.place
         dtype = node.geometry.dtype
@@ -340,7 +342,7 @@ class Body:
         return self.load(ghost.register, offset, tuple(along), dtype)
 
     def value(self, node: Node, outer: AxisMap) -> int:
-        """The number of the instruction that has the node's element under the map ``outer``."""
+        """The number of the instruction that yields the node's element under the map ``outer``."""
         if id(node) in self._stored:
             own, stored = self._stored[id(node)]
             if outer != own:
@@ -362,7 +364,7 @@ class Body:
         return known
 
     def cut_for(self, updates: list[tuple[Node, AxisMap]], stored: set[int]) -> None:
-        """Raise an error where one of the updates gives another value in one part of the box, before anything is lowered in vain."""
+        """Raise :class:`SplitBoxError` if an update covers only part of the box, before any instruction is lowered in vain."""
         left = updates[::-1]
         seen: set[Any] = set()
         while left:
@@ -374,7 +376,7 @@ class Body:
                     left += updates_under([(source, inner)], stored, self.registers)[::-1]
 
     def _from_below(self, node: Node, outer: AxisMap) -> None:
-        """Compute the operands of a deep expression, deepest first: calls in calls would go too deep."""
+        """Compute the operands of a deep expression, deepest first, since recursion would go too deep."""
         stack = [(node, outer, False)]
         while stack:
             operand, under, ready = stack.pop()
@@ -390,25 +392,24 @@ class Body:
                 ]
 
     def _below(self, node: Node, outer: AxisMap) -> list[tuple[Node, Any]]:
-        """The operands of a node that has to be computed, and the maps under which it reads them; ``None`` for all of a value in
-        memory."""
+        """The operands of a node that has to be computed, each with its map; the map ``None`` stands for all of a value in memory."""
         if node.op.is_update:
             source, inner = self._source_of(node, outer)
             return [(source, inner)] if type(source) is Node else []
         return operands_under(node, outer) if node.op.elementwise or node.op.is_view else []
 
     def define(self, node: Node, outer: AxisMap, value: int) -> None:
-        """Say that a stored node's element is already here as instruction ``value``.
+        """Record that instruction ``value`` yields the element of a stored node.
 
-        What it was computed from may have been written over, so it is never computed again. Whether it is meant is
-        found by comparing maps: where numbers are unknown, equal ones need not have equal hashes.
+        Its operands may have been overwritten, so the element is never computed again. Lookups compare maps, since equal maps of
+        unknown numbers need not have equal hashes.
         """
         self._stored[id(node)] = outer, value
 
     def operands(
         self, node: Node, first: int, shape: Sequence[int], outer: AxisMap, dtypes: Iterable[Any]
     ) -> list[int]:
-        """The arguments of ``node`` from the first on, broadcast and in ``dtypes``."""
+        """The instructions of the arguments of ``node`` from ``first`` on, broadcast, in ``dtypes``."""
         values: list[int] = []
         for place, (arg, dtype) in enumerate(zip(node.args[first:], dtypes), first):
             if type(arg) is not Node:
@@ -442,7 +443,7 @@ class Body:
         return self.emit("scalar", "i8", (len(self.scalars) - 1,))
 
     def index(self, node: Node, outer: AxisMap) -> int:
-        """Numbers that grow in steps along an axis."""
+        """An element of an arithmetic sequence along an axis."""
         start, steps = outer[node.params[0]]
         total = self.constant(start) if start or not steps else -1
         for axis, step in steps:
@@ -477,7 +478,7 @@ class Body:
         return self.load(ghost.register, view.offset + offset, strides, view.dtype)
 
     def _is_share(self, node: Node, outer: AxisMap) -> bool:
-        """True if loops over local indices find what they read through a view in this rank's own block."""
+        """True if loops over local indices find the elements of a view in this rank's own block."""
         if self.counts is None or self.place is None or node.place is not self.place:
             return False
         home: Place | None = node.args[0].place
@@ -488,7 +489,7 @@ class Body:
         )
 
     def update(self, node: Node, outer: AxisMap) -> int:
-        """An element of an array that a box was assigned to: of the value, or of what was there before."""
+        """An element of an array with an assigned box: from the assigned value, or from the old version."""
         source, inner = self._source_of(node, outer)
         if source is node.args[0]:
             return self.value(source, inner)
@@ -497,7 +498,7 @@ class Body:
         return self.scalar(self.registers.scalar_of[id(node), 1], node.geometry.dtype)
 
     def _source_of(self, node: Node, outer: AxisMap) -> tuple[Any, AxisMap]:
-        """What an element comes from of an array that a box was assigned to, and under which map."""
+        """The source of an element of an array with an assigned box, and the map under which it is read."""
         known = self._sources.get((id(node), id(outer)))
         if known is not None:
             return known[:2]

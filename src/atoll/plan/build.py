@@ -41,7 +41,7 @@ _register_of = attrgetter("register")
 
 
 def _site_of(node: Node) -> Site | None:
-    """Where the program recorded a node, or what it is made of."""
+    """The site that recorded a node, or else one of its operands, at most three levels below."""
     level: list[Any] = [node]
     for _ in range(4):
         for source in level:
@@ -60,7 +60,7 @@ def fold_across(
     ufunc: np.ufunc,
     geometry: Geometry,
 ) -> FoldAcross:
-    """The step that joins what ranks have folded along axes of ``place``, to lie at ``home``."""
+    """The step that combines the partial results of ranks along axes of ``place`` into a result at ``home``."""
     axes, keepdims = params
     world, rank = place.world, place.world.rank
     target = Layout.replicated(reduced_shape(place.layout.shape, axes, False), world.size)
@@ -91,12 +91,12 @@ class Planner(StepsByNumpy):
         self.exchange_under_maps = getattr(make, "exchange_under_maps", self.exchange_under_maps)
         self.groups: list[Group] = []
         self.joins: dict[int, Fold | Position] = {}
-        """What ranks have folded, each its share, and have yet to join; by node."""
+        """Folds of the ranks' shares that are still to be combined across ranks, by node."""
         self.exchanges: list[OpenExchange] = []
-        """Those that groups may join; see ``coalesce``."""
+        """The exchanges that later groups may join; see ``coalesce``."""
 
     def plan(self, fusion: bool, describe: bool = True) -> Program:
-        """The finished program. It keeps what was wanted, and what it stores and others still see."""
+        """The finished program. Its outputs are the stored values that are alive: wanted, or referenced elsewhere."""
         number = self.number
         alive = self.trace.alive
         statements = make_statements(self.trace)
@@ -200,7 +200,7 @@ class Planner(StepsByNumpy):
                 form = dense_shape(node.geometry.shape, node.args[0].geometry.dtype)
                 registers.extremes[id(node)] = registers.extra(form)
             if statement.style == "place" and not statement.copies_base:
-                # loops write where the old version lies
+                # loops write into the memory of the old version
                 register, base = registers.of[id(node)], registers.of[id(node.args[0])]
                 registers.padding[register] = registers.padding[base]
                 registers.geometry[register] = registers.geometry[base]
@@ -259,9 +259,9 @@ class Planner(StepsByNumpy):
             self._across_ranks(group, group.place, across)
 
     def _extremes(self, node: Node) -> Any:
-        """Memory for the extreme elements themselves, of which only the positions are wanted.
+        """Allocate memory for the extreme elements whose positions are wanted, and return the initial position.
 
-        No element is worse than what it begins with, and no position later than what is returned.
+        No element is worse than the initial element, and no position is later than the initial position.
         """
         register = self.registers.extremes[id(node)]
         dtype = node.args[0].geometry.dtype
@@ -270,9 +270,9 @@ class Planner(StepsByNumpy):
         return np.iinfo(node.geometry.dtype).max
 
     def _partials(self, group: Group) -> dict[int, int]:
-        """Registers for what ranks fold of their shares, where distributed axes go and others stay.
+        """Registers for the partial results of folds over some axes, a distributed one among them.
 
-        They stand for the results while the loops are made; by node, the register of the result.
+        They replace the registers of the results while the loops are made. The dictionary has the register of each result, by node.
         """
         registers = self.registers
         across: dict[int, int] = {}
@@ -305,9 +305,9 @@ class Planner(StepsByNumpy):
         self._add(fold, {register, partial})
 
     def _join(self, stored: list[tuple[Step, int, int]]) -> None:
-        """Join all that is to be joined, by one message, before a step needs some of it.
+        """Combine all open folds across ranks by one message, before a step needs one of them.
 
-        When that is follows from the groups, which are the same on all ranks.
+        The position of this step follows from the groups, which are the same on all ranks.
         """
         if not self.joins:
             return
@@ -323,7 +323,7 @@ class Planner(StepsByNumpy):
         self.joins = {}
 
     def _across_ranks(self, group: Group, place: Place, across: dict[int, int]) -> None:
-        """Join what each rank has folded of its share: axes now, what becomes one number later."""
+        """Combine the folds of the ranks' shares: folds along some axes now, folds to one number later."""
         for statement in group.statements:
             node = statement.node
             if id(node) in across:
@@ -340,9 +340,10 @@ class Planner(StepsByNumpy):
     def _exchange(
         self, needs: Needs, place: int, group: Group, groups: list[Group], reusable: dict[int, int]
     ) -> Use | None:
-        """Begin to bring together this rank's ghost regions, and to send what others need for theirs.
+        """Begin the exchange that fills the ghost regions of this rank and of its readers.
 
-        ``place`` is the number of the group. The step that ends it is to be put in place by the caller, if there is one.
+        ``place`` is the number of the group. The caller inserts the returned step, which ends the exchange; ``None`` if no step is
+        needed.
         """
         if self.world is None:
             return None
@@ -385,7 +386,7 @@ class Planner(StepsByNumpy):
         return plan_exchange(ghosts_of, readers, communicator, geometries, self.make_exchange)
 
     def _make_exchanges(self) -> None:
-        """Put the steps of the exchanges that groups share where they begin and end."""
+        """Replace the placeholders of shared exchanges by the steps that begin and end them."""
         placed: dict[int, list[Use]] = {}
         for shared in self.exchanges:
             ranks = {rank for ghosts in shared.ghosts for rank in ghosts}
@@ -400,13 +401,14 @@ class Planner(StepsByNumpy):
             ]
 
     def _reusable(self, place: int, group: Group, last_use: dict[int, int]) -> dict[int, int]:
-        """For each result, a leaf that dies in this group and lies in memory as the result does."""
+        """For each result, an operand's register that dies in this group and has the result's geometry; for an update in place,
+        that of its base."""
         registers = self.registers
         reusable: dict[int, int] = {}
         taken: set[int] = set()
         if any(s.style == "place" for s in group.statements):
             for s in group.statements:
-                # what the loop reads of the old version is what it writes
+                # the loop reads the old version in the memory that it writes
                 if s.style == "place" and not s.copies_base:
                     reusable[registers.of[id(s.node)]] = registers.of[id(s.node.args[0])]
             return reusable

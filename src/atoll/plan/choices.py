@@ -1,4 +1,4 @@
-"""What planning begins with: a trace, and which of its nodes are stored."""
+"""The input of planning: a trace, and the choice of its stored nodes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .reasons import Chosen
 
 @dataclass(slots=True)
 class Trace:
-    """The pending nodes behind what is wanted, and what is known of their surroundings."""
+    """The pending nodes behind the wanted values, and facts about their surroundings."""
 
     order: list[Node]
     roots: list[Node]
@@ -23,26 +23,26 @@ class Trace:
     scalar_of: dict[tuple[int, int], int]
     """Number of the run-time scalar that is an argument: by id of the node and place."""
     regions: dict[int, Any] = field(default_factory=dict)
-    """Where the regions of assignments lie, by id of the node, as far as that is known already."""
+    """The places of assigned regions, by id of the node, as far as they are known already."""
     debug: bool = False
-    """True if what passes make is checked."""
+    """True if the result of each pass is checked."""
     placed: bool = False
-    """True if something lies on ranks, be they one."""
+    """True if some value is distributed, even over a single rank."""
     together: bool = False
-    """True if ranks compute it together. Then which loops there are, and so which messages, must
-    not depend on what is alive: garbage is collected at different times on different ranks."""
+    """True if ranks compute the trace together. Then the loops, and so the messages, must not depend on which nodes are
+    alive: garbage is collected at different times on different ranks."""
 
 
 @dataclass(slots=True)
 class Choice:
-    """Which nodes of a trace are stored, and which of them NumPy computes; each with the first reason."""
+    """The nodes of a trace that are stored, and those that NumPy computes, each with the first reason."""
 
     trace: Trace
     stored: Chosen
     by_numpy: Chosen
 
     def store(self, reason: str, *nodes: Any) -> None:
-        """Store those that are nodes, and not in memory already."""
+        """Store the arguments that are nodes and not in memory already."""
         for node in nodes:
             if type(node) is Node and node.value is None:
                 self.stored.setdefault(id(node), reason)

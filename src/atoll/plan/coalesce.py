@@ -1,18 +1,18 @@
 """Coalesces ghost regions, and the exchanges of several groups, into one message for each neighbour.
 
-Boxes ask for ghost regions one by one, and a box that is cut again has asked in vain. What no body reads is dropped; then
-ghost regions of one node are joined as long as the box around two of them holds no more elements than both together: a row
-that was asked for in three pieces, corners and middle, is a row again.
+Boxes request ghost regions one by one, and the requests of a box that is cut again are void. Ghost regions that no body reads
+are dropped; then ghost regions of one node are joined as long as the box around two of them holds no more elements than both
+together: a row that was requested in three pieces, corners and middle, becomes one row again.
 
 The groups of a program run one after the other, and each may need ghost regions. Where the ghost regions of a later group
-show nothing that the groups in between store, they can as well be filled together with those of an earlier group, in the same
-messages. A joined exchange begins and ends where that of the first group does: it ends before the boxes of that group
-that read ghost regions, or else after its last one. So nothing that is sent is written over meanwhile: what a later group
-reads is there until then, and what the first one reads is written by no group before that exchange has ended.
-Ghost regions that hold about as much as a rank's share (of a transposed array, say) are not brought earlier than they are needed.
+contain nothing that the groups in between store, the messages of an earlier group can fill them as well. A joined exchange
+begins and ends where the exchange of the first group does: it ends before the boxes of that group that read ghost regions, or
+else after its last box. So no element is overwritten while it is sent: the sources of a later group keep their values until
+then, and no group writes those of the first group before the exchange has ended. Ghost regions that hold about as much as a
+rank's share (of a transposed array, say) are not filled earlier than they are needed.
 
-All of it follows from boxes, from what the groups' loops read, under which maps, and from layouts, and never from a rank's own
-share of them; so all ranks join the same regions and the same exchanges, those with nothing to send or receive among them.
+These decisions follow from boxes, from the reads of the groups' loops and their maps, and from layouts, never from a rank's own
+share. So all ranks join the same regions and the same exchanges, including ranks with nothing to send or receive.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _volume(box: Box) -> int:
 
 
 class Placeholder:
-    """Stands where a step of an exchange will be, until all that joins it is known."""
+    """The position of a step of an exchange, until all groups that join it are known."""
 
     __slots__ = ()
 
@@ -110,7 +110,7 @@ class OpenExchange(Placeholder):
     """The number of the group before which it begins."""
     end: Placeholder = field(default_factory=Placeholder)
     ghosts: list[dict[int, Sequence[GhostRegion]]] = field(default_factory=list)
-    """For each group that takes part, the ghost regions of this rank and of those that may read what it owns."""
+    """For each participating group, the ghost regions of this rank and of the ranks that may read its elements."""
 
     def ghosts_of(self, rank: int) -> list[tuple[int, GhostRegion]]:
         """The ghost regions of a rank, each with its number in its group."""
@@ -118,9 +118,9 @@ class OpenExchange(Placeholder):
 
 
 def read_at_shifts(group: Group, registers: Registers) -> list[int] | None:
-    """The nodes of which a group may read what another rank owns, by their ids.
+    """The ids of the nodes of which a group may read another rank's elements.
 
-    ``None`` where its exchange stays its own: where shares are no boxes, or ghost regions as large as shares.
+    ``None`` where the group keeps an exchange of its own: where shares are no boxes, or ghost regions are as large as shares.
     """
     place = group.place
     if place is None or not place.layout.is_block:

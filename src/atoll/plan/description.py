@@ -1,6 +1,6 @@
-"""What a program keeps for its explanation: names and shapes, but no data.
+"""The description of a program for its explanation: names and shapes, but no data.
 
-The planner writes it down once, while the nodes are still there.
+The planner writes it once, while the nodes still exist.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RegisterNote:
     shape: tuple[int, ...]
     dtype: np.dtype[np.generic]
     local: Geometry
-    """How this rank's share lies in memory."""
+    """Geometry of this rank's share in memory."""
     corner: tuple[int, ...]
     """The first global index of the share on each axis."""
     padding: int
@@ -39,7 +39,7 @@ class RegisterNote:
     seen: bool = False
     """True if something outside the program refers to it, too."""
     source: int = -1
-    """Of a ghost region, the register that it shows a region of."""
+    """For a ghost region, the register of its source."""
     region: tuple[IndexSet, ...] = ()
 
 
@@ -73,9 +73,9 @@ class Description:
     registers: tuple[RegisterNote, ...]
     groups: tuple[GroupNote, ...]
     operations: int
-    """How many nodes were pending."""
+    """Number of pending nodes."""
     left: tuple[Operation, ...]
-    """The values still referenced, and what stays pending nevertheless."""
+    """The values that are still referenced but stay pending."""
     rank: int
     ranks: int
 

@@ -1,7 +1,7 @@
 """Reductions over all elements of a flattened array, computed over its own shape.
 
-``ravel().sum()`` needs no elements in C order. Seen through a reshape of whole arrays, the loops
-run over the shape that lies in memory, and what is below them fuses with them.
+``ravel().sum()`` needs no elements in C order. The loops look through a reshape of whole arrays and run over the shape in memory,
+so that the expressions below fuse with them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ ScalarOf = dict[tuple[int, int], int]
 
 
 def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
-    """The nodes of a trace with other ones for reductions of what was flattened, which fold over the original shape.
+    """The nodes of a trace, with each reduction of a flattened array replaced by a fold over the original shape.
 
-    What reads such a node is made again, too. ``scalar_of`` learns the scalars of new nodes.
+    Nodes that read a replaced node are replaced as well. ``scalar_of`` learns the scalars of new nodes.
     """
     flattened = {
         node
@@ -30,7 +30,7 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
     """Nodes of another shape that have the same elements in the same C order."""
     planned: dict[Node, Node] = {}
     again = False
-    """True if there are other nodes."""
+    """True if a node has been replaced."""
     for node in order:
         args, params, op = node.args, node.params, node.op
         if again:
@@ -54,7 +54,7 @@ def whole_folds(order: Sequence[Node], scalar_of: ScalarOf) -> list[Node]:
 
 
 def _unshape(node: Node, shaped: dict[Node, Node], scalar_of: ScalarOf) -> None:
-    """Make a node of another shape for one all of whose operands have such nodes."""
+    """Give a node a counterpart of the original shape if all its operands have one."""
     inners: list[Node] = []
     for arg in node.args:
         if type(arg) is Node:

@@ -1,10 +1,9 @@
-"""Which statements share a loop nest.
+"""Grouping of statements into shared loop nests.
 
-Statements over one domain are *grouped* when each reads what the others of the group store at
-its own index only. A statement joins the earliest group that it can: looking back from the
-last one, it passes those it has nothing to do with, and stops at the first that makes what it
-reads. An assignment through a mask to all of an array begins a group that others may join, if they
-read what it has made of the array.
+Statements over one domain are *grouped* when each reads the results of the others of the group at its own index only. A statement
+joins the earliest group that it can: looking back from the last one, it passes groups that store none of its operands, and
+stops at the first that stores one. An assignment through a mask to all of an array begins a group that others may join, if
+they read its result.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Group:
     inside: set[int] = field(default_factory=set)
     """The nodes, by id, that its loops compute."""
     streams: set[int] = field(default_factory=set)
-    """The nodes, by id, that they read from memory."""
+    """The nodes, by id, that its loops read from memory."""
     apart: dict[int, str] = field(default_factory=dict)
     """Why its first statement did not join an earlier group, by the number of that one."""
 
@@ -66,7 +65,7 @@ def make_groups(statements: list[Statement], fusion: bool) -> list[Group]:
 
 
 def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
-    """What keeps a statement out of a group; nothing if it may join."""
+    """The reason that keeps a statement out of a group; empty if it may join."""
     if any(s.style not in ("map", "fold") for s in group.statements) and not (
         needs and group.statements[0].joinable
     ):

@@ -1,7 +1,7 @@
 """Hazards: whether an assignment may overwrite memory that its value or its mask reads.
 
-It may if each element is read at the index at which it is written, for a loop reads before it writes; or if
-nothing of what is read is written at all, which bounds along the axes can tell.
+It may if each element is read at the index at which it is written, for a loop reads before it writes; or if no element that is read
+is written at all, as bounds along the axes can show.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .reasons import Chosen
 
 
 def reads_safely(values: Sequence[Any], region: Geometry, base: Node, stored: Chosen) -> bool:
-    """Values can be computed while ``region`` of ``base`` is overwritten if they read ``base`` through the very view that is
+    """True if values can be computed while ``region`` of ``base`` is overwritten: they read ``base`` through the very view that is
     written, index by index, or only where nothing is written."""
     stack = [(value, True) for value in values]
-    """Nodes to look at, each with whether the loop's index is still the region's."""
+    """Nodes to visit, each with True if the loop's index is still that of the region."""
     seen: set[tuple[int, bool]] = set()
     while stack:
         node, same = stack.pop()

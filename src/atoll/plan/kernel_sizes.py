@@ -1,7 +1,7 @@
 """Cuts expressions that one kernel cannot hold.
 
-Many operations are no burden: what does not fit into registers is kept in the first-level cache, which costs less than memory.
-But compiling takes as much longer, and a processor follows only so many arrays at a time.
+Many operations are no burden: values that do not fit into registers are kept in the first-level cache, which costs less than
+memory. But compile time grows with them, and a processor follows only a limited number of arrays at a time.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from .reasons import Chosen
 
 
 def bound_sizes(choice: Choice) -> None:
-    """Store what lies between the kernels of an expression that would outgrow one.
+    """Store the values between the kernels of an expression that is too large for one.
 
-    A kernel takes the operations in their order. It ends where the fewest values are needed by those that come after, in the
-    second half of what it may hold; these values are stored.
+    A kernel takes the operations in their order. In the second half of its capacity, it ends where later operations need the fewest
+    values; these values are stored.
     """
     order, stored, by_numpy = choice.trace.order, choice.stored, choice.by_numpy
     limits = policy.limits
@@ -44,7 +44,7 @@ def bound_sizes(choice: Choice) -> None:
 
 
 def _inside(root: Node, stored: Chosen) -> list[Node]:
-    """What the loop that stores a node computes for it."""
+    """The nodes that the loop storing ``root`` computes, ``root`` included."""
     inside = [root]
     seen = {id(root)}
     for node in inside:
@@ -57,7 +57,7 @@ def _inside(root: Node, stored: Chosen) -> list[Node]:
 
 
 def _ends(inside: list[Node], stored: Chosen) -> list[Node]:
-    """Which of the nodes that one loop would compute, in their order, are stored so that several loops do."""
+    """The nodes to store so that several loops compute the nodes that one loop would, which are in their order."""
     limits = policy.limits
     last_use: dict[int, int] = {}
     for k, node in enumerate(inside):
@@ -67,7 +67,7 @@ def _ends(inside: list[Node], stored: Chosen) -> list[Node]:
     chosen: dict[int, Node] = {}
     begin, best = 0, -1
     live: dict[int, Node] = {}
-    """What this kernel has computed, and is needed after the node at hand."""
+    """Values that this kernel has computed and that are needed after the current node."""
     held: list[Node] = []
     """The same at the best end of the kernel."""
     streams: set[int] = set()

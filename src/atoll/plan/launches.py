@@ -44,13 +44,13 @@ class Launch:
     axes: tuple[tuple[int, ...], ...] = ()
     """For each loop, the axes of the domain that it runs along."""
     compiled: Any = None
-    """What a backend has made for all steps of it."""
+    """The backend's compiled object, shared by all steps of this launch."""
     begins: tuple[tuple[int, Any], ...] = ()
-    """Registers for what it folds, with what they hold to begin with; it is the first launch that needs them."""
+    """Registers of its folds with their initial values; this is the first launch that needs them."""
 
 
 def alias_groups(memories: list[Memory]) -> list[int]:
-    """Operands of one register may overlap if one of them is written; all others, and those of other turns, do not."""
+    """The alias group of each operand. Operands of one register and one turn may overlap if the register is written; no others do."""
     written: set[int] = set()
     for m in memories:
         if m.access != "r":

@@ -1,6 +1,6 @@
-"""What legal choices, statements, loop nests and launches are.
+"""The rules for legal choices, statements, loop nests and launches.
 
-``config.debug`` has them checked after each pass of planning. Checks read structure, and no extent: in a plan these are
+With ``config.debug`` they are checked after each pass of planning. Checks read structure but no extents: extents of a plan are
 symbolic, and a comparison would become a condition of the plan.
 """
 
@@ -28,7 +28,7 @@ def require(holds: object, where: str, rule: str, what: object) -> None:
 
 
 def check_choice(choice: Choice, where: str) -> None:
-    """Roots are stored, and what NumPy computes, and nothing that is in memory already."""
+    """Check that roots and the nodes that NumPy computes are stored, and no node that is in memory already."""
     pending = {id(node) for node in choice.trace.order}
     for root in choice.trace.roots:
         require(root.value or id(root) in choice.stored, where, "all roots are stored", root)
@@ -42,7 +42,7 @@ def check_choice(choice: Choice, where: str) -> None:
 
 
 def check_statements(statements: Sequence[Statement], where: str) -> None:
-    """A statement is of a style that is its operation's, and reads leaves and what earlier ones store."""
+    """Check that a statement has a style of its operation, and reads leaves and the results of earlier statements."""
     later = {id(statement.node) for statement in statements}
     for statement in statements:
         node, op = statement.node, statement.node.op
@@ -55,7 +55,7 @@ def check_statements(statements: Sequence[Statement], where: str) -> None:
 
 
 def check_group(group: Group, where: str) -> None:
-    """All statements of a group run over its domain, and read at their own index what it stores."""
+    """Check that all statements of a group run over its domain, and read its results at their own index."""
     stored: set[int] = set()
     for statement in group.statements:
         alike = statement.domain == group.domain and statement.place is group.place
@@ -66,7 +66,7 @@ def check_group(group: Group, where: str) -> None:
 
 
 def check_nest(nest: Nest, where: str) -> None:
-    """Values are computed before they are used, and operands have a stride for each axis."""
+    """Check that values are computed before they are used, and that operands have a stride for each axis."""
     ndim, memories = len(nest.body.box), nest.memories
     _check_body(nest.body.instructions, nest.body.reductions, memories, where)
     for memory in memories:
@@ -77,7 +77,7 @@ def check_nest(nest: Nest, where: str) -> None:
 
 
 def check_launch(launch: Launch, where: str) -> None:
-    """A kernel is given what its specification lists."""
+    """Check that a launch binds everything that the specification of its kernel lists."""
     spec, ndim = launch.spec, launch.spec.ndim
     _check_body(spec.body, spec.reductions, launch.memories, where)
     require(len(launch.memories) == len(spec.operands), where, "operands have memory", spec)

@@ -3,8 +3,8 @@
 A group runs over its domain box by box. Walking an expression with an *axis map* (which says,
 for each axis of a node, where the loop index leads) ends at loads from leaves and stored nodes,
 each a pointer offset and one stride per loop axis. An update that only covers part of a box
-splits the box; the pieces are lowered again, each with its own simpler expression. That is how
-the interior and the frame of a stencil become different loops.
+splits the box; the pieces are lowered again, each with its own simpler expression. So the interior and the frame of a stencil
+become different loops.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def bodies_of(
 
 
 def _over(box: Box, like: Body) -> Body:
-    """The loop of a body over another box, where it reads the same parts."""
+    """The body moved to another box, in which it reads the same parts."""
     moves: list[tuple[int, Number]] = []
     for axis, ((low, _), (before, _)) in enumerate(zip(box, like.box, strict=True)):
         if low is not before:
@@ -100,7 +100,7 @@ def _over(box: Box, like: Body) -> Body:
 
 
 def _computed(statement: Statement, stored: set[int]) -> list[tuple[Node, AxisMap]]:
-    """The expressions that the loops of a statement compute, but for what others store, and under which maps."""
+    """The expressions that the loops of a statement compute, except nodes that others store, each with its map."""
     node, own = statement.node, statement.own
     if statement.style == "map":
         return [(node, own)]
@@ -112,7 +112,7 @@ def _computed(statement: Statement, stored: set[int]) -> list[tuple[Node, AxisMa
 
 
 def counted_locally(group: Group) -> bool:
-    """True if the loops of a group count local indices, for what they run over or write to is no box."""
+    """True if the loops of a group count local indices, since the share that they run over or write to is no box."""
     return group.place is not None and (
         not group.place.layout.is_block
         or any(s.style == "place" and not s.node.place.layout.is_block for s in group.statements)
@@ -122,7 +122,8 @@ def counted_locally(group: Group) -> bool:
 def _body_of_counts(
     group: Group, registers: Registers, reusable: dict[int, int], rank: int
 ) -> tuple[list[Body], Needs]:
-    """The one body of loops over local indices. A rank without a share has none, but needs the same ghost regions' maps."""
+    """The single body of loops over local indices. A rank without a share has no body, but lists the maps of the same ghost
+    regions."""
     place = group.place
     assert place is not None
     counts: Any = place.layout.local_shape(rank)
@@ -157,10 +158,10 @@ def launches_of(
 
 
 def _emit(group: Group, body: Body, registers: Registers, reusable: dict[int, int]) -> None:
-    """The instructions of all statements of a group.
+    """Emit the instructions of all statements of a group.
 
-    A result may be written over a leaf that dies. Where its own box reads nothing of that leaf, as where all of an array is
-    assigned, a later statement must not read what was written: it is loaded before.
+    A result may be written over a leaf that dies. Where its own box does not read that leaf, as where all of an array is assigned,
+    a later statement must not read the new value: the leaf is loaded first.
     """
     for k, statement in enumerate(group.statements):
         if statement.style == "map" and registers.of[id(statement.node)] in reusable:
@@ -239,7 +240,7 @@ def _store(
     reusable: dict[int, int],
     mask: int | None = None,
 ) -> int:
-    """Write a value; the number of the operand, which is one with any that is read at the same index."""
+    """Write a value and return the number of its operand, which a read at the same index shares."""
     value = body.cast(value, dtype)
     place = body.place_of(reusable.get(register, register), offset, strides, dtype, "w")
     args = (place, value) if mask is None else (place, value, mask)

@@ -1,9 +1,9 @@
 """Programs that the native evaluation binds to other numbers (``_native/guards.c``).
 
 The steps of such a program are its own: it is bound in place, by writing the results of its plan's guard. Numbers of
-launches are written into their argument blocks, memory has the geometries of the trace, and NumPy's functions are made anew. All
-else that follows from the numbers has to stay: the parts of a sum, the number of threads. Where it does not, the program does not
-serve the trace, and Python looks for another one.
+launches are written into their argument blocks, memory has the geometries of the trace, and NumPy's functions are made anew. Everything
+else that follows from the numbers must stay the same: the parts of a sum, the number of threads. Otherwise the program does not
+serve the trace, and Python looks for another program.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from .plans import Plan
 from .samples import Sample
 
 _MOST = 1000
-"""Geometries of a trace; ``_native/traces.c`` has room for as many."""
+"""The largest number of geometries of a trace, the capacity in ``_native/traces.c``."""
 
 Movable = tuple[Program, Sequence[tuple[Any, ...]], Any]
-"""A program, its steps for the native evaluation, and how it is bound to other numbers."""
+"""A program, its steps for the native evaluation, and the encoding of its binding to other numbers."""
 
 
 def movable(
@@ -47,7 +47,7 @@ def movable(
     known = [told(step) for step in own.quick]
     native = sum([len(step.steps) for kind, step, *_ in known if kind == Told.KERNELS])
     if native < len(plan.waiting.launches):
-        return None  # which Python runs
+        return None  # Python runs a launch
     words = _Words(plan, own, known)
     return (
         own,
@@ -62,20 +62,20 @@ def _call(step: ByNumpy, node: Node) -> None:
 
 
 class _Words:
-    """How a program is bound, as ``moved`` in ``_native/guards.c`` reads it: places are those of the guard's numbers."""
+    """The binding of a program, encoded for ``moved`` in ``_native/guards.c``; places are those of the guard's numbers."""
 
     def __init__(self, plan: Plan, program: Program, known: Sequence[Any]) -> None:
         self.plan = plan
         self.fixed: list[tuple[int, int]] = []
-        """Places, and the numbers that stay there."""
+        """Places, and the numbers that must stay there."""
         self.bounds: list[tuple[int, int, bool]] = []
-        """Places, limits, and whether the numbers there are no less."""
+        """Places, limits, and True where the number at the place is at least the limit."""
         self.written: list[tuple[int, int]] = []
         """Addresses, and the places of the numbers that are written there."""
         self.memories: list[tuple[int, int]] = []
         """Steps, and the geometries of their memory."""
         self.called: list[tuple[int, int]] = []
-        """Steps of NumPy's, and their nodes."""
+        """Steps that NumPy executes, and their nodes."""
         numbers = {id(step): number for number, step in enumerate(program.steps)}
         places, geometry_of = plan.guard.places(), dict(plan.waiting.positions)
         moved = set()
@@ -91,7 +91,7 @@ class _Words:
                 self.called.append((k, step.number))
                 moved.add(number)
         self.staying = {geometry for step, geometry in plan.waiting.positions if step not in moved}
-        """The geometries that steps have which are not bound to others."""
+        """The geometries of steps that are not bound to other geometries."""
 
     def _launch(self, kernels: Any, n: int, places: Any) -> None:
         """Bind one of the kernels of a step."""
@@ -107,7 +107,7 @@ class _Words:
             self.bounds.append((work, limit, launch.work >= limit))
 
     def all(self, sample: Sample, leaves: Sequence[Node], order: Sequence[Node]) -> array[int]:
-        """The words, for the trace that the program is bound to."""
+        """The words of the encoding, for the trace to which the program is bound."""
         plan, constants = self.plan, self.plan.guard.constants
         launches = set(plan.waiting.launches.values())
         results = zip(plan.guard.places(), plan.results(sample), strict=True)
@@ -145,7 +145,7 @@ def _flat(numbers: Any) -> Iterator[int]:
 
 
 def _read_by(leaves: Sequence[Node], order: Sequence[Node], asked: set[int]) -> set[int]:
-    """The geometries of some nodes, of their views and their operands, by their numbers in a sample."""
+    """The geometries of the ``asked`` nodes, of their views and of their operands, by number in a sample."""
     nodes = [*leaves, *order]
     number_of = {id(node): k for k, node in enumerate(nodes)}
     view = len(nodes)

@@ -1,6 +1,6 @@
 """From the body of a box to its launches: passes over a loop nest.
 
-Loops are ordered for unit strides, and axes that lie as one are merged. Short loops are written out, reductions of long axes
+Loops are ordered for unit strides, and axes that form one axis in memory are merged. Short loops are unrolled, reductions of long axes
 are split into slabs, and the outermost loop is cut so that threads share it. :data:`PASSES` lists all of it in order.
 """
 
@@ -35,7 +35,7 @@ class Nest:
     folded: dict[int, Node]
     """The reductions of the group, by the registers of their results."""
     order: Order | None
-    """The order of the axes, where that can be seen in a result."""
+    """The order of the axes, where rounding makes it visible in a result."""
     memories: list[Memory] = field(default_factory=list)
     extents: list[Number] = field(default_factory=list)
     axes: list[int] = field(default_factory=list)
@@ -46,18 +46,18 @@ class Nest:
     partial: list[Reduction] = field(default_factory=list)
     """The reductions along some of the axes."""
     cut: int | None = None
-    """The axis that is cut into slabs, or -1, where a sum of several axes shows in which order it was made."""
+    """The axis that is cut into slabs, or -1 for none, where rounding makes the order of a sum visible; else ``None``."""
     run: int = 1
-    """How often in a row each element is written."""
+    """Number of consecutive copies of each element that are written."""
     slabs: Cut | None = None
     begins: tuple[tuple[int, Any], ...] = ()
-    """Registers for what it folds, with what they hold to begin with."""
+    """Registers of its folds, with their initial values."""
     ends: list[Launch] = field(default_factory=list)
-    """What has to be launched after it."""
+    """The launches that must follow it."""
 
     @property
     def flat(self) -> bool:
-        """True if the kernel takes all elements as those of one row: see :func:`~atoll.backend.spec.is_flat`."""
+        """True if the kernel treats all elements as one row: see :func:`~atoll.backend.spec.is_flat`."""
         folds = self.body.reductions
         return len(self.loops) > 1 and not self.partial and any(map(rounds, folds))
 
@@ -81,7 +81,7 @@ def launches_of_nest(
 
 
 def _measured(nest: Nest) -> None:
-    """Which axes have more than one element."""
+    """Compute the extents, and find the axes of more than one element."""
     nest.memories = list(nest.body.memories)
     for k, (low, high) in enumerate(nest.body.box):
         extent = high - low if type(low) is not int or low else high
@@ -91,7 +91,7 @@ def _measured(nest: Nest) -> None:
 
 
 def _with_results(nest: Nest) -> None:
-    """Reductions along some axes read and write their results."""
+    """Add operands for reductions along some of the axes, which read and write their results."""
     body, memories, registers = nest.body, nest.memories, nest.registers
     ndim = len(body.box)
     for k, reduction in enumerate(body.reductions):
@@ -128,7 +128,8 @@ def _fold_strides(
 
 
 def _ordered(nest: Nest) -> None:
-    """Results decide, and loads beside reductions: the axis on which most operands step by single items runs innermost."""
+    """Order the axes by the strides of results, or of loads beside partial reductions; the axis of the smallest strides runs
+    innermost."""
     if nest.order is not None:
         nest.axes = list(filter(nest.axes.__contains__, nest.order))
     if nest.order is not None or len(nest.axes) < 2:
@@ -152,7 +153,7 @@ def _ordered(nest: Nest) -> None:
 
 
 def _merged(nest: Nest) -> None:
-    """Axes that are one in all memory, and that the same reductions are along, become one loop."""
+    """Merge axes that form one axis in all memory, and that the same reductions fold, into one loop."""
     extents, memories, partial = nest.extents, nest.memories, nest.partial
     folded: list[Any] = [()] * len(extents)
     if partial:
@@ -182,7 +183,7 @@ def _merged(nest: Nest) -> None:
 
 
 def _repeated(nest: Nest) -> None:
-    """Where all that a short inner loop does is to write elements again, it is left out: a vector is written as several."""
+    """Drop a short inner loop that only repeats stores; the kernel then writes each element of a vector several times."""
     body, (*_, outer, inner) = nest.body, nest.loops
     if body.reductions or inner.extent > policy.limits.registers:
         return
@@ -205,7 +206,7 @@ def _repeated(nest: Nest) -> None:
 
 
 def _stored_first(nest: Nest) -> list[Nest] | None:
-    """A fold of everything in short rows stores them, and folds what it has stored as one row."""
+    """Split a full fold over short rows: one nest stores the rows, another folds the stored elements as one row."""
     parts = stored_first(nest.body, nest.loops, nest.registers) if nest.flat else None
     if parts is None:
         return None
@@ -226,7 +227,8 @@ def _unrolled(nest: Nest) -> None:
 
 
 def _completed(nest: Nest) -> None:
-    """A nest has a loop, and one beside those that are folded: it keeps the reduction from being one of the whole nest."""
+    """Add a loop to a nest without any, and an unfolded loop to a nest of folded ones, whose reduction would else be one of the
+    whole nest."""
     partial = nest.partial
     if partial and all(_is_folded(loop, partial) for loop in nest.loops):
         kept = [k for k in range(len(nest.body.box)) if not any(k in r.axes for r in partial)]
@@ -241,7 +243,7 @@ def _is_folded(loop: Loop, partial: list[Reduction]) -> bool:
 
 
 def _in_slabs(nest: Nest) -> list[Nest] | None:
-    """The reduction of a long axis is split; see :mod:`.split_reductions`."""
+    """Split the reduction of a long axis into slabs; see :mod:`.split_reductions`."""
     slabs = None
     if nest.partial:
         slabs = cut_into_slabs(nest.body, nest.loops, nest.memories, nest.registers, nest.cut)
@@ -257,7 +259,7 @@ def _in_slabs(nest: Nest) -> list[Nest] | None:
 
 
 def _for_threads(nest: Nest) -> list[Nest] | None:
-    """The outermost loop can be cut into chunks that do not meet."""
+    """Make the outermost loop divisible into disjoint chunks."""
     single = len(nest.loops) < 2 and not nest.partial
     if single or nest.slabs is not None or (nest.body.reductions and nest.flat):
         return None
@@ -280,16 +282,15 @@ PASSES: tuple[Pass[Nest], ...] = (
     Pass("slabs", _folds, _in_slabs),
     Pass("strips", None, _for_threads),
 )
-"""What is done to a nest, in order."""
+"""The passes over a nest, in order."""
 _STORED = 1 + [each.name for each in PASSES].index("stored rows")
 
 
 def _in_strips(loops: list[Loop], folded: list[bool], indexed: set[int]) -> list[list[Loop]]:
-    """Nests whose outermost axis can be cut into chunks that do not meet.
+    """Nests whose outermost axis can be cut into disjoint chunks.
 
     Chunks of a folded axis would add to the same elements; a short axis makes too few of them.
-    Then strips of a longer, unfolded axis become the outermost loop, and what is left over a
-    nest of its own.
+    Then strips of a longer, unfolded axis become the outermost loop, and the remainder a nest of its own.
     """
     if not folded[0] and (
         len(loops) == 1 or loops[0].extent >= 8 or prod([loop.extent for loop in loops]) < 1 << 17
@@ -322,8 +323,8 @@ def _in_strips(loops: list[Loop], folded: list[bool], indexed: set[int]) -> list
 
 
 def strip_width(extent: int) -> int:
-    """How wide a strip of an axis is: a half, or at most two thousand elements, of which hardly any are
-    left over: what is left is a nest of its own, that no other thread shares."""
+    """The width of a strip of an axis: all of a short axis, half of a longer one, else at most 2048 elements with little remainder.
+    The remainder is a nest of its own, which threads do not share."""
     if extent < 32:
         return extent
     if extent < 4096:

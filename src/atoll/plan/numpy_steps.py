@@ -40,7 +40,7 @@ class Nothing(NamedTuple):
 
 
 class StepsByNumpy(Steps):
-    """Adds the steps that need no loops of ours."""
+    """Adds the steps that need no compiled loops."""
 
     def _by_numpy(self, node: Node) -> None:
         registers = self.registers
@@ -95,7 +95,7 @@ class StepsByNumpy(Steps):
         if needs.ghosts:
             self._add(*self._begin_under_maps(needs, node.place))
         if absent:
-            # no elements of the operands came here, and those of one element could not be broadcast
+            # this rank received no elements of the operands, and operands of one element could not be broadcast
             function = Nothing(counts, node.geometry.dtype)
         register = registers.of[id(node)]
         number = self.number.get(id(node), -1)
@@ -103,7 +103,7 @@ class StepsByNumpy(Steps):
         self._add(step, uses)
 
     def _collective(self, node: Node, copies_base: bool) -> None:
-        """What all ranks compute together on their sections; what it writes into becomes its own first."""
+        """Add a step that all ranks run together on their sections; an operand that it writes into is shared or copied first."""
         registers = self.registers
         sources = tuple([registers.of[id(arg)] for arg in node.args])
         register, number = registers.of[id(node)], self.number.get(id(node), -1)
@@ -146,7 +146,7 @@ class StepsByNumpy(Steps):
         self._add(step, {register} | ({source} if source is not None else set()))
 
     def _wanted_of(self, value: Node, node: Node, part: AssignedPart) -> int:
-        """A register with what each rank needs of a value for its part of an assigned region."""
+        """A register for the elements of a value that this rank needs for its part of an assigned region."""
         assert self.world is not None
         registers, shape = self.registers, value.geometry.shape
         region = part.wanted(shape)

@@ -1,10 +1,10 @@
-"""The order in which elements are reduced, independent of what shares the loops.
+"""The order in which elements are reduced, independent of other statements in the loops.
 
-A rounded sum or product shows in which order it was made. So that order follows from what is folded alone: the axes
-are taken as the value that is folded would lie in memory, the slowest first. A fold of all axes takes the
-elements as those of one row (:func:`~atoll.backend.spec.is_flat`), and a fold of the rows of a few columns takes each column as a row. Folds that want different loops
-become nests of their own, which read what they need once more; other statements go with any of them. A fold of what the same nest
-stores stays there: outside it would meet other values.
+Rounding makes the order of a sum or product visible. So that order follows from the folded value alone: its axes are taken in
+the order of its memory layout, the slowest first. A fold of all axes takes the elements as those of one row
+(:func:`~atoll.backend.spec.is_flat`), and a fold of the rows of a few columns takes each column as a row. Folds that want
+different loops become nests of their own, which read their operands once more; other statements go with any of them. A fold
+of values that the same nest stores stays there: elsewhere it would read other values.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from ..layout.symbolic import Number
 from .body import Body, renumbered
 
 COLUMNS = 7
-"""So many columns are few. No limit of the policy: it decides in which order numbers are added up."""
+"""The largest number of columns that counts as few. It is no limit of the policy, since it decides the order of additions."""
 
 Order = tuple[int, ...]
 Want = tuple[Order, tuple[int, ...]]
-"""The order of the axes, and those that are folded."""
+"""The order of the axes, and the folded axes."""
 
 
 def parted(body: Body, wanted: dict[int, Want]) -> list[tuple[Body, Order | None]]:
-    """A body as one or more, with the order in which each takes its axes, where that can be seen.
+    """A body split into one or more, each with the order of its axes where rounding makes that visible.
 
-    ``wanted`` says what a fold into a register wants.
+    ``wanted`` has the order and the axes of a fold, by the register of its result.
     """
     wants: dict[int, Want] = {}
     partial: list[Reduction] = []
@@ -63,7 +63,7 @@ def parted(body: Body, wanted: dict[int, Want]) -> list[tuple[Body, Order | None
 
 
 def _fits(body: Body, axes: tuple[int, ...], partial: list[Reduction]) -> bool:
-    """True if what else a body does leaves the loops alone that a fold over some axes wants."""
+    """True if the rest of a body allows the loops that a fold over some axes wants."""
     if len(axes) == len(body.box):
         return not partial
     if body.indexed:
@@ -74,7 +74,7 @@ def _fits(body: Body, axes: tuple[int, ...], partial: list[Reduction]) -> bool:
 
 
 def order_of(geometry: Geometry, axes: Sequence[int]) -> Order:
-    """The axes of a value, the slowest in memory first. One that takes no step is slower than any.
+    """The axes of a value, the slowest in memory first. An axis of stride zero is slower than any other.
 
     A few columns whose rows are folded count as rows themselves: their axes, the fastest ones, go before the ``axes``
     that are folded.
@@ -97,8 +97,8 @@ def order_of(geometry: Geometry, axes: Sequence[int]) -> Order:
 
 
 def axis_to_cut(order: Order, extents: Sequence[Number], axes: Sequence[int]) -> int:
-    """The axis that is cut into slabs where some are folded, or -1: the first long one, unless those outside make
-    enough chunks. No other is merged with it, so that it is as long whatever else is in the nest."""
+    """The axis to cut into slabs where ``axes`` are folded, or -1: the first long folded axis, unless the axes outside it make
+    enough chunks. No other axis is merged with it, so its length does not depend on the rest of the nest."""
     outside: Number = 1
     for k in order:
         if k not in axes:
@@ -125,7 +125,7 @@ def _may_leave(body: Body, reduction: Reduction) -> bool:
 
 
 def _only(body: Body, reductions: list[Reduction]) -> Body:
-    """What some reductions need, without anything else."""
+    """The body of some reductions alone, with the instructions that they need."""
     rest = copy(body)
     needed = _behind(body, reductions)
     number = {old: new for new, old in enumerate(needed)}

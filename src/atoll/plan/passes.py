@@ -1,6 +1,6 @@
-"""Passes: the rules by which planning goes on, in tables of a name, a condition and a rewrite.
+"""Passes: the rules of planning, in tables of a name, a condition and a rewrite.
 
-Two stages of planning are tables: which nodes are stored (``statements.RULES``), and what becomes of a loop nest
+Two stages of planning are tables: the choice of stored nodes (``statements.RULES``), and the rewriting of a loop nest
 (``nests.PASSES``). With ``config.debug`` a specification (:mod:`.legality`) is checked after each pass.
 """
 
@@ -19,13 +19,13 @@ class Pass(NamedTuple, Generic[State]):
     applies: Callable[[State], object] | None
     """``None``: always."""
     rewrite: Callable[[State], list[State] | None]
-    """What takes the place of a state; ``None`` where it is the same one, changed."""
+    """The states that replace a state; ``None`` if it was changed in place."""
 
 
 def applied(
     passes: Sequence[Pass[State]], state: State, check: Callable[[State, str], None] | None
 ) -> list[State]:
-    """What the passes make of a state, one after the other. ``check`` takes a state and the name of the pass that made it."""
+    """The states that result from a state by all passes in order. ``check`` takes a state and the name of the pass that made it."""
     states = [state]
     for name, applies, rewrite in passes:
         for each in states[:]:

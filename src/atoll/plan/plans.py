@@ -1,20 +1,19 @@
 """Plans that wait for numbers: ``for k in range(n): a[k+1:, k+1:] -= ...`` is planned once.
 
-Traces of one *structure* differ in the integers of their geometries alone. The first of them is planned on integers that
-write down what is calculated from them, and how they compare (see ``symbolic``). What comes out is a *plan*: a program whose
-extents, strides and offsets are calculated from the geometries of the trace that it is for, as long as
-every decision of the planner would be the same. The program of the first trace is the plan with the numbers of that trace. Where a decision would be another one
-(slices begin to overlap, or become empty, or so short that NumPy is quicker) there is another plan.
+Traces of one *structure* differ in the integers of their geometries alone. The first of them is planned on integers that record the
+calculations with them and the results of comparisons (see ``symbolic``). The result is a *plan*: a program whose extents, strides
+and offsets are calculated from the geometries of the trace that it serves, as long as every decision of the planner would be the
+same. The program of the first trace is the plan with the numbers of that trace. Where a decision would differ (slices begin to
+overlap, or become empty, or so short that NumPy is quicker) another plan is made.
 
-What is the same is written down as well: which geometries are equal, and which of their extents.
+Equal geometries and equal extents are recorded as well.
 
-Where ranks compute together, each has plans of its own, for its own share. The places of slices differ, too. They are given
-like the integers, and what the planner asks of them is calculated from them: the bounds of blocks, how many indices a
-rank has. Ghost regions and messages of loops over blocks are boxes between such bounds (see
-``shares``), so who sends what to whom is checked and calculated like everything else; a rank whose share becomes
-empty, or that gets another neighbour, has another plan then. Exchanges of loops over other shares are made anew from
-the places (see ``symbolic_steps``). Since a plan says exactly what the planner would
-say of these numbers, it does not matter which rank finds one and which has to plan.
+Where ranks compute together, each has plans of its own, for its own share. The places of slices differ, too. They are inputs
+like the integers, and the planner's queries are calculated from them: the bounds of blocks, the number of indices of a rank.
+Ghost regions and messages of loops over blocks are boxes between such bounds (see ``shares``), so senders, receivers and
+pieces are checked and calculated like everything else; a rank whose share becomes empty, or that gets another neighbour, then
+has another plan. Exchanges of loops over other shares are made anew from the places (see ``symbolic_steps``). Since a plan
+gives exactly the planner's result for these numbers, some ranks may find a plan while others make one.
 """
 
 from __future__ import annotations
@@ -113,14 +112,14 @@ class Plan:
         if self.program.communicator is not None:
             self._outline = outlined(order, [order[root] for root in skeleton.roots], leaves)
         self.spare = 8
-        """How many programs the native evaluation may still be given to bind to other numbers. Each serves where no earlier one does, so
-        traces that need many differ in more than such a program can have written."""
+        """Number of further programs that the native evaluation may get, to bind to other numbers. Each serves traces that no
+        earlier one does, so traces that need many differ in more than the numbers that are written into such a program."""
         self.first = self.filled(now, order)
         if self.first is None:  # numbers that C has no integers for
             raise NoPlanError
 
     def _housed(self, now: Sample, sheet: Sheet) -> list[Any]:
-        """For each place what the planner sees: what a plan can ask for."""
+        """For each place of the sample, the place that the planner sees: a symbolic one where it is not unique."""
         self._lead_homes: list[int] = []
         places: dict[int, Any] = {}
         leader = self.form[1]
@@ -132,7 +131,7 @@ class Plan:
         return [places[lead] for lead in leader]
 
     def _dressed(self, now: Sample, sheet: Sheet) -> list[Any]:
-        """For each geometry what the planner sees: one with unknown integers."""
+        """For each geometry of the sample, the geometry that the planner sees: one with unknown integers, unless it must stay."""
         dresser = Dresser(sheet)
         leader = self.form[0]
         shapes: dict[int, Any] = {}
@@ -155,7 +154,7 @@ class Plan:
         return [shapes[k] for k in leader]
 
     def bound(self, sample: Sample, order: Sequence[Node]) -> Program | None:
-        """The program for a trace, or ``None`` where the planner has to be asked."""
+        """The program for a trace, or ``None`` where the planner has to run."""
         if sample.form() != self.form:
             return None
         if any(sample.geometries[k].integers != integers for k, integers in self._staying):
@@ -187,5 +186,5 @@ class Plan:
         return self.guard.results(numbers, [sample.places[k] for k in self._lead_homes])
 
     def described(self, sample: Sample, make: Any) -> Program:
-        """The plan that a trace would have alone, for people to read."""
+        """The program that a trace would have alone, for people to read."""
         return self.plan(self.skeleton.dressed(sample.geometries, sample.places), make)

@@ -1,4 +1,4 @@
-"""Which nodes the loops of a group read, under which axis maps, and which ranks may read what a rank owns."""
+"""The nodes that the loops of a group read, with their axis maps, and the ranks that may read a rank's elements."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .groups import Group
 from .registers import Registers
 
 Read = tuple[Node, AxisMap | None]
-"""A node in memory, and the map under which it is read; ``None`` where all of it is."""
+"""A node in memory, and the map under which it is read; ``None`` if all of it is read."""
 
 
 def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[int]:
-    """The ranks, of ``size``, whose share of a group may read what ``rank`` owns."""
+    """The ranks, of ``size``, whose share of a group may read elements of ``rank``."""
     place = group.place
     ranks: set[int] = set()
     for node, outer in reads_elsewhere(group, registers):
@@ -45,7 +45,7 @@ def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
 
 
 def reads_elsewhere(group: Group, registers: Registers) -> Iterator[Read]:
-    """What the loops of a group may read of other ranks' shares: all but what lies as they do, at their own index."""
+    """Reads of a group's loops that may reach other ranks' shares: all but aligned reads at their own index."""
     own = identity(group.domain)
     for node, outer in reads_of(group, registers):
         aligned = node.place is group.place and node.geometry.shape == group.domain
@@ -54,7 +54,7 @@ def reads_elsewhere(group: Group, registers: Registers) -> Iterator[Read]:
 
 
 def reads_of(group: Group, registers: Registers) -> list[Read]:
-    """What the loops of a group read from memory, on whichever rank, each with its map."""
+    """All reads of a group's loops from memory, on any rank, each a node with its map."""
     reads: list[Read] = []
     stack: list[tuple[Node, AxisMap]] = []
     seen: set[tuple[int, AxisMap]] = set()

@@ -1,6 +1,6 @@
 """The reasons for the planner's decisions, as ``atoll.explain`` prints them.
 
-The code that decides gives the reason; the first reason is the one that counts.
+The deciding code gives the reason; only the first reason counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The memory that a program handles, by number, and where the operands of a launch lie in it."""
+"""The memory that a program handles, by number, and the locations of launch operands in it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ new: Any = tuple.__new__
 
 
 class Memory(NamedTuple):
-    """Where an operand of a launch lies: a register, an offset in bytes, a stride per loop axis."""
+    """The location of a launch operand: a register, an offset in bytes, a stride per loop axis."""
 
     register: int
     offset: int
@@ -29,18 +29,18 @@ class Memory(NamedTuple):
     outer: AxisMap | None = None
     """For a ghost region, the map under which it is read; with it, a larger ghost region can be read as well."""
     part: tuple[int, ...] = ()
-    """The turns of unrolled loops that this belongs to: what other turns use are other elements."""
+    """The turns of unrolled loops that use this operand; other turns use other elements."""
 
     @property
     def inner(self) -> str:
-        """What is known of the innermost stride; see :class:`~atoll.backend.spec.Operand`."""
+        """The kind of the innermost stride; see :class:`~atoll.backend.spec.Operand`."""
         last = self.strides[-1]
         return "unit" if last == self.dtype.itemsize else "zero" if last == 0 else "any"
 
 
 @dataclass(slots=True)
 class Registers:
-    """Numbers for the memory that a program handles: leaves first, then what it computes.
+    """Numbers for the memory that a program handles: leaves first, then the values that it computes.
 
     ``geometry`` is that of this rank's share; ``corner`` its first global index on each axis,
     communication padding not counted, and ``padding`` the bytes that lie before that element.
@@ -48,17 +48,17 @@ class Registers:
 
     of: dict[int, int]
     in_memory: dict[int, int]
-    """By node, of leaves and of what earlier groups have stored: the register."""
+    """Registers of leaves and of the results of earlier groups, by node."""
     scalar_of: dict[tuple[int, int], int]
     rank: int = 0
     debug: bool = False
-    """True if what passes make is checked."""
+    """True if the result of each pass is checked."""
     geometry: list[Geometry] = field(default_factory=list)
     corner: list[tuple[int, ...]] = field(default_factory=list)
     padding: list[int] = field(default_factory=list)
     keep: list[Node | None] = field(default_factory=list)
     extremes: dict[int, int] = field(default_factory=dict)
-    """By node, for positions along axes: the register of the elements that have been found there."""
+    """Registers of the elements found by position searches along axes, by node."""
     varying: set[int] = field(default_factory=set)
     """Updates and the nodes above them, by id: these may be other expressions in other parts of a box."""
 
@@ -95,13 +95,13 @@ class Registers:
         return len(self.geometry) - 1
 
     def forget(self, count: int) -> None:
-        """Drop the registers from number ``count`` on, which were only tried."""
+        """Drop the registers from number ``count`` on, which were only tentative."""
         for table in (self.geometry, self.corner, self.padding, self.keep):
             del table[count:]
 
 
 def local_geometry(node: Node, rank: int) -> Geometry:
-    """How this rank's share of a placed node lies in memory, communication padding included."""
+    """Geometry of this rank's share of a placed node in memory, communication padding included."""
     if node.value is not None and node.value.array is not None:
         return node.value.geometry
     place: Place = node.place

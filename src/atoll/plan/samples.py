@@ -16,17 +16,17 @@ from ..ops.placement import Place, is_dense_share
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What may differ between two traces of one structure."""
+    """The geometries and places in which traces of one structure may differ."""
 
     geometries: list[Geometry]
     places: list[Place | None]
-    """Of leaves, of nodes, and of the regions that are assigned to; empty where nothing lies on ranks."""
+    """Places of leaves, nodes and assigned regions; empty where nothing is distributed."""
     scattered: bool = False
-    """True if some shares are no boxes: then who sits where moves, too."""
+    """True if some shares are no boxes; then ranks may change their coordinates, too."""
 
     def form(self) -> tuple[list[int], list[int], list[Any]]:
-        """What traces have in common that a plan may serve: for each geometry and each place the first that is the same, and
-        what places may differ in."""
+        """The features shared by all traces that one plan may serve: for each geometry and each place the index of the first equal
+        one, and the forms of the places."""
         geometries = _leaders(map(number_of, self.geometries))
         if not self.places:
             return geometries, [], []
@@ -36,17 +36,17 @@ class Sample:
 
 
 def _leaders(numbers: Iterable[int]) -> list[int]:
-    """For each of some numbered things the first that is the same."""
+    """For each number, the index of its first occurrence."""
     first: dict[int, int] = {}
     return list(map(first.setdefault, numbers, count()))
 
 
 Twins = tuple[list[Node], list[Node], list[Node], dict[Node, Any]]
-"""Leaves, nodes and roots of a trace, and where the regions of its assignments lie, by the node."""
+"""Leaves, nodes and roots of a trace, and the places of its assigned regions, by node."""
 
 
 class Skeleton:
-    """A trace without its data: what the planner needs to know besides geometries and places."""
+    """A trace without its data: the facts that the planner needs besides geometries and places."""
 
     def __init__(
         self, leaves: Sequence[Node], order: Sequence[Node], roots: Sequence[Node]
@@ -58,8 +58,8 @@ class Skeleton:
             else leaf.value.geometry
             for leaf in leaves
         ]
-        """How this rank's share of a leaf lies in memory, where that is the same in all of a structure; shares
-        that fill their memory may have other extents."""
+        """Geometry of this rank's share of each leaf in memory, where all traces of a structure have the same, else ``None``;
+        shares that fill their memory may have other extents."""
         self.nodes = [
             (
                 node.op,
@@ -70,7 +70,7 @@ class Skeleton:
             )
             for node in order
         ]
-        """Of each its operands by number; ``None`` stands for what is no node."""
+        """For each node its operation, its operands by number (``None`` for a scalar), parameters, name and site."""
         self.roots = [number[id(root)] - len(leaves) for root in roots]
 
     def dressed(self, geometries: Sequence[Any], places: Sequence[Any]) -> Twins:

@@ -14,7 +14,7 @@ from ..layout.symbolic import Number, Sheet, Unknown
 
 
 class Shape:
-    """A geometry with unknown integers: what the planner asks of one."""
+    """A geometry with unknown integers, with the attributes that the planner reads."""
 
     __slots__ = (
         "axes", "base", "box", "c_contiguous", "dense", "dtype", "is_base", "ndim", "number", "offset", "position", "shape", "size",
@@ -32,7 +32,7 @@ class Shape:
         base: Any,
     ) -> None:
         self.position = position
-        """Which geometry of the trace it stands for; -1 where the planner made it."""
+        """Number of the geometry of the trace that it stands for; -1 if the planner made it."""
         self.number = -2 - position
         self.shape, self.strides, self.offset = shape, strides, offset
         self.ndim = len(shape)
@@ -43,7 +43,7 @@ class Shape:
         self.dense = like is None or like.dense
 
     def __getattr__(self, name: str) -> Any:
-        """What is worked out when it is asked for: the number of elements, how the base is read, and which box of it."""
+        """Compute ``size``, ``axes`` (the reads of the base) or ``box`` on first access."""
         if name == "size":
             self.size: Number = prod(self.shape[1:], start=self.shape[0]) if self.shape else 1
         elif name == "axes":
@@ -76,7 +76,7 @@ def dense_shape(shape: tuple[Number, ...], dtype: np.dtype[Any]) -> Any:
 def _dense_strides(
     shape: Sequence[Number], order: Sequence[int], itemsize: Number
 ) -> tuple[Number, ...]:
-    """The strides of what fills its memory; ``order`` lists its axes from the slowest to the fastest."""
+    """The strides of a shape that fills its memory; ``order`` lists its axes from the slowest to the fastest."""
     strides: list[Number] = [0] * len(shape)
     for axis in reversed(order):
         strides[axis] = itemsize
@@ -86,11 +86,11 @@ def _dense_strides(
 
 
 class Dresser:
-    """Makes symbolic geometries: of all traces with geometries of these forms.
+    """Makes symbolic geometries, which stand for those of all traces with the same forms.
 
-    A form says which extents are zero or one, which strides are zero or less, and what fills its memory. Extents that are equal
-    in the trace that is planned are taken to be equal in all that the plan serves; so are the strides of a view and those of its
-    base, where that takes each element of an axis.
+    A form says which extents are zero or one, which strides are zero or negative, and which geometries fill their memory. Extents
+    that are equal in the planned trace must be equal in all traces that the plan serves; so must the strides of a view and those of
+    its base, where the view takes each element of an axis.
     """
 
     def __init__(self, sheet: Sheet) -> None:
@@ -99,7 +99,7 @@ class Dresser:
         self._strides: dict[int, Unknown] = {}
 
     def shape(self, like: Geometry, position: int, base: Any) -> Shape:
-        """A symbolic geometry for one; a view needs that of its base."""
+        """The symbolic counterpart of a geometry; a view needs that of its base."""
         ndim, numbers = like.ndim, self._sheet.unknown(like.integers)
         lying, known = numbers[ndim:-1], self._sheet.known
         extents: list[Number] = []
@@ -126,7 +126,7 @@ class Dresser:
         return Shape(like, position, tuple(extents), strides, offset, like.dtype, base)
 
     def _regular(self, view: Geometry) -> Any:
-        """How a view takes slices and single elements along the axes of its base, if it does no more."""
+        """The slices and single elements that a view takes along the axes of its base; ``None`` for other views."""
         axes = view.axes if view.size else None
         if axes is None:
             return None

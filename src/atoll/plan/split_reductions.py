@@ -1,12 +1,12 @@
 """Splits the reduction of a long axis into slabs, so that several threads share it.
 
-A sum over the rows of a matrix adds all rows to one row of results, so it cannot be shared out by rows;
-and sharing it out by columns gives each thread short pieces of rows, which memory brings more slowly
-than whole ones. So the axis is cut into *slabs*, as long as there are enough rows: a launch folds each slab into
-results of its own, and a short one folds those, in the order of the slabs. How many slabs there are follows
-from the extents alone, so the bits of a result are the same at any number of threads.
+A sum over the rows of a matrix adds all rows to one row of results, so it cannot be shared out by rows; and sharing it out by
+columns gives each thread short pieces of rows, which memory delivers more slowly than whole rows. So the axis is cut into
+*slabs*, as long as there are enough rows: a launch folds each slab into results of its own, and a short one folds those, in
+the order of the slabs. The number of slabs follows from the extents alone, so the bits of a result are the same at any number
+of threads.
 
-The first loop then runs over slabs, and the one that is cut over the rows of a slab. The same is done
+The first loop then runs over slabs, and the cut loop over the rows of a slab. The same is done
 where a long axis is folded inside few others: three sums of a million elements each.
 """
 
@@ -39,7 +39,7 @@ from .shapes import dense_shape
 
 
 def slab_count(rows: int, results: int, work: int) -> int:
-    """How many slabs: none but long ones, and not so many that folding their results would take long.
+    """The number of slabs: each is long, and they are few enough that folding their results is quick.
 
     If possible, they are equally long: the remainder is not split.
     """
@@ -60,13 +60,12 @@ class Cut:
     origin: Number
     """The first index along the loop that is cut, from which positions are counted."""
     strides: dict[int, Number]
-    """By the number of a memory that has results for each slab: how far they lie apart."""
+    """Distance between the results of consecutive slabs, by the number of their memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slabs:
-    """How a nest is cut: its memories with results for each slab in place of the results, and the
-    launches that fold those."""
+    """A nest cut into slabs: its memories with results for each slab in place of the results, and the launches that fold these."""
 
     nests: list[Cut]
     memories: list[Memory]
@@ -81,9 +80,9 @@ def cut_into_slabs(
     registers: Registers,
     axis: int | None = None,
 ) -> Slabs | None:
-    """The slabs of a nest, or ``None`` where there is no need of them, or no use.
+    """The slabs of a nest, or ``None`` where they are not needed or do not help.
 
-    They are cut along an axis, if one is named, or -1 if there is none.
+    They are cut along ``axis`` if it is given; -1 means that no axis is cut.
     """
     partial = [r for r in body.reductions if len(r.axes) < len(body.box)]
     if axis is None:
@@ -97,7 +96,7 @@ def cut_into_slabs(
     if not _only_positions(body, loop.axis, cut):
         return None
     results = [_kept(loops, r) for r in cut]
-    extents = [high - low for low, high in body.box]  # those of all loops, unrolled ones included
+    extents = [high - low for low, high in body.box]  # of all loops, unrolled ones included
     many = max([prod([n for k, n in enumerate(extents) if k not in r.axes]) for r in cut])
     count = function(slab_count, loop.extent, many, prod(extents))
     if count < STREAMS:
@@ -136,7 +135,7 @@ def _place(loops: list[Loop], partial: list[Reduction]) -> int:
 
 
 def _only_positions(body: Body, axis: int, cut: list[Reduction]) -> bool:
-    """True if an index along the axis is nothing but the position in a fold along it."""
+    """True if indices along the axis serve only as positions in folds along it."""
     numbers = {
         number
         for number, instruction in enumerate(body.instructions)
@@ -149,7 +148,7 @@ def _only_positions(body: Body, axis: int, cut: list[Reduction]) -> bool:
 
 
 def _kept(loops: list[Loop], reduction: Reduction) -> list[Loop]:
-    """The loops that a reduction does not fold: at least one, be it of a single turn."""
+    """The loops that a reduction does not fold: at least one, if only of a single turn."""
     kept = [loop for loop in loops if loop.axis >= 0 and loop.axis not in reduction.axes]
     return kept or [Loop(1, -1, ())]
 
@@ -165,7 +164,7 @@ def _apart(
     strides: dict[int, Number],
     registers: Registers,
 ) -> None:
-    """Let a reduction fold each slab into results of its own, and fold those in the end."""
+    """Let a reduction fold each slab into results of its own, and add the launch that folds these."""
     shape = (count, *[axis.extent for axis in kept])
     starts = [fold_named(reduction.op).identity(slabs.memories[reduction.operand].dtype)]
     if reduction.position >= 0:
@@ -200,7 +199,7 @@ def _joining(
     inputs: list[Memory],
     outputs: list[Memory],
 ) -> Launch:
-    """The launch that folds what was found of the slabs, one after the other."""
+    """The launch that folds the results of the slabs in order."""
     code = code_of(inputs[0].dtype)
     instructions = [Instruction("load", code, (0,))]
     position = -1

@@ -1,4 +1,4 @@
-"""Decides what is stored, and where assignments go: the first half of planning.
+"""Chooses the stored nodes and the targets of assignments: the first half of planning.
 
 A *statement* computes one node into memory; all other pending nodes are recomputed inside the
 loops that read them. A node becomes a statement when it is wanted, when it is a reduction, when
@@ -31,7 +31,7 @@ from .reasons import Chosen
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """One node that is stored. ``style`` says how:
+    """One node that is stored. ``style`` is the way in which it is computed:
 
     ``map``     every element, into a new buffer (or that of an operand that dies)
     ``place``   an update, in place of the old version; the domain is the region
@@ -45,12 +45,12 @@ class Statement:
     style: str
     domain: tuple[int, ...]
     place: Place | None = None
-    """How the domain is shared out among ranks; ``None``: each runs over all of it."""
+    """The distribution of the domain over ranks; ``None`` if each rank runs over all of it."""
     copies_base: bool = False
     inside: set[int] = field(default_factory=set)
     """id of each node that its loops compute."""
     reads: dict[int, bool] = field(default_factory=dict)
-    """id of each leaf or stored node that is read: whether only at the statement's own index."""
+    """By id of each leaf or stored node that is read: True if only at the statement's own index."""
     reason: str = ""
     """Why it is stored."""
     remark: str = ""
@@ -59,7 +59,7 @@ class Statement:
     own: AxisMap = ()
     """The map of the loop's own index."""
     only: Node | None = None
-    """A masked assignment, if that alone reads the value: nothing else of it is computed."""
+    """The masked assignment that alone reads the value; only elements under its mask are stored."""
 
     @property
     def joinable(self) -> bool:
@@ -76,13 +76,13 @@ def _is_box(update: Node) -> bool:
 
 
 def choose_stored(choice: Choice) -> None:
-    """Store what is wanted, folded or assigned, what kernels lack, and what would be computed several times."""
+    """Store folds and assignments, nodes that kernels cannot compute, and nodes that would be computed several times."""
     trace, stored, by_numpy = choice.trace, choice.stored, choice.by_numpy
     order = trace.order
     modes: dict[int, list[Any]] = {}
-    taken: dict[int, Any] = {}  # how many elements are read through views
-    fresh: dict[int, int] = {}  # of how many boxes a new array consists that is put together
-    joins: dict[int, int] = {}  # how many parts of a join are still to come
+    taken: dict[int, Any] = {}  # number of elements read, summed over the modes of reading
+    fresh: dict[int, int] = {}  # number of boxes assigned so far to a new array
+    joins: dict[int, int] = {}  # number of parts of a join that are still to come
     for node in order:
         shape = node.geometry.shape
         if node.op.folds:
@@ -154,7 +154,7 @@ def choose_stored(choice: Choice) -> None:
         if node.op.is_update and (node.params[0].box is None or len(node.args) == 3):
             stored.setdefault(id(node), reasons.NO_BOX)
             choice.store(reasons.OVERWRITTEN, node.args[0])
-    direct: set[int] = set()  # arithmetic on what is in memory, at its own index
+    direct: set[int] = set()  # arithmetic on values in memory, at its own index
     for node in order:
         if node.op.elementwise:
             for arg in node.args:
@@ -177,8 +177,8 @@ def _is_below(node: Node, size: int) -> bool:
 
 
 def _is_part(node: Node, joins: dict[int, int]) -> bool:
-    """True if an update is one of those that make up a join, a roll, say. That is no assignment of the program's: its
-    result is computed where it is read, like that of an operation, whether it is seen or not."""
+    """True if an update is a part of a join (a roll, say). A join is no assignment of the program: its result is computed where it
+    is read, like that of an operation, whether it is referenced or not."""
     base = node.args[0]
     left = joins.get(id(base), 0) if base.op.is_update else parts_of(base)
     if left:
@@ -187,14 +187,15 @@ def _is_part(node: Node, joins: dict[int, int]) -> bool:
 
 
 def _lies_on_ranks(node: Node) -> bool:
-    """True if NumPy would have to gather something: loops over shares need not."""
+    """True if the node or an operand is distributed: NumPy would have to gather it, loops over shares need not."""
     return node.place is not None or any(
         type(arg) is Node and arg.place is not None for arg in node.args
     )
 
 
 def _store_replicated(choice: Choice) -> None:
-    """What every rank computes for itself is in memory where ranks read it together, since one may have read it already."""
+    """Store replicated values that distributed nodes read: each rank computes them for itself, and one may have them in memory
+    already."""
     alone: dict[int, bool] = {}
     for node in choice.trace.order:
         used = [arg for arg in node.args if type(arg) is Node]
@@ -209,8 +210,8 @@ def _store_replicated(choice: Choice) -> None:
 
 
 def _store_scattered(choice: Choice) -> None:
-    """What ranks need in memory besides: operands of a view that no axis map describes, and, where shares are no intervals,
-    updates, index values, and what they are made of."""
+    """Store further values that ranks need in memory: operands of a view that no axis map describes, and, where shares are no
+    intervals, updates, index values, and their operands."""
     trace, stored, by_numpy = choice.trace, choice.stored, choice.by_numpy
     for node in trace.order:
         place: Place | None = node.place
@@ -247,7 +248,7 @@ def _store_scattered(choice: Choice) -> None:
 
 
 def _store_operands(choice: Choice) -> None:
-    """NumPy reads memory."""
+    """Store the operands of nodes that NumPy computes, since NumPy reads memory."""
     for node in choice.trace.order:
         if id(node) in choice.by_numpy:
             choice.store(reasons.FOR_NUMPY, *node.args)
@@ -261,11 +262,11 @@ RULES: tuple[Pass[Choice], ...] = (
     Pass("scattered shares", _on_ranks, _store_scattered),
     Pass("operands of NumPy", _on_ranks, _store_operands),
 )
-"""By which rules nodes are stored, in order."""
+"""The rules by which nodes are stored, in order."""
 
 
 def region_place(update: Node, trace: Trace) -> Any:
-    """Where the region lies that is assigned to."""
+    """The place of the assigned region of an update."""
     if id(update) in trace.regions:
         return trace.regions[id(update)]
     return None if update.place is None else placed_view(update.place, update.params[0])
@@ -284,8 +285,8 @@ def _is_share(update: Node, trace: Trace) -> bool:
 
 
 def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
-    """What loops over local indices need in memory of the value that is assigned: all but arithmetic on what
-    lies as the region does, and views of what is there."""
+    """Store the parts of an assigned value that loops over local indices need in memory: all but arithmetic on operands placed like
+    the region, and views of values in memory."""
     stack = [update.args[1]]
     while stack:
         node = stack.pop()
@@ -306,8 +307,8 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
 
 
 def _spreads(node: Node, stored: Chosen) -> bool:
-    """True if arithmetic makes much out of little that is there, as an outer product does: then loops do it
-    wherever they run, for the operands travel more easily than the result."""
+    """True if arithmetic makes a large result of small operands in memory, as an outer product does. Loops then compute it wherever
+    they run, since the operands are cheaper to send than the result."""
     return node.op.elementwise and all(
         (2 * arg.geometry.size <= node.geometry.size and _lies_ready(arg, stored))
         or _spreads(arg, stored)
@@ -317,7 +318,7 @@ def _spreads(node: Node, stored: Chosen) -> bool:
 
 
 def _lies_ready(node: Node, stored: Chosen) -> bool:
-    """True if loops over listed shares can take a value of another place as it is, from memory."""
+    """True if loops over listed shares can read a value of another place directly from memory."""
     while node.op.is_view and node.value is None:
         if crosses(node.params[0]):
             return False
@@ -326,7 +327,7 @@ def _lies_ready(node: Node, stored: Chosen) -> bool:
 
 
 class Reads:
-    """Which leaves and stored nodes an expression reads, and whether only at its own index."""
+    """The leaves and stored nodes that an expression reads, each with True if only at its own index."""
 
     def __init__(self, stored: Chosen, domain: tuple[int, ...], place: Place | None = None) -> None:
         self.stored = stored
@@ -363,7 +364,7 @@ class Reads:
                     stack.append((arg, inner, True))
 
     def _anywhere(self, node: Node) -> None:
-        """Note what an expression reads that no map leads to."""
+        """Record the leaves and stored nodes below a node that is read without a map, as reads at any index."""
         stack, seen = [node], {id(node)}
         while stack:
             below = stack.pop()
@@ -377,7 +378,7 @@ class Reads:
 
 
 def make_statements(trace: Trace) -> list[Statement]:
-    """The statements, operands first, each with its style and what it reads."""
+    """The statements, operands first, each with its style and its reads."""
     met = trace.order
     trace.order = in_order(trace.roots, attrgetter("weight"))
     choice = Choice(trace, dict.fromkeys(map(id, trace.roots), reasons.WANTED), {})
@@ -409,9 +410,9 @@ def make_statements(trace: Trace) -> list[Statement]:
 
 
 def _keep_sources(trace: Trace, met: list[Node], stored: Chosen) -> None:
-    """What a value needs that stays pending, stays alive: its sources must not be overwritten.
+    """Keep the sources of values that stay pending alive: they must not be overwritten.
 
-    That is true also of values that were ``met`` and are not in the way any more, since a reduction reads past them.
+    This includes values that were ``met`` but are no longer in the trace, since a reduction reads past them.
     """
     kept = set(trace.alive)
     for node in reversed(met):
@@ -491,7 +492,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
 
 
 def _reads_of_value(update: Node, stored: Chosen) -> Reads:
-    """What the value and the mask of an update read, at the indices of its region."""
+    """The reads of the value and the mask of an update, at the indices of its region."""
     shape = update.params[0].shape
     reads = Reads(stored, shape)
     for arg in update.args[1:]:
@@ -501,7 +502,7 @@ def _reads_of_value(update: Node, stored: Chosen) -> Reads:
 
 
 def _place_write(trace: Trace, statement: Statement, read_later: bool) -> None:
-    """Decide whether what ranks write together goes into the old version's buffer."""
+    """Decide whether a collective write goes into the old version's buffer."""
     base, *others = statement.node.args
     seen = id(base) in trace.alive
     statement.copies_base = seen or read_later or any(arg is base for arg in others)

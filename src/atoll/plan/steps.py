@@ -35,7 +35,7 @@ class Steps:
             self.registers.add(leaf)
         self.make_exchange: Any = Exchange
         self.exchange_under_maps: Any = exchange_under_maps
-        """Make exchanges."""
+        """The functions that make exchanges."""
         self.steps: list[list[Use]] = []
         """The steps of each group."""
         self.ghosts: dict[int, GhostRegion] = {}
@@ -45,7 +45,7 @@ class Steps:
         self.steps[-1].append((step, uses))
 
     def _begin(self, exchange: Exchange, uses: set[int]) -> Use:
-        """Begin an exchange of these registers; the step that finishes it."""
+        """Begin an exchange of these registers, and return the step that finishes it."""
         self._add(StartExchange(exchange), uses)
         return FinishExchange(exchange), uses
 
@@ -60,7 +60,7 @@ class Steps:
         return self._begin(exchange, {*mine, *[ghost.source for ghost in ghosts]})
 
     def _filled(self, ghosts_of: Ghosts, readers: Iterable[int]) -> Exchange | None:
-        """Fill ghost regions at once; the exchange, if this rank has one."""
+        """Fill ghost regions at once, and return the exchange, if this rank has one."""
         assert self.world is not None
         registers = self.registers
         own = [ghost for _, ghost in ghosts_of(registers.rank)]

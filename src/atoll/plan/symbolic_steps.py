@@ -1,11 +1,11 @@
-"""The steps of a plan, and how they are bound to extents and distributions.
+"""The steps of a plan, and their binding to extents and distributions.
 
-A plan's program has *symbolic* steps in the places of those that depend on what changes. They do not run. For each of them
-:class:`SymbolicSteps` keeps a function of a *binding*, one trace with what was calculated for it, that gives the step.
+A plan's program has *symbolic* steps in place of the steps that depend on changing numbers. They do not run. For each of them
+:class:`SymbolicSteps` keeps a function that makes the step from a *binding*: one trace with the numbers calculated for it.
 
-An exchange of loops over boxes is calculated like their extents. One of loops over local indices is made anew, from the
-places of the trace and the maps of its reads: who sends what to whom there may be different at every step, a pivot's owner
-above all, without the plan being another one.
+An exchange of loops over boxes is calculated like their extents. An exchange of loops over local indices is made anew, from the
+places of the trace and the maps of its reads: its senders and receivers may differ at every step under one plan, as the owner of a
+pivot does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .shapes import Shape
 
 
 class Symbolic:
-    """Stands for what ``make`` makes of arguments, some of which are symbolic: a step, or an exchange."""
+    """A deferred call of ``make`` with arguments of which some are symbolic: a step, or an exchange."""
 
     __slots__ = ("arguments", "make")
 
@@ -54,12 +54,12 @@ class Symbolic:
         )
 
     def run(self, state: State) -> None:
-        """A plan does not run, the programs that are made from it do."""
+        """Raise an error: a plan does not run, only the programs made from it do."""
         raise AssertionError("a plan cannot run")
 
 
 class SymbolicLaunch(Symbolic):
-    """Stands for the step of a launch."""
+    """The deferred step of a launch."""
 
     __slots__ = ("combines", "launch")
     exchange = staticmethod(partial(Symbolic, Exchange))
@@ -72,14 +72,14 @@ class SymbolicLaunch(Symbolic):
 
 @dataclass(slots=True)
 class Binding:
-    """What the steps of a plan are made from: one trace."""
+    """The input from which the steps of a plan are made: one trace."""
 
     results: Sequence[Any]
-    """What was calculated from its geometries."""
+    """The numbers calculated from its geometries and places."""
     sample: Sample
     order: Sequence[Node]
     shared: dict[int, Any] = field(default_factory=dict)
-    """What several steps of a program use, by what stands for it in the plan: exchanges, and the steps that fold
+    """Objects that several steps of a program share, by the id of their counterpart in the plan: exchanges, and the steps that fold
     the partial results of kernels."""
 
 
@@ -94,11 +94,11 @@ class SymbolicSteps:
     ) -> None:
         """``changed`` says of each node of the trace whether planning folds it over other axes."""
         self.results: list[Any] = []
-        """What is to be calculated."""
+        """The numbers to calculate."""
         self.launches: dict[int, int] = {}
-        """Of each launch, by the number of its step, the place of its numbers among the results."""
+        """The place of each launch's numbers among the results, by the number of its step."""
         self.positions: list[tuple[int, int]] = []
-        """The geometries of the trace that steps have: the numbers of a step and of a geometry; -1 for what several steps use."""
+        """The geometries of the trace that steps have: pairs of a step's number, -1 for shared objects, and a geometry's number."""
         self.nodes: set[int] = set()
         """The nodes that NumPy computes."""
         self.collective: set[int] = set()
@@ -115,7 +115,7 @@ class SymbolicSteps:
                     raise NoPlanError
                 self._shared[id(planned.exchange)] = self._called(planned.exchange)
         self.made: list[Bound] = []
-        """How each of the steps is made."""
+        """The functions that make the steps."""
         for self._now, planned in enumerate(steps):
             is_launch = isinstance(planned, SymbolicLaunch)
             self.made.append(self._launch(planned, step) if is_launch else self._step(planned))
@@ -126,19 +126,19 @@ class SymbolicSteps:
         return len(self.results) - 1
 
     def shared(self, planned: Any, binding: Binding) -> Any:
-        """The exchange, or the step that folds partial results, of a program that stands for a plan's."""
+        """The counterpart in a program of a plan's exchange, or of its step that folds partial results."""
         known = binding.shared.get(id(planned))
         if known is None:
             known = binding.shared[id(planned)] = self._shared[id(planned)](binding)
         return known
 
     def _called(self, symbolic: Symbolic) -> Bound:
-        """What a symbolic thing stands for."""
+        """A function that makes the object for which a symbolic one stands."""
         arguments = [self._bound(argument) for argument in symbolic.arguments]
         return lambda binding: symbolic.make(*[argument(binding) for argument in arguments])
 
     def _bound(self, value: Any) -> Bound:
-        """How a value is made in which there may be symbolic geometries, places and numbers."""
+        """A function that makes a value with symbolic geometries, places or numbers from a binding."""
         if not _is_symbolic(value):
             return lambda binding: value
         if type(value) is Shape:
@@ -183,7 +183,7 @@ class SymbolicSteps:
         return make
 
     def _function(self, planned: ByNumpy) -> Bound:
-        """What NumPy computes in a step."""
+        """A function that makes the NumPy function of a step."""
         if type(planned.function) is Nothing:
             dtype, counts = planned.function.dtype, self.result(tuple(planned.function.shape))
             return lambda binding: Nothing(binding.results[counts], dtype)
@@ -196,7 +196,7 @@ class SymbolicSteps:
         return lambda binding: Position(join.register, join.name, geometry(binding))
 
     def _step(self, planned: Any) -> Bound:
-        """How a step is made when the geometries are known."""
+        """A function that makes a step once the geometries are known."""
         if isinstance(planned, (Share, Release)):
             return lambda binding: planned
         if isinstance(planned, Combine):

@@ -30,7 +30,7 @@ from .shapes import dense_shape
 def unrolled(
     body: Body, loops: list[Loop], memories: list[Memory]
 ) -> tuple[Body, list[Loop], list[Memory]]:
-    """The nest without those of its loops that are short enough to be unrolled."""
+    """The nest after unrolling its short loops."""
     while len(loops) > 1:
         place = next(
             (p for p in reversed(range(len(loops))) if _fits(body, loops, memories, p)), -1
@@ -45,10 +45,10 @@ def unrolled(
 def stored_first(
     body: Body, loops: list[Loop], registers: Registers
 ) -> tuple[Body, Body, tuple[int, Any]] | None:
-    """A fold of everything in short rows as two nests: one that stores what is folded, and one that folds that as one row.
+    """A full fold over short rows as two bodies: one stores the folded elements, the other folds them as one row.
 
-    Between them stands the register of the new memory. ``None`` where one nest is better: where its rows are long, or its
-    loop cannot be unrolled.
+    The third item is the register of the new memory. ``None`` where one nest is better: where its rows are long, or its loop cannot
+    be unrolled.
     """
     values = {fold.value for fold in body.reductions}
     if len(values) > 1 or any(fold.position >= 0 for fold in body.reductions):
@@ -216,14 +216,14 @@ class _Turns:
     # folds
 
     def _apart(self, fold: Reduction, values: list[dict[int, int]]) -> None:
-        """A fold along other loops: one for each turn."""
+        """Write a fold along other loops, once for each turn."""
         for turn, known in enumerate(values):
             full = len(fold.axes) == len(self.old.box)
             operand = fold.operand if full else self._place(fold.operand, turn)
             self.body.reductions.append(fold._replace(value=known[fold.value], operand=operand))
 
     def _fold(self, fold: Reduction, values: list[dict[int, int]]) -> None:
-        """A fold along the loop, and along others, if it has more axes."""
+        """Write a fold along the loop, and along other loops if it has more axes."""
         parts = [known[fold.value] for known in values]
         full = len(fold.axes) == len(self.old.box)
         if fold.position >= 0:
@@ -245,7 +245,8 @@ class _Turns:
         self._emit(Instruction("store", fold.dtype, (number, combined(before, value))))
 
     def _seek(self, fold: Reduction, parts: list[int], positions: list[int]) -> None:
-        """The position of the best element: the first one, or the first NaN. Other nests may have seen elements before or after."""
+        """Write a search for the position of the best element: the first one, or the first NaN. Other nests may have seen
+        elements before or after."""
         best = parts[0], positions[0]
         for later in zip(parts[1:], positions[1:]):
             best = self._better(fold, best, later, self._beats(fold, later[0], best[0]))
@@ -279,7 +280,7 @@ class _Turns:
 
 
 def in_halves(values: list[int], combined: Callable[[int, int], int]) -> int:
-    """Values added up as the accumulators of a row are, which hold nothing but these."""
+    """Combine values in halves, in the order of a row's accumulators when each holds one value."""
     size = 1
     while size < len(values):
         size *= 2

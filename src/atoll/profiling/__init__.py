@@ -1,4 +1,4 @@
-"""Profiles: what a program spends its time on, by line and by rank.
+"""Profiles: the time of a program by line and by rank.
 
 ``with atoll.profile() as profile:`` records a block of a program, ``atoll run --profile out.json`` a whole one.
 :mod:`..context.profiler` measures; here records become tables, timelines and pages.
@@ -28,11 +28,11 @@ __all__ = ["Line", "Profile", "Rank", "profile", "read"]
 class profile:
     """Record the time that a block of the program spends on each line. Collective: all ranks of the current world enter and leave it.
 
-    Work that is pending at the beginning is evaluated before, and work that is pending at the end counts.
+    Work pending at the beginning is evaluated before the recording starts; work pending at the end counts.
 
     With a path that ends in ``.json`` (a timeline in Chrome's trace format) or ``.html`` (a page), the profile is saved there
     at the end. If the block ends by an error, or the process is killed, each rank leaves its part beside it, in a folder that
-    ends in ``.ranks``, and ``atoll profile PATH`` reads these.
+    ends in ``.ranks``, and ``atoll profile PATH`` reads the parts.
 
     >>> with atoll.profile() as profile:
     ...     step()
@@ -76,9 +76,9 @@ class profile:
                 profiler.stop()
         record = record_of(self._recording, self._since)
         communicator = self._communicator
-        if not record.complete:  # it goes on for an outer profile
+        if not record.complete:  # the recording continues for an outer profile
             record = replace(record, ended=now, complete=True)
-        if error is not None and communicator.size > 1:  # the others may not come
+        if error is not None and communicator.size > 1:  # the others may not arrive here
             self._profile.take([record], writes=False)
             return
         records = _gathered(communicator, record)
@@ -90,7 +90,7 @@ class profile:
 
 
 def _gathered(communicator: Communicator, record: Record) -> list[Record]:
-    """The records of all ranks; the timelines of the others are rank 0's."""
+    """The records of all ranks; only rank 0 gets the timelines of the others."""
     if communicator.size == 1:
         return [record]
     what = "a profile"
@@ -107,11 +107,11 @@ def remove(part: str) -> None:
     for name in (part, f"{part}.texts"):
         with tolerated(FileNotFoundError):
             os.remove(name)
-    with tolerated(OSError):  # other ranks have theirs there, or there is none
+    with tolerated(OSError):  # the folder has parts of other ranks, or does not exist
         os.rmdir(os.path.dirname(part))
 
 
 def read(path: str) -> Profile:
-    """The profile of which ranks have left their parts for ``path``, or in the folder ``path`` itself."""
+    """The profile from the parts that ranks have left for ``path``, or in the folder ``path`` itself."""
     folder = path if os.path.isdir(path) else folder_of(path)
     return Profile().take(records_in(folder))

@@ -1,4 +1,4 @@
-"""A profile as a page with pictures: one file, which needs no other and no network."""
+"""A profile as a page with charts: one self-contained file, which needs no network."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .profiles import Line, Profile, Rank
 
 MOST_LINES = 200
-"""So many lines are shown, those that took longest."""
+"""The number of lines shown, by descending time."""
 
 MOST_SPANS = 40_000
-"""So many spans of all ranks are drawn, the longest: a browser can move that many."""
+"""The number of spans drawn for all ranks, the longest ones: a browser can move that many smoothly."""
 
 PLACE = "@DATA@"
-"""What stands for the data in ``page.html``."""
+"""The placeholder of the data in ``page.html``."""
 
 
 def page(profile: Profile) -> str:
@@ -52,7 +52,7 @@ def _data(profile: Profile) -> dict[str, Any]:
 
 
 def _shortest(profile: Profile) -> int:
-    """The nanoseconds of the shortest span that is drawn; 0 for all."""
+    """The length in nanoseconds of the shortest span drawn; 0 if all are drawn."""
     lengths = np.concatenate([rank.record.events["length"] for rank in profile.ranks])
     if len(lengths) <= MOST_SPANS:
         return 0
@@ -67,7 +67,7 @@ def _line(line: Line) -> dict[str, Any]:
 def _rank(
     rank: Rank, shortest: int, names: dict[Any, int], sources: dict[Any, int]
 ) -> dict[str, Any]:
-    """What is drawn of a rank; names and sources get numbers, which spans have instead."""
+    """The data drawn for a rank; spans refer to names and sources by number."""
     record = rank.record
     texts = [names.setdefault(name, len(names)) for name in record.names]
     shown = [(source.place, source.text) for source in record.sources]
@@ -95,7 +95,7 @@ def _rank(
 
 
 def _messages(profile: Profile) -> list[tuple[int, int, int, int]]:
-    """From which rank, to which, how many, how many bytes."""
+    """Source rank, destination rank, messages, and bytes of each pair of ranks with messages."""
     return [
         (rank.record.rank, peer, int(count), int(nbytes))
         for rank in profile.ranks

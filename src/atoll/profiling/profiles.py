@@ -18,12 +18,12 @@ NANO = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was done for one line of the program: counts and bytes of all ranks, seconds in the mean of the ranks."""
+    """The work for one line of the program: counts and bytes of all ranks, and mean seconds per rank."""
 
     source: Source
     calls: int
     call_seconds: float
-    """In calls of atoll, without what follows: recording operations, and what NumPy computes at once."""
+    """Seconds in calls of atoll without the activities below: recording operations, and eager NumPy work."""
     plan_seconds: float
     compiled: int
     """Kernels compiled."""
@@ -32,9 +32,9 @@ class Line:
     """Kernels run."""
     kernel_seconds: float
     kernel_bytes: int
-    """About what they read and wrote in memory."""
+    """Approximate bytes that kernels read and wrote in memory."""
     numpy_seconds: float
-    """In functions of NumPy that evaluations call."""
+    """Seconds in NumPy functions that evaluations call."""
     messages: int
     sent_bytes: int
     waits: int
@@ -44,7 +44,7 @@ class Line:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
+        """The sum of all activities."""
         return (
             self.call_seconds + self.plan_seconds + self.compile_seconds + self.kernel_seconds
             + self.numpy_seconds + self.wait_seconds + self.file_seconds
@@ -67,35 +67,35 @@ class Rank:
 
     record: Record
     shift: int
-    """Nanoseconds to add to its clock for seconds since the beginning."""
+    """Nanoseconds to add to its clock for the time since the beginning of the profile."""
     seconds: tuple[float, ...]
-    """By kind."""
+    """Seconds by kind of span."""
 
     @property
     def began(self) -> float:
-        """When its record begins."""
+        """The beginning of its record, in seconds."""
         return (self.record.began + self.shift) * NANO
 
     @property
     def ended(self) -> float:
-        """When its record ends."""
+        """The end of its record, in seconds."""
         return (self.record.ended + self.shift) * NANO
 
 
 class Profile:
-    """What a program spent its time on: ``print`` it, read ``lines``, or ``save`` it.
+    """The time of a program by line: ``print`` it, read ``lines``, or ``save`` it.
 
-    On ranks ``save`` writes on rank 0, which has the timeline of all; the lines are the same on all.
+    On ranks ``save`` writes on rank 0, which has the timelines of all; the lines are equal on all ranks.
     """
 
     def __init__(self) -> None:
         self.ranks: tuple[Rank, ...] = ()
         self.lines: tuple[Line, ...] = ()
-        """The lines of the program, those that took longest first."""
+        """The lines of the program, by descending time."""
         self._writes = True
 
     def take(self, records: Sequence[Record], writes: bool = True) -> Profile:
-        """Consist of these records."""
+        """Set the records of the profile."""
         if not records:
             raise ConfigError("a profile needs the record of at least one rank, and there is none")
         shifts = _shifts(records)
@@ -110,34 +110,34 @@ class Profile:
 
     @property
     def seconds(self) -> float:
-        """How long it all took, from the first rank's beginning to the last one's end."""
+        """The duration, from the beginning of the first rank to the end of the last one."""
         return max((rank.ended for rank in self.ranks), default=0.0)
 
     @property
     def inside(self) -> float:
-        """Seconds in atoll, in the mean of the ranks."""
+        """Mean seconds per rank in atoll."""
         return sum(sum(rank.seconds) for rank in self.ranks) / max(len(self.ranks), 1)
 
     @property
     def program(self) -> str:
-        """What ran."""
+        """The name of the program."""
         words = self.ranks[0].record.program if self.ranks else ()
         return os.path.basename(words[0]) if words and words[0] else "python"
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """Ranks of which there is no record."""
+        """The ranks without a record."""
         size = max((rank.record.size for rank in self.ranks), default=0)
         return tuple(sorted({*range(size)} - {rank.record.rank for rank in self.ranks}))
 
     def table(self, width: int | None = None) -> str:
-        """The lines as a table of so many columns, by default those of the terminal."""
+        """The lines as a table ``width`` columns wide, by default as wide as the terminal."""
         from .table import table
 
         return table(self, width)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the profile: ``.json`` is a timeline in Chrome's trace format, ``.html`` a page with pictures."""
+        """Write the profile: ``.json`` is a timeline in Chrome's trace format, ``.html`` a page with charts."""
         name = checked(path)
         if not self._writes:
             return
@@ -166,7 +166,7 @@ class Profile:
 
 
 def checked(path: str | os.PathLike[str]) -> str:
-    """The path of a profile, which says by its end how it is saved."""
+    """The path of a profile, whose extension must be that of a known format."""
     name = os.fspath(path)
     if not name.endswith((".json", ".html")):
         raise ValueError(
@@ -176,7 +176,7 @@ def checked(path: str | os.PathLike[str]) -> str:
 
 
 def _shifts(records: Sequence[Record]) -> list[int]:
-    """What to add to the clocks for that of the first record."""
+    """Offsets in nanoseconds from the clock of each record to that of the first one."""
     first = records[0]
     shifts = []
     for record in records:

@@ -1,4 +1,4 @@
-"""What one rank has recorded: from a recording that goes on, or from the file that a process has left."""
+"""The record of one rank: from a recording in progress, or from the file that a process has left."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ class Record:
     size: int
     host: str
     boot: str
-    """What is the same for ranks whose clocks are one."""
+    """The identity of the host's boot: ranks with an equal one share a clock."""
     program: tuple[str, ...]
     began: int
-    """Nanoseconds of this rank's clock, as all times here."""
+    """In nanoseconds of this rank's clock, like all times here."""
     ended: int
     complete: bool
-    """True if it was ended; otherwise the process was killed."""
+    """True if the recording was ended; otherwise it is in progress, or the process was killed."""
     waiting: str
-    """Where, and for what, it was waiting when it was killed; empty where it was not."""
+    """The line and the reason of the wait in which the process was killed; empty outside of waits."""
     wall: int
     offset: int | None
     threshold: int
@@ -59,16 +59,16 @@ class Record:
     events: Any
 
     def without_events(self) -> Record:
-        """The same without the timeline."""
+        """The same record without the timeline."""
         return replace(self, events=self.events[:0])
 
 
 Mark = tuple[int, Any, Any]
-"""A moment of a recording, from which on it is read: its time, and the totals and messages until then."""
+"""A moment of a recording at which reading begins: its time, and the totals and messages until then."""
 
 
 def record_of(recording: Recording, since: Mark) -> Record:
-    """What was recorded since a moment."""
+    """The record of a recording since a moment."""
     header, texts = recording.header, recording.texts
     record = _record(header, recording.totals, recording.peers, recording.events, texts)
     began, totals, peers = since
@@ -82,7 +82,7 @@ def record_of(recording: Recording, since: Mark) -> Record:
 
 
 def record_in(path: str) -> Record:
-    """The record in a file; of a process that was killed, as far as it came."""
+    """The record in a file; for a killed process, up to its end."""
     texts: list[dict[str, Any]] = []
     try:
         with open(path, "rb") as file:
@@ -150,17 +150,17 @@ def _record(
 
 
 def folder_of(path: str) -> str:
-    """Where the ranks record a profile that will be at ``path``."""
+    """The folder in which the ranks record a profile for ``path``."""
     return f"{path}.ranks"
 
 
 def path_of_timeline(path: str) -> str:
-    """Where the timeline of a profile at ``path`` is saved; its page has another ending."""
+    """The path of the timeline of a profile for ``path``; its page has another extension."""
     return f"{os.path.splitext(path)[0]}.json"
 
 
 def part_of(path: str, rank: int) -> str:
-    """Where a rank records its part."""
+    """The path of a rank's part of a profile for ``path``."""
     return os.path.join(folder_of(path), str(rank))
 
 

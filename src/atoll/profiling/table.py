@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from .profiles import Profile
 
 MOST = 25
-"""So many lines are shown, those that took longest."""
+"""The number of lines shown, by descending time."""
 
 NARROW = 24
-"""The code of a line has at least so many columns, or is left out."""
+"""The least width in columns of the code of a line; with less room it is left out."""
 
 
 def _digits(number: float) -> str:
-    """Three digits of a number below a thousand, or all before the point."""
+    """A number with three digits, or with all digits before the point from a hundred on."""
     return f"{number:.0f}" if number >= 99.95 else f"{number:.3g}"
 
 
@@ -42,7 +42,7 @@ def bytes_text(nbytes: float) -> str:
 
 
 def count_text(count: float) -> str:
-    """A count, with thousands apart."""
+    """A count, with separators of thousands."""
     return f"{count:,.0f}" if count else ""
 
 
@@ -61,11 +61,11 @@ COLUMNS = (
     ("compiling", "compile_seconds", seconds_text),
     ("files", "file_seconds", seconds_text),
 )
-"""Title, field of a line, and how it is written. Columns without anything in them are left out, but for the first."""
+"""Title, field of a line, and format. Empty columns are left out, except for the first."""
 
 
 def title(profile: Profile) -> str:
-    """What was profiled, in one line."""
+    """The program, its ranks and its time, in one line."""
     ranks = len(profile.ranks)
     who = "one process" if ranks == 1 else f"{ranks} ranks"
     total, inside = seconds_text(profile.seconds), seconds_text(profile.inside) or "nothing"
@@ -73,7 +73,7 @@ def title(profile: Profile) -> str:
 
 
 def remarks(profile: Profile) -> list[str]:
-    """What a reader has to know of the figures."""
+    """Remarks on the figures: means, killed or missing ranks, and lost spans."""
     texts = []
     if len(profile.ranks) > 1:
         texts.append("Times are means over the ranks; counts and bytes are those of all ranks.")
@@ -97,7 +97,7 @@ def remarks(profile: Profile) -> list[str]:
 
 
 def table(profile: Profile, width: int | None = None) -> str:
-    """The lines that took longest, one a row."""
+    """The longest lines, one per row."""
     width = width or shutil.get_terminal_size((100, 24)).columns
     lines = profile.lines[:MOST]
     used = [any(getattr(line, name) for line in profile.lines) for _, name, _ in COLUMNS[1:]]

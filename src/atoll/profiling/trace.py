@@ -1,6 +1,6 @@
 """A profile as a timeline in Chrome's trace format, which Perfetto and ``chrome://tracing`` open.
 
-A rank is a process of the timeline, its threads are the threads of the program that call atoll.
+A rank is a process of the timeline; its threads are those threads of the program that call atoll.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CATEGORIES = {kind: kind.name.lower() for kind in Kind}
 
 
 def trace(profile: Profile) -> str:
-    """The text of the file: one event a line."""
+    """The text of the file: one event per line."""
     events = [event for rank in profile.ranks for event in _events(rank)]
     about = {"program": profile.program, "seconds": profile.seconds}
     lines = ",\n".join([json.dumps(event, separators=(",", ":")) for event in events])

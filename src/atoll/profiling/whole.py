@@ -1,7 +1,7 @@
-"""Profiles of whole programs: what ``ATOLL_RUN_PROFILE`` asks for, which ``atoll run --profile`` sets.
+"""Profiles of whole programs, requested by ``ATOLL_RUN_PROFILE``, which ``atoll run --profile`` sets.
 
 Each rank records its part from ``import atoll`` to its end. ``atoll run`` joins the parts when all ranks have ended, whatever
-ended them; without it ``atoll profile`` does. A process by itself saves its profile when it ends.
+ended them; with other launchers ``atoll profile`` does. A single process saves its profile when it ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def begin(path: str) -> None:
     profiler.now.of_job = size > 1
     try:
         recording = Recording(part, rank, size)
-    except FileExistsError:  # a process that the program has started
+    except FileExistsError:  # this process was started by the program
         return
     except OSError as error:
         sys.stderr.write(
@@ -48,7 +48,7 @@ def begin(path: str) -> None:
 
 
 def prepared(path: str) -> str:
-    """The absolute path of a profile, with nothing left of earlier ones."""
+    """The absolute path of a profile, after removal of earlier ones."""
     path = os.path.abspath(path)
     shutil.rmtree(folder_of(path), ignore_errors=True)
     with suppress(FileNotFoundError):
@@ -57,7 +57,7 @@ def prepared(path: str) -> str:
 
 
 def joined(path: str) -> None:
-    """Save the profile whose parts the ranks have left, as a timeline and as a page; and print its table."""
+    """Save the profile from the parts of the ranks, as a timeline and as a page, and print its table."""
     profile = read(path)
     timeline = path_of_timeline(path)
     saved = [timeline, f"{timeline.removesuffix('.json')}.html"]

@@ -85,7 +85,7 @@ def _float_to_float(code: Code, value: Value, dtype: str) -> Value:
 
 
 def _float_to_integer(code: Code, value: Value, dtype: str) -> Value:
-    """Out of range, what the processor's conversion gives, by way of the size that C takes."""
+    """Conversion to an integer; out of range, the result of the processor's conversion by way of the size that C uses."""
     by_size = {"i8": "i8", "u4": "i8"} if value.dtype == "f2" else {"i8": "i8"}
     value = code.single(value)
     if dtype == "u8" or (dtype == "u4" and "u4" not in by_size):
@@ -213,8 +213,8 @@ def combine_position(code: Code, op: str, old: list[Value], new: list[Value]) ->
 
 
 def may_exceed(code: Code, op: str, best: Value, value: Value) -> Value:
-    """Where :func:`combine_position` may take a value that comes later than the best: cheaper, and
-    never false where it does."""
+    """Mask that is true if :func:`combine_position` may take ``value``, which comes later than ``best``: cheaper than an
+    exact test, and never false if the value is taken."""
     if KIND[value.dtype] == "f":
         return code.fcmp("ult" if op == "argmin" else "ugt", value, best)
     return compare(code, "lt" if op == "argmin" else "gt", value, best)
@@ -232,10 +232,10 @@ def may_equal(code: Code, op: str, best: Value, value: Value) -> Value:
 
 @functools.cache
 def complex_product(dtype: str) -> str:
-    """How NumPy rounds a complex product: ``plain``, ``fused``, or ``unknown``.
+    """NumPy's rounding of complex products: ``plain``, ``fused``, or ``unknown``.
 
     ``plain`` rounds the four products and the two sums; ``fused`` rounds one product of each
-    part and then a multiply-add. Complex multiplication is not supported where it is unknown.
+    part and then a multiply-add. Kernels do not support complex multiplication of unknown rounding.
     """
     kind = np.dtype(dtype)
     part = np.dtype(kind.type(0).real.dtype)

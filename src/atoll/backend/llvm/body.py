@@ -18,8 +18,8 @@ from .ufuncs import perform
 
 @dataclass(slots=True)
 class Row:
-    """A row: its operands, the indices of the outer axes, the index of its first element, how many elements its
-    folds had before it, and the values that are the same for all of it."""
+    """A row: its operands, the indices of the outer axes, the index of its first element, the number of elements that its
+    folds took before it, and the values that are constant along it."""
 
     accesses: list[Access]
     indices: list[str]
@@ -55,14 +55,14 @@ class Body:
         self._reloaded = frozenset(
             numbers if STREAMS * len(numbers) > policy.limits.registers else ()
         )
-        """Numbers of the program that are too many for the registers: each is read from the block where it is used."""
+        """Scalars in excess of the registers: each is read from the block at its use."""
 
     def code(self, width: int = 1) -> Code:
         """Code of some width in the function."""
         return Code(self.function, width, self._soft_flags)
 
     def begin(self) -> None:
-        """Compute what is the same for the whole nest."""
+        """Compute the values that are constant in the nest."""
         layout, axes, function = self._layout, range(self.spec.ndim), self.function
         if any(instruction.op == "index" for instruction in self.spec.body):
             self._origins = [function.word(layout.origins + axis) for axis in axes]
@@ -70,7 +70,7 @@ class Body:
         self._emit(NEST, Place(self.code(), ""), nothing, self._constants)
 
     def begin_row(self, row: Row) -> None:
-        """Compute what is the same for a whole row."""
+        """Compute the values that are constant along a row."""
         row.values |= self._constants
         self._emit(ROW, Place(self.code(), "0"), row, row.values)
 
@@ -93,13 +93,13 @@ class Body:
     ) -> dict[Fold, list[Value]]:
         """The body on elements ``start`` to ``stop`` of every one of ``rows``, ``width`` at a time; there is at least one.
 
-        ``begin`` holds the accumulators that are in registers; the result is their values at the end. What comes ``last`` of a
-        row is done by masked vectors, of which others hold a multiple.
+        ``begin`` holds the accumulators in registers; the result is their values at the end. The ``last`` elements of a
+        row are done by masked vectors, whose width divides that of the others.
         """
         function, code, half = self.function, self.code(width), Code(self.function, width // 2)
         listed = last and self.by_lane(rows[0], code)
         apart = {fold: half.nowhere(fold.dtype) for fold in begin if fold.quick and len(rows) == 1}
-        """Where NaNs have been seen, of extremes that are found sooner without them."""
+        """Masks of the NaNs seen, for folds of extremes that are quicker without NaNs."""
         kept: list[tuple[Code, Value]] = []
         for fold, values in begin.items():
             kept += [(Code(function, fold.lanes), value) for value in values]
@@ -163,10 +163,10 @@ class Body:
         return state
 
     def _where_wanted(self, place: Place, row: Row, values: dict[int, Value]) -> None:
-        """What is stored under a mask: nothing is done where no element is wanted.
+        """Compute the values stored under a mask, and skip vectors without a wanted element.
 
-        Elements that are not wanted must raise no flags. So where some of a vector's are, the
-        others are replaced by one of those in everything that is loaded, or was kept before it was written over.
+        Unwanted elements must raise no flags. So if some elements of a vector are wanted, one of them
+        replaces the unwanted ones in all values that are loaded, or were kept before their memory was overwritten.
         """
         analysis, code, function = self._analysis, place.code, self.function
         wanted = mask = self._value(place, row, values, analysis.guard)
@@ -198,20 +198,20 @@ class Body:
                 mixed()
 
     def scanned(self, place: Place, row: Row) -> dict[int, list[Value]]:
-        """What each fold would take in, where the body does nothing else; positions of more than one
+        """The input of each fold, for a body without other work; positions of more than one
         lane are computed only if they are used."""
         values: dict[int, Value] = {}
         self._emit(ELEMENT, place, row, values)
         return {number: self.folded(place, row, values, number) for number in self.folds}
 
     def counted(self, place: Place, row: Row, number: int) -> Value:
-        """Which elements count in a fold that has a mask."""
+        """Mask of the elements that count in a masked fold."""
         values: dict[int, Value] = {}
         self._emit(ELEMENT, place, row, values)
         return self._value(place, row, values, self.spec.reductions[number].mask)
 
     def folded(self, place: Place, row: Row, values: dict[int, Value], number: int) -> list[Value]:
-        """What reduction ``number`` takes in: its identity where the mask says no."""
+        """The input of reduction ``number``: its identity where the mask is false."""
         code, reduction = place.code, self.spec.reductions[number]
         fold = self.folds.get(number) or Fold(reduction, code.width)
         new = self._taken(place, row, values, number, fold)
@@ -223,7 +223,7 @@ class Body:
     def _taken(
         self, place: Place, row: Row, values: dict[int, Value], number: int, fold: Fold
     ) -> list[Value]:
-        """What reduction ``number`` takes in of an element that its mask lets pass."""
+        """The input of reduction ``number``, regardless of its mask."""
         reduction = self.spec.reductions[number]
         numbers = [self._analysis.counts[number] if fold.counts else reduction.value]
         numbers += [reduction.position] * (reduction.position >= 0)
@@ -268,7 +268,7 @@ class Body:
         return values[number]
 
     def _emit(self, level: int, place: Place, row: Row, values: dict[int, Value]) -> None:
-        """Compute what belongs to ``level`` into ``values``."""
+        """Compute the instructions of ``level`` into ``values``."""
         numbers = [n for n in self._analysis.members[level] if n not in self._reloaded]
         self._compute_all(numbers, place, row, values)
 

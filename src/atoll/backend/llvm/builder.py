@@ -6,7 +6,7 @@ lane being one element. That makes the code independent of cost models and of ru
 for overlap, fixes the order of every sum, gives the last elements of a row the same
 instructions as all others, and compiles in a fraction of the time.
 
-A :class:`Value` is what the body of a kernel computes with; it carries a dtype and the
+A :class:`Value` is an operand or a result in the body of a kernel; it carries a dtype and the
 names of its LLVM values (two for a complex one). Widths are not part of a value: code of
 width 1 is used where a value is the same for a whole row.
 """
@@ -36,8 +36,8 @@ class Value:
     """``name`` holds the lanes of a value of ``dtype``; ``imag`` those of its imaginary part.
 
     ``number`` is the value itself where it is a constant of the kernel. A truth value in vector code
-    may be ``wide``: then a lane is an integer of so many bits, all of them zero or all one, which is
-    how processors without mask registers compare. Only :class:`Code` looks at that.
+    may be ``wide``: then a lane is an integer of ``wide`` bits, all of them zero or all one, which is
+    the result of comparisons on processors without mask registers. Only :class:`Code` uses that.
     """
 
     dtype: str
@@ -180,8 +180,8 @@ class Code:
     def fcmp(self, relation: str, a: Value, b: Value, signals: bool = False) -> Value:
         """Compare floating-point values; a quiet NaN raises no flag, as in NumPy.
 
-        An ordinary ordered comparison becomes a signalling instruction, so those take forms
-        whose quietness is part of their meaning. ``signals`` asks for the flag.
+        An ordinary ordered comparison becomes a signalling instruction, so this method writes
+        ordered comparisons in a form that is quiet by definition. ``signals`` asks for the flag.
         """
         a, b = self.single(a), self.single(b)
         kind, size = self.type(a.dtype), 8 * itemsize(a.dtype)
@@ -256,7 +256,7 @@ class Code:
         return self.convert("bitcast", value, dtype)
 
     def freeze(self, value: Value) -> Value:
-        """Whatever the instruction gave, for results that LLVM leaves undefined."""
+        """Fix the value of a result that LLVM leaves undefined."""
         return self.op("freeze", value)
 
     def suffix(self, dtype: str) -> str:
@@ -292,7 +292,7 @@ class Code:
         return Value({"f4": "c8", "f8": "c16"}[real.dtype], real.name, imag.name)
 
     def single(self, value: Value) -> Value:
-        """A half-precision value in single precision; any other one as it is."""
+        """A half-precision value in single precision; any other value unchanged."""
         if value.dtype != "f2":
             return value
         if value.number is not None:
@@ -353,7 +353,7 @@ class Code:
     def either(
         self, condition: str, first: Callable[[], Value], second: Callable[[], Value]
     ) -> Value:
-        """One of two values, of which only the one that the ``i1`` chooses is computed."""
+        """The first value if the ``i1`` is true, else the second; only the chosen one is computed."""
         choices = self.function.choose(condition, first, second)
         value = choices[0][0]
         name = self.function.phi(
@@ -415,7 +415,7 @@ class Code:
         return Value(dtype, self.join(kind, pieces, count))
 
     def any(self, mask: Value) -> str:
-        """An ``i1``: whether the mask is true in any lane."""
+        """An ``i1``, true if the mask is true in any lane."""
         if self.width == 1:
             return self.truth(mask)
         scalar = f"i{mask.wide or 1}"
@@ -425,7 +425,7 @@ class Code:
         return self.function.op(f"icmp ne {scalar} {some}, 0") if mask.wide else some
 
     def all(self, mask: Value) -> str:
-        """An ``i1``: whether the mask is true in all lanes."""
+        """An ``i1``, true if the mask is true in all lanes."""
         missing = self.any(self.negate(mask))
         return self.function.op(f"xor i1 {missing}, true")
 
@@ -453,7 +453,7 @@ class Code:
         return Value(value.dtype, parts[0], parts[1] if len(parts) == 2 else "")
 
     def count(self, mask: Value) -> str:
-        """In how many lanes the mask is true, as an ``i64``."""
+        """Number of lanes in which the mask is true, as an ``i64``."""
         if self.width == 1:
             return self.function.op(f"zext i1 {mask.name} to i64")
         bits = f"i{self.width}"
@@ -516,7 +516,7 @@ def narrow_half(code: Code, value: Value) -> Value:
     odd = code.op("and", code.op("lshr", size, code.const("i4", 13)), code.const("i4", 1))
     rounded = code.op("add", size, code.const("i4", ((15 - 127) << 23) + 0xFFF))
     normal = code.op("lshr", code.op("add", rounded, odd), code.const("i4", 13))
-    # Adding one half lets the processor round what becomes subnormal.
+    # Adding one half lets the processor round subnormal results.
     small = code.icmp("slt", size, code.const("i4", 0x38800000))
     tiny = code.select(small, size, code.const("i4", 0))
     sum_ = code.op("fadd", code.retype(tiny, "f4"), code.const("f4", 0.5))

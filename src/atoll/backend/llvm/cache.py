@@ -10,11 +10,11 @@ truncated one crashes, a flipped bit computes something else. So
   bytes are handed out; a file that fails is removed;
 * a file appears by renaming, complete or not at all, so processes need no locks.
 
-The ranks of a node share what one of them has loaded or compiled (``context.node_store``).
+The ranks of a node share the kernels that one of them has loaded or compiled (``context.node_store``).
 
-Nothing here raises for the state of a disk: a cache that cannot be used is no cache, and
-:func:`describe` says why. The folder is kept under :data:`LARGEST` bytes by removing what was
-used longest ago.
+No function raises for the state of a disk: an unusable cache is treated as no cache, and
+:func:`describe` gives the reason. The folder is kept under :data:`LARGEST` bytes by removing the least
+recently used kernels.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _DAY = 86_400.0
 _NAME = re.compile(r"[0-9a-f]{40}|\.[0-9a-f]{40}\.\d+\.[0-9a-f]+")
 
 _TURN = 128
-"""One of so many kernels, whichever process stores it, has the folder measured."""
+"""One in this number of stored kernels, from any process, triggers a measurement of the folder."""
 
 _written = 0  # bytes that this process has stored since it last measured the folder
 
@@ -56,13 +56,13 @@ _Result = TypeVar("_Result")
 
 
 class _UnusableError(Exception):
-    """Why there is no cache."""
+    """The reason for no cache."""
 
 
 def key_of(*parts: object) -> str:
     """The name of a kernel that depends on ``parts``, by their ``str``, and on this version of atoll.
 
-    The caller adds what it knows: versions of LLVM and libm, the processor and its features,
+    The caller passes the versions of LLVM and libm, the processor and its features, and
     the text of the kernel's specification.
     """
     digest = hashlib.blake2b(digest_size=20)
@@ -92,8 +92,8 @@ def _digest_of(folder: str) -> bytes:
 
 
 def load_or_make(key: str, make: Callable[[], bytes], effort: bytes = b"") -> bytes:
-    """The data stored under ``key``, if they begin with at least this ``effort``; else ``make()`` makes those to store. One rank of
-    a node does it for all."""
+    """The data stored under ``key``, if they begin with at least this ``effort``; else the data of ``make()``, which are stored. One rank
+    of a node does it for all."""
 
     def loaded_or_made() -> bytes:
         data = load(key)
@@ -125,7 +125,7 @@ def store(key: str, data: bytes) -> bool:
 
 
 def describe() -> str:
-    """Where kernels are kept, or why they are not; one line for a person."""
+    """One line for users with the location and size of the kernel cache, or the reason for no cache."""
     where = os.path.abspath(path() or "")
     try:
         sizes = [_occupied(size) for _, size, _ in _in_folder(_files, create=True)]
@@ -238,8 +238,8 @@ def _occupied(size: int) -> int:
 
 
 def _files(folder: int) -> list[tuple[float, int, str]]:
-    """(last use, size, name) of every file of a kernel; other processes may be removing some, and
-    what has another name belongs to a user who chose this folder for more than kernels."""
+    """(last use, size, name) of every kernel file; other processes may be removing some, and
+    files with other names belong to a user who chose this folder for more than kernels."""
     files = []
     with os.scandir(folder) as entries:
         for entry in filter(lambda entry: _NAME.fullmatch(entry.name), entries):
@@ -251,7 +251,7 @@ def _files(folder: int) -> list[tuple[float, int, str]]:
 
 
 def _evict(folder: int) -> None:
-    """Remove what a dead process left half-written, and the oldest kernels beyond the limit."""
+    """Remove half-written files of dead processes, and the oldest kernels beyond the limit."""
     files = sorted(_files(folder))
     total = sum(_occupied(size) for _, size, _ in files)
     limit = LARGEST if total <= LARGEST else LARGEST * 3 // 4

@@ -35,7 +35,7 @@ _DRAFT = "_draft"
 
 
 class _Shelf:
-    """The engine in whose memory the code of some kernels lies. It goes with the last of them."""
+    """The engine that holds the code of some kernels. It is freed with the last of them."""
 
     __slots__ = ("__weakref__", "_engine", "taken")
 
@@ -55,9 +55,9 @@ class _Shelf:
 
 
 class Compiler:
-    """Makes kernels, each once, as long as they are known, and functions of other modules, which stay.
+    """Compiler of kernels, each once while it is cached, and of functions of other modules, which stay.
 
-    They are for the machine of the settings, or for another that this processor can stand for.
+    The code is for the machine of the settings, or for another that this processor can emulate.
     """
 
     def __init__(self, other: Machine | None = None) -> None:
@@ -98,7 +98,7 @@ class Compiler:
         return kernel
 
     def finish(self, kernel: Kernel) -> None:
-        """Make the best code for a kernel that is a draft."""
+        """Compile a draft kernel with full optimisation."""
         with self._lock:
             if kernel.draft:
                 self._put(kernel, _BEST)
@@ -126,7 +126,7 @@ class Compiler:
             return address
 
     def _code(self, name: str, text: Callable[[str], str], effort: int) -> tuple[bytes, int]:
-        """The object file of a module, from disk or made now, and with what effort; ``text`` has the module for a symbol."""
+        """The object file of a module, from disk or made now, and its effort; ``text`` returns the module for a symbol."""
         here = self.machine
 
         def compiled() -> bytes:
@@ -159,7 +159,7 @@ def _work_of_drafts(spec: KernelSpec) -> int:
 
 
 def worked(kernel: Kernel, work: int, times: int = 1) -> bool:
-    """Note that a draft has worked so many times, and finish it once that pays; whether it is finished."""
+    """Count ``times`` runs of a draft, and finish it once that pays; True if it is finished."""
     if kernel.draft:
         kernel.done += times * max(work, policy.limits.chunk)
         if kernel.done > _work_of_drafts(kernel.spec):
@@ -169,9 +169,9 @@ def worked(kernel: Kernel, work: int, times: int = 1) -> bool:
 
 
 def compile_text(what: str, text: str) -> int:
-    """The address of the function ``@NAME`` of a module that was written by hand.
+    """Address of the function ``@NAME`` of a hand-written module.
 
-    It is called after ``what`` it does, which is for people, and after the text, which tells modules apart.
+    Its symbol contains ``what``, a readable description, and a digest of the text, which distinguishes modules.
     """
     name = f"atoll_{what}_" + hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
     return compiler.function(name, text.replace("NAME", name))
@@ -195,7 +195,7 @@ def _symbol(name: str, effort: int) -> str:
 
 
 def _key(spec: KernelSpec) -> KernelSpec | str:
-    """What tells specifications apart: themselves, unless ``==`` is wrong about their constants.
+    """Key that distinguishes specifications: the specification itself, or its name if ``==`` is wrong about its constants.
 
     The two zeros are equal to each other, and a NaN is not equal to itself.
     """
@@ -209,7 +209,7 @@ def _key(spec: KernelSpec) -> KernelSpec | str:
 
 @functools.cache
 def _versions() -> tuple[str, ...]:
-    """What machine code depends on besides this package and the processor."""
+    """Versions that machine code depends on besides this package and the processor."""
     # NumPy's release decides how complex products are rounded.
     return (llvmlite.__version__, str(llvm.llvm_version_info), np.__version__)
 
@@ -217,8 +217,8 @@ def _versions() -> tuple[str, ...]:
 def emit(text: str, here: Machine, effort: int = _BEST) -> bytes:
     """The object file of a module.
 
-    The text is vectorised already and has no redundancy worth a pass over it: what LLVM's
-    code generator does on its own is enough.
+    The text is vectorised already and has no redundancy worth a pass over it: LLVM's
+    code generator alone is enough.
     """
     return bytes(_target(here, effort).emit_object(llvm.parse_assembly(text)))
 

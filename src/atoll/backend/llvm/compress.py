@@ -35,7 +35,7 @@ _TYPES = {1: "i8", 2: "i16", 4: "i32", 8: "i64", 16: "<2 x i64>"}
 
 @functools.cache
 def _count() -> Kernel:
-    """How many elements of each chunk of a mask are true."""
+    """Kernel that counts the true elements of each chunk of a mask."""
     spec = KernelSpec(
         1,
         (Operand("b1"),),
@@ -47,8 +47,8 @@ def _count() -> Kernel:
 
 @functools.cache
 def _split() -> Kernel:
-    """Quotient and remainder of positions and a length, whose inverse is given: the product with it is at most one too large
-    or too small."""
+    """Kernel for quotients and remainders of positions by a length. It multiplies by the inverse of the length, which is at
+    most one too large or too small."""
     spec = KernelSpec(
         1,
         (Operand("i8"), Operand("i8", "w", "any", 1), Operand("i8", "w", "any", 2)),
@@ -167,7 +167,7 @@ def _address(array: Array) -> int:
 
 
 def places_of(mask: Array) -> Array:
-    """For each chunk of a contiguous mask, how many elements are wanted before it; and in all."""
+    """Number of true elements before each chunk of a contiguous mask, and in total."""
     chunks = -(-mask.size // policy.limits.chunk)
     places = np.zeros(chunks + 1, np.int64)
     counts = places[1:]

@@ -1,4 +1,4 @@
-"""The functions around a nest: the entry point of a kernel, and what looks for overlapping operands."""
+"""The functions around a nest: the entry point of a kernel, and the test for overlapping operands."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ALL = 0x3F
 def define_entry(module: Module, name: str, flags: int) -> None:
     """Define ``void @name(block, first, last)`` around ``@name.nest``.
 
-    The processor's flags are cleared first; those of ``flags`` that it has raised at the end,
-    and those that the nest found itself, are added to the first word of the block.
+    The processor's flags are cleared first. At the end the raised flags among ``flags``,
+    and the flags that the nest found itself, are added to the first word of the block.
     """
     function = Function(module, f"define void @{name}(ptr %block, i64 %first, i64 %last)")
     machine = module.machine
@@ -58,7 +58,7 @@ def define_entry(module: Module, name: str, flags: int) -> None:
 
 
 def define_overlap(module: Module, layout: Layout, largest: int) -> None:
-    """Define ``i1 @overlap(block, a, b)``: whether two operands share memory at different indices.
+    """Define ``i1 @overlap(block, a, b)``, true if two operands share memory at different indices.
 
     They do not if their address ranges are apart, nor if they are the same elements in the
     same order: one start, and one stride along every axis that is longer than one. ``largest`` is

@@ -51,7 +51,7 @@ class Seek:
             number: Fold(fold.reduction._replace(op=_EXTREMES[fold.op]), width, silent=fold.silent)
             for number, fold in folds.items()
         }
-        """The same body, of which the extremes are folded, and not their positions."""
+        """The same body with folds of the extremes instead of their positions."""
         largest = max(itemsize(fold.parts[0]) for fold in folds.values())
         self.stretch = max(width, policy.limits.stretch // largest)
 
@@ -117,8 +117,8 @@ class Seek:
     def abreast(self, row_of: RowOf, ways: str, count: str, strands: Strands) -> None:
         """The ``count`` elements of each of ``ways`` rows, in turns: at least a vector of each.
 
-        A strand holds the extreme so far, and where the piece begins in which it was found. If results are
-        those of other rows as well, what matters of it is joined to them in the end.
+        A strand holds the extreme so far, and the start of its piece. If other rows share the results,
+        they are combined with the strand at the end, unless it cannot change them.
         """
         body, size = self.body, STEPS * self.width
         single, wide = self.elements.code(), self.elements.code(self.width)
@@ -166,7 +166,7 @@ class Seek:
     # one stretch
 
     def _may_matter(self, row: Row, start: str, stop: str) -> str:
-        """An ``i1``: whether elements may change what is known from other rows, too."""
+        """An ``i1``, true if elements may change results that other rows share."""
         return (
             self.elements.code()
             .either(
@@ -178,7 +178,7 @@ class Seek:
         )
 
     def _later(self, row: Row, start: str) -> str:
-        """An ``i1``: whether element ``start`` comes later than the best of each fold. Then so do
+        """An ``i1``, true if element ``start`` comes later than the best of each fold. Then so do
         all that follow."""
         code = self.elements.code()
         later = ""
@@ -191,7 +191,7 @@ class Seek:
     def _look(
         self, row: Row, start: str, stop: str, check: Callable[[Code, str, Value, Value], Value]
     ) -> str:
-        """An ``i1``: whether elements ``start`` to ``stop`` may change what the folds hold."""
+        """An ``i1``, true if elements ``start`` to ``stop`` may change the results of the folds."""
         body, code = self.body, self.elements.code(self.width)
         best = {number: fold.load(self.elements.code())[0] for number, fold in self.folds.items()}
         size = 8 * min(itemsize(fold.parts[0]) for fold in self.folds.values())
@@ -235,11 +235,11 @@ class Seek:
         return self.extremes.folds[number].across(code, [lanes])[0]
 
     def _element(self, place: Place, row: Row, number: int) -> Value:
-        """What a fold would take in at ``place``."""
+        """The input of a fold at ``place``."""
         return self.elements.scanned(place, row)[number][0]
 
     def _matches(self, place: Place, row: Row, number: int, extreme: Value) -> Value:
-        """Which elements are the extreme: NaN, if there is one, is what was found."""
+        """Mask of the elements that equal ``extreme``; NaN elements always match, since a NaN is the extreme."""
         code, fold = place.code, self.folds[number]
         new = self._element(place, row, number)
         if KIND[new.dtype] == "f":

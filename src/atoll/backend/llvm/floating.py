@@ -84,7 +84,7 @@ def fmod(code: Code, a: Value, b: Value) -> Value:
 
 
 def _adjusts(code: Code, b: Value, rest: Value) -> Value:
-    """Where a truncated quotient is one more than a floored one."""
+    """Mask of the lanes whose truncated quotient is one more than the floored one."""
     nil = code.const(b.dtype, 0.0)
     differ = code.op("xor", code.fcmp("olt", b, nil), code.fcmp("olt", rest, nil))
     return code.op("and", code.fcmp("une", rest, nil), differ)
@@ -194,7 +194,7 @@ def modf_fraction(code: Code, value: Value) -> Value:
 
 
 def _normal(code: Code, value: Value) -> tuple[Value, Value, Value]:
-    """A number that is not subnormal, what was added to its exponent, and whether it has one."""
+    """The value scaled to be normal, the shift of its exponent, and a mask of the values that have an exponent."""
     dtype = value.dtype
     mantissa, kind = MANTISSA[dtype], SIGNED_BITS[dtype]
     smallest = code.retype(code.const(kind, 1 << mantissa), dtype)
@@ -208,7 +208,7 @@ def _normal(code: Code, value: Value) -> tuple[Value, Value, Value]:
 
 
 def frexp_mantissa(code: Code, value: Value) -> Value:
-    """A fraction of size in [0.5, 1), or the value where it has no exponent."""
+    """A fraction of magnitude in [0.5, 1), or the value itself if it has no exponent."""
     dtype = value.dtype
     kind, mantissa = SIGNED_BITS[dtype], MANTISSA[dtype]
     normal, _, plain = _normal(code, value)

@@ -2,8 +2,8 @@
 
 A :class:`Fold` keeps ``lanes`` accumulators in memory of the kernel's own. Element ``j`` of
 a row goes to accumulator ``j % lanes``, whatever the width of the code that computes it (at most ``lanes``), so
-the order of additions depends on the shape of the data and nothing else: not on the
-processor, not on what was fused, not on which instructions handle the end of a row.
+the order of additions depends on the shape of the data only: not on the
+processor, the fused operations, or the instructions that handle the end of a row.
 
 Rounded sums would lose accuracy if the accumulators ran on: after every 16 additions to
 each, the accumulators as a vector are pushed on a stack, where they are added up pairwise,
@@ -11,8 +11,8 @@ as a binary counter carries (:data:`STEPS` x ``lanes`` is 256 or 512 elements). 
 stack, the accumulators and then their lanes are added up in a fixed tree. The number of
 roundings on the way of an element is the same as in NumPy's pairwise sum.
 
-Sums of truth values are *counts*: one accumulator, to which each vector adds how many of its
-lanes are true, which is one instruction on the bits of the mask.
+Sums of truth values are *counts*: one accumulator, to which each vector adds the number of its
+true lanes, by one instruction on the bits of the mask.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def with_nans(code: Code, best: Value, nans: Value, width: int) -> Value:
 
 
 def accumulators(dtype: str) -> int:
-    """How many accumulators a rounded fold of ``dtype`` has, on every processor. No vector is wider."""
+    """Number of accumulators of a rounded fold of ``dtype``, on every processor. No vector is wider."""
     return 32 if itemsize(COMPONENT.get(dtype, dtype)) <= 4 else 16
 
 
@@ -96,7 +96,7 @@ class Fold:
         self._strands: Fold | None = None
 
     def allocate(self, function: Function, strands: int = 0) -> None:
-        """Reserve the memory of the accumulators, and of so many strands."""
+        """Reserve memory for the accumulators and for ``strands`` strands."""
         self._reserve(function, 1)
         if strands:
             self._strands = copy(self)
@@ -106,7 +106,7 @@ class Fold:
         def memory(count: int, part: str) -> str:
             return function.allocate(f"[{count} x {MEMORY_TYPE[part]}]")
 
-        # What begins in the middle of the accumulators reads past their end, and writes the same back.
+        # A vector that begins in the middle of the accumulators reads past their end, and writes the same back.
         self.accumulators = [memory(number * self.lanes + _SPARE, part) for part in self.parts]
         if self.blocked:
             self._stacks = [memory(number * _DEPTH * self.lanes, part) for part in self.parts]
@@ -132,10 +132,10 @@ class Fold:
             strand.steps, strand._pushed = member(first.steps), member(first._pushed)
         return strand
 
-    # what the fold does
+    # operations of the fold
 
     def identity(self, code: Code) -> list[Value]:
-        """The values that change nothing."""
+        """The identity values of the fold."""
         number = fold_named(self.op).neutral(np.dtype(self.reduction.dtype)).item()
         value = code.const(self.dtype, number)
         if self.op in ("argmin", "argmax"):
@@ -213,7 +213,7 @@ class Fold:
         ]
 
     def store(self, code: Code, values: list[Value]) -> None:
-        """Put back what :meth:`load` gave."""
+        """Store values in the layout of :meth:`load`."""
         for address, value in zip(self.accumulators, values):
             self._store(code, address, value)
 
@@ -272,7 +272,7 @@ class Fold:
             self._reset(code)
 
     def aligned(self, function: Function, pushes: int) -> str:
-        """An ``i1``: whether the pushes so far are a multiple of ``pushes``, with nothing after them."""
+        """An ``i1``, true if the pushes so far are a multiple of ``pushes``, with nothing after them."""
         steps = function.op(f"load i64, ptr {self.steps}")
         pushed = function.op(f"load i64, ptr {self._pushed}")
         odd = function.op(f"and i64 {pushed}, {pushes - 1}")
@@ -344,18 +344,18 @@ class Fold:
     # folds of truth values that one element decides
 
     def settled(self, code: Code) -> str:
-        """An ``i1``: whether no further element can change the result."""
+        """An ``i1``, true if no further element can change the result."""
         wide = Code(code.function, self.lanes)
         relation = "eq" if self.op == "logical_and" else "ne"
         return wide.any(wide.icmp(relation, self.load(wide)[0], wide.const(self.dtype, 0)))
 
     def settle(self, code: Code) -> None:
-        """Hold the result that no element can change."""
+        """Set the accumulators to the result that no element can change."""
         wide = Code(code.function, self.lanes)
         self.store(wide, [wide.const(self.dtype, int(self.op == "logical_or"))])
 
     def _unwind(self, wide: Code, values: list[Value]) -> list[Value]:
-        """Add up what is on the stack, the latest first."""
+        """Add up the entries of the stack, the latest first."""
         function = wide.function
         count = function.op(f"load i64, ptr {self._pushed}")
         kinds = [wide.type(value.dtype) for value in values]

@@ -73,7 +73,7 @@ class Function:
 
     @contextmanager
     def when(self, condition: str, hint: str = "then") -> Iterator[None]:
-        """What the ``with`` block writes is done only if the ``i1`` is true."""
+        """Make the code written in the ``with`` block conditional on an ``i1``."""
         work, after = self.name(hint), self.name(hint)
         self.branch(condition, work, after)
         self.label(work)
@@ -82,8 +82,8 @@ class Function:
         self.label(after)
 
     def choose(self, condition: str, *choices: Callable[[], T]) -> list[tuple[T, str]]:
-        """Do the first of two things if the ``i1`` is true, else the second: what each gives, and
-        the block in which it ends."""
+        """Write code that runs the first of two choices if the ``i1`` is true, else the second. The list has the result
+        of each, and the block in which it ends."""
         labels, after = [self.name("choice") for _ in choices], self.name("chosen")
         self.branch(condition, *labels)
         results = []
@@ -175,7 +175,7 @@ class Head:
     are the ``names``, of which the ``index`` is the first."""
 
     def __init__(self, function: Function, hint: str, *carried: tuple[str, str]) -> None:
-        """``carried`` has the type of each value, and what it is in the first turn."""
+        """``carried`` has the type of each carried value, and its value in the first iteration."""
         self._function, self._before, self._carried = function, function.block, carried
         self.label = function.name(hint)
         function.jump(self.label)
@@ -190,7 +190,7 @@ class Head:
         return self.names[0]
 
     def carry(self, *values: str) -> None:
-        """From the current block, the next turn begins with these values."""
+        """Begin the next iteration from the current block with these values."""
         block = self._function.block
         for k, (name, (kind, first), value) in enumerate(
             zip(self.names, self._carried, values, strict=True), self._at

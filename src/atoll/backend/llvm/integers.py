@@ -28,7 +28,7 @@ def sign(code: Code, value: Value) -> Value:
 
 
 def _safe(code: Code, a: Value, b: Value, overflow: bool) -> tuple[Value, Value, Value]:
-    """A divisor that cannot fail, and where ``b`` is zero, and where the quotient overflows."""
+    """A safe divisor, a mask of zero divisors, and a mask of overflowing quotients."""
     dtype = a.dtype
     unit = code.const(dtype, 1)
     zero = code.icmp("eq", b, code.const(dtype, 0))
@@ -64,7 +64,7 @@ _MAGIC_BITS = 0x4338000000000000
 
 
 def _divide_long(code: Code, a: Value, b: Value) -> Value:
-    """Quotients of 64-bit integers: as floating point where all lanes are below 2**51, else one by one.
+    """Quotients of 64-bit integers: in floating point if all lanes are below 2**51, else one by one.
 
     Added to 1.5 * 2**52, such an integer sits in the lowest bits of a double, both ways.
     """
@@ -158,7 +158,7 @@ def power(code: Code, base: Value, exponent: Value) -> Value:
 
 
 def _is_left(body: Function, kind: str) -> Callable[..., str]:
-    """True if the last one of carried values is not zero."""
+    """True if the last of the carried values is not zero."""
     return lambda *values: body.op(f"icmp ne {kind} {values[-1]}, 0")
 
 
@@ -192,7 +192,7 @@ def right_shift(code: Code, a: Value, b: Value) -> Value:
 
 
 def bitwise_count(code: Code, value: Value) -> Value:
-    """How many bits of the absolute value are set."""
+    """Number of set bits of the absolute value."""
     return cast(code, code.intrinsic("ctpop", absolute(code, value)), "u1")
 
 
@@ -237,7 +237,7 @@ _BYTES = 64
 
 
 def inverse_dtype(dtype: str) -> str:
-    """In which dtype the inverse of a divisor is given."""
+    """Dtype of the inverse of a divisor."""
     return "f4" if itemsize(dtype) < 4 else "f8"
 
 
@@ -275,7 +275,7 @@ def _checked(
     long: Callable[[Code, Value, Value], Value],
     quick: Callable[[], Value],
 ) -> Value:
-    """What ``quick`` gives, unless the divisor is 0 or -1."""
+    """The result of ``quick``, or that of ``long`` if the divisor is 0 or -1."""
     function, dtype = code.function, a.dtype
     scalar = VALUE_TYPE[dtype]
     if b.number is not None:

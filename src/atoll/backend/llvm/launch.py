@@ -1,4 +1,4 @@
-"""Steps of a program that run kernels: what is bound once, and what at every run."""
+"""Steps of a program that run kernels: the values bound once, and the values bound at every run."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class CompiledStep(KernelStep):
             if number >= 0:
                 scalars.append((*_place_of(block, kernel.layout.scalars + 2 * k, dtype), number))
         self.scalars = tuple(scalars)
-        """For each number that is given at a run: where it goes, and which it is."""
-        self._folds = parts  # whose memory the kernel writes to
+        """For each number passed at a run: its destination, and its index."""
+        self._folds = parts  # the kernel writes to their memory
 
     @staticmethod
     def numbers_of(launch: Launch) -> tuple[Any, ...]:
@@ -59,8 +59,8 @@ class CompiledStep(KernelStep):
         return words, offsets, launch.chunks, _work(launch)
 
     def places(self, words: Any) -> list[tuple[int, Any]]:
-        """Where the numbers of the launch are kept, but for those of :meth:`KernelSteps.places`: of each its address, and what stands
-        for it in ``words``, the first of :meth:`numbers_of`."""
+        """Addresses of the numbers of the launch, except those of :meth:`KernelSteps.places`. Each comes with its entry
+        in ``words``, the first of :meth:`numbers_of`."""
         block = _words_of(self.kernel.layout, words)
         return [(self.pointer + 8 * k, word) for k, word in enumerate(block) if word is not None]
 
@@ -71,7 +71,7 @@ class CompiledStep(KernelStep):
         self.address, self.alone = kernel.address, kernel.alone
 
     def run(self, state: Run) -> None:
-        """Fill in the pointers and the numbers of this run, and go."""
+        """Fill in the pointers and the numbers of this run, and run the kernel."""
         block = self.block
         registers = state.registers
         for word, register, offset in self.patches:
@@ -111,7 +111,7 @@ class CompiledStep(KernelStep):
 
     @staticmethod
     def joined(steps: Sequence[CompiledStep], order: Any = None) -> KernelSteps | None:
-        """One step for several that come after each other, where there is one; ``order`` says which chunks run when."""
+        """One step for several consecutive ones, or ``None`` without a compiled loop; ``order`` is the order of their chunks."""
         return KernelSteps(steps, order) if team().compiled else None
 
     def traffic(self) -> dict[int, int]:
@@ -157,7 +157,7 @@ class CompiledStep(KernelStep):
         return Intervals(chunk, chunks, operands)
 
     def cut(self, intervals: Intervals) -> None:
-        """Have the chunks of these intervals."""
+        """Set the chunks of the launch to those of these intervals."""
         self.block[self.kernel.layout.chunk] = intervals.chunk
         self.chunks = intervals.chunks
 
@@ -183,7 +183,7 @@ class KernelSteps:
         for patch in patches:
             table += patch
         self._drafts: list[tuple[CompiledStep, int]] = []
-        """Steps whose kernels are drafts, and where in the table their addresses are."""
+        """Steps whose kernels are drafts, and the indices of their addresses in the table."""
         for number, first, last in order:
             step = steps[number]
             if step.draft is not None:
@@ -202,7 +202,7 @@ class KernelSteps:
         self._numbers = [scalar for step in steps for scalar in step.scalars]
 
     def places(self, number: int) -> tuple[list[int], int]:
-        """Where the offsets of a step's operands are kept, and the number of its last chunk: addresses."""
+        """Addresses of the offsets of a step's operands, and of the end of its range of chunks."""
         before = sum([len(step.patches) for step in self.steps[:number]])
         offsets = [
             self._pointer + 8 * (4 + 3 * (before + k))
@@ -211,7 +211,7 @@ class KernelSteps:
         return offsets, self._pointer + 8 * (2 + 3 * self._table[0] + 5 * number + 3)
 
     def worked(self, times: int = 1) -> None:
-        """Note that drafts work, so many times; run the finished kernels once there are any."""
+        """Count ``times`` runs of drafts, and replace drafts by finished kernels."""
         for step in {step for step, _ in self._drafts}:
             if step.draft is not None and worked(step.draft, step.work, times):
                 step._take(step.draft)
@@ -220,7 +220,7 @@ class KernelSteps:
         self._drafts[:] = [(step, word) for step, word in self._drafts if step.draft is not None]
 
     def run(self, state: Run) -> None:
-        """Say where the registers are, and go."""
+        """Set the addresses of the registers, and run the kernels."""
         if self._drafts:
             self.worked()
         registers, starts = state.registers, self._starts
@@ -243,7 +243,7 @@ class KernelSteps:
             step.flagged(state)
 
     def team(self) -> tuple[int, int, int]:
-        """What the native evaluation calls where threads may take part: the function, the team, and how many threads."""
+        """The call for the native evaluation if threads may take part: the function, the team, and the number of threads."""
         return team().shared(config.threads)
 
     def told(self) -> tuple[Any, ...]:
@@ -257,7 +257,7 @@ class KernelSteps:
 
 
 def _place_of(block: Any, word: int, dtype: np.dtype[Any]) -> tuple[Any, int]:
-    """A word of an argument block as something to assign numbers of a dtype to: what, and at which index."""
+    """An array over an argument block for assigning numbers of a dtype, and the index of ``word`` in it."""
     if dtype.char in "?bhilqBHILQfd":
         # Python's own views of memory can hold these, and are quicker
         character: Any = dtype.char
@@ -278,7 +278,7 @@ def _words_of(layout: Layout, numbers: Any) -> list[Any]:
 
 
 def _block_of(layout: Layout, numbers: Any, parts: list[tuple[Partials, int]]) -> Any:
-    """The argument block of a launch, but for pointers and for what is given at each run."""
+    """The argument block of a launch, except for pointers and for numbers passed at each run."""
     words = [number or 0 for number in _words_of(layout, numbers)]
     slot = layout.partials
     for fold, start in parts:
@@ -294,7 +294,7 @@ def _work(launch: Launch) -> Any:
 
 
 def threads_of(launch: Launch) -> int:
-    """How many threads would run a launch now."""
+    """Number of threads that would run a launch now."""
     threads = config.threads if _work(launch) >= policy.limits.parallel else 1
     return min(threads, launch.chunks)
 

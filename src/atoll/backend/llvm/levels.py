@@ -1,4 +1,4 @@
-"""Which values a body needs, how often it computes each, and the vector width."""
+"""Analysis of a body: the values that it needs, the level at which it computes each, and the vector width."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .types import COMPONENT, KIND, itemsize
 from .ufuncs import can_flag
 
 NEST, ROW, ELEMENT = 0, 1, 2
-"""How often a value is computed: once, once for every row, or in every element."""
+"""Levels of computation of a value: once, once per row, or for every element."""
 
 _QUICK = frozenset({
     "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "fabs", "square", "sqrt", "conjugate",
@@ -32,15 +32,15 @@ _QUICK = frozenset({
 
 class Analysis:
     """``members`` lists the instructions of each level; ``width`` is the number of elements that
-    vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``seeks`` tells
-    whether the kernel only looks for positions, ``folds_only`` whether its body is small and stores
-    nothing. ``guard`` is the one mask of the stores that have one, or -1: then what ``decides`` is
-    computed first, the ``guarded`` instructions only where some element of a vector is wanted,
-    and after them the ``others``. That changes the order of instructions, so of what the same body stores
-    the guarded part reads nothing anew: ``kept`` are the loads whose memory is written over before it begins; they
-    belong to what decides, once. A body in which other reads and writes of one memory would change places
+    vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``seeks`` is True
+    if the kernel only searches positions, ``folds_only`` if its body is small and stores
+    nothing. ``guard`` is the common mask of the masked stores, or -1. With a guard, the ``decides`` instructions
+    run first, the ``guarded`` ones only if some element of a vector is wanted,
+    and after them the ``others``. That changes the order of instructions, so the guarded part does not reload
+    memory that the body stores to: ``kept`` are the loads whose memory is overwritten before it begins; they
+    run once, among ``decides``. A body in which other reads and writes of one memory would change their order
     has no guard. ``counts`` has the truth value that a sum along the innermost axis
-    counts; ``settles`` tells whether one element can decide all that the kernel is about."""
+    counts; ``settles`` is True if one element can decide all results of the kernel."""
 
     def __init__(self, spec: KernelSpec, vector_bytes: int) -> None:
         self.spec = spec
@@ -95,7 +95,7 @@ class Analysis:
         return counted
 
     def _order(self) -> list[int]:
-        """How wide rounded sums and products along the innermost axis let vectors be."""
+        """Maximum vector widths for each rounded sum or product along the innermost axis."""
         along = [n for n, r in enumerate(self.spec.reductions) if self.spec.ndim - 1 in r.axes]
         folds = [self.spec.reductions[n] for n in along if n not in self.counts]
         return [accumulators(fold.dtype) for fold in folds if rounds(fold)]
@@ -118,7 +118,7 @@ class Analysis:
         return mask if mask >= 0 and levels[mask] == ELEMENT else -1
 
     def _separate(self) -> None:
-        """Part the instructions: before the stores under the mask, behind these, all the others."""
+        """Divide the instructions into those that decide the mask, the guarded ones, and the others."""
         body = self.spec.body
         stores = [n for n in self.members[ELEMENT] if body[n].op == "store"]
         masked = [n for n in stores if mask_of(body[n]) >= 0]
@@ -149,7 +149,7 @@ class Analysis:
         return operands[whole(first.args[0])].alias == operands[whole(second.args[0])].alias
 
     def _behind(self, values: list[int]) -> list[int]:
-        """What is computed in every element for these values, in order."""
+        """The instructions computed in every element for these values, in order."""
         reached = behind(self.spec.body, values)
         return [n for n in self.members[ELEMENT] if n in reached]
 
@@ -184,8 +184,8 @@ class Analysis:
         return levels
 
     def _useful(self) -> int:
-        """How wide vectors may be that are of use: where elements are read or written one by one,
-        wide ones are only more code, and a row that writes to one place has one element."""
+        """Maximum useful vector width: if elements are read or written one by one,
+        wider vectors only add code, and a row that writes to one location has one element."""
         inner = {
             (instruction.op, self.spec.operands[whole(instruction.args[0])].inner)
             for instruction in map(self.spec.body.__getitem__, self.members[ELEMENT])
@@ -232,10 +232,10 @@ class Analysis:
         return max(sizes)
 
     def _registers(self) -> int:
-        """How many vector registers a value should fill.
+        """Number of vector registers per value.
 
-        An operation waits for its operands. So several elements are computed at a time where the body is small, or where its operations
-        depend on each other, so that few of them could run at once; but no more than the values fit into registers.
+        An operation waits for its operands. So several registers of elements are computed at a time if the body is small, or if its
+        operations depend on each other, so that few could run in parallel; but only as many as fit into registers.
         """
         work = len(self.members[ELEMENT]) + len(self.spec.reductions)
         at_once, live = self._parallel()
@@ -245,7 +245,7 @@ class Analysis:
         return several
 
     def _parallel(self) -> tuple[float, int]:
-        """How many operations of an element may run at the same time, and how many values are alive at once."""
+        """Number of operations of an element that can run in parallel, and maximum number of live values."""
         body, members = self.spec.body, self.members[ELEMENT]
         depth: dict[int, int] = {}
         last = {argument: n for n in members for argument in arguments(body[n])}

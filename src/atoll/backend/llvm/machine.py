@@ -1,4 +1,4 @@
-"""What the code generator must know about the machine, detected at first use."""
+"""Properties of the machine for the code generator, detected at first use."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def vector_name(isa: str, name: str, size: int, arity: int) -> str:
 
 
 def vector_lanes(isa: str, size: int) -> int:
-    """How many elements of ``size`` bytes a vector function of ``isa`` takes."""
+    """Number of elements of ``size`` bytes that a vector function of ``isa`` takes."""
     return {"e": 64, "d": 32, "b": 16, "n": 16}[isa] // size
 
 
@@ -75,20 +75,20 @@ _LATER = ("avx2", "f16c", "fma", "avx512f")
 
 
 def without(features: str, left_out: str) -> str:
-    """LLVM's ``features`` less those of the setting ``left_out``, and less what builds on them."""
+    """LLVM's ``features`` without those of the setting ``left_out`` and without the features that build on them."""
     names = {word[1:] for word in left_out.split(",")} if left_out != "native" else set()
     for level in (*_LEVELS, *_LATER):
         below = _LEVELS if level in _LATER else _LEVELS[: _LEVELS.index(level)]
         if names.intersection(below) or (level == "avx512f" and names.intersection(_LATER)):
             names.add(level)
     kept = [word for word in features.split(",") if word[1:] not in names]
-    # LLVM takes what builds on a feature away where the feature comes last.
+    # LLVM removes the features that build on a removed one if that comes last.
     return ",".join([*kept, *sorted("-" + name for name in names)])
 
 
 @functools.cache
 def machine() -> Machine:
-    """The machine that this process makes kernels for: its own, less what the settings leave out. Loads LLVM."""
+    """The target machine of kernels: this one, without the features that the settings leave out. Loads LLVM."""
     return machine_without(config.cpu_features)
 
 

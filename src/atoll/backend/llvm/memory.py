@@ -20,8 +20,8 @@ class Place:
     ``index`` is the number of the first one in its row. At the end of a row there are fewer
     elements than lanes: then ``mask`` tells the real lanes, the others repeat the first
     element so that they can do no harm, and ``indices`` lists the number of each lane's element,
-    unless nothing asks for it.
-    Where not all elements are ``wanted``, the lanes of the others hold what element ``spare`` has,
+    if the code needs it.
+    If not all elements are ``wanted``, the lanes of the others hold the value of element ``spare``,
     a wanted one, for the same reason.
     """
 
@@ -61,7 +61,7 @@ class Access:
 
     @property
     def parts(self) -> int:
-        """How many numbers an element consists of."""
+        """Number of components of an element: 2 if it is complex, else 1."""
         return 2 if self.operand.dtype in COMPONENT else 1
 
     def masked(self, code: Code) -> bool:
@@ -131,7 +131,7 @@ class Access:
         return [first, function.op(f"load {kind}, ptr {second}, align 1")]
 
     def _load_masked(self, place: Place, mask: Value) -> str:
-        """The lanes of a mask; the others have what the first element has."""
+        """Load the lanes of a mask; the others have the value of the first element."""
         code, kind = place.code, MEMORY_TYPE[self.operand.dtype]
         function, vector = code.function, code.lanes(kind)
         address, lanes, truths = (
@@ -169,7 +169,7 @@ class Access:
     # stores
 
     def store(self, place: Place, value: Value, wanted: Value | None = None) -> None:
-        """Write the elements of ``place``, or only those whose mask ``wanted`` is true."""
+        """Write the elements of ``place``, or only the elements whose mask ``wanted`` is true."""
         code = place.code
         parts = self._to_memory(code, value)
         mask = place.mask
@@ -199,7 +199,7 @@ class Access:
         )
 
     def _blend(self, place: Place, wanted: Value, parts: list[str]) -> list[str]:
-        """What to write where unwanted elements keep what they have."""
+        """Values to write so that unwanted elements keep their old values."""
         code, part = place.code, COMPONENT.get(self.operand.dtype, self.operand.dtype)
         part = "u1" if part == "b1" else part
         old = self._load_row(code, self.address(place, place.index))
@@ -239,7 +239,7 @@ class Access:
         code.function.line(f"store {vector} {whole}, ptr {address}, align 1")
 
     def _store_runs(self, place: Place, parts: list[str]) -> None:
-        """Every element several times in a row, as whole vectors."""
+        """Store every element several times in a row, by whole vectors."""
         code, run, kind = place.code, self.operand.run, MEMORY_TYPE[self.operand.dtype]
         width, count = code.width, len(parts)
         vector, start = code.lanes(kind), self.addresses(place)[0]

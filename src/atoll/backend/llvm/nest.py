@@ -2,7 +2,7 @@
 
 The function of a kernel clears the processor's floating-point flags, runs its chunks and
 adds the flags that it finds to the block. Inside, plain loops lead to rows, the innermost
-axis. A row is done by vectors of ``width`` elements, and what is left by short masked ones with
+axis. A row is done by vectors of ``width`` elements, and the rest by short masked ones with
 the same instructions. Values that are the same for a whole row are computed once before it,
 and those that are the same for the whole nest at the start.
 
@@ -12,12 +12,12 @@ number of axes nor where rows end is seen in a result;
 those of innermost axes begin and end with the loops over these axes; those of outer axes
 only are added to their operand element by element.
 
-Folds of truth values by ``and`` and ``or`` are over as soon as one element has decided them, if
-nothing else is done on the way: within a row, for the chunks of a call, and, by a bit of the block's
+Folds of truth values by ``and`` and ``or`` end as soon as one element has decided them, if
+the nest does no other work: within a row, for the chunks of a call, and, by a bit of the block's
 first word, for other threads.
 
-Operands that may overlap something that is written would need their elements in order, one
-by one. Whether they really do is seen when the kernel starts; if so, rows are done
+Operands that may overlap written memory require their elements in order, one
+by one. The kernel tests for overlap when it starts; if operands overlap, rows are done
 by vectors of one element.
 """
 
@@ -174,7 +174,7 @@ class Nest:
     def _axis(
         self, axis: int, start: str, stop: str, pointers: list[str], indices: list[str]
     ) -> None:
-        """Loop over ``axis`` and those inside it; ``indices`` are the current ones outside."""
+        """Loop over ``axis`` and the axes inside it; ``indices`` are the current indices of the outer axes."""
         body = self.body
         if axis == self.inner:
             if axis == 0:
@@ -257,7 +257,7 @@ class Nest:
     # reductions around rows
 
     def _before(self, indices: list[str]) -> str:
-        """How many elements rounded folds of several rows had before this one: they go on where the last row ended."""
+        """Number of elements that rounded folds of several rows took before this row: they continue the last row."""
         scopes = {self._scope(number) for number, fold in self.folds.items() if fold.rounds}
         scope = scopes.pop() if len(scopes) == 1 else 0
         if not 0 < scope < self.inner:
@@ -276,7 +276,7 @@ class Nest:
         return axis
 
     def _begin_with_rows(self) -> bool:
-        """True if all folds begin anew with each row."""
+        """True if all folds restart at each row."""
         return all(self._scope(number) == self.inner for number in self.folds)
 
     def _streams(self) -> bool:
@@ -423,7 +423,7 @@ class Nest:
     def _begin_settling(self) -> None:
         """Begin the folds once for all chunks of a call, where another call has settled them so.
 
-        What is known of one chunk may as well be said of the next: the results are the same.
+        The settled result of one chunk is valid for the next as well.
         """
         body, code = self.body, self.elements.code()
         self._begin_folds(0)

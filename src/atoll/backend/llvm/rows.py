@@ -1,9 +1,9 @@
 """Rows: vectors, blocks of a sum, the remainder, and several rows at once.
 
-A row is done by vectors of ``width`` elements, and what is left by short masked ones with the same
+A row is done by vectors of ``width`` elements, and the rest by short masked ones with the same
 instructions. Where sums are rounded, a row is cut into *blocks*, after each of which the
 accumulators are pushed (:mod:`.fold`). A vector is never wider than the accumulators of such a sum, so where
-its blocks end depends on the length of the row and on nothing else.
+its blocks end depends on the length of the row only.
 
 Memory that is read from one end to the other comes more slowly than it might: a processor fetches ahead,
 but not far, and begins anew with every page. It follows several such *streams* at once. So small
@@ -13,8 +13,8 @@ bodies that only fold read :data:`STREAMS` of them in turns, some 16 vectors fro
 * the quarters of a long row (:meth:`Rows._quarters`).
 
 Each stream has a *strand*, accumulators of its own. A quarter is a power of two of blocks, so the
-pairwise sum of the row is that of the quarters' sums: whether a row is read in one stream or in
-several is not seen in the result.
+pairwise sum of the row equals that of the quarters' sums: the number of streams does not affect
+the result.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Rows:
         self.analysis = analysis
         self.width = analysis.width
         self.ordered = ""
-        """Names an ``i1`` that demands elements one by one, if they may overlap."""
+        """Name of an ``i1`` that demands elements one by one, if operands may overlap."""
         self.fresh = fresh
         self.quarters = quarters
 
@@ -89,8 +89,8 @@ class Rows:
             self._end_row(count)
 
     def _head(self, rows: list[Row], count: str, width: int) -> tuple[str, str]:
-        """Where a row goes on with an order that has begun before it: what is missing of a vector of accumulators. The
-        places where whole vectors begin and end."""
+        """Fold the first elements of a row that continues the order of an earlier one, up to a whole vector of accumulators. The
+        result has the start and end of the whole vectors."""
         function = self.function
         missing = function.op(f"sub i64 0, {rows[0].before}")
         head = function.smaller(function.op(f"and i64 {missing}, {width - 1}"), count)
@@ -136,7 +136,7 @@ class Rows:
             fold.advance(self.elements.code(), function.op(f"sub i64 {done}, {begun}"))
 
     def _end_row(self, count: str) -> None:
-        """Count what the last elements of a row have added to some of the accumulators."""
+        """Count an addition if the last elements of a row fill only some of the accumulators."""
         function = self.function
         for fold in self._blocked():
             left = function.op(f"and i64 {count}, {fold.lanes - 1}")
@@ -153,7 +153,7 @@ class Rows:
         return other
 
     def visit(self) -> int:
-        """How many elements are read from a stream before the next one has its turn."""
+        """Number of elements read from a stream before the turn of the next one."""
         blocked = self._blocked()
         return STEPS * max(self.width, min([fold.lanes for fold in blocked], default=0))
 
@@ -162,7 +162,7 @@ class Rows:
     ) -> None:
         """The ``count`` elements of each of ``ways`` rows, in turns.
 
-        ``row_of`` gives the row of a stream and ``strands`` the folds, which have begun.
+        ``row_of`` returns the row of a stream and ``strands`` its folds, which have begun.
         """
         if self.analysis.seeks:
             self._seek(self.width).abreast(row_of, ways, count, strands)
@@ -248,12 +248,12 @@ class Rows:
     # folds that one element decides
 
     def settled(self) -> str:
-        """An ``i1``: whether no further element can change any result."""
+        """An ``i1``, true if no further element can change any result."""
         settled = [fold.settled(self.elements.code()) for fold in self.folds.values()]
         return reduce(lambda a, b: self.function.op(f"and i1 {a}, {b}"), settled)
 
     def _until_settled(self, rows: list[Row], main: str, width: int) -> None:
-        """A row by stretches, after each of which it may be over."""
+        """A row by stretches, each followed by a test for an early end."""
         function = self.function
 
         def settling(start: str) -> tuple[str]:
@@ -270,7 +270,7 @@ class Rows:
 
         Accumulators that a vector fills stay in registers; others are small and stay in the
         first-level cache, each touched once in ``lanes`` elements. Where the stretch is one ``block``, sums are
-        pushed as they are, without the way through their memory.
+        pushed from registers, without the way through their memory.
         """
         function = self.function
         kept = [fold for fold in self.folds.values() if width % fold.lanes == 0]
@@ -288,7 +288,7 @@ class Rows:
                     fold.store(wide[fold], values)
 
     def _rest(self, rows: list[Row], start: str, stop: str) -> None:
-        """What is left of a row, less than a vector."""
+        """The remaining elements of a row, fewer than a vector."""
         if self.analysis.tail == 1:
             self._stretch(rows, start, stop, 1)
         else:

@@ -104,7 +104,7 @@ class Scan:
         return self.module.text()
 
     def _at(self, base: str, number: str) -> Access:
-        """The elements from ``number`` on of what is read, or of the results."""
+        """Access to the elements from ``number`` on, of the source or of the results."""
         dtype = self.given if base == self.source else self.dtype
         row = self.body.op(f"getelementptr [{itemsize(dtype)} x i8], ptr {base}, i64 {number}")
         return Access(Operand(dtype), row, str(itemsize(dtype)))
@@ -148,7 +148,7 @@ class Scan:
         body.loop("row", "1", self.length, row)
 
     def _lines(self, chunk: str) -> None:
-        """A few lines together, or those that are left one by one."""
+        """Scan :data:`STREAMS` lines together, or the remaining lines one by one."""
         body = self.body
         first = body.op(f"mul i64 {chunk}, {STREAMS}")
         last = body.op(f"add i64 {first}, {STREAMS}")

@@ -4,7 +4,7 @@ The vector functions of glibc give good values everywhere, but at some special a
 raise flags that the mathematics does not: ``acos(nan)`` invalid, ``exp(-1e308)`` overflow, and at
 many they take ten times as long: NaN, infinities, zeros of logarithms, what underflows. The
 guards here hand them harmless arguments instead, put in the known results, and report the
-flags that are due. What is guarded depends on values only, never on their place.
+flags that are due. The guarded lanes depend on values only, never on their position.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIMITS = {
     "exp2": {"f4": (-151.0, 128.0), "f8": (-1076.0, 1024.0)},
     "expm1": {"f4": (-40.0, 89.0), "f8": (-80.0, 710.0)},
 }
-"""Up to where an exponential is what is left below all numbers, and from where on it is infinite."""
+"""The largest argument whose exponential takes its limit at minus infinity, and the smallest with an infinite one."""
 _LARGEST_POWER = {"f4": 120.0, "f8": 1000.0}
 
 
@@ -113,7 +113,7 @@ def tanh(code: Code, value: Value) -> Value:
 
 
 def plain(code: Code, name: str, *values: Value) -> Value:
-    """The function ``name`` of C as it is, but that the oldest vector forms stumble over NaN."""
+    """The C function ``name``, with a guard against NaN for the oldest vector forms."""
     if code.machine.isa == "b" and len(values) == 1:
         return _unless_nan(code, name, *values)
     return code.libm(name, *values)
@@ -213,14 +213,14 @@ def hypot(code: Code, a: Value, b: Value) -> Value:
 
 
 def _hypot_of_special(code: Code, a: Value, b: Value, result: Value) -> Value:
-    """``result``, but infinity or NaN where an operand says so."""
+    """``result``, replaced by infinity or NaN for infinite or NaN operands."""
     infinite = code.op("or", is_inf(code, a), is_inf(code, b))
     result = code.select(code.fcmp("uno", a, b), code.const(a.dtype, math.nan), result)
     return code.select(infinite, code.const(a.dtype, math.inf), result)
 
 
 def extraordinary(code: Code, a: Value, b: Value) -> Value:
-    """Where the squares of neither or of one of two numbers are of ordinary size."""
+    """Mask of the lanes whose larger number is too small or too large for the plain sum of squares."""
     x, y = (pattern(code, code.intrinsic("fabs", value)) for value in (a, b))
     larger = code.select(code.icmp("slt", x, y), y, x)
     tiny = code.icmp("slt", larger, code.const("i8", (1023 - 450) << 52))
@@ -234,10 +234,10 @@ def sum_of_squares(code: Code, a: Value, b: Value) -> Value:
 
 
 def _quick_hypot(code: Code, a: Value, b: Value) -> Value:
-    """The root of the squares as they are, where all lanes are of ordinary size; else scaled.
+    """The root of the sum of squares, unscaled if all lanes are of ordinary size, else scaled.
 
-    Both give the same bits for ordinary lanes: their scale is one, and what the scaled form
-    leaves out is too small to change the sum.
+    Both give the same bits for ordinary lanes: their scale is one, and the squares that the scaled form
+    leaves out are too small to change the sum.
     """
     special = code.any(extraordinary(code, a, b))
 
@@ -261,7 +261,7 @@ def _scaled_hypot(code: Code, a: Value, b: Value) -> Value:
     scale = code.select(high, code.const("f8", 2.0**-600), scale)
     back = code.select(low, code.const("f8", 2.0**-600), unit)
     back = code.select(high, code.const("f8", 2.0**600), back)
-    # What is too small to matter is left out before its square underflows.
+    # An operand too small to matter is left out before its square underflows.
     matters = code.fcmp("oge", small, code.op("fmul", large, code.const("f8", 2.0**-60)))
     large, small = code.op("fmul", large, scale), code.op("fmul", small, scale)
     small = code.select(matters, small, nil)

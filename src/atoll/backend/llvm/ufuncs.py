@@ -1,4 +1,4 @@
-"""One row per ufunc: how it is computed for each kind of number, and the flags it may raise.
+"""Table of ufuncs: the code generator for each kind of number, and the flags that it may raise.
 
 To add an elementwise function, add a row. The kinds are those of the first operand's dtype
 (``b`` truth value, ``i`` signed, ``u`` unsigned, ``f`` floating, ``c`` complex). Half precision
@@ -99,7 +99,7 @@ def _parts(emission: Emission) -> Emission:
 
 
 def _either_part(instruction: str, emission: Emission) -> Emission:
-    """Join what a function says of both parts of complex values."""
+    """Combine the results of a function for both parts of a complex value."""
     return lambda code, value: code.op(
         instruction, emission(code, code.real(value)), emission(code, code.imag(value))
     )
@@ -264,7 +264,7 @@ UFUNCS: dict[str, Row] = {
     "frexp.1": _row(1, f=floating.frexp_exponent),
     "ldexp": _row(2, "ou", f=floating.ldexp),
     "heaviside": _row(2, f=floating.heaviside),
-    # what simplify.py writes
+    # instructions that simplify.py writes
     "inverse": _row(1, iu=integers.inverse),
     "floor_divide.by": _row(3, integer_flags="do", iu=integers.floor_divide_by),
     "remainder.by": _row(3, integer_flags="d", iu=integers.remainder_by),
@@ -282,7 +282,7 @@ UFUNCS |= {"degrees": UFUNCS["rad2deg"], "radians": UFUNCS["deg2rad"]}
 
 
 def emission(name: str, kind: str) -> Emission:
-    """What writes the code of a ufunc for operands of a kind."""
+    """Code generator of a ufunc for operands of a kind."""
     row = UFUNCS.get(name)
     if row is None or kind not in row.emissions:
         raise ValueError(f"kernels: {name} is not supported for numbers of kind {kind!r}")

@@ -10,13 +10,14 @@ participant. :func:`source` writes the functions that work on it:
 ``retire(block)``
     end all workers; returns 0 if a loop is running;
 ``pauses(number)``
-    execute so many pause instructions;
+    execute ``number`` pause instructions;
 ``launches(block, table, registers, threads)``
     run several kernels, one after the other; returns the flags of all of them.
 
 The ``table`` begins with the number of patches and the number of kernels. A patch has three words: where to
 write an address, the register that the address is relative to, and the offset in bytes. A kernel has five: function,
-argument, the first chunk, the one after the last, and whether threads share it. The first word of an argument holds the flags that the kernel raised.
+argument, the first chunk, the end of the chunks, and a flag for sharing by threads. The first word of an argument holds the flags that
+the kernel raised.
 """
 
 from __future__ import annotations
@@ -35,24 +36,24 @@ HEADER = 256
 """Bytes before the first participant."""
 
 TEAM = 16
-"""Where the number of participants stands (i64)."""
+"""Offset of the number of participants (i64)."""
 
 SPIN = 8
-"""Where the number of pauses stands that a worker makes before it sleeps (i64)."""
+"""Offset of the number of pauses of a worker before it sleeps (i64)."""
 
 _CALLER_SLEEPS, _ALONE, _LAST_ALONE, _FUNCTION, _ARGUMENT, _PARTICIPANTS = 4, 24, 32, 128, 136, 144
-"""Where the header has: whether the caller sleeps (i32); loops that it does alone, and how many those were the last time;
-the loop that is shared, and by how many. At byte 0 stands whether a loop is shared (i32)."""
+"""Offsets in the header: a flag for a sleeping caller (i32); the remaining loops that the caller does alone, and their number the
+last time; function and argument of the shared loop, and its number of participants. Byte 0 has a flag for a shared loop (i32)."""
 
 _END, _STATE, _ASLEEP = 8, 64, 4
-"""Where a participant has the end of its segment, of which the next index is at byte 0, and its state (i32); and where a
-state has whether the worker sleeps (i32)."""
+"""Offsets in the memory of a participant: the end of its segment, whose next index is at byte 0, and its state (i32); and the
+offset in a state of the flag for a sleeping worker (i32)."""
 
 _IDLE, _POSTED, _RUNNING, _STOP = range(4)
 """The states of a worker; see ``workers.py``."""
 
 _BITE = 3
-"""A bite is what is left of a segment, shifted by so much: the last ones are small, so all end together."""
+"""A bite is the rest of a segment shifted right by this number: the last bites are small, so all participants end together."""
 
 _WAIT, _WAKE, _ALL = 128, 129, 2147483647
 
@@ -65,33 +66,33 @@ class _Writer(Function):
         self.futex = FUTEX["x86_64" if module.machine.x86 else "aarch64"]
 
     def at(self, base: str, offset: int | str) -> str:
-        """The address so many bytes behind another one."""
+        """The address ``offset`` bytes after ``base``."""
         return self.op(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     def get(self, base: str, offset: int, kind: str = "i64", order: str = "") -> str:
-        """What stands in memory; read atomically in an ``order``."""
+        """Load from memory; atomically if an ``order`` is given."""
         at = self.at(base, offset)
         atomic, end = ("atomic ", f" {order}, align {int(kind[1:]) // 8}") if order else ("", "")
         return self.op(f"load {atomic}{kind}, ptr {at}{end}")
 
     def put(self, value: str, base: str, offset: int, order: str = "") -> None:
-        """Write a value, of which the type stands before it."""
+        """Store a value, whose text begins with its type."""
         at = self.at(base, offset)
         atomic, end = ("atomic ", f" {order}, align {int(value[1:3]) // 8}") if order else ("", "")
         self.line(f"store {atomic}{value}, ptr {at}{end}")
 
     def swap(self, at: str, old: str, new: str, orders: str) -> str:
-        """Change one value into another if it stands there: whether it did."""
+        """Compare and exchange: replace ``old`` by ``new``. The result is an ``i1``, true on success."""
         pair = self.op(f"cmpxchg ptr {at}, {old}, {new} {orders}")
         return self.op(f"extractvalue {{ {old.split()[0]}, i1 }} {pair}, 1")
 
     def participant(self, number: str) -> str:
-        """Where a participant's bytes begin."""
+        """Address of the memory of a participant."""
         offset = self.op(f"mul i64 {number}, {LINE}")
         return self.at("%block", self.op(f"add i64 {offset}, {HEADER}"))
 
     def state(self, number: str) -> str:
-        """Where the state of a worker is."""
+        """Address of the state of a worker."""
         return self.at(self.participant(number), _STATE)
 
     def wait(self, state: str, value: int) -> None:
@@ -114,7 +115,7 @@ class _Writer(Function):
         self.line(f"call void @llvm.{name}({argument})")
 
     def watch(self, state: str, value: int, spin: str) -> str:
-        """Look at a state as long as it is ``value``, for so many pauses: what it is in the end."""
+        """Poll a state while it is ``value``, for at most ``spin`` pauses. The result is the last state."""
 
         def is_same(pauses: str, now: str) -> str:
             same = self.op(f"icmp eq i32 {now}, {value}")
@@ -135,11 +136,11 @@ class _Writer(Function):
         return self.op(f"add i64 {seconds}, {self.word(1, base=time)}")
 
     def work(self, me: str) -> None:
-        """Take part in the loop that is shared."""
+        """Take part in the shared loop."""
         self.line(f"call void @work(ptr %block, i64 {me})")
 
     def wake_children(self, me: str, participants: str) -> None:
-        """Wake the workers that this participant is to wake."""
+        """Wake the workers that this participant is responsible for."""
         self.line(f"call void @wake_children(ptr %block, i64 {me}, i64 {participants})")
 
 
@@ -181,7 +182,7 @@ def _wake_children(module: Module) -> None:
 
 
 def _work(module: Module) -> None:
-    """Bite at the own segment, then at those of the others, until nothing is left anywhere."""
+    """Take bites of the own segment, then of the others, until all segments are empty."""
     body = _Writer(module, "internal void @work(ptr %block, i64 %me) noinline")
     function = body.op(f"load ptr, ptr {body.at('%block', _FUNCTION)}")
     argument = body.op(f"load ptr, ptr {body.at('%block', _ARGUMENT)}")

@@ -54,7 +54,7 @@ from . import cache, worker_loops
 from . import machine as host
 
 SPIN_MICROSECONDS = 50.0
-"""How long an idle worker watches before it sleeps, where there is a core for it."""
+"""Time for which an idle worker watches before it sleeps, if it has a core of its own."""
 
 _LONGEST_SPIN = 10_000.0
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -64,9 +64,9 @@ class Team:
     """Threads that share loops."""
 
     compiled = False
-    """True if there are :meth:`launches`."""
+    """True if the team has :meth:`launches`."""
     size = 1
-    """How many threads there are, the caller included."""
+    """Number of threads, including the caller."""
     _limit = worker_loops.MOST_PARTICIPANTS
 
     def run(
@@ -80,11 +80,11 @@ class Team:
         raise NotImplementedError("there is no compiled loop on this system")
 
     def shared(self, threads: int) -> tuple[int, int, int]:
-        """The addresses of :meth:`launches` and of what the threads share, and ``threads``, for who calls it in C."""
+        """The addresses of :meth:`launches` and of the memory that the threads share, and ``threads``, for callers in C."""
         raise NotImplementedError("there is no compiled loop on this system")
 
     def spin(self, microseconds: float | None) -> None:
-        """How long a thread without work watches before it sleeps; None: as the cores allow."""
+        """Set the time for which an idle thread watches before it sleeps; None: chosen by the number of cores."""
 
     def stop(self) -> None:
         """Send the threads home; the next :meth:`run` with several threads calls new ones."""
@@ -96,7 +96,7 @@ class Team:
         self.stop()
 
     def forget(self) -> None:
-        """In a forked child: begin anew, for the threads are not here."""
+        """Start afresh in a forked child, which does not have the threads."""
         raise NotImplementedError
 
 
@@ -106,14 +106,14 @@ def _immortal(thing: object) -> None:
 
 
 def cores_suffice(threads: int) -> bool:
-    """True if so many threads of each rank on this machine have a core each."""
+    """True if ``threads`` threads of each rank on this machine have a core each."""
     launch = launcher.detect()
     ranks = (launch and launch.local_size) or 1
     return threads <= available_cores() and threads * ranks <= (os.cpu_count() or 1)
 
 
 def _pauses_per_microsecond(pauses: Callable[[int], None]) -> float:
-    """What a pause is worth here: 1 to 60 nanoseconds, by processor."""
+    """Pause instructions per microsecond; a pause takes 1 to 60 nanoseconds, by processor."""
     number, best = 500, math.inf
     for _ in range(5):
         start = perf_counter()
@@ -134,7 +134,7 @@ class NativeTeam(Team):
 
     @staticmethod
     def supported() -> bool:
-        """True if this machine has what the compiled loop needs."""
+        """True if this machine supports the compiled loop."""
         return (
             system.has("futex") and platform.machine() in worker_loops.FUTEX and sys.maxsize > 2**32
         )
@@ -296,7 +296,7 @@ class PortableTeam(Team):
                 kernel(argument, low, high)
 
         futures = []
-        state.done = step  # as it is in the end
+        state.done = step  # its value at the end
         try:
             if self._executor is None or self.size < participants:
                 self.stop()
@@ -313,7 +313,7 @@ class PortableTeam(Team):
             try:
                 work()
             finally:
-                work()  # what an interrupt has left
+                work()  # the work that an interrupt has left
             for future in futures:
                 if not future.cancel():
                     future.result()
@@ -364,7 +364,7 @@ def set_spin(spin: bool | float | None) -> None:
 
 
 def thread_count() -> int:
-    """How many threads loops have had so far, the caller included."""
+    """Number of threads of the team so far, including the caller."""
     return 1 if _team is None else _team.size
 
 

@@ -1,7 +1,7 @@
 """A loop nest run by NumPy: the instructions of a kernel, each on a block of elements at a time.
 
-The nest is done in blocks of some ten thousand elements, in order, so that what instructions pass on
-to each other stays in the cache. Each instruction is one call of NumPy on the whole block.
+The nest is done in blocks of some ten thousand elements, in order, so that the values passed between
+instructions stay in the cache. Each instruction is one NumPy call on the whole block.
 
 Folds take NumPy's own order of additions. A rounded fold of the whole nest gathers the elements of a
 chunk and folds them as one row, so its bits depend on the chunk alone and not on the axes of the
@@ -37,7 +37,7 @@ from ..spec import (
 
 _CLIP: Any = import_module("numpy._core.umath").clip  # np.clip itself is no ufunc
 _COMPARED: Any = 10_000
-"""How hard to look for elements that two operands share, before taking it that there are some."""
+"""Bound of the work to find elements that two operands share (``max_work``); beyond it, they count as sharing some."""
 
 Box = tuple[slice, ...]
 
@@ -48,19 +48,19 @@ def ufunc_of(name: str) -> Any:
 
 
 class Nest:
-    """What one specification computes."""
+    """Computation of one specification."""
 
     def __init__(self, spec: KernelSpec) -> None:
         self.spec = spec
         self.raised = [0] * (len(spec.body) + 1)
-        """The floating-point flags that came up in each instruction, and after them those of folds."""
+        """The floating-point flags raised in each instruction, followed by those of folds."""
         self._at = 0
         self._dtypes = [
             np.dtype(instruction.dtype) if instruction.dtype else None for instruction in spec.body
         ]
         written = {spec.operands[k].alias for k in written_operands(spec)}
         self._kept = [operand.alias in written for operand in spec.operands]
-        """Of which operands what is loaded must be copied, for it may be written over."""
+        """For each operand, True if loaded elements must be copied, since they may be overwritten."""
         last = max(0, spec.ndim - 1)
         inner = [
             _innermost(reduction.axes, spec.ndim)
@@ -107,7 +107,7 @@ class Nest:
         return flags
 
     def in_order(self, views: Sequence[Array]) -> bool:
-        """True if an element may be written that is read at another index: then each waits for the one before."""
+        """True if an element may be written that is read at another index: then elements are computed one by one."""
         for a, b in conflicting_pairs(self.spec):
             first, second = views[a], views[b]
             if _begin(first) == _begin(second) and first.strides == second.strides:
@@ -150,7 +150,7 @@ class Nest:
                 _fold_into(reduction, value, places, mask, blocks)
 
     def _instruction(self, number: int) -> Callable[[list[Any], Any], Any]:
-        """How an instruction is computed, from earlier values and from where the block is."""
+        """Function that computes an instruction from earlier values and the location of the block."""
         instruction, dtype = self.spec.body[number], self._dtypes[number]
         mask = self._mask if number in self._masked else -1
         args = [whole(a) for a in instruction.args] if instruction.op != "const" else []
@@ -200,7 +200,7 @@ class Nest:
 
 
 def _load(view: Array, kept: bool) -> Array:
-    """The elements of an operand, one of those that are the same, and side by side: the strides of
+    """The elements of an operand in contiguous memory, with one element along broadcast axes: the strides of
     operands decide which loop NumPy runs, and so must not differ."""
     if 0 in view.strides:
         view = view[tuple([slice(0, 1) if not step else slice(None) for step in view.strides])]
@@ -220,7 +220,7 @@ def _innermost(axes: Sequence[int], ndim: int) -> int:
 
 
 def _boxes(extents: Sequence[int], most: int, axis: int) -> Iterator[Box]:
-    """The blocks of a box, in order: of so many elements at most, if what lies inside ``axis`` is not more."""
+    """The blocks of a box, in order, of at most ``most`` elements, unless the axes inside ``axis`` have more."""
     if 0 in extents:
         return
     while axis and prod(extents[axis:]) <= most:
@@ -235,9 +235,9 @@ def _boxes(extents: Sequence[int], most: int, axis: int) -> Iterator[Box]:
 
 
 def _masked(spec: KernelSpec) -> tuple[int, set[int]]:
-    """The one mask of the stores that have one, or -1; and what is computed for these stores only.
+    """The common mask of the masked stores, or -1; and the instructions computed for these stores only.
 
-    NumPy raises no flags for elements that are not wanted.
+    NumPy raises no flags for unwanted elements.
     """
     stores = [instruction for instruction in spec.body if instruction.op == "store"]
     masks = {mask_of(store) for store in stores} - {-1}
@@ -252,7 +252,7 @@ def _masked(spec: KernelSpec) -> tuple[int, set[int]]:
 
 
 def _order(spec: KernelSpec, mask: int) -> list[int]:
-    """The instructions in order, but the mask of stores before all: it is asked for what they need."""
+    """The instructions in order, but with the mask of stores first: the masked instructions need it."""
     numbers = range(len(spec.body))
     early = sorted(behind(spec.body, [mask])) if mask >= 0 else []
     aliases: set[int] = set()
@@ -315,7 +315,7 @@ def _call(
 
 
 def _outputs(function: Any, inputs: list[Array], dtype: Any) -> tuple[Any, ...]:
-    """The dtypes of what a ufunc gives."""
+    """The dtypes of the results of a ufunc."""
     if function.nout == 1:
         return (dtype,)
     kinds = (*[value.dtype for value in inputs], *[None] * function.nout)
@@ -325,7 +325,7 @@ def _outputs(function: Any, inputs: list[Array], dtype: Any) -> tuple[Any, ...]:
 def _full_folds(
     spec: KernelSpec, extents: Sequence[int], chunk: int, partials: Sequence[Array]
 ) -> list[_Fold]:
-    """The folds of the whole nest, with where each writes."""
+    """The folds of the whole nest, with the destination of each."""
     left = iter(partials)
     if not is_flat(spec):
         chunk *= prod(extents[1:])
@@ -349,7 +349,7 @@ class _Fold:
             positions[:] = np.iinfo(positions.dtype).max
         self.rounds = rounds(reduction)
         self.rows: list[Array] = []
-        """The elements of a chunk that is not complete, where the order of a fold can be seen."""
+        """The elements of an incomplete chunk, if the order of the fold affects its result."""
         self.length = self.done = 0
 
     def take(self, value: Array, positions: Array | None, mask: Array | None) -> None:
@@ -372,7 +372,7 @@ class _Fold:
                 self.end()
 
     def _cuts(self, size: int) -> Iterator[tuple[int, int]]:
-        """So many further elements, chunk by chunk."""
+        """Bounds of the pieces of ``size`` further elements that fill chunk after chunk."""
         start = 0
         while start < size:
             stop = min(size, start + self.chunk - self.length)
@@ -442,7 +442,7 @@ def _folded_last(
 def _add_rows(
     ufunc: np.ufunc, target: Array, value: Array, axes: tuple[int, ...], dtype: np.dtype[Any]
 ) -> None:
-    """Fold what lies along outer axes one after the other, after what is there: so no bit depends on blocks."""
+    """Fold the elements along outer axes into ``target`` one after the other, so that no bit depends on the blocks."""
     kept = [k for k in range(value.ndim) if k not in axes]
     rows = value.transpose(*axes, *kept).reshape(-1, target.size).astype(dtype, copy=False)
     rows = np.concatenate([target.reshape(1, -1), rows])
@@ -468,6 +468,6 @@ def _best(op: str, values: Array, positions: Array) -> tuple[Array, Array]:
 
 
 def _better(op: str, old: tuple[Array, Array], new: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Of two elements and their positions the more extreme one; of equal ones the first."""
+    """The more extreme of two elements, with its position; the first if they are equal."""
     values = np.stack([old[0], new[0].astype(old[0].dtype)], 1)
     return _best(op, values, np.stack([old[1], new[1].astype(old[1].dtype)], 1))

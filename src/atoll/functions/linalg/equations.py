@@ -45,7 +45,7 @@ def solve(a: Any, b: Any, *, world: World) -> Any:
 
 
 def _divides(a: Any, times: float, world: World) -> None:
-    """Let NumPy factor a square matrix on every rank where that is better, by so many ``times`` the cube of its length; see
+    """Let NumPy factor a square matrix on every rank if that is faster; the work is ``times`` the cube of its length. See
     :func:`is_better_whole`."""
     expect(not is_better_whole(a.shape, times, floats(a[:0]).dtype, world.size))
 
@@ -84,7 +84,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 
 def _pivots(a: Any, world: World) -> tuple[Array, int, bool]:
-    """The diagonal of U, the sign of the order of rows, and whether the matrix is singular."""
+    """The diagonal of U, the sign of the row permutation, and True if the matrix is singular."""
     _divides(a, 2 / 3, world)
     factors = Factors(section_of(floats(a), world))
     return factors.diagonal(), factors.sign, factors.is_singular

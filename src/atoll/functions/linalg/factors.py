@@ -1,8 +1,8 @@
 """QR and singular value decompositions, and their applications: least squares, pseudo-inverses, ranks of matrices.
 
 QR is one algorithm for matrices of every shape, by panels of columns. The others begin with it where a matrix is
-tall (or its transpose is), so that R is no larger than a share: every rank has R, and does with it what
-NumPy does with small matrices. Singular values of other matrices, and eigenvalues of Hermitian ones, are left to NumPy on the
+tall (or its transpose is), so that R is no larger than a share: every rank has R, and calls NumPy for
+this small matrix. Singular values of other matrices, and eigenvalues of Hermitian ones, are left to NumPy on the
 data, or computed by spectral division if they are large. Other eigenvalues are left to NumPy.
 As NumPy does, all is computed in double precision.
 """
@@ -150,7 +150,7 @@ def _r_of(a: Any, world: World) -> Array:
 
 @accepts(a=Operand(types=TAKEN, ndim=2, empty=False))
 def singular_values(a: Any, *, world: World) -> Any:
-    """Of a tall, wide or large matrix on ranks, on every rank."""
+    """Replicated singular values of a tall, wide or large distributed matrix."""
     tall = _lies_tall(a, world)
     if tall is None:
         return _singular(a, world)[1].astype(floats(a[:0]).real.dtype)
@@ -171,7 +171,7 @@ def matrix_rank(
 
 
 def _inverses(values: Array, share: Any) -> Array:
-    """The inverses of singular values; 0 for those of less than a share of the largest."""
+    """The inverses of singular values; 0 for values of at most ``share`` times the largest."""
     large = values > share * values.max(initial=0)
     inverses: Array = np.divide(1, values, out=np.zeros_like(values), where=large)
     return inverses
@@ -183,7 +183,7 @@ def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **opt
     given = [rcond, *options.values()]
     expect(not hermitian and not any(np.ndim(value) for value in given))
     inexact = a.dtype.kind in "fc" or options.get("rtol", 0) is not None
-    expect(inexact and not (rcond is not None and options))  # or NumPy has the words
+    expect(inexact and not (rcond is not None and options))  # else NumPy raises the error
     kind = floats(a[:0]).dtype
     if rcond is None:
         rcond = options.get("rtol", 1e-15)
@@ -193,7 +193,7 @@ def pinv(a: Any, world: World, rcond: Any = None, hermitian: bool = False, **opt
         return ((v * _inverses(values, rcond)) @ adjoint(u)).astype(kind)
     left, values, right = _thin(a if tall else adjoint(a), world)
     scaled = (left.block * _inverses(values, rcond)) @ right
-    joined = left.with_block(scaled)  # the adjoint of what is sought
+    joined = left.with_block(scaled)  # the adjoint of the result
     if tall:
         joined = joined.with_block(joined.block.conj()).transposed((1, 0))
     return placed(joined, kind, world)

@@ -28,7 +28,7 @@ MATRIX = Operand(types=TAKEN, least=2, empty=False)
 
 
 def floats(x: Any) -> Any:
-    """The array, where it has integers as an array of floating-point numbers."""
+    """The array, converted from integers to floating point if necessary."""
     return x if x.dtype.kind in "fc" else x.astype(np.float64)
 
 
@@ -44,23 +44,23 @@ def adjoint(a: Any) -> Any:
 
 
 def placed(section: Section, kind: Any, world: World) -> Any:
-    """An array of dtype ``kind`` over a section, in even blocks; a small one lies everywhere."""
+    """An array of dtype ``kind`` over a section, in even blocks; a small one is replicated."""
     section = section.with_block(section.block.astype(kind, copy=False))
     return of_section(redistributed(section, result_layout(section.shape, world.size)), world)
 
 
 def replicated(array: Array, kind: Any) -> Any:
-    """An array of dtype ``kind`` that every rank has."""
+    """A replicated array of dtype ``kind``."""
     return asarray(array.astype(kind, copy=False))
 
 
 def of_matrices(
     *, square: bool = False, **traits: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare a function of ``numpy.linalg`` by what ranks do with one matrix, and the world that it lies on.
+    """Declare a function of ``numpy.linalg`` by its collective computation for one matrix, and the world of the matrix.
 
-    Of a stack of matrices each rank has some whole; where there are fewer than ranks, one comes after the other. ``square``:
-    one matrix has to be square. ``traits`` are those of :func:`collective`.
+    Each rank has some whole matrices of a stack; a stack of fewer matrices than ranks is computed one matrix at a time. ``square``:
+    the matrix has to be square. ``traits`` are passed to :func:`collective`.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ def _several(result: Any) -> tuple[Any, ...]:
 
 
 def _agreed(results: tuple[Any, ...], count: int, world: World) -> list[Any]:
-    """Arrays of what each rank has of a result, in a dtype that all agree on: eigenvalues may be complex on some only."""
+    """Distributed arrays of each rank's results, in a dtype that all agree on: eigenvalues may be complex on some ranks only."""
     kinds = np.array([ord(np.asarray(part).dtype.char) for part in results])
     agreed = allgather(world.communicator, kinds, "dtypes of results").reshape(world.size, -1)
     parts = []

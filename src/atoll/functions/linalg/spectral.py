@@ -28,7 +28,7 @@ _EXACT = 1e-6
 
 
 def lin(name: str, *args: Any) -> Any:
-    """A function of ``linalg``, by name."""
+    """Call a function of ``linalg`` by name."""
     function: Any = registry.find(getattr(np.linalg, name))
     return function(*args)
 
@@ -88,7 +88,7 @@ def _divided(h: Any, world: World, share: int, depth: int) -> tuple[Array, Any]:
     deviation = float(call("sqrt", (abs(spread) ** 2).sum()))
     if deviation <= 4 * _EPSILON * size:
         return ends, identity
-    deviation /= length**0.5  # that of the eigenvalues from their mean
+    deviation /= length**0.5  # the deviation of the eigenvalues from their mean
     for shift in (float(np.median(ends)), *[middle + k * deviation / 8 for k in (0, 1, -1, 3, -3)]):
         sign = polar(h - shift * identity)
         above = round((length + float(sign.trace().real)) / 2)

@@ -1,8 +1,8 @@
-"""Communicates with a Dask scheduler without ever waiting for a lost one.
+"""Communication with a Dask scheduler that never waits for a lost scheduler.
 
 :func:`ask` runs a method of a client in the client's own loop and checks from time to time whether the scheduler is
-alive. :class:`Watch` waits for futures; it is done, or fails, when they do, when the scheduler is lost, and when
-nothing has changed for ``config.wait_abort`` seconds.
+alive. :class:`Watch` waits for futures. It ends when all are finished, and fails when one of them fails, when the scheduler
+is lost, and when nothing has changed for ``config.wait_abort`` seconds.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ...errors import ClusterError, a_type
 from ..clusters import Position, locally
 
 QUIET = 5.0
-"""Seconds without a change after which the scheduler is asked whether any worker is busy."""
+"""Seconds without a change after which a watch asks the scheduler whether any worker is busy."""
 
 
 class Link(NamedTuple):
-    """How to reach a scheduler."""
+    """The address of a scheduler, and the security settings of connections to it."""
 
     address: str
     security: Any
@@ -39,10 +39,10 @@ def lost(client: Any) -> ClusterError:
 
 
 def ask(client: Any, method: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What a method of the client, or of a future, returns; no waiting for a scheduler that is lost."""
+    """Call a method of the client or of a future and return its result; raises at once if the scheduler is lost."""
 
     async def call() -> Any:
-        # A client that is called in its own loop answers with something to await.
+        # In its own loop, a client returns an awaitable.
         return await method(*arguments, **options)
 
     what, started = method.__name__, time.monotonic()
@@ -79,7 +79,7 @@ def ask(client: Any, method: Callable[..., Any], *arguments: Any, **options: Any
 
 
 class Watch:
-    """Waits for futures, and knows when waiting has become useless."""
+    """A wait for futures, which raises when the wait has become useless."""
 
     def __init__(self, name: str, client: Any, futures: dict[Position, Any]) -> None:
         self.name, self.client, self.futures = name, client, futures
@@ -87,7 +87,7 @@ class Watch:
         self.moved = self.asked = time.monotonic()
 
     def done(self, seconds: float) -> bool:
-        """True if all are finished, after waiting for them so many seconds at most."""
+        """True if all futures are finished, after a wait of at most ``seconds``."""
         deadline, nap = time.monotonic() + seconds, 0.001
         while True:
             count = len(self.left)
@@ -141,7 +141,7 @@ class Watch:
 
 
 def own_client(given: Any) -> Any:
-    """The client that a caller means: a given one, or the current one, or ``None``."""
+    """The client that the caller passed, else the current one, else ``None``."""
     try:
         import distributed
     except ImportError:
@@ -157,7 +157,7 @@ def own_client(given: Any) -> Any:
 
 
 def client_of(given: Any, stack: ExitStack) -> Any:
-    """The client of this rank, opened for as long as ``stack`` lasts if an address was given."""
+    """The client of this rank; for an address, a new client that ``stack`` closes."""
     return _open(Link(given, None), stack) if isinstance(given, str) else own_client(given)
 
 
@@ -178,12 +178,12 @@ def _open(link: Link, stack: ExitStack) -> Any:
 
 
 def address_of(client: Any) -> str:
-    """Where the client's scheduler listens, or did."""
+    """The address of the client's scheduler, even if that is lost."""
     return str(client.scheduler.address) if client.scheduler is not None else "unknown"
 
 
 def link_of(name: str, client: Any) -> Link | None:
-    """How other ranks reach the scheduler of ``client``, which must be there."""
+    """The link by which other ranks reach the scheduler of ``client``, which must be running; ``None`` without a client."""
     if client is None:
         return None
     if client.asynchronous:
@@ -197,19 +197,19 @@ def link_of(name: str, client: Any) -> Link | None:
 
 
 def connected(world: World, name: str, link: Link, own: Any, stack: ExitStack) -> Any:
-    """On each rank a client of the scheduler: its own if it has one, else one for the call."""
+    """A client of the scheduler on each rank: its own if it has one, else one that ``stack`` closes. Collective."""
     same = own is not None and own.status == "running" and address_of(own) == link.address
     return locally(world, name, lambda: own if same else _open(link, stack))
 
 
 @contextmanager
 def published(client: Any, name: str, futures: dict[Position, Any]) -> Iterator[None]:
-    """Let other clients of the scheduler take these futures by :func:`taken`, for the block."""
+    """Publish these futures for the block, so that other clients of the scheduler get them by :func:`taken`."""
     ask(client, client.publish_dataset, futures, name=name)
     try:
         yield
     finally:
-        # A lost scheduler has forgotten them anyway.
+        # A lost scheduler does not have the futures any more.
         with suppress(ClusterError):
             ask(client, client.unpublish_dataset, name)
 

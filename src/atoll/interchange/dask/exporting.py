@@ -1,4 +1,4 @@
-"""Exports an atoll array to Dask: each rank sends its block to workers, cut into chunks."""
+"""Export of an atoll array to Dask: each rank sends its block to workers, cut into chunks."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Array = npt.NDArray[Any]
 Chunks = list[list[tuple[int, ...]]]
 
 BATCH = 256 << 20
-"""Bytes that go to a worker in one message, where chunks are smaller than that."""
+"""Size limit in bytes of a message of several chunks to a worker."""
 
 
 def export_dask(block: Array, layout: Layout, world: World, client: Any = None) -> Any:
-    """A Dask array of what ranks hold: on every rank that has a client, ``None`` on the others.
+    """Export the blocks of all ranks as a Dask array on every rank that has a client; ``None`` on the others.
 
-    ``layout`` is one of blocks, ``block`` this rank's part. Collective.
+    ``layout`` is a block layout, ``block`` this rank's part. Collective.
     """
     name = "to_dask"
     with ExitStack() as stack:
@@ -47,7 +47,7 @@ def export_dask(block: Array, layout: Layout, world: World, client: Any = None) 
 
         def send() -> bool:
             cell = layout.coordinates(world.rank)
-            # Of copies on several ranks, the first rank sends its own.
+            # Of several copies of a block, the first rank sends its own.
             if cell is not None and layout.rank_at(cell) == world.rank:
                 futures.update(_scatter(mine, _cut_block(block, chunks, cell), token, world))
             if futures and world.size > 1:
@@ -72,7 +72,7 @@ def export_dask(block: Array, layout: Layout, world: World, client: Any = None) 
 
 
 def _chunks(layout: Layout, itemsize: int) -> Chunks:
-    """Along each axis, the chunks of each block, no chunk larger than Dask likes them."""
+    """The lengths of the chunks of each block along each axis; no chunk exceeds Dask's ``array.chunk-size``."""
     import dask
     from dask.utils import parse_bytes
 
@@ -82,7 +82,7 @@ def _chunks(layout: Layout, itemsize: int) -> Chunks:
 
 
 def _cut_block(block: Array, chunks: Chunks, cell: Position) -> dict[Position, Array]:
-    """The chunks of one rank's block, by their position among all chunks."""
+    """Cut one rank's block into chunks, by their position among all chunks."""
     own = [axis[k] for axis, k in zip(chunks, cell)]
     first = [sum(map(len, axis[:k])) for axis, k in zip(chunks, cell)]
     starts = starts_of(own)
@@ -97,7 +97,7 @@ def _cut_block(block: Array, chunks: Chunks, cell: Position) -> dict[Position, A
 def _scatter(
     client: Any, arrays: dict[Position, Any], token: str, world: World
 ) -> dict[Position, Any]:
-    """Send the chunks to the workers, each its share; the futures that keep them there."""
+    """Send each worker its share of the chunks, and return the futures that keep them there."""
     workers = sorted(ask(client, client.ncores))
     if not workers:
         raise ClusterError(
@@ -131,7 +131,7 @@ def _array(parts: dict[Position, Any], token: str, chunks: Chunks, dtype: np.dty
 
 
 def _in_place(block: Array) -> Any:
-    """Without a cluster: a Dask array that reads this process's memory."""
+    """A Dask array over the memory of this process, without a cluster."""
     chunks = _chunks(Layout.replicated(block.shape, 1), block.dtype.itemsize)
     parts = _cut_block(block, chunks, (0,) * block.ndim)
     return _array(parts, uuid.uuid4().hex, chunks, block.dtype)

@@ -1,7 +1,7 @@
-"""Imports a Dask collection: the cluster computes it, and one rank fetches each partition.
+"""Import of a Dask collection: the cluster computes it, and one rank fetches each partition.
 
-Without a cluster, the first rank that passes a collection sends it to the others, so that all compute the same even if
-the collection draws random numbers, and each rank computes its own partitions from the graph.
+Without a cluster, the first rank that passes a collection sends it to the others, so that all ranks use the same graph even
+if it draws random numbers, and each rank computes its own partitions from the graph.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from .clients import (
 
 
 class DaskPartitions:
-    """Gives a ``dask.array`` or ``dask.dataframe`` collection the property ``__partitioned__``.
+    """Wrapper of a ``dask.array`` or ``dask.dataframe`` collection with the property ``__partitioned__``.
 
     The handles are ``distributed.Future``; there are no ``locals``. The first access to the property computes the
     partitions on the cluster of ``client`` (by default the current one), where they stay as long as this object lives.
@@ -102,7 +102,7 @@ def gather(handles: Any) -> Any:
 
 
 def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imported:
-    """This rank's block of a Dask collection, the layout, and the world. Collective."""
+    """Import a Dask collection: this rank's block, the layout, and the world. Collective."""
     world, name = world_of(comm), "from_dask"
     locally(world, name, lambda: None if collection is None else check(name, collection))
     absent = "no rank gave a Dask array or dataframe"
@@ -127,7 +127,7 @@ def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imp
         futures = locally(
             world, name, lambda: arrival.futures if arrival is not None else taken(client, label)
         )
-        # All ranks know the outcome before any of them releases its futures.
+        # The import is collective: no rank releases its futures before all have finished.
         return import_partitioned(
             description(grid, futures.__getitem__, gather), comm=world, name=name
         )
@@ -167,12 +167,12 @@ class Arrival:
             self.watches.append(Watch(name, client, self.asked))
 
     def _position(self, key: Any) -> Position:
-        """Dask calls a partition by a name and its place."""
+        """The position of a partition, from Dask's key of a name and indices."""
         place = tuple(key[1:]) if isinstance(key, tuple) else ()
         return (*place, 0) if self.columns else place
 
     def look(self, seconds: float) -> Grid | None:
-        """The grid once all of it is in memory, ``None`` if it is not after so many seconds."""
+        """The grid once all partitions are in memory; ``None`` if some are not after ``seconds``."""
         if not all(watch.done(seconds) for watch in self.watches):
             return None
         if self.shapes is None:
@@ -180,7 +180,7 @@ class Arrival:
             self.shapes = {p: tuple(map(int, shape)) for p, shape in zip(self.asked, values)}
         locations = _locations(self.client, list(self.futures.values()))
         if any(not locations[future.key] for future in self.futures.values()):
-            # Lost after it was finished: the scheduler has it made again.
+            # A partition was lost after it was finished; the scheduler recomputes it.
             self.watches = [Watch(self.name, self.client, self.futures)]
             return None
         pieces = {
@@ -191,7 +191,7 @@ class Arrival:
 
 
 def _locations(client: Any, futures: list[Any]) -> dict[Any, tuple[tuple[str, int], ...]]:
-    """By key, the address and the process of each worker that has it."""
+    """For each key, the address and the process of each worker that has its partition."""
     from distributed.comm import get_address_host
 
     holders = dict(ask(client, client.who_has, futures))
@@ -209,7 +209,7 @@ def _locations(client: Any, futures: list[Any]) -> dict[Any, tuple[tuple[str, in
     }
 
 
-# What a collection declares before anything is computed
+# Checks of the metadata of a collection, before any computation
 
 
 def is_frame(collection: Any) -> bool:
@@ -231,7 +231,7 @@ def check(name: str, collection: Any) -> None:
 
 
 def check_frame(name: str, frame: Any) -> None:
-    """A frame's columns have one dtype, and it is one of NumPy's."""
+    """Check that the columns of a frame have one dtype, and that NumPy has it."""
     meta = frame._meta
     kinds = (
         {str(label): kind for label, kind in meta.dtypes.items()}
@@ -251,7 +251,7 @@ def check_frame(name: str, frame: Any) -> None:
 
 
 def known_shapes(name: str, collection: Any) -> dict[Position, tuple[int, ...]] | None:
-    """The shapes of the partitions, ``None`` if Dask does not know them all."""
+    """The shapes of the partitions; ``None`` if Dask does not know all of them."""
     if is_frame(collection):
         check_frame(name, collection)
         return None
@@ -267,7 +267,7 @@ def known_shapes(name: str, collection: Any) -> dict[Position, tuple[int, ...]] 
 
 
 def _compute(handles: Any) -> Any:
-    """The values of graphs, by Dask's scheduler in this process."""
+    """Compute the values of graphs by Dask's scheduler in this process."""
     import dask
 
     single = not isinstance(handles, list | tuple)
@@ -281,7 +281,7 @@ def _compute(handles: Any) -> Any:
 
 
 def _import_delayed(name: str, collection: Any, world: World, root: int) -> Imported:
-    """Every rank gets the root's collection, and computes its own partitions."""
+    """Import a collection without a cluster: every rank gets the root's collection and computes its own partitions."""
     import cloudpickle
     import dask
 
@@ -295,7 +295,7 @@ def _import_delayed(name: str, collection: Any, world: World, root: int) -> Impo
             parts = _delayed(given)
             shapes = dict(zip(parts, _compute([dask.delayed(np.shape)(p) for p in parts.values()])))
         tiling = tuple([1 + max(axis) for axis in zip(*shapes)])
-        # Loopback is near to every rank: the graphs are distributed evenly.
+        # A loopback address matches every node, so the graphs are distributed evenly.
         near = (("127.0.0.1", os.getpid()),)
         grid = grid_of(name, tiling, {p: Piece(p, shape, near) for p, shape in shapes.items()})
         return (b"" if world.size == 1 else cloudpickle.dumps(given)), grid
@@ -312,7 +312,7 @@ def _import_delayed(name: str, collection: Any, world: World, root: int) -> Impo
 
 
 def _delayed(collection: Any) -> dict[Position, Any]:
-    """By position, the graphs of the partitions, which a process computes when it fetches them."""
+    """The graphs of the partitions by position; a process computes them when it fetches them."""
     delayed = collection.to_delayed()
     if is_frame(collection):
         rest = (0,) if getattr(collection, "ndim", 1) == 2 else ()

@@ -4,7 +4,8 @@ A producer has a method ``__distarray__`` that returns, on each process, a dicti
 one dictionary per dimension that names the global indices in the buffer. Nothing is copied or communicated.
 
 To import, `reading` turns any producer into plain values (`description`) by a schema, `rules` checks numbers on one
-process and across all, `checking` repairs what lenient mode allows, and `importing` makes a layout. `exporting` does the reverse.
+process and across all, `checking` makes the repairs of lenient mode, and `importing` makes a layout. `exporting` does the
+reverse.
 """
 
 from .checking import PROTOCOL as PROTOCOL

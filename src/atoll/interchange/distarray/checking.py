@@ -1,6 +1,6 @@
-"""The checker: every rule of the protocol, on one process and across all, and lenient mode's repairs.
+"""Checker of all rules of the protocol, on one process and across all, and the repairs of lenient mode.
 
-Each process reads its own section and checks the rules of form and number on it; every process applies the rules across
+Each process reads its own section and checks the rules of form and number on it. Every process applies the rules across
 processes to the digests of all.
 
 Some producers set ``size`` to the local count, or number their blocks from 0 on every process. In lenient mode the
@@ -30,15 +30,15 @@ from .rules import (
 )
 
 _NUMBERS = ("D2", "D3", "D4", "B1", "B2", "B3", "C1", "C2", "C3")
-"""The rules about the numbers that a repair can change."""
+"""Rules about numbers that a repair can change."""
 
 
 def check_distarray(source: object, *, strict: bool = True, comm: Any = None) -> list[Violation]:
     """List the rules of the Distributed Array Protocol that ``source`` breaks. Collective.
 
     ``source`` is a producer (anything with ``__distarray__``) or the dictionary itself; each
-    process gives its own. All get the same list: empty if the array is right. With
-    ``strict=False`` deviations with a clear meaning are repaired and warned about instead
+    process passes its own. All get the same list, which is empty for a valid array. With
+    ``strict=False`` deviations with a clear meaning are repaired and cause a warning instead
     (:class:`~atoll.errors.ProtocolWarning`). ``comm`` is the world, or the mpi4py
     communicator, of the processes that hold the array.
     """
@@ -46,14 +46,14 @@ def check_distarray(source: object, *, strict: bool = True, comm: Any = None) ->
 
 
 def _read(source: object, reader: Reader) -> tuple[Section, npt.NDArray[Any]]:
-    """The digest of this process: read, and checked by the rules that need no other process."""
+    """Read the section of this process and check it by the rules that need no other process."""
     section, block = read(source, reader)
     reader.violations += local_violations(section)
     return section._replace(dimensions=leading_only(section.dimensions)), block
 
 
 def leading_only(dimensions: tuple[Dimension | None, ...]) -> tuple[Dimension | None, ...]:
-    """Keep the lists of indices only where this process speaks for its grid rank."""
+    """Keep the lists of indices only on dimensions where this process represents its grid rank."""
     leads = [d is not None and d.grid_rank == 0 for d in dimensions]
     return tuple(
         d if d is None or all(leads[:i] + leads[i + 1 :]) else d._replace(indices=None)
@@ -90,7 +90,7 @@ PROTOCOL = Protocol(
 def _tolerated(
     violations: list[Violation], sections: Sequence[Section]
 ) -> tuple[list[Violation], list[str]]:
-    """What lenient mode lets pass because the array has a meaning all the same."""
+    """Turn the violations that lenient mode tolerates, because the array still has a meaning, into notes."""
     notes = []
     rules = {v.rule for v in violations}
     note = reordered(sections) if "X2" in rules else None
@@ -107,7 +107,7 @@ def _tolerated(
 
 
 def repaired(sections: Sequence[Section]) -> tuple[list[Section], list[str]]:
-    """The sections with what could be repaired, and a note for each repair."""
+    """Repair the sections where possible, with a note for each repair."""
     notes: list[str] = []
     sections = list(sections)
     if not all(s.readable and s.ndim == sections[0].ndim for s in sections):
@@ -160,7 +160,7 @@ def _axis(dimensions: dict[int, Dimension]) -> tuple[dict[int, Dimension], list[
 
 
 def _true_size(ordered: Sequence[Dimension]) -> int | None:
-    """The global size, where every process gave its own count instead and that cannot be it."""
+    """The global size, if every process declares its own count and that cannot be the size; otherwise ``None``."""
     if any(d.size != d.extent for d in ordered):
         return None
     kind = ordered[0].kind
@@ -177,7 +177,7 @@ def _true_size(ordered: Sequence[Dimension]) -> int | None:
 
 
 def reordered(sections: Sequence[Section]) -> str | None:
-    """A note where the grid's coordinates are all there, but not in row-major order of the ranks."""
+    """A note if the coordinates of the ranks are a permutation of the grid; ``None`` if they are not."""
     if is_replicated(sections) or any(needs_ranks(s) != len(sections) for s in sections):
         return None
     if len({coordinates(section) for section in sections}) != len(sections):

@@ -1,8 +1,7 @@
 """One process's description of its section of a distributed array, in plain values.
 
-A :class:`Section` is the digest that a process sends to the others: everything that the rules across processes need,
-and no data. It holds one :class:`Dimension` per axis (``None`` where the dictionary could not be read), the broken
-rules and the repairs so far.
+A :class:`Section` is the digest that a process sends to the others: all input of the rules across processes, and no data.
+It has one :class:`Dimension` per axis (``None`` for an unreadable dictionary), the broken rules and the repairs so far.
 
 The two versions of the protocol describe a block differently: 1.0 includes communication padding in ``start`` and
 ``stop``, 0.9 does not. A :class:`Dimension` keeps the given numbers and derives one form from them: the owned range and
@@ -59,10 +58,10 @@ RULES: dict[str, str] = {
 
 
 class Dimension(NamedTuple):
-    """One dimension dictionary as given, with defaults filled in.
+    """The numbers of a dimension dictionary, with defaults for missing keys.
 
-    ``indices`` of an unstructured dimension are here only on the processes whose other
-    grid coordinates are 0; the rest send ``fingerprint`` alone.
+    The ``indices`` of an unstructured dimension are present only on the processes whose other
+    grid coordinates are 0; the other processes send ``fingerprint`` alone.
     """
 
     rank: int
@@ -91,31 +90,31 @@ class Dimension(NamedTuple):
 
     @property
     def widths(self) -> tuple[int, int]:
-        """The padding, communication and boundary alike."""
+        """The left and right padding, of either kind."""
         return self.padding or (0, 0)
 
     @property
     def halo(self) -> tuple[int, int]:
-        """The communication padding: what a neighbour owns and this buffer repeats."""
+        """The communication padding: widths of the copies of elements that neighbours own."""
         left, right = self.widths
         wraps = self.legacy and self.periodic
         return (0 if self.first and not wraps else left, 0 if self.last and not wraps else right)
 
     @property
     def boundary(self) -> tuple[int, int]:
-        """The boundary padding: owned, counted in ``size``."""
+        """The boundary padding, which the process owns and ``size`` includes."""
         return (self.widths[0] - self.halo[0], self.widths[1] - self.halo[1])
 
     @property
     def owned(self) -> tuple[int, int]:
-        """The range of indices that a block owns, communication padding left out."""
+        """The range of indices that a block owns, without communication padding."""
         if self.legacy:
             return self.start, self.stop
         return self.start + self.halo[0], self.stop - self.halo[1]
 
     @property
     def owned_count(self) -> int:
-        """How many indices the process owns along this dimension."""
+        """The number of indices that the process owns along this dimension."""
         if self.kind == "c":
             left = max(self.size - self.start, 0)
             cycles, rest = divmod(left, self.grid_size * self.block_size)
@@ -126,20 +125,20 @@ class Dimension(NamedTuple):
 
     @property
     def expected_extent(self) -> int:
-        """The extent that the buffer must have by the other numbers."""
+        """The extent of the buffer that the other numbers require."""
         if self.kind in "bn":
             return self.owned_count + sum(self.halo)
         return self.owned_count
 
 
 class Section(NamedTuple):
-    """What one process reports to the others."""
+    """The digest of one process, which all processes receive."""
 
     rank: int
     version: str = ""
     legacy: bool = False
     ndim: int = -1
-    """-1 where the description could not be read."""
+    """-1 if the description is unreadable."""
     dtype: str = ""
     shape: tuple[int, ...] = ()
     dimensions: tuple[Dimension | None, ...] = ()
@@ -148,7 +147,7 @@ class Section(NamedTuple):
 
     @property
     def readable(self) -> bool:
-        """True if every dimension could be read, so that rules across processes apply."""
+        """True if every dimension is readable, so that rules across processes apply."""
         return self.ndim >= 0 and None not in self.dimensions
 
 

@@ -1,20 +1,21 @@
-"""From a layout to dimension dictionaries, for one process and without communication.
+"""Export of a layout as dimension dictionaries, for one process and without communication.
 
 The protocol supports grids of all processes in row-major order only. A layout may have ranks in any order, on part of
-the world, with copies. So the exporter looks for an equivalent grid of the protocol's kind: one in which, on each axis,
-the elements of a process depend on its coordinate there alone. It tries the layout's own grid, then every other
+the world, with copies. So the exporter looks for an equivalent grid of the protocol's kind, in which the elements of a
+process along each axis depend only on its coordinate on that axis. It tries the layout's own grid, then every other
 factorization of the number of processes. Along each axis of that grid, a process exports the first form that applies:
 
 ``b``
-    if what the processes hold follows each other, empty sections included; with padding
-    and periodicity where the grid is the layout's own;
+    if the sections of the processes are contiguous and adjoin in order, empty sections included;
+    with padding and periodicity if the grid is the layout's own;
 ``c``
-    if blocks of one size go round, from whichever process on;
+    if blocks of one size alternate between the processes, from any process on;
 ``u``
-    the list of indices, for everything else. Indices held twice are legal there.
+    a list of indices, in all other cases. Indices on several processes are legal there.
 
 1.0 includes communication padding in ``start`` and ``stop``, with equal widths on the two sides of a border; the outer
-padding of a periodic axis would count into its size. What does not fit is excluded from the buffer, which stays a view.
+padding of a periodic axis would count into its size. Padding that does not fit is excluded from the buffer, which stays a
+view.
 0.9 supports all of it.
 """
 
@@ -35,14 +36,14 @@ from ...layout import Axis, BlockAxis, CyclicAxis, Layout, UnstructuredAxis
 from ...layout.grids import factorisations
 
 EMPTY = -1
-"""In an order: the process at this coordinate holds nothing of the axis."""
+"""Entry of an order for a process without elements of the axis."""
 
 DEFAULT_VERSION = "1.0.0"
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """One process's dictionaries, and how the buffer is cut out of the padded block."""
+    """One process's dictionaries, and the key and shape of the buffer within the padded block."""
 
     dictionaries: tuple[dict[str, Any], ...]
     key: tuple[slice, ...]
@@ -77,7 +78,7 @@ def to_distarray(array: Any, version: str = DEFAULT_VERSION) -> dict[str, Any]:
 
 
 def is_legacy(version: str) -> bool:
-    """True if ``version`` follows the rules of 0.9; an error if atoll does not write it."""
+    """True if ``version`` follows the rules of 0.9; an error for a version that atoll does not write."""
     parts = version.split(".") if isinstance(version, str) else []
     if len(parts) == 3 and all(part.isdecimal() for part in parts):
         if parts[:2] == ["0", "9"]:
@@ -122,7 +123,7 @@ def description(layout: Layout, rank: int, legacy: bool) -> Description:
 
 @remembered
 def _grid(layout: Layout) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """A row-major grid of all processes, and on each of its axes the layout's coordinates in order."""
+    """A row-major grid of all processes, and for each of its axes the layout's coordinates in the order of the grid's."""
     processes, own = layout.processes, layout.grid
     if layout.is_replicated or (
         layout.is_row_major and layout.copies == 1 and layout.cells == processes
@@ -147,7 +148,7 @@ def _grid(layout: Layout) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
 
 
 def _candidates(own: tuple[int, ...], processes: int) -> Iterator[tuple[int, ...]]:
-    """Grids of all processes: the layout's own first, then those that keep most of its extents."""
+    """Grids of all processes: the layout's own first, then the others, those that keep most of its extents first."""
     if prod(own) == processes:
         yield own
     others = [grid for grid in factorisations(processes, len(own)) if grid != own]
@@ -157,7 +158,7 @@ def _candidates(own: tuple[int, ...], processes: int) -> Iterator[tuple[int, ...
 def _orders(
     cells: npt.NDArray[np.int64], grid: tuple[int, ...]
 ) -> tuple[tuple[int, ...], ...] | None:
-    """On each axis, the layout's coordinate by the grid's; ``None`` if there is no such function."""
+    """For each axis, the map from the grid's to the layout's coordinates; ``None`` if there is no such map."""
     places = np.indices(grid).reshape(len(grid), -1)
     members = cells[:, 0] != EMPTY
     idle = np.zeros(len(cells), bool)
@@ -179,7 +180,7 @@ def _orders(
 def _block(
     axis: BlockAxis, here: int, common: dict[str, Any], legacy: bool
 ) -> tuple[dict[str, Any], slice]:
-    """A block axis in its natural order, padding and periodicity included, and the cut to make."""
+    """The dictionary of a block axis in its natural order, with padding and periodicity, and the slice of the buffer."""
     if legacy:
         axis = wrapped(axis)
     start, stop = axis.bounds[here], axis.bounds[here + 1]
@@ -206,7 +207,7 @@ def _block(
 
 
 def _agreed(axis: BlockAxis, here: int) -> tuple[int, int]:
-    """The communication widths that 1.0 can express: inner ones, equal on both sides of a border."""
+    """The communication widths that 1.0 can express: between neighbours, equal on both sides of a border."""
     left = min(axis.padding(here)[0], axis.padding(here - 1)[1]) if here else 0
     last = here == axis.processes - 1
     right = 0 if last else min(axis.padding(here)[1], axis.padding(here + 1)[0])
@@ -214,7 +215,7 @@ def _agreed(axis: BlockAxis, here: int) -> tuple[int, int]:
 
 
 def _plain(axis: Axis, order: tuple[int, ...], here: int, common: dict[str, Any]) -> dict[str, Any]:
-    """An axis whose processes stand in any order, without padding."""
+    """The dictionary of an axis whose processes are in any order, without padding."""
     mine = order[here]
     if (
         isinstance(axis, CyclicAxis)
@@ -237,7 +238,7 @@ def _plain(axis: Axis, order: tuple[int, ...], here: int, common: dict[str, Any]
 
 
 def _bounds(axis: Axis, order: tuple[int, ...]) -> list[int] | None:
-    """Where each section starts, if all are contiguous and follow each other."""
+    """The bounds of the sections if all are contiguous and adjoin in order; otherwise ``None``."""
     bounds = [0]
     for coordinate in order:
         held = () if coordinate == EMPTY else axis.owned(coordinate)

@@ -1,8 +1,8 @@
-"""From checked sections to a layout: the same on every process, because all have the same sections.
+"""Import of checked sections as a layout, which is the same on every process, because all have the same sections.
 
-Each axis of the process grid gives one axis map. Communication padding becomes halo widths, boundary padding stays
-owned. Blocks of a cyclic axis may start at any process: then the ranks are permuted in the grid, and the map is the
-canonical one.
+Each axis of the process grid becomes one axis map. Communication padding becomes halo widths; boundary padding stays
+owned. Blocks of a cyclic axis may start at any process: the import then permutes the ranks in the grid and uses the
+canonical map.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .rules import coordinates, distinct, is_replicated, representatives
 
 
 def import_distarray(source: object, *, strict: bool = False, comm: Any = None) -> Imported:
-    """The block, layout and world of what ``source`` exports by the protocol. Collective.
+    """Import the array that ``source`` exports by the protocol: the block, the layout and the world. Collective.
 
     The block is the producer's memory. Raises :class:`~atoll.errors.ProtocolError` with every broken rule, on all
     processes alike.
@@ -52,7 +52,7 @@ def layout_of(sections: Sequence[Section]) -> Layout:
 
 
 def _axis(dimensions: Sequence[Dimension]) -> tuple[Axis, list[int]]:
-    """The map of one axis, and the coordinate in it of each grid rank."""
+    """The map of one axis, and the coordinate of each grid rank in the map."""
     some, natural = dimensions[0], list(range(len(dimensions)))
     if some.kind == "c":
         return CyclicAxis(some.size, some.grid_size, some.block_size), _turns(dimensions)
@@ -66,7 +66,7 @@ def _axis(dimensions: Sequence[Dimension]) -> tuple[Axis, list[int]]:
 
 
 def _turns(dimensions: Sequence[Dimension]) -> list[int]:
-    """Which block each grid rank holds first; those without any take the turns left over."""
+    """The number of the first block of each grid rank; ranks without blocks get the unused numbers."""
     turns = [d.start // d.block_size if d.owned_count else -1 for d in dimensions]
     left = iter(sorted(set(range(len(turns))) - set(turns)))
     return [turn if turn >= 0 else next(left) for turn in turns]

@@ -1,6 +1,6 @@
-"""From any producer to a :class:`Section`: the schema of a description, and the rules of form on one process.
+"""Reading of any producer into a :class:`Section`: the schema of a description, and the rules of form on one process.
 
-In lenient mode, deviations whose meaning is clear are repaired and recorded instead.
+Lenient mode repairs and records deviations with a clear meaning instead.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .description import Dimension, Indices, Section
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?((?:[-+.]?[0-9A-Za-z]+)*)$")
 _MOST_LISTED = 1 << 24
-"""How many indices are read from a list if the buffer's extent does not give their number."""
+"""Greatest number of indices that are read from a list if the buffer's extent does not determine their number."""
 _LONGEST = 64
-"""How many characters a version may have."""
+"""Greatest length of a version, in characters."""
 
 
 def read(source: object, reader: Reader) -> tuple[Section, npt.NDArray[Any]]:
@@ -102,7 +102,7 @@ def _dictionary(rule: str, name: str, value: object, reader: Reader) -> dict[Any
 
 
 def _version(version: object, reader: Reader) -> tuple[str, bool]:
-    """The version, and whether the rules of 0.9 apply."""
+    """The version, and true if the rules of 0.9 apply."""
     text = exact(version)
     match = None if text is None or len(text) > _LONGEST else _VERSION.match(text)
     if match is None or text is None:
@@ -145,7 +145,7 @@ def _block(buffer: object, reader: Reader) -> npt.NDArray[Any]:
 
 
 def _check_same_memory(source: object, block: npt.NDArray[Any], reader: Reader) -> None:
-    """A second export must give the same memory, or writes through one are lost to the other."""
+    """Check that a second export has the same memory; otherwise writes through one are invisible in the other."""
     try:
         second = np.asarray(memoryview(source.__distarray__()["buffer"]))  # type: ignore[attr-defined]
     except Exception as error:
@@ -189,7 +189,7 @@ PARTS: dict[str, Callable[[Any, Reader], Any]] = {
 def _reshaped(
     block: npt.NDArray[Any], dim_data: list[dict[Any, Any]], legacy: bool, reader: Reader
 ) -> npt.NDArray[Any]:
-    """The 0.9 text itself has a flat buffer for two dimensions: reshape it where the sizes determine how."""
+    """Reshape a flat buffer, which the 0.9 text itself has for two dimensions, if the sizes determine its shape."""
     message = f"dim_data describes {len(dim_data)} dimensions, the buffer has {block.ndim}"
     if not reader.strict and block.ndim == 1 and len(dim_data) > 1:
         trial = Reader(reader.rank, strict=False)
@@ -210,7 +210,7 @@ def _reshaped(
 
 
 class Field(NamedTuple):
-    """A key of a dimension dictionary: its attribute of a :class:`Dimension`, its type, and its rule."""
+    """A key of a dimension dictionary: its attribute in a :class:`Dimension`, its reader, and its rule."""
 
     key: str
     attribute: str
@@ -336,11 +336,11 @@ SCHEMA: dict[str, tuple[Field, ...]] = {
         Field("one_to_one", "one_to_one", _flag("U2"), "U2", False),
     ),
 }
-"""By ``dist_type``, the keys of a dimension dictionary that are read."""
+"""The keys that are read from a dimension dictionary, by ``dist_type``."""
 
 
 def _dimension(given: dict[Any, Any], extent: int, legacy: bool, reader: Reader) -> Dimension:
-    """The dimension that a dictionary describes. (An ``extent`` of -1 is not known yet.)"""
+    """The dimension that a dictionary describes; an ``extent`` of -1 is unknown."""
     if not given:
         if legacy:
             message = "the dictionary is empty, and 0.9 has no such alias"

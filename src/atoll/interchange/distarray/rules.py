@@ -24,11 +24,11 @@ KEYS = {
     "extent": "the buffer's extent",
     "legacy": "version",
 }
-"""The names of attributes in messages, where these differ."""
+"""Names in messages of the attributes that messages name differently."""
 
 
 def local_violations(section: Section) -> list[Violation]:
-    """Every rule that the dimensions of one section break by themselves."""
+    """The rules that the dimensions of one section break by themselves."""
     return [
         Violation(rule, i, section.rank, plain(value), message)
         for i, dimension in enumerate(section.dimensions)
@@ -104,29 +104,29 @@ def is_replicated(sections: Sequence[Section]) -> bool:
 
 
 def needs_ranks(section: Section) -> int:
-    """How many processes the section's grid has."""
+    """The number of processes in the section's grid."""
     return prod(d.grid_size for d in section.dimensions if d is not None)
 
 
 def coordinates(section: Section) -> tuple[int, ...]:
-    """The section's place in the process grid."""
+    """The section's coordinates in the process grid."""
     return tuple(d.grid_rank for d in section.dimensions if d is not None)
 
 
 def repeats(indices: Indices) -> Indices:
-    """The indices that are there again, in ascending order."""
+    """The repetitions of indices, in ascending order."""
     ordered: Indices = np.sort(indices)
     again: Indices = ordered[1:][ordered[1:] == ordered[:-1]]
     return again
 
 
 def distinct(indices: Indices) -> int:
-    """How many different indices there are."""
+    """The number of distinct indices."""
     return indices.size - repeats(indices).size
 
 
 def representatives(sections: Sequence[Section], i: int) -> dict[int, Dimension]:
-    """By grid rank along an axis, the dimension of the process that sent its indices, else of the lowest rank."""
+    """For each grid rank along an axis, the dimension of the process that sent its indices, else of the lowest rank."""
     chosen: dict[int, Dimension] = {}
     for section in sections:
         d = section.dimensions[i]
@@ -138,7 +138,7 @@ def representatives(sections: Sequence[Section], i: int) -> dict[int, Dimension]
 
 
 def cross_violations(sections: Sequence[Section]) -> list[Violation]:
-    """Every rule across processes that readable sections break, in one order everywhere."""
+    """The rules across processes that readable sections break, in the same order on every process."""
     findings = _Findings()
     described = [section for section in sections if section.ndim >= 0]
     for section in described[1:]:
@@ -167,7 +167,7 @@ class _Findings:
 
 
 def _agreement(section: Section, model: Section, findings: _Findings) -> None:
-    """X8: what all processes must declare alike."""
+    """X8: the declarations that must be equal on all processes."""
 
     def compare(name: str, mine: Any, theirs: Any) -> None:
         if mine != theirs:
@@ -194,7 +194,7 @@ def _agreement(section: Section, model: Section, findings: _Findings) -> None:
 
 
 def _process_grid(sections: Sequence[Section], findings: _Findings) -> None:
-    """X1 and X2: the grid holds these processes, in row-major order."""
+    """X1 and X2: the grid consists of these processes, in row-major order."""
     count = len(sections)
     seen: dict[tuple[int, ...], int] = {}
     for section in sections:
@@ -231,7 +231,7 @@ def _axis(sections: Sequence[Section], i: int, findings: _Findings) -> None:
     some = next(iter(dimensions.values()))
     if some.kind in "bn":
         _blocks(dimensions, findings)
-    whole = len(dimensions) == some.grid_size  # all are sound, so each is in range
+    whole = len(dimensions) == some.grid_size  # sound dimensions have ranks in range
     if not whole or len({d.size for d in dimensions.values()}) > 1:
         return
     if some.kind == "u":
@@ -260,12 +260,12 @@ def _axis(sections: Sequence[Section], i: int, findings: _Findings) -> None:
 
 
 def _sound(d: Dimension) -> bool:
-    """True if the numbers that all arithmetic rests on are possible at all."""
+    """True if the numbers on which all further arithmetic rests are valid."""
     return 0 <= d.grid_rank < d.grid_size and d.block_size >= 1 and d.size >= 0
 
 
 def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, object]]:
-    """X3: the differences between two dictionaries of one grid rank, outer boundary padding apart."""
+    """X3: the differences between two dictionaries of one grid rank, except for outer boundary padding."""
     for name in ("start", "stop", "one_to_one"):
         mine, theirs = getattr(d, name), getattr(model, name)
         if mine != theirs:
@@ -277,7 +277,7 @@ def _differences(d: Dimension, model: Dimension) -> Iterator[tuple[str, object, 
 
 
 def _blocks(dimensions: dict[int, Dimension], findings: _Findings) -> None:
-    """X5, X6 and the reach of B3: what neighbours declare about each other."""
+    """X5, X6 and the part of B3 that concerns neighbours: their declarations about each other."""
     for grid_rank, left in dimensions.items():
         wraps = left.legacy and left.periodic and left.last
         right = dimensions.get(0 if wraps else grid_rank + 1)
@@ -306,7 +306,7 @@ def _blocks(dimensions: dict[int, Dimension], findings: _Findings) -> None:
 
 
 def _unstructured(dimensions: Sequence[Dimension], findings: _Findings) -> None:
-    """X4 and X9 over the lists of indices themselves."""
+    """X4 and X9 for the lists of indices."""
     lists = [d.indices for d in dimensions if d.indices is not None]
     if len(lists) < len(dimensions):
         return
@@ -323,7 +323,7 @@ def _unstructured(dimensions: Sequence[Dimension], findings: _Findings) -> None:
         findings.add("X4", f"size is {size}; it must be between {between}", None, size)
     if different == total or not exclusive.any():
         return
-    # Sorted together with their processes: slower, and only where there is a violation to name.
+    # Sorting the indices with their processes is slower, so only a violation does it, to name the processes.
     holders = np.repeat(np.arange(len(lists)), [len(listed) for listed in lists])
     order = np.argsort(indices, kind="stable")
     indices, holders = indices[order], holders[order]

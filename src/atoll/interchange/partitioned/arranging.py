@@ -1,8 +1,8 @@
-"""The partitions' owners as a layout under which every rank keeps its partitions.
+"""Search for a layout under which every rank keeps its partitions.
 
-Along each axis, the partitions at one position have owners; positions with the same owners belong together. If they
-adjoin, they become one larger block; if they alternate in equal sizes, the axis is cyclic; otherwise it is
-unstructured. The layout exists if, in the grid of these groups, each rank has one position only.
+Along each axis, positions whose partitions have the same owners form a group. If the positions of each group adjoin, the
+group becomes one larger block; if groups alternate in equal sizes, the axis is cyclic; otherwise it is unstructured. The
+layout exists if each rank has only one position in the grid of these groups.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Owners = Mapping[Position, tuple[int, ...]]
 def arranged(
     extents: Extents, owners: Owners, size: int
 ) -> tuple[Layout, dict[int, list[list[int]]]] | None:
-    """The layout, and by rank the places along each axis that it has; ``None`` if there is none."""
+    """The layout, and by rank its positions along each axis; ``None`` if there is no such layout."""
     if not extents:
         ranks = owners[()]
         return Layout.of((), size, np.array(ranks, np.int64)), {rank: [] for rank in ranks}
@@ -55,7 +55,7 @@ def arranged(
 
 
 def _groups(axis: int, extents: Extents, owners: Owners) -> list[int]:
-    """For each place along an axis, the number of its group, in the order of first appearance."""
+    """The number of the group of each position along an axis, in the order of first appearance."""
     by_place: list[list[tuple[Position, tuple[int, ...]]]] = [[] for _ in extents[axis]]
     for position, ranks in owners.items():
         by_place[position[axis]].append((position[:axis] + position[axis + 1 :], ranks))
@@ -88,8 +88,8 @@ def dealt(
     locations: Mapping[Position, tuple[tuple[str, int], ...]],
     processes: Sequence[tuple[str, int]],
 ) -> dict[Position, tuple[int, ...]]:
-    """One rank for each partition of a cluster: the process that has it, else one on its node, else
-    evenly, in blocks of the grid."""
+    """Assign each partition of a cluster to a rank: the process that has it, else one on its node, else evenly in blocks of
+    the grid."""
     size = len(processes)
     by_process = {process: rank for rank, process in reversed(list(enumerate(processes)))}
     by_address: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""The checker: every rule of the protocol, on one rank and across all."""
+"""Checker of all rules of the protocol, on one rank and across all."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .reading import LISTED, RULES, Section, read
 def check_partitioned(source: object, *, strict: bool = True, comm: Any = None) -> list[Violation]:
     """List the rules of ``__partitioned__`` that ``source`` breaks. Collective.
 
-    ``source`` is a producer or the dictionary itself; each rank gives its own. All get the same
-    list: empty if the container is right. With ``strict=False`` what has a clear meaning all the
-    same is warned about instead (:class:`~atoll.errors.ProtocolWarning`). ``comm`` is the world, or
+    ``source`` is a producer or the dictionary itself; each rank passes its own. All get the same
+    list, which is empty for a valid container. With ``strict=False`` deviations with a clear
+    meaning cause a warning instead (:class:`~atoll.errors.ProtocolWarning`). ``comm`` is the world, or
     the mpi4py communicator, of the ranks that hold the container.
     """
     return PROTOCOL.check(source, strict, comm)
@@ -68,7 +68,7 @@ _DIFFERENCES = {
     "extents": "the partitions have lengths {0}, on rank 0 {1}",
     "spmd": "{2} locals, unlike rank 0",
 }
-"""What all ranks must describe alike, and the message where one does not."""
+"""Fields that must be equal on all ranks, and the message for a rank that differs."""
 
 
 def _disagreements(sections: Sequence[Section]) -> list[Violation]:
@@ -92,7 +92,7 @@ def _disagreements(sections: Sequence[Section]) -> list[Violation]:
 def _memory(
     sections: Sequence[Section], strict: bool
 ) -> tuple[Extents, list[str], list[Violation]]:
-    """The partitions' lengths in memory, where these differ from the declared ones."""
+    """The lengths of the partitions, from memory if it differs from the declaration; with notes and violations."""
     declared, tiling = sections[0].extents, sections[0].tiling
     different: list[tuple[Position, int, Shape]] = []
     real: dict[Position, Shape] = {}

@@ -1,7 +1,7 @@
-"""Any partition as a NumPy array over the same memory: DLPack, buffer, ``__array__``, DataFrame.
+"""Conversion of any partition to a NumPy array over the same memory: DLPack, buffer, ``__array__``, DataFrame.
 
 NumPy arrays are used directly. DLPack comes first for other objects, because only DLPack declares the device. If DLPack
-gives a read-only array, the other ways are tried too.
+returns a read-only array, ``numpy.asarray`` is tried too.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ..values import a_kind, guarded, integer, is_a, items, kind_name, said, sho
 Array = npt.NDArray[Any]
 
 MOST_COLUMNS = 1 << 16
-"""How many columns a DataFrame may have."""
+"""Greatest number of columns of a DataFrame."""
 _NAMES = """kDLCPU kDLCUDA kDLCUDAHost kDLOpenCL kDLVulkan kDLMetal kDLVPI kDLROCM kDLROCMHost kDLExtDev
     kDLCUDAManaged kDLOneAPI kDLWebGPU kDLHexagon kDLMAIA"""
 DEVICES = dict(zip((1, 2, 3, 4, *range(7, 18)), _NAMES.split()))
-"""The devices of DLPack by number."""
+"""The names of DLPack's devices by number."""
 
 
 class RefusedError(Exception):
-    """A partition that cannot be taken: the rule it breaks, and why."""
+    """Raised for a partition that cannot be imported, with the rule it breaks and the reason."""
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ def is_data(value: object) -> bool:
         memoryview(value).release()  # type: ignore[arg-type]
     except TypeError:
         return False
-    except Exception as problem:  # it has a buffer, which cannot be had
+    except Exception as problem:  # the value has a buffer that it does not export
         passed_on(problem)
         return True
     return True
@@ -64,7 +64,7 @@ def _is_frame(value: Any) -> bool:
 
 
 def as_array(value: Any) -> Array:
-    """The array over the memory of ``value``; :class:`RefusedError` for what has none."""
+    """The array over the memory of ``value``; :class:`RefusedError` for a value without memory."""
     try:
         memory = _converted(value)
     except RefusedError:
@@ -149,17 +149,17 @@ def shares(value: Any, array: Array) -> bool:
     """True if ``array`` uses the memory of ``value`` rather than a copy of it."""
     if is_a(value, np.ndarray) or not array.size:
         return True
-    # some objects give their memory but once
+    # some objects export their memory only once
     return guarded(False, lambda: np.may_share_memory(array, _converted(value)))
 
 
-# Several arrays that are one
+# Several views of one array
 
 
 def joined(shape: Shape, placed: Sequence[tuple[tuple[slice, ...], Array]]) -> Array | None:
-    """The array of which these are adjoining views, each with its place in it, if there is one; no copy is made.
+    """The array that these adjoining views, each with its key, are parts of, without a copy; ``None`` if there is none.
 
-    All must be views of one array of NumPy, which so stays alive.
+    All must be views of one NumPy array, to which the result keeps a reference.
     """
     if len(placed) == 1:
         return placed[0][1]
@@ -195,7 +195,7 @@ def _address(array: Array) -> int:
 
 
 def _owner(array: Array) -> Any:
-    """The array of NumPy that has the memory, ``None`` if something else has it."""
+    """The NumPy array that owns the memory; ``None`` if another object owns it."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array if array.base is None else None

@@ -1,7 +1,7 @@
-"""Exports an array as the dictionary of ``__partitioned__``: its blocks, by their position in the grid.
+"""Export of an array as the dictionary of ``__partitioned__``: its blocks, by their position in the grid.
 
-A grid may have a million positions, and a program asks for few of them. So the partitions are a mapping that works out an
-entry when it is asked for, from the layout and a row for each process.
+A grid may have a million positions, of which a program reads few. So the partitions are a mapping that computes an entry at
+the first access, from the layout and a row for each process.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..values import a_kind
 from .reading import process_here
 
 MOST_PARTITIONS = 1 << 16
-"""How many partitions a rank may have: it lists them."""
+"""Greatest number of partitions of a rank, which lists them."""
 
 _PROCESS = np.dtype([("process", np.int64), ("address", "S16")])
 
 
 class Tile(NamedTuple):
-    """A part of an axis: its indices, the coordinate of the layout that has it, and where in that block it begins."""
+    """A part of an axis: its indices, the coordinate of its block in the layout, and its offset in that block."""
 
     start: int
     length: int
@@ -57,7 +57,7 @@ class Tiles:
             )
 
     def of(self, coordinate: int) -> range:
-        """The numbers of the tiles that a coordinate has."""
+        """The numbers of the tiles at a coordinate of the layout."""
         if isinstance(self._axis, CyclicAxis):
             return range(coordinate, self.count, self._axis.processes)
         return range(coordinate, coordinate + 1)
@@ -74,7 +74,7 @@ class Tiles:
 
 
 class Partitions(Mapping[Position, "dict[str, Any]"]):
-    """The partitions by position. An entry is made when it is asked for, and stays; copied or pickled, it is a dict."""
+    """The partitions by position. Entries are computed at the first access and kept. Copies and pickles are ``dict``."""
 
     __slots__ = ("_entries", "_layout", "_local", "_places", "_rank", "_tiles")
 
@@ -85,11 +85,11 @@ class Partitions(Mapping[Position, "dict[str, Any]"]):
 
     @property
     def tiling(self) -> Position:
-        """How many there are along each axis."""
+        """The number of partitions along each axis."""
         return tuple([tiles.count for tiles in self._tiles])
 
     def own(self) -> list[Position]:
-        """The positions of this rank's."""
+        """The positions of this rank's partitions."""
         count = prod([len(tiles.of(0)) for tiles in self._tiles])  # no rank has more
         if count > MOST_PARTITIONS:
             raise ProtocolError(
@@ -123,7 +123,7 @@ class Partitions(Mapping[Position, "dict[str, Any]"]):
         data = None
         if self._rank in ranks:
             parts = [slice(tile.inside, tile.inside + tile.length) for tile in tiles]
-            data = self._local[(*parts, ...)]  # of no axes, it is an array all the same
+            data = self._local[(*parts, ...)]  # the ellipsis makes it an array even without axes
         return {
             "start": tuple([tile.start for tile in tiles]),
             "shape": tuple([tile.length for tile in tiles]),
@@ -139,7 +139,7 @@ class Partitions(Mapping[Position, "dict[str, Any]"]):
 
 
 class Places(Sequence["tuple[str, int, str]"]):
-    """The place of each rank's process, from one row for each."""
+    """The location of each rank's process, from a table with a row for each rank."""
 
     __slots__ = ("_rows",)
 
@@ -157,9 +157,9 @@ class Places(Sequence["tuple[str, int, str]"]):
 def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
     """Describe ``array`` by ``__partitioned__``, without copying it.
 
-    Each block of the layout is a partition; a block-cyclic axis gives a partition for each block; a replicated array is
-    one partition, whose location lists every rank. ``partitions`` is a mapping that makes its entries on demand.
-    With ``dialect="heat"`` a location is the rank, as Heat reads it, and not ``(address, process, device)``.
+    Each block of the layout is a partition; each block of a block-cyclic axis is one of its own; a replicated array is
+    one partition, whose location lists every rank. ``partitions`` is a mapping that computes its entries on demand.
+    With ``dialect="heat"`` a location is a rank, as Heat reads it, instead of ``(address, process, device)``.
 
     Pending arrays are evaluated first. The first call in a world exchanges addresses and processes, so it is
     collective; later ones communicate nothing if nothing is pending.
@@ -182,7 +182,7 @@ def to_partitioned(array: Any, dialect: str = "spec") -> dict[str, Any]:
 
 
 def get(handles: Any) -> Any:
-    """The data of one handle, or of a sequence of them: the handles of ranks are the data."""
+    """The data of one handle, or of a sequence of handles; the handles of ranks are the data."""
     if isinstance(handles, np.ndarray):
         return handles
     if handles is None:

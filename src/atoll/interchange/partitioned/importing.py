@@ -1,4 +1,4 @@
-"""From a checked description to a block, a layout and a world: the same layout on every rank."""
+"""Import of a checked description as a block, a layout and a world; the layout is the same on every rank."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .reading import Container, Section
 Array = npt.NDArray[Any]
 
 BATCH = 1 << 24
-"""How many elements are requested of a cluster at a time; at least one partition."""
+"""Number of elements that a rank requests from a cluster at a time; at least one partition."""
 
 
 def import_partitioned(
@@ -38,10 +38,10 @@ def import_partitioned(
     copy: bool | None = None,
     name: str = "from_partitioned",
 ) -> Imported:
-    """The block, layout and world of what ``source`` exports by ``__partitioned__``. Collective.
+    """Import the array that ``source`` exports by ``__partitioned__``: the block, layout and world. Collective.
 
-    The block is the producer's memory where that is possible; ``copy=False`` refuses to copy, ``copy=True`` always
-    does. Raises :class:`~atoll.errors.ProtocolError` with every broken rule, on all ranks alike.
+    The block is the producer's memory if possible; ``copy=False`` refuses to copy, ``copy=True`` always copies.
+    Raises :class:`~atoll.errors.ProtocolError` with every broken rule, on all ranks alike.
     """
     world = world_of(comm)
     examination = PROTOCOL.accepted(name, source, world, False)
@@ -61,7 +61,7 @@ class _Importer:
 
     @property
     def first(self) -> Section:
-        """The digest of rank 0, with the facts that all ranks describe alike."""
+        """The digest of rank 0, with the facts that are equal on all ranks."""
         return self.sections[0]
 
     def held(self) -> tuple[Array, Layout]:
@@ -119,7 +119,7 @@ class _Importer:
         return block, arrangement[0]
 
     def _copies(self, copies: bool, why: str) -> None:
-        """Raise on all ranks if one of them would have to copy and must not."""
+        """Raise on all ranks if one of them must copy and ``copy=False``. Collective."""
 
         def check() -> None:
             if copies and self.copy is False:
@@ -134,7 +134,7 @@ class _Importer:
         arrays: dict[Position, Array],
         dtype: Any,
     ) -> tuple[Array, bool]:
-        """This rank's block, and whether it is the producer's memory."""
+        """This rank's block, and true if it is the producer's memory."""
         shape, own = layout.local_shape(self.world.rank), places.get(self.world.rank)
         if own is None:
             return np.empty(shape, dtype), True
@@ -151,7 +151,7 @@ class _Importer:
     def _moved(
         self, arrays: dict[Position, Array], owners: Owners, dtype: Any
     ) -> tuple[Array, Layout]:
-        """The partitions in the layout that a new array would have, after one exchange."""
+        """Move the partitions to the layout of a new array, by one exchange. Collective."""
         world = self.world
         layout = Layout.default(self.first.shape, world.size)
         starts = starts_of(self.first.extents)
@@ -187,7 +187,7 @@ def _owners(sections: Sequence[Section]) -> Owners:
 
 
 def _offsets(extents: Extents, places: list[list[int]]) -> list[dict[int, int]]:
-    """Where in the block each place along an axis begins."""
+    """The offset in the block of each position, for each axis."""
     return [
         dict(zip(own, accumulate([lengths[place] for place in own], initial=0)))
         for lengths, own in zip(extents, places)
@@ -200,10 +200,10 @@ def _key(position: Position, offsets: list[dict[int, int]], array: Array) -> tup
 
 
 class _Arrivals:
-    """Stores the partitions that arrive from a cluster.
+    """The partitions that have arrived from a cluster.
 
     If the block is known (``places`` is set), each partition is copied into it and released, so that no rank ever has
-    its share twice. Views of a handle's own memory are kept: all together they may be one array.
+    its share twice. Views of the memory of handles are kept while all arrivals are such, since they may form one array.
     """
 
     def __init__(self, extents: Extents) -> None:
@@ -241,7 +241,7 @@ def fetch(
     handles: Sequence[tuple[Position, Any, Shape]],
     take: Callable[[Position, Array, bool], None],
 ) -> None:
-    """Get each partition and give it to ``take``, with whether it is a view of the handle itself."""
+    """Get each partition and pass it to ``take``, with a flag that is true for a view of the handle itself."""
     for batch in batches(handles, [prod(shape) for _, _, shape in handles], BATCH):
         direct = [is_data(handle) for _, handle, _ in batch]
         wanted = [handle for (_, handle, _), own in zip(batch, direct) if not own]
@@ -260,7 +260,7 @@ def fetch(
 
 
 def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
-    """By one call for all, or, if ``get`` knows single handles only, by one for each."""
+    """The data of handles, by one call for all, or by one call for each if ``get`` takes single handles only."""
     try:
         data = _data(get, handles)
     except AtollError:

@@ -1,7 +1,7 @@
-"""From a producer to plain values on one rank.
+"""Reading of a producer into plain values on one rank.
 
-A :class:`Section` is the digest that a rank sends to the others: everything that the rules across ranks need, and no
-data. It grows with the length of the grid's axes and with the partitions that the rank itself holds, not with all
+A :class:`Section` is the digest that a rank sends to the others: all input of the rules across ranks, and no data. It grows
+with the lengths of the grid's axes and with the number of this rank's own partitions, not with the number of all
 partitions. A :class:`Container` holds the rest of a description.
 """
 
@@ -38,10 +38,10 @@ from ..values import (
 from .data import RefusedError, as_array, is_data, shares
 
 LISTED = 8
-"""How many positions with the same mistake are named."""
+"""Number of positions with the same mistake that errors name."""
 MOST_PARTITIONS = 1 << 20
 MOST_PLACES = 1 << 16
-"""How many places a partition may have: one for each rank that has a copy."""
+"""Greatest number of locations of a partition: one for each rank that has a copy."""
 
 
 Location = tuple[str, int]
@@ -66,11 +66,11 @@ RULES: dict[str, str] = {
     "A1": "all ranks describe the same container",
     "A2": "the locals of all ranks together name every position",
 }
-"""P: the text's own. D: what data atoll takes. A: what the ranks must agree on."""
+"""P: rules of the protocol's text. D: data that atoll accepts. A: agreement of the ranks."""
 
 
 class Held(NamedTuple):
-    """The shape and dtype of a partition that a rank has in memory."""
+    """The position, shape and dtype of a partition that a rank has in memory."""
 
     position: Position
     shape: Shape
@@ -78,7 +78,7 @@ class Held(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The digest of one rank; ``readable`` is false where not even a grid could be made out."""
+    """The digest of one rank; ``readable`` is false if the description does not even define a grid."""
 
     rank: int
     violations: tuple[Violation, ...] = ()
@@ -92,19 +92,19 @@ class Section(NamedTuple):
     spmd: bool = False
     held: tuple[Held, ...] = ()
     names: bytes = b""
-    """A digest of what must be equal on all ranks if the description has no ``locals``."""
+    """Hash of the locations, which must be equal on all ranks if the description has no ``locals``."""
 
 
 class Container(NamedTuple):
-    """The partitions of a description, and this rank's as arrays."""
+    """The partitions of a description, and this rank's partitions as arrays."""
 
     handles: dict[Position, Any]
     locations: dict[Position, tuple[Location, ...]]
     get: Callable[[Any], Any]
     arrays: dict[Position, npt.NDArray[np.generic]]
-    """By position, the arrays that this rank holds: none without ``locals``."""
+    """The arrays of this rank by position; empty without ``locals``."""
     copied: frozenset[Position]
-    """The positions whose array is no view of the producer's memory."""
+    """The positions whose array is not a view of the producer's memory."""
 
 
 def read(source: object, reader: Reader) -> tuple[Section, Container]:
@@ -196,7 +196,7 @@ def _check_positions(tiling: Shape, partitions: Mapping[Any, Any], reader: Reade
     strange = [p for p in partitions if not _is_position(p, tiling)]
     missing = []
     if len(partitions) - len(strange) < prod(tiling):
-        count = min(prod(tiling), len(partitions) + LISTED)  # of more, some are missing
+        count = min(prod(tiling), len(partitions) + LISTED)  # a larger grid misses some of these
         positions = (_unravelled(number, tiling) for number in range(count))
         missing = list(islice((p for p in positions if p not in partitions), LISTED))
     for position in missing:
@@ -255,7 +255,7 @@ def _check_grid(
 
 
 def _location(value: Any, reader: Reader) -> tuple[Location, ...]:
-    """The places, as far as they are understood."""
+    """The readable places of a location; the others become violations."""
     if is_a(value, tuple) and _is_place(value):
         message = f"location {shown(value)} is one place, not a sequence of them"
         reader.deviates("P9", message, "it was taken as one", value)
@@ -328,7 +328,7 @@ def _locals(given: Any, handles: dict[Position, Any], reader: Reader) -> Iterabl
 
 
 def _array(data: Any, get: Any, reader: Reader) -> tuple[Any, bool]:
-    """The array of a local partition, and whether it shares the producer's memory."""
+    """The array of a local partition, and true if it shares the producer's memory."""
     if data is None:
         reader.broken("P14", "it is local, but its data is None")
         return None, False
@@ -359,12 +359,12 @@ def _check_handles(handles: dict[Position, Any], reader: Reader) -> None:
 
 
 def _nothing(handles: Any) -> Any:
-    """Stands in for a ``get`` that is missing."""
+    """Replacement of a missing ``get``."""
     raise TypeError("there is no get")
 
 
 def _fetched(handle: Any, get: Any) -> Any:
-    """The data of one handle, by a ``get`` that takes sequences, or single ones."""
+    """The data of one handle, by a ``get`` that takes sequences or single handles."""
     try:
         (data,) = items(get([handle]), 1)
         return data
@@ -381,7 +381,7 @@ def _is_integer(value: Any) -> bool:
 
 
 def _is_place(value: Any) -> bool:
-    """True if this begins with an address and the number of a process."""
+    """True if a value begins with an address and the number of a process."""
     try:
         parts = items(value, 3)
     except UnfitError:
@@ -390,7 +390,7 @@ def _is_place(value: Any) -> bool:
 
 
 def _unravelled(number: int, tiling: Shape) -> Position:
-    """The position of that number in C order, also in grids too large for NumPy."""
+    """The position with a number in C order, also in grids too large for NumPy."""
     position = []
     for count in reversed(tiling):
         number, place = divmod(number, count)
@@ -408,7 +408,7 @@ def _is_position(value: Any, tiling: Shape) -> bool:
 
 @cache
 def address_here() -> str:
-    """The address of this machine in its network, as well as it knows."""
+    """The address of this machine by its own host name; loopback if that has no address."""
     try:
         return socket.gethostbyname(socket.gethostname())
     except OSError:
@@ -416,5 +416,5 @@ def address_here() -> str:
 
 
 def process_here() -> Location:
-    """Where this process is."""
+    """The address of this machine and the number of this process."""
     return address_here(), os.getpid()
