@@ -348,10 +348,10 @@ def test_modules_import_each_other_in_no_circle() -> None:
 @pytest.mark.parametrize(
     ("path", "broken"),
     [
-        ("lazy/views.py", "def f():\n    from .making import of_node"),
-        ("lazy/views.py", "def f():\n    from . import making"),
+        ("lazy/views.py", "def f():\n    from .conversion import of_node"),
+        ("lazy/views.py", "def f():\n    from . import conversion"),
         ("lazy/views.py", "def f():\n    import_module('atoll.lazy.conversion')"),
-        ("lazy/views.py", "def f():\n    importlib.import_module('.making', __package__)"),
+        ("lazy/views.py", "def f():\n    importlib.import_module('.conversion', __package__)"),
         ("graph/node.py", "def __getattr__(name):\n    from .picture import show"),
         (
             "lazy/__init__.py",

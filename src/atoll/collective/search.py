@@ -148,9 +148,9 @@ def _asked(
     asked = dict(by_parts(ranks))
 
     def answers(wanted: dict[int, Array]) -> dict[int, Array]:
-        found = answer(np.concatenate([values[:0], *wanted.values()]))
+        places_of_all = answer(np.concatenate([values[:0], *wanted.values()]))
         ends = np.cumsum([len(piece) for piece in wanted.values()])
-        return dict(zip(wanted, np.split(found, ends)))
+        return dict(zip(wanted, np.split(places_of_all, ends)))
 
     arrived = answered(
         communicator,

@@ -392,8 +392,8 @@ class Planner(StepsByNumpy):
             ranks = {rank for ghosts in shared.ghosts for rank in ghosts}
             exchange = self._planned(shared.ghosts_of, ranks)
             for mark, kind in ((shared, StartExchange), (shared.end, FinishExchange)):
-                made: list[Use] = [] if exchange is None else [(kind(exchange), exchange.uses())]
-                placed[id(mark)] = made
+                uses: list[Use] = [] if exchange is None else [(kind(exchange), exchange.uses())]
+                placed[id(mark)] = uses
         if placed:
             self.steps = [
                 [new for use in group for new in placed.get(id(use[0]), [use])]

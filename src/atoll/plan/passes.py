@@ -29,10 +29,10 @@ def applied(
     states = [state]
     for name, applies, rewrite in passes:
         for each in states[:]:
-            made = rewrite(each) if applies is None or applies(each) else None
-            if made is not None:
+            results = rewrite(each) if applies is None or applies(each) else None
+            if results is not None:
                 place = states.index(each)
-                states[place : place + 1] = made
+                states[place : place + 1] = results
         if check is not None:
             for each in states:
                 check(each, name)

@@ -343,7 +343,7 @@ class Reads:
     def visit(self, node: Node, outer: AxisMap, *, inside: bool = False) -> None:
         """Walk the expression of ``node`` under the map ``outer``; without recursion, since it may be deep."""
         stack = [(node, outer, inside)]
-        seen, found, stored, own = self._seen, self.found, self.stored, self.own
+        seen, aligned_leaves, stored, own = self._seen, self.found, self.stored, self.own
         while stack:
             node, outer, inside = stack.pop()
             before = len(seen)
@@ -354,7 +354,7 @@ class Reads:
                 aligned = (
                     node.geometry.shape == self.domain and node.place is self.place and outer == own
                 )
-                found[id(node)] = found.get(id(node), True) and aligned
+                aligned_leaves[id(node)] = aligned_leaves.get(id(node), True) and aligned
                 continue
             self.inside.add(id(node))
             for arg, inner in reversed(operands_under(node, outer)):
