@@ -2,8 +2,8 @@
 
 A rank of a dry run records, plans and communicates as it would, and nothing moves (:mod:`atoll.modelling.counting`). Lines
 and bytes are counts, so that they are the same on a busy machine; a loop over all ranks shows in the lines, a table of all
-ranks in the bytes. Lines are those of the planning alone: no garbage is collected meanwhile, and the kernel cache is left out,
-whose work depends on the files of its folder.
+ranks in the bytes. Lines are those of the planning alone: no garbage is collected meanwhile, and two tables are left out, whose
+work depends on what ran before: the kernel cache, and the dropping of dead interned objects.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import atoll
 from atoll.backend.llvm import cache
 from atoll.comm.counting import Sent
+from atoll.graph.interned import Interned
 from atoll.modelling.counting import Counter
 
 FIRST = 90
@@ -45,7 +46,7 @@ class Cost(NamedTuple):
 
 
 class Lines:
-    """A trace function that counts the lines of each file, without those that run for the kernel cache."""
+    """A trace function that counts the lines of each file, without those of the kernel cache and of dead interned objects."""
 
     def __init__(self) -> None:
         self.files: collections.Counter[str] = collections.Counter()
@@ -54,7 +55,7 @@ class Lines:
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Lines:
         if self.omitted is None:
             name = frame.f_code.co_filename
-            if name == cache.__file__:
+            if name == cache.__file__ or frame.f_code is Interned._drop_dead.__code__:
                 self.omitted = frame
             elif event == "line":
                 self.files[name] += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atoll.backend.llvm import cache
+from atoll.graph.interned import Interned
 
 from .counting import cost
 from .programs import PROGRAMS, of
@@ -53,6 +54,17 @@ def test_the_kernel_cache_does_not_count():
     found = cost(of("b", step), 100)
     assert 0 < found.lines == found.files.total() < 10**5
     assert "lines, most of them" in str(found)
+
+
+def test_the_end_of_interned_objects_does_not_count():
+    table = Interned()
+    table.known.update({k: lambda: None for k in range(10**5)})
+
+    def step(u):
+        table._drop_dead()
+        return u + 1
+
+    assert 0 < cost(of("b", step), 100).lines < 10**5
 
 
 def test_a_loop_over_the_ranks_is_seen():

@@ -46,14 +46,16 @@ class Interned(Generic[Thing]):
                 known = new
                 self.known[key] = ref(new)
                 if len(self.known) > 2 * self._living + 64:
-                    self.known = {
-                        key: entry for key, entry in self.known.items() if entry() is not None
-                    }
-                    self._living = len(self.known)
+                    self._drop_dead()
                 if len(self._newest) >= policy.limits.entries:
                     self._newest.clear()
                 self._newest.append(new)
             return known
+
+    def _drop_dead(self) -> None:
+        """Drop the entries whose objects have ended."""
+        self.known = {key: entry for key, entry in self.known.items() if entry() is not None}
+        self._living = len(self.known)
 
 
 _changing = threading.RLock()  # of all tables
