@@ -365,3 +365,23 @@ def test_elements_under_a_mask_are_those_of_the_moment():
         assert theirs.size == whole.size
         assert (theirs > 0.1 * turn).all()
         assert (a[mask].size, int(mask.sum())) == (0, 0)
+
+
+def test_arithmetic_under_a_mask_is_assigned_without_python():
+    def run(np):
+        a, b = np.arange(40_000.0) % 7, np.ones(40_000)
+        mask = a > 2
+
+        def turn():
+            a[mask] = a[mask] ** 2 % 5 + b[mask]
+            b[mask] += 1
+
+        for _ in range(4):
+            turn()
+        names = entered(turn, 3)
+        return names, numpy.array(a), numpy.array(b)
+
+    (names, *ours), (_, *theirs) = run(np), run(numpy)
+    assert not [name for name in names if name.rpartition(".")[2] in ("put_masked", "_whole")]
+    for mine, other in zip(ours, theirs, strict=True):
+        numpy.testing.assert_allclose(mine, other)

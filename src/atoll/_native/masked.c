@@ -72,10 +72,13 @@ static PyObject *whole_call(PyObject *node, PyObject **operands, int count, PyOb
     int is_new = form == NULL;
     if (is_new) form = PyTuple_Pack(6, NODE(node)->op, geometry, NODE(node)->params, NODE(node)->name, Py_None, Py_None);
     made = new_node(form, operands, count, Py_NewRef(NODE(node)->site));
-    if (made != NULL && is_new && (mark = PyObject_CallOneArg(python.marked, made)) != NULL) {
-        PyObject *full = PyTuple_Pack(6, NODE(made)->op, geometry, NODE(made)->params, NODE(made)->name, NODE(made)->code, mark);
-        NODE(made)->mark = PyLong_AsLong(mark);
-        Py_DECREF(mark);
+    if (made != NULL && is_new) {
+        PyObject *full = NULL;
+        if ((mark = PyObject_CallOneArg(python.marked, made)) != NULL) {
+            full = PyTuple_Pack(6, NODE(made)->op, geometry, NODE(made)->params, NODE(made)->name, NODE(made)->code, mark);
+            NODE(made)->mark = PyLong_AsLong(mark);
+            Py_DECREF(mark);
+        }
         if (full == NULL || keep_in(&known, key, 3, PyTuple_Pack(2, geometry, loop), full) < 0) Py_CLEAR(made);
         Py_XDECREF(full);
     }
@@ -83,9 +86,10 @@ static PyObject *whole_call(PyObject *node, PyObject **operands, int count, PyOb
     return made;
 }
 
-/* The arithmetic of a node made of elements under a mask, on the whole arrays, as lazy.masks._whole; borrowed, NULL with or without an error. */
+/* The arithmetic of a node made of elements under a mask, on the whole arrays, as lazy.masks._whole; borrowed, NULL with or without an error. A new node may
+ * collect garbage, and code that runs then may compute this one: its operands are held, and its state is looked at again. */
 static PyObject *on_whole(PyObject *node, Wholes *wholes) {
-    PyObject *operands[INLINE], *whole = NULL, *geometry = NULL;
+    PyObject *operands[INLINE], *args[INLINE], *whole = NULL, *geometry = NULL;
     int count = arity_of(node), made = 0;
     for (int k = 0; k < wholes->count; k++)
         if (wholes->of[k] == node) return wholes->whole[k];
@@ -93,8 +97,9 @@ static PyObject *on_whole(PyObject *node, Wholes *wholes) {
     if (NODE(node)->op == python.compress_op) {
         whole = argument_of(node, 1) == wholes->mask ? Py_NewRef(argument_of(node, 0)) : NULL;
     } else if (NODE(node)->op == python.call_op && count <= INLINE && PyTuple_GET_SIZE(NODE(node)->params)) {
+        for (int k = 0; k < count; k++) args[k] = Py_NewRef(argument_of(node, k));
         for (; made < count; made++) {
-            PyObject *arg = argument_of(node, made), *operand = is_node(arg) ? on_whole(arg, wholes) : arg;
+            PyObject *arg = args[made], *operand = is_node(arg) ? on_whole(arg, wholes) : arg;
             if (operand == NULL) break;
             operands[made] = Py_NewRef(operand);
             if (!is_node(operand) || geometry != NULL) continue;
@@ -102,12 +107,13 @@ static PyObject *on_whole(PyObject *node, Wholes *wholes) {
             if (!lies(NODE(operand)->geometry, &where)) break;
             geometry = dense_geometry(where.axes, where.shape, GEOMETRY(NODE(node)->geometry)->dtype);
         }
-        if (made == count && geometry != NULL) whole = whole_call(node, operands, count, geometry);
+        if (made == count && geometry != NULL && state_of(node) == PENDING) whole = whole_call(node, operands, count, geometry);
         else while (made) Py_DECREF(operands[--made]);
+        for (int k = 0; k < count; k++) Py_DECREF(args[k]);
         Py_XDECREF(geometry);
     }
     if (whole == NULL || wholes->count == MOST_MASKED) return Py_XDECREF(whole), NULL;
-    wholes->of[wholes->count] = node;
+    wholes->of[wholes->count] = Py_NewRef(node);
     return wholes->whole[wholes->count++] = whole;
 }
 
@@ -116,13 +122,15 @@ int store_masked(PyObject *array, PyObject *mask, PyObject *value) {
     if (!are_masked(array, mask) || !may_show(front) || GEOMETRY(front->geometry)->overlapping) return 0;
     Wholes wholes = {.mask = BOX(((Front *)mask)->cell)->node};
     if (!is_large(value)) return record_number(front->cell, front->geometry, value, wholes.mask);
-    PyObject *root = BOX(((Front *)value)->cell)->node, *whole = NULL;
+    PyObject *root, *whole = NULL;
     int done = 0;
     if (!GEOMETRY(((Front *)value)->geometry)->is_base || !is_calm() || lock() < 0) return PyErr_Occurred() ? -1 : 0;
+    root = Py_NewRef(BOX(((Front *)value)->cell)->node);
     whole = on_whole(root, &wholes);
     unlock();
+    Py_DECREF(root);
     if (whole != NULL && GEOMETRY(NODE(whole)->geometry)->dtype == dtype_of(front) && PyObject_RichCompareBool(GEOMETRY(NODE(whole)->geometry)->shape, GEOMETRY(front->geometry)->shape, Py_EQ) > 0)
         done = record_elements(front->cell, front->geometry, whole, wholes.mask);
-    while (wholes.count) Py_DECREF(wholes.whole[--wholes.count]);
+    while (wholes.count--) Py_DECREF(wholes.whole[wholes.count]), Py_DECREF(wholes.of[wholes.count]);
     return PyErr_Occurred() ? -1 : done;
 }
