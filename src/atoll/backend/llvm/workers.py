@@ -36,6 +36,7 @@ import os
 import platform
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from time import perf_counter, sleep
@@ -60,7 +61,7 @@ _LONGEST_SPIN = 10_000.0
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
-class Team:
+class Team(ABC):
     """Threads that share loops."""
 
     compiled = False
@@ -69,11 +70,11 @@ class Team:
     """Number of threads, including the caller."""
     _limit = worker_loops.MOST_PARTICIPANTS
 
+    @abstractmethod
     def run(
         self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
         """Call ``function(argument, low, high)`` so that the ranges make up ``range(count)``; note that in ``state`` as done."""
-        raise NotImplementedError
 
     def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
         """Run the kernels of a table, and note that in ``state`` as done. Not for a team that is no compiled one."""
@@ -83,21 +84,22 @@ class Team:
         """The addresses of :meth:`launches` and of the memory that the threads share, and ``threads``, for callers in C."""
         raise NotImplementedError("there is no compiled loop on this system")
 
+    @abstractmethod
     def spin(self, microseconds: float | None) -> None:
         """Set the time for which an idle thread watches before it sleeps; None: chosen by the number of cores."""
 
+    @abstractmethod
     def stop(self) -> None:
         """Send the threads home; the next :meth:`run` with several threads calls new ones."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """Send the threads home and start no others: from now on the caller does everything."""
         self._limit = 1
         self.stop()
 
+    @abstractmethod
     def forget(self) -> None:
         """Start afresh in a forked child, which does not have the threads."""
-        raise NotImplementedError
 
 
 def _immortal(thing: object) -> None:
@@ -317,6 +319,9 @@ class PortableTeam(Team):
             for future in futures:
                 if not future.cancel():
                     future.result()
+
+    def spin(self, microseconds: float | None) -> None:
+        """No effect: idle threads of an executor sleep."""
 
     def stop(self) -> None:
         if self._executor is not None:
