@@ -8,7 +8,7 @@
 
 typedef struct {
     Py_buffer inner;
-    PyObject *box;                 /* what was pinned, and by how many pins; else NULL */
+    PyObject *box;                 /* the box that has pins, and their number; else NULL */
     Py_ssize_t pins;
 } Lent;
 static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a rank takes by itself: lazy.views has the same number */
@@ -16,7 +16,7 @@ static const Py_ssize_t pinned_alone = (Py_ssize_t)1 << 40; /* the pins that a r
 /* The calls with one argument that have asked for buffers: by which names, as Python tells (context/callees.py). */
 static Forms *asking = NULL;
 
-/* The function that the frame calls by these names, None if there is none; a new reference; NULL for attributes of what is no module. */
+/* The function that the frame calls by these names, None if there is none; a new reference; NULL for attributes of objects other than modules. */
 static PyObject *called_by(PyFrameObject *frame, PyObject *names) {
     PyCodeObject *code = PyFrame_GetCode(frame);
     PyObject *first = PyTuple_GET_ITEM(names, 0), *value = NULL;
@@ -46,7 +46,7 @@ static PyObject *names_asking(PyObject *code, int instruction) {
     return names;
 }
 
-/* True if one of NumPy's classes of numbers asks, which gets memory to write to. */
+/* True if the caller is one of NumPy's classes of numbers, which gets memory to write to. */
 static int asks_class_of_numbers(void) {
     PyFrameObject *frame = PyEval_GetFrame();
     if (frame == NULL || python.names_of_call == NULL) return 0;

@@ -192,7 +192,7 @@ static int is_into(Function *function, Py_ssize_t n, Py_ssize_t target) {
     return ufunc->nout == 1 && target == ufunc->nin && n == target + 1;
 }
 
-/* True if a tuple of what is written to has an array of NumPy's. */
+/* True if a tuple of targets has an array of NumPy's. */
 static int holds_numpys(PyObject *target) {
     Py_ssize_t k = PyTuple_CheckExact(target) ? PyTuple_GET_SIZE(target) : 0;
     while (k > 0 && !PyArray_Check(PyTuple_GET_ITEM(target, k - 1))) k--;
@@ -262,7 +262,7 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
 
 static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *keywords);
 
-/* Put arrays in the place of iterators over elements, but for what is written to; how many there are, -1 with an error. `lines` gets
+/* Put arrays in the place of iterators over elements, targets excepted; their number, -1 with an error. `lines` gets
  * a new reference to each argument from there on. */
 static Py_ssize_t lines_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t target, PyObject **lines) {
     Py_ssize_t found = 0;
@@ -290,7 +290,7 @@ static COLD PyObject *call_with_lines(PyObject *self, PyObject *const *args, siz
     return result;
 }
 
-/* Compute the pending arrays among arguments, but for what is written to; -1 with an error. All values come before any memory is
+/* Compute the pending arrays among arguments, targets excepted; -1 with an error. All values come before any memory is
  * handed out. */
 static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t target) {
     for (Py_ssize_t k = 0; k < n; k++) {

@@ -46,7 +46,7 @@ static inline int is_of(PyObject *classes, PyObject *value) {
     return found > 0;
 }
 
-/* True if a value is a small array of NumPy's, which calls treat like an array of atoll's at hand. */
+/* True if a value is a small array of NumPy's, which calls treat like a computed array of atoll's. */
 static inline int is_numpys(PyObject *value) { return PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) < limit; }
 
 /* True if an array lies on ranks. */

@@ -97,7 +97,7 @@ int is_open(PyObject *array);
 /* An operand of any size for NumPy, which is computed now; a new reference, NULL with or without an error. */
 PyObject *computed(PyObject *value);
 
-/* The memory of a value may be written to: what was known of its elements holds no longer. */
+/* The memory of a value may be written to: known facts of its elements hold no longer. */
 void forget_what_is_known(PyObject *value);
 
 /* The memory of an array may be written to, from here to the end. */

@@ -8,7 +8,7 @@
 #include "recorder.h"
 #include "placed.h"
 
-/* A method that makes views: what was met before is made here, else Python's view is remembered. */
+/* A method that makes views: a known view is made here; one that Python makes is remembered. */
 static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, Py_ssize_t count) {
     PyObject *geometry = ((Front *)args[0])->geometry;
     int is_tuple = count == 2 && PyTuple_CheckExact(args[1]);
@@ -30,7 +30,7 @@ static PyObject *viewed(PyObject *by, PyObject *python, PyObject *const *args, P
     return made;
 }
 
-/* The geometry of what is written to; a new reference; NULL where Python has to see it. */
+/* The geometry of a target; a new reference; NULL if Python has to decide. */
 static PyObject *region_of(PyObject *array, PyObject *key) {
     Front *front = (Front *)array;
     Selection where;

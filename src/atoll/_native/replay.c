@@ -251,7 +251,7 @@ static void count_run(Run *run) {
     raise_again(raised);
 }
 
-/* A step has failed: what was stored is kept. The error stays set. */
+/* A step has failed: the stored values are kept. The error stays set. */
 static void rescue(Run *run, PyObject *step) {
     Raised raised = taken_exception();
     PyObject *state = run_state(run, step), *list = order_of(run);

@@ -95,7 +95,7 @@ void begin_span(void) {
     here.depth++;
 }
 
-/* End the innermost span; its length, and what was spent outside the spans in it. */
+/* End the innermost span; its length, and the time outside its inner spans. */
 static int64_t closed(int64_t *start, int64_t *length) {
     if (!profiling || here.session != session || here.depth <= 0) return -1;
     if (--here.depth >= DEEPEST) return -1;

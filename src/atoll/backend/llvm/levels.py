@@ -118,7 +118,7 @@ class Analysis:
         return mask if mask >= 0 and levels[mask] == ELEMENT else -1
 
     def _separate(self) -> None:
-        """Divide the instructions into those that decide the mask, the guarded ones, and the others."""
+        """Divide the instructions into three groups: they compute the mask, run under it, or run for all elements."""
         body = self.spec.body
         stores = [n for n in self.members[ELEMENT] if body[n].op == "store"]
         masked = [n for n in stores if mask_of(body[n]) >= 0]
