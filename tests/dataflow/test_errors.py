@@ -322,6 +322,22 @@ def test_errors_of_odd_classes_and_messages_without_bytes(rank: int, size: int) 
 
 @several
 @real
+def test_a_part_whose_dtype_depends_on_values(rank: int, size: int) -> None:
+    x = df.make_placeholder("x", (2, 2))
+    sends = [df.make_distributed_send(np.linalg.eigvals(x), (rank + 1) % size, "ring")]
+    value = df.make_distributed_recv((rank - 1) % size, "ring", (2,), float)
+    partition = df.find_distributed_partition(None, {"y": value}, sends=sends)
+    programs = df.generate_code_for_partition(partition)
+    turn = numpy.array([[0.0, -1.0 if rank == 0 else 1.0], [1.0, 0.0]])
+    with pytest.raises(
+        ValueError, match=r"complex128 for .* which is sent as .* float64"
+    ) as caught:
+        execute(partition, programs, turn)
+    everywhere(caught.value)
+
+
+@several
+@real
 def test_without_agreement_only_those_fail_who_need_the_result(rank: int, size: int) -> None:
     """A line of ranks: what comes before the failed one goes on, what comes after does not."""
     x = placeholder()

@@ -55,21 +55,22 @@ class CallProgram:
     def run(self, state: State) -> None:
         """Call the program and store its outputs in registers."""
         registers, program = state.registers, self.program
+        results: Mapping[str, Any]
         if type(program) is PartProgram:
-            values = program.run({name: registers[k] for name, k in self.inputs})  # type: ignore[misc]
-            for name, register, _ in self.outputs:
-                registers[register] = values[name]
-            return
-        results = program(**{name: registers[k].array for name, k in self.inputs})  # type: ignore[union-attr]
+            results = program.run({name: registers[k] for name, k in self.inputs})  # type: ignore[misc]
+        else:
+            results = program(**{name: registers[k].array for name, k in self.inputs})  # type: ignore[union-attr]
         for name, register, form in self.outputs:
             value = results[name]
-            array = value if type(value) is np.ndarray else np.asarray(value)
+            if type(value) is not Value:
+                value = Value(value if type(value) is np.ndarray else np.asarray(value))
+            array = value.array
             if form is not None and (array.shape, array.dtype) != form:
                 raise ValueError(
                     f"part {self.pid!r} gave {array.shape} {array.dtype} for {name!r}, which is sent as "
                     f"{form[0]} {form[1]}"
                 )
-            registers[register] = Value(array)
+            registers[register] = value
 
 
 @dataclass(slots=True, eq=False)

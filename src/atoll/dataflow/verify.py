@@ -93,7 +93,7 @@ def _verify(
             raise fault
         ends = ends_of(partition, rank)
         messages = [message for part_ends in ends.values() for message in part_ends]
-        _check_here(messages, rank, size)
+        _check_here(messages, size)
         parts = partition.parts
         needed = {pid for part in parts.values() for pid in part.needed_pids}
         if topological(parts) is None or not needed <= parts.keys():
@@ -124,7 +124,7 @@ def _verify(
     return bool(facts[5])
 
 
-def _check_here(messages: list[Message], rank: int, size: int) -> None:
+def _check_here(messages: list[Message], size: int) -> None:
     """Check for the faults that a rank detects by itself: absent ranks and duplicate messages."""
     known: dict[tuple[bool, Key], Message] = {}
     for message in messages:
