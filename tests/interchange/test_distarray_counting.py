@@ -40,6 +40,27 @@ def test_blocks_of_0_9_leave_communication_padding_out_already():
     assert [num_owned_indices(d, version="0.9.0") for d in dims] == [9, 9]
 
 
+@pytest.mark.parametrize(
+    ("kind", "version", "needed"),
+    [
+        ("b", "1.0.0", "start stop proc_grid_size proc_grid_rank"),
+        ("b", "0.9.0", "start stop"),
+        ("c", "1.0.0", "start size proc_grid_size"),
+        ("n", "1.0.0", "size"),
+        ("u", "1.0.0", "indices"),
+    ],
+)
+def test_a_missing_key_is_an_error(kind, version, needed):
+    whole = {"size": 8, "proc_grid_size": 2, "proc_grid_rank": 0, "start": 0, "stop": 4}
+    whole = {"dist_type": kind, **whole, "indices": np.arange(4)}
+    needed = needed.split()
+    few = {key: whole[key] for key in ("dist_type", *needed)}
+    assert num_owned_indices(few, version=version) == num_owned_indices(whole, version=version)
+    for key in needed:
+        with pytest.raises(KeyError, match=key):
+            num_owned_indices({k: v for k, v in whole.items() if k != key}, version=version)
+
+
 def test_unstructured_and_undistributed():
     assert num_owned_indices(unstructured(np.array([4, -1, 7]), 3)) == 3
     assert num_owned_indices({"dist_type": "n", "size": 10}) == 10

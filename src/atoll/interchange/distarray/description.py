@@ -162,13 +162,16 @@ def num_owned_indices(dim_dict: Mapping[str, Any], *, version: str = "1.0.0") ->
     if kind == "n":
         return int(dim_dict["size"])
     if kind in ("b", "c"):
-        names = {"proc_grid_size": "grid_size", "proc_grid_rank": "grid_rank"}
-        numbers: dict[str, Any] = {
-            names.get(key, key): int(value)
-            for key, value in dim_dict.items()
-            if key in ("size", "proc_grid_size", "proc_grid_rank", "start", "stop", "block_size")
-        }
-        described = Dimension(0, kind, 0, legacy=version.startswith("0.9"), **numbers)
+        legacy = version.startswith("0.9")
+        needed, size, rank = ["start", "stop"], "proc_grid_size", "proc_grid_rank"
+        if kind == "c":
+            needed = ["start", "size", size]
+        elif not legacy:
+            needed += [size, rank]
+        given = [*needed, *{"size", size, rank, "stop", "block_size"}.intersection(dim_dict)]
+        names = {size: "grid_size", rank: "grid_rank"}
+        numbers: dict[str, Any] = {names.get(key, key): int(dim_dict[key]) for key in given}
+        described = Dimension(0, kind, 0, **{"size": 0, **numbers}, legacy=legacy)
         return described._replace(padding=dim_dict.get("padding")).owned_count
     if not dim_dict:
         raise ProtocolError(

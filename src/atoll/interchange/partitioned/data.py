@@ -57,8 +57,9 @@ def is_data(value: object) -> bool:
 
 def _is_frame(value: Any) -> bool:
     def has_columns() -> bool:
-        named = hasattr(value, "dtypes") or hasattr(value, "dtype")
-        return hasattr(type(value), "to_numpy") and named
+        return hasattr(type(value), "to_numpy") and (
+            hasattr(value, "dtypes") or hasattr(value, "dtype")
+        )
 
     return guarded(False, has_columns)
 
