@@ -88,3 +88,21 @@ def test_calls(part, size):
 @pytest.mark.parametrize("maps", ["cycles", "grid"])
 def test_changes(maps, size):
     assert found_wrong(CHANGES, maps, size, changes=True) == {}
+
+
+@pytest.mark.simulated(3)
+def test_operands_by_name(size):
+    a = atoll.arange(7)
+    assert atoll.delete(arr=a, obj=1).tolist() == np.delete(np.arange(7), 1).tolist()
+    assert atoll.insert(arr=a, obj=1, values=9).tolist() == np.insert(np.arange(7), 1, 9).tolist()
+    with pytest.raises(TypeError, match="world"):
+        atoll.bincount(a, world=3)
+
+
+@pytest.mark.simulated(3)
+def test_options_that_equal_their_defaults(size):
+    x = atoll.linspace(0, 1, 60)
+    before = atoll.stats().gathered
+    found = atoll.polyfit(x, 2 * x + 1, 1, full=0, cov=0)
+    assert atoll.stats().gathered - before <= 16  # two coefficients
+    np.testing.assert_allclose(found, [2, 1])

@@ -125,6 +125,14 @@ def test_blocks_are_the_same_on_any_number_of_ranks_and_in_part_numpys(monkeypat
     assert 0.7 < flat.std() < 1.3
 
 
+@pytest.mark.simulated(1, 3)
+@pytest.mark.parametrize("name", ["random", "sample", "ranf", "random_sample"])
+def test_names_of_one_function_take_a_layout(size, name):
+    layout = atoll.Layout((6, 2), "nb", size=size)
+    atoll.random.seed(3)
+    assert getattr(atoll.random, name)((6, 2), layout=layout).layout == layout
+
+
 @pytest.mark.simulated(4)
 def test_a_rank_draws_its_own_part(rank, size, monkeypatch):
     drawn = []

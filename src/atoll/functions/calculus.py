@@ -13,7 +13,7 @@ from ..lazy.fallback import expect
 from ..lazy.shapes import copied_order_of, in_order
 from . import concatenation, creation, shapes
 from .blocks import call
-from .operands import DEFAULT, Array, Operand, Recorded, accepts
+from .operands import Array, Operand, Recorded, accepts
 from .public import array_of, collective, is_large, names, native
 
 
@@ -183,7 +183,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 
 
 @collective(np.polyfit)
-@accepts(x=Operand("biuf", ndim=1, empty=False), y=Operand(), full=DEFAULT, cov=DEFAULT)
+@accepts(x=Operand("biuf", ndim=1, empty=False), y=Operand(), full=(False,), cov=(False,))
 def polyfit(
     x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:

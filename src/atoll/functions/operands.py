@@ -147,6 +147,7 @@ def accepts(
                     options[name] = value
                 arrays += value if type(value) is list else [value]
             if on_world:
+                expect("world" not in options)
                 options["world"] = world_of(arrays)
                 expect(options["world"])
             return function(*given, **options)

@@ -254,7 +254,7 @@ def collective(
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:
-        jointly = function if order is None else _in_order(function, order)
+        jointly = function if order is None else _in_order(function, originals[0], order)
         declared = []
         for original in originals:
             name = original.__name__
@@ -272,12 +272,16 @@ def collective(
     return enter
 
 
-def _in_order(function: Callable[..., Any], order: Order) -> Callable[..., Any]:
-    def ordered(a: Any, *args: Any, **options: Any) -> Any:
-        result = function(a, *args, **options)
-        if result is NotImplemented or any(result is given for given in (*args, *options.values())):
+def _in_order(function: Callable[..., Any], original: Any, order: Order) -> Callable[..., Any]:
+    first = next(iter(inspect.signature(original).parameters))
+
+    def ordered(*args: Any, **options: Any) -> Any:
+        result = function(*args, **options)
+        if result is NotImplemented or any(
+            result is given for given in (*args[1:], *options.values())
+        ):
             return result
-        return in_order(result, order(asarray(a)))
+        return in_order(result, order(asarray(args[0] if args else options[first])))
 
     return ordered
 

@@ -350,8 +350,8 @@ def _own() -> dict[str, Any]:
         if hasattr(old, name) and hasattr(np.random, name)
     }  # fmt: skip
     others = {
-        name: numpy_function(getattr(np.random, name), f"random.{name}", creates=True) for name in dir(old)
-        if not (name.startswith("_") or name in _STATES or name in functions) and hasattr(np.random, name)
+        name: numpy_function(getattr(np.random, name), f"random.{name}", creates=True) for name in (*dir(old), "ranf", "sample")
+        if not (name.startswith("_") or name in _STATES or name in _ORDERED or name in functions) and hasattr(np.random, name)
     }  # fmt: skip
     return {
         **others,

@@ -25,7 +25,7 @@ class Registry:
         self.late: dict[str, Callable[[], Any]] = {}
         """Functions that fill the registry for a NumPy module imported at its first use, by the module's name."""
         self.created: set[str] = set()
-        """The names of functions that make arrays, and so have an argument ``layout``."""
+        """The names of functions that make arrays, and so have an argument ``layout``; those of ``random`` have it as well."""
         self._functions: dict[Any, Callable[..., Any]] = {}
 
     def publish(

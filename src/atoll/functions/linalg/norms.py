@@ -67,9 +67,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         extremes = call("max" if ord > 0 else "min", sums, outer, keepdims=True)
         left = [1 if k in axes else n for k, n in enumerate(x.shape) if keepdims or k not in axes]
         return shapes.reshape(extremes, tuple(left)) if left else extremes[(0,) * x.ndim]
-    expect(x.ndim == 2 and axes == (0, 1) and ord in (2, -2, "nuc"))
+    expect(x.ndim == 2 and axes == (0, 1) and ord in (2, -2))
     values = singular_values(x)
-    number = values.sum() if ord == "nuc" else values.max() if ord == 2 else values.min()
+    number = values.max() if ord == 2 else values.min()
     return asarray(number.reshape(1, 1)) if keepdims else number
 
 
