@@ -164,3 +164,15 @@ def test_a_roll_that_is_kept_and_written_to():
         a, b = a - left % 11, b - right % 11
         assert numpy.array_equal(numpy.asarray(a), b)
         assert numpy.array_equal(numpy.asarray(left), right)
+
+
+@pytest.mark.simulated(2, 3)
+def test_few_elements_under_a_mask_are_planned(size):
+    failures = atoll.stats().planning_failures
+    with atoll.config(debug=True, small=0):
+        for length in range(4):
+            a = atoll.arange(float(length))
+            b = a * 2
+            a[b > 1] = (b + 1)[b > 1]
+            assert a.tolist() == [0.0, 3.0, 5.0][:length]
+    assert atoll.stats().planning_failures == failures

@@ -214,7 +214,8 @@ def _stored_first(nest: Nest) -> list[Nest] | None:
     nests: list[Nest] = []
     for body in (storing, folding):
         other = Nest(body, nest.registers, nest.folded, nest.order)
-        nests += applied(PASSES[:_STORED], other, None)
+        check = check_nest if nest.registers.debug else None
+        nests += applied(PASSES[:_STORED], other, check)
     nests[0].begins = (stored,)
     return nests
 

@@ -79,7 +79,7 @@ class Steps:
         ghost = self._ghost(node, self.registers.extra(node.geometry), whole)
         exchange = self._filled(lambda rank: [(0, ghost)], range(self.world.size))
         if exchange is not None:
-            exchange.gathered = node.geometry.shadow.nbytes
+            exchange.gathered = node.geometry.size * node.geometry.dtype.itemsize
         return ghost.register
 
     def _ghost(self, node: Node, register: int, region: Region) -> GhostRegion:
