@@ -90,7 +90,7 @@ class Ender:
     def __init__(self, rank: int, size: int | None, record: Recorder | None = None) -> None:
         self.rank, self.size, self.record = rank, size, record
         self.process = os.getpid()
-        launcher.failing.append(self.failed_at_exit)
+        launcher.end.abort.append(self.failed_at_exit)
         self.ending = False
         self.code = 0
         """The exit code of a forked child that has got as far as its end."""
@@ -147,7 +147,7 @@ class Ender:
         if exit_number(code):
             number = exit_number(code)
             self.end(Report("exit", f"os._exit({code}) at {place}\n", number), at_exit=True)
-        for leave in launcher.leaving:
+        for leave in launcher.end.leave:
             leave(f"has left by os._exit({code}) at {place}")
         launcher.tell(launcher.ORDERLY)
 
@@ -159,7 +159,7 @@ class Ender:
         if self.ending or os.getpid() != self.process:
             return
         self.ending = True
-        launcher.ending.append(True)
+        launcher.end.is_failure = True
         started = time.monotonic()
         watch_over(EXIT_FUNCTIONS + 3 * PAUSE, report.code)
         flush()

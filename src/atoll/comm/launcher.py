@@ -18,14 +18,19 @@ _FIRST_RESERVED_STEP = 0xFFFFFFF0
 """The first number of the Slurm steps that are no launches (batch, interactive, extern)."""
 
 
-ending: list[bool] = []
-"""Not empty once this process ends because of a failure."""
+class End:
+    """The end of this process."""
 
-leaving: list[Callable[[str], None]] = []
-"""Functions to call at the orderly end of this rank with a text that describes the end."""
+    def __init__(self) -> None:
+        self.is_failure = False
+        """True once this process ends because of a failure."""
+        self.leave: list[Callable[[str], None]] = []
+        """Functions to call at the orderly end of this rank with a text that describes the end."""
+        self.abort: list[Callable[[BaseException], object]] = []
+        """Functions that end all ranks after an error in the exit functions of this one, which no other rank would notice."""
 
-failing: list[Callable[[BaseException], object]] = []
-"""Functions that end all ranks after an error in the exit functions of this one, which no other rank would notice."""
+
+end = End()
 
 listeners: list[Callable[[bytes], None]] = []
 """Functions to call with the progress of this rank: ``atoll run`` listens if it is on this host."""

@@ -496,15 +496,15 @@ def _end_together(communicator: MpiCommunicator) -> None:
 
     def leave(how: str = launcher.HOW) -> None:
         alive = os.getpid() == process and MPI.Is_initialized() and not MPI.Is_finalized()
-        failed = launcher.ending or getattr(sys, "last_value", None) is not None
+        failed = launcher.end.is_failure or getattr(sys, "last_value", None) is not None
         if alive and not failed:
             try:
                 launcher.tell(launcher.LEAVING)
                 others = [other.watch for other in _communicators if other is not communicator]
                 communicator.watch.leave(others, how)
             except BaseException as error:
-                for end in launcher.failing:
-                    end(error)
+                for abort in launcher.end.abort:
+                    abort(error)
                 traceback.print_exc()
                 communicator.abort(1)
 
@@ -522,7 +522,7 @@ def _end_together(communicator: MpiCommunicator) -> None:
 
     launcher.tell(launcher.TOGETHER)
     atexit.register(leave)
-    launcher.leaving.append(partial(leave_at_once, for_good=True))
+    launcher.end.leave.append(partial(leave_at_once, for_good=True))
     # A rank that finalizes MPI no longer replies, so others would wait at their end for ever.
     MPI.Finalize = leave_at_once
 
