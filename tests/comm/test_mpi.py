@@ -275,6 +275,24 @@ def test_a_small_gather_survives_an_interrupted_wait(rank, size):
         assert rows.rows[:, 0].tolist() == [k, 1 + k]
 
 
+class Late:
+    """A handle of MPI that is complete at the second test."""
+
+    tests = 0
+
+    def Test(self, status):
+        self.tests += 1
+        return self.tests > 1
+
+
+@on_ranks(1, 2)
+def test_a_profile_of_a_wait_that_ends_before_it_is_named(rank, size):
+    request = mpi_requests.MpiRequest(here(), Late(), "barrier", None, None, "", None, None)
+    with atoll.profile():
+        here().wait_all([request])
+    assert request.done
+
+
 @on_ranks(2)
 def test_a_reduction_survives_an_interrupted_wait(rank, size):
     number = np.array([1 + rank], np.uint64)

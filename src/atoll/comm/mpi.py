@@ -4,8 +4,8 @@ atoll communicates on a duplicate of the program's communicator, so its messages
 All operations are non-blocking, and every wait is a loop of tests (see ``waiting``), because a blocking MPI call can be
 neither interrupted nor limited in time.
 
-``mpi_data`` chooses datatypes, and ``mpi_requests`` has the pending operations. MPI reduces integers of 64 bits, which
-ranks compare at every step; contributions of other dtypes are gathered and reduced by NumPy. Objects are pickled and sent
+``mpi_data`` chooses datatypes, and ``mpi_requests`` has the pending operations. MPI reduces unsigned integers of 64
+bits, by sum and minimum; other contributions are gathered and reduced by NumPy. Objects are pickled and sent
 as bytes: short ones in a slot of fixed length, together with their length; longer ones follow in a second operation.
 
 No collective runs when an object is collected, because ranks collect garbage at different times. The memory of a pending
@@ -191,7 +191,7 @@ class MpiCommunicator(Communicator):
     def _wait_all(self, requests: Sequence[Request]) -> None:
         for k, request in enumerate(requests):  # testing one request lets all progress
             if not request.test():
-                self.until(request.test, partial(_untested, requests[k:]))
+                self._poll(request.test, partial(_untested, requests, k))
 
     def until(
         self, test: Callable[[], Answer], waited_for: Callable[[], Sequence[Request]]
@@ -388,9 +388,9 @@ class MpiCommunicator(Communicator):
         os._exit(code)
 
 
-def _untested(requests: Sequence[Request]) -> list[Request]:
-    """The requests that are not complete yet."""
-    return [request for request in requests if not request.test()]
+def _untested(requests: Sequence[Request], first: int) -> list[Request]:
+    """The requests from the ``first`` on that are not complete yet."""
+    return [request for request in requests[first:] if not request.test()]
 
 
 def _slot(data: bytes) -> bytes:
@@ -542,7 +542,7 @@ class ForkedCommunicator(MpiCommunicator):
     """The class of a communicator in a forked child, where MPI must not be touched."""
 
     kind = "a fork of an MPI rank"
-    isend = irecv = wait_some = wait_pending = wait_all = test_some = _collective = _refuse
+    isend = irecv = wait_some = wait_pending = wait_all = test_some = until = _collective = _refuse
     allgather_object = bcast_object = alltoall_object = split = group = abort = _refuse
     rows = buffers = window = post_note = notes = _refuse
 
