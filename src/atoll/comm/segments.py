@@ -144,17 +144,17 @@ def blocks_behind(headers: Iterable[Array | None]) -> list[Array | None]:
 def mapped_by_rank(
     communicator: Communicator, nbytes: int, wanted: Iterable[int], what: str, works: bool = True
 ) -> tuple[list[Array | None], bool]:
-    """A new segment of each rank, ``None`` if this process cannot map it; and True if all ranks have mapped those of their
-    ``wanted`` ranks and have passed ``works``. Collective.
+    """The new segments of this rank and of its ``wanted`` ranks, ``None`` for those that this process cannot map and for all
+    others; and True if all ranks have mapped what they want and have passed ``works``. Collective.
     """
-    mine = Segment(nbytes)
+    mine, wanted = Segment(nbytes), set(wanted)
     facts = (system.host(), mine.path, mine.nbytes, mine.token)
     every = agree(communicator, facts, what)
     segments = [
         mine.bytes
         if rank == communicator.rank
         else opened(path, total, token)
-        if host == facts[0]
+        if host == facts[0] and rank in wanted
         else None
         for rank, (host, path, total, token) in enumerate(every)
     ]
