@@ -551,17 +551,24 @@ class OneSided:
             )
         place = []
         for axis, (item, extent) in enumerate(zip(items, self.shape, strict=True)):
-            place.append(int(_from_start(np.array(item.__index__()), axis, extent)))
+            number = item.__index__()
+            if not -extent <= number < extent:
+                raise _out_of_bounds(number, axis, extent)
+            place.append(number + extent if number < 0 else number)
         return tuple(place)
+
+
+def _out_of_bounds(number: int, axis: int, extent: int) -> LayoutIndexError:
+    return LayoutIndexError(
+        f"onesided: index {number} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
+    )
 
 
 def _from_start(numbers: Array, axis: int, extent: int) -> Array:
     """Check the indices along an axis, and count negative ones from the end."""
     bad = numbers[(numbers < -extent) | (numbers >= extent)]
     if bad.size:
-        raise LayoutIndexError(
-            f"onesided: index {int(bad[0])} is out of bounds for axis {axis} with size {extent}; it must be from {-extent} to {extent - 1}"
-        )
+        raise _out_of_bounds(int(bad[0]), axis, extent)
     return np.where(numbers < 0, numbers + extent, numbers)
 
 
