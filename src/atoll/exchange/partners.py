@@ -119,5 +119,5 @@ def strung(communicator: Communicator, line: Array, start: int, length: int, wha
     itemsize = line.dtype.itemsize
     words = np.zeros(-(-length * itemsize // 8), np.uint64)
     words.view(np.uint8)[start * itemsize :][: line.nbytes] = as_bytes(line)
-    whole = np.ascontiguousarray(summed(communicator, words, what)).view(np.uint8)
+    whole = summed(communicator, words, what).copy().view(np.uint8)
     return whole[: length * itemsize].view(line.dtype)
