@@ -253,7 +253,7 @@ def _catches(process: int) -> bool:
     return caught is not None and bool(int(caught[1], 16) >> (asked_by - 1) & 1)
 
 
-_WAITING = tuple(os.path.join(ROOT, "comm", name) for name in ("waiting.py", "watch.py", "mpi"))
+_WAITING = tuple(os.path.join(ROOT, "comm", name) for name in ("waiting.py", "mpi"))
 
 
 def in_words(frames: list[Frame]) -> tuple[str, bool]:
