@@ -336,6 +336,15 @@ def test_a_part_whose_dtype_depends_on_values(rank: int, size: int) -> None:
     everywhere(caught.value)
 
 
+def test_operations_on_values_of_a_dtype_that_numpy_chooses_late() -> None:
+    x = df.make_placeholder("x", (2, 2))
+    partition = df.find_distributed_partition(None, {"y": np.linalg.eigvals(x) * 2})
+    programs = df.generate_code_for_partition(partition)
+    assert execute(partition, programs, numpy.array([[0.0, 1], [1, 0]])).tolist() == [2, -2]
+    with pytest.raises(ValueError, match=r"eigvals.* at test_errors.py:\d+ gave complex128 for"):
+        execute(partition, programs, numpy.array([[0.0, -1], [1, 0]]))
+
+
 @several
 @real
 def test_without_agreement_only_those_fail_who_need_the_result(rank: int, size: int) -> None:

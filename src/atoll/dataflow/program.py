@@ -15,6 +15,7 @@ from .. import policy
 from ..backend.flags import report
 from ..context import statistics
 from ..context.caches import Memo
+from ..context.call_sites import site_text
 from ..execute.parts import State
 from ..execute.program import Program as EngineProgram
 from ..graph.node import Node, Value, in_order
@@ -47,6 +48,9 @@ class Bound:
 
     def run(self, given: Sequence[Value]) -> list[Value]:
         """The value of each root."""
+        for node, value in zip(self.inputs, given, strict=True):
+            if value.array.dtype != node.geometry.dtype:
+                _check_dtype(node, value.array.dtype)
         form = tuple([value.array.strides for value in given])
         fitted = self.programs.get(form)
         if fitted is None:
@@ -86,6 +90,15 @@ class Bound:
         sources = [number.get(leaf, leaf.value) for leaf in trace.leaves]
         position = {trace.order[kept]: place for place, kept in enumerate(program.kept)}
         return program, sources, [position[root] for root in roots], trace.scalars
+
+
+def _check_dtype(node: Node, dtype: np.dtype[Any]) -> None:
+    """Refuse a dtype that NumPy chose for these values, as ``eigvals`` does, if the operations that follow cannot take it."""
+    if not np.can_cast(dtype, node.geometry.dtype, "same_kind"):
+        raise ValueError(
+            f"{node.params[0].name} at {site_text(node.site)} gave {dtype} for these values, and the operations that "
+            f"use its result were recorded for {node.geometry.dtype}; give it operands of dtype {dtype}"
+        )
 
 
 class _Called:
