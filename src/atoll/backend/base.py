@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from enum import IntEnum
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -132,9 +133,18 @@ class KernelStep:
         """One step that does the work of several in a row, or ``None``; ``order`` is the order of their chunks."""
         return None
 
-    def traffic(self) -> dict[int, int]:
-        """The bytes that the kernel reads or writes of each register."""
-        return {}
+    def traffic(self) -> dict[tuple[int, str], int]:
+        """The approximate bytes that the kernel touches, by register and kind of access (``r`` or ``w``)."""
+        extents, strides = self.bound()
+        traffic: dict[tuple[int, str], int] = {}
+        operands = zip(self.launch.memories, self.launch.spec.operands, strides, strict=True)
+        for memory, operand, steps in operands:
+            lengths = [n for n, along in zip(extents, steps, strict=True) if along]
+            nbytes = prod(lengths) * operand.run * np.dtype(operand.dtype).itemsize
+            for kind in operand.access:
+                key = memory.register, kind
+                traffic[key] = max(nbytes, traffic.get(key, 0))
+        return traffic
 
     def intervals(self) -> Intervals | None:
         """The memory that each chunk reads and writes; ``None`` if the chunks cannot be ordered one by one."""

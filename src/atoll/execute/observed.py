@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ..backend.base import KernelStep
 from ..context import profiler, statistics
 from ..context.profiler import Kind, Recording
@@ -45,11 +43,11 @@ def work_of(step: Step, sites: Sites, recording: Recording) -> Work | None:
 
     ``sites`` maps each line that the program was made for to the line that recorded this trace.
     """
-    kernels = [_Kernel(part) for part in _kernel_steps(step)]
+    kernels = _kernel_steps(step)
     if kernels:
-        nbytes = sum([kernel.traffic for kernel in kernels])
-        largest = max(kernels, key=lambda kernel: kernel.elements * len(kernel.operations))
-        name = recording.name(_named(largest.operations))
+        nbytes = sum([sum(kernel.traffic().values()) for kernel in kernels])
+        largest = max(kernels, key=lambda kernel: _elements(kernel) * len(kernel.launch.operations))
+        name = recording.name(_named(largest.launch.operations))
         return Kind.KERNELS, name, nbytes, len(kernels), *_shares(kernels, sites, recording)
     function = getattr(step, "function", None)
     if function is None:
@@ -65,26 +63,9 @@ def _kernel_steps(step: Any) -> list[KernelStep]:
     return [kernel for part in getattr(step, "steps", ()) for kernel in _kernel_steps(part)]
 
 
-class _Kernel:
-    """The work of one kernel in this run."""
-
-    __slots__ = ("elements", "operations", "traffic")
-
-    def __init__(self, step: KernelStep) -> None:
-        launch, (extents, strides) = step.launch, step.bound()
-        self.operations: list[Operation] = launch.operations
-        self.elements = prod(extents)
-        most: dict[tuple[int, str], int] = {}
-        for memory, operand, steps in zip(
-            launch.memories, launch.spec.operands, strides, strict=True
-        ):
-            lengths = [n for n, along in zip(extents, steps, strict=True) if along]
-            nbytes = prod(lengths) * operand.run * np.dtype(operand.dtype).itemsize
-            for way in operand.access:
-                key = memory.register, way
-                most[key] = max(most.get(key, 0), nbytes)
-        self.traffic = sum(most.values())
-        """The approximate number of bytes read and written; each register counts once per kind of access."""
+def _elements(kernel: KernelStep) -> int:
+    """The number of times the body of a kernel runs."""
+    return prod(kernel.bound()[0])
 
 
 def _named(operations: Sequence[Operation]) -> str:
@@ -95,14 +76,14 @@ def _named(operations: Sequence[Operation]) -> str:
 
 
 def _shares(
-    kernels: Sequence[_Kernel], sites: Sites, recording: Recording
+    kernels: Sequence[KernelStep], sites: Sites, recording: Recording
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
     """The lines that recorded the operations of kernels, and the fraction of the work of each."""
     lines: Counter[int] = Counter()
     for kernel in kernels:
-        for operation in kernel.operations:
+        for operation in kernel.launch.operations:
             site = sites.get(operation.site, operation.site)
-            lines[recording.line_at(site)] += max(1, kernel.elements)
+            lines[recording.line_at(site)] += max(1, _elements(kernel))
     lines.pop(-1, None)
     total = sum(lines.values())
     ordered = lines.most_common()

@@ -183,7 +183,7 @@ def _gain(kernels: Sequence[KernelStep], memory: dict[int, int]) -> bool:
     again = total = 0
     for kernel in kernels:
         traffic: dict[int, int] = {}
-        for register, nbytes in kernel.traffic().items():
+        for (register, _), nbytes in kernel.traffic().items():
             root = memory.get(register, register)
             traffic[root] = max(nbytes, traffic.get(root, 0))
         for root, nbytes in traffic.items():

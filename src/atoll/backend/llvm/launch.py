@@ -114,20 +114,6 @@ class CompiledStep(KernelStep):
         """One step for several consecutive ones, or ``None`` without a compiled loop; ``order`` is the order of their chunks."""
         return KernelSteps(steps, order) if team().compiled else None
 
-    def traffic(self) -> dict[int, int]:
-        extents, strides = self.bound()
-        traffic: dict[int, int] = {}
-        operands = zip(self.patches, self.kernel.spec.operands, strides, strict=True)
-        for (_, register, _), operand, steps in operands:
-            nbytes = np.dtype(operand.dtype).itemsize
-            if operand.inner.startswith("run"):
-                nbytes *= operand.run
-            for extent, step in zip(extents, steps, strict=True):
-                if step:
-                    nbytes *= extent
-            traffic[register] = max(nbytes, traffic.get(register, 0))
-        return traffic
-
     def intervals(self) -> Intervals | None:
         """The bytes of each operand that each chunk reads or writes, were chunks that fold nothing made small."""
         spec = self.kernel.spec
