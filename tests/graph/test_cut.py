@@ -11,7 +11,7 @@ from atoll.context.call_sites import line_of
 from atoll.front import native
 from atoll.graph.node import pending_behind
 from atoll.lazy import pending
-from atoll.lazy.evaluation import counted_by
+from atoll.lazy.evaluation import computed_by
 
 needs_native = pytest.mark.skipif(native is None, reason="the native front was not built")
 
@@ -44,7 +44,7 @@ def cut(root):
     live = []
 
     def find():
-        with counted_by(live.extend):
+        with computed_by(live.extend):
             return pending.bounded(root).weight
 
     with ThreadPoolExecutor(1) as pool:

@@ -19,7 +19,7 @@ from ..execute.program import Program
 from ..graph.geometry import shape_text
 from ..graph.node import Node
 from ..graph.words import view_text
-from ..lazy.evaluation import look_up, shown_to, stored_too
+from ..lazy.evaluation import computed_by, look_up, stored_too
 from ..lazy.planning import make_program
 from ..lazy.views import Handle
 from ..plan.samples import Sample
@@ -98,11 +98,10 @@ def _explain_call(function: Callable[[], Any]) -> Explanation:
     def stop(wanted: list[Node]) -> None:
         nonlocal explanation
         geometry = wanted[0].geometry
-        with turn.lock:
-            explanation = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
+        explanation = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
         raise _Explained
 
-    with suppress(_Explained), shown_to(stop):
+    with suppress(_Explained), computed_by(stop):
         function()
     return explanation
 

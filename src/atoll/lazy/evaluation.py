@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from sys import getrefcount
 from types import FrameType
@@ -120,48 +120,38 @@ def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
 
 
 class _Looks(threading.local):
-    """The state of one thread while values are computed, shown or counted."""
+    """The state of one thread while values are computed, explained or counted."""
 
-    shown: Callable[[list[Node]], None] | None = None
-    """Function that receives the values that would be computed now; it ends the call by an error."""
-    counted: Callable[[list[Node]], None] | None = None
-    """Function that assigns values to nodes instead of computing them."""
-
+    compute: Callable[[list[Node]], None] | None = None
+    """Function that takes nodes instead of a computation: it assigns their values, or ends the call by an error."""
+    call: Callable[[Callable[..., Any], Sequence[Any], dict[str, Any]], Any] | None = None
+    """Function that makes a call of NumPy's on arrays in memory instead of NumPy."""
     computing = False
     """True if the thread computes values."""
 
 
-_looks = _Looks()
+looks = _Looks()
 
 
 def is_occupied() -> bool:
     """True if this thread computes values, or explains a computation."""
     if native is not None and native.is_computing():
         return True
-    return _looks.computing or not (_looks.shown is None is _looks.counted)
+    return looks.computing or looks.compute is not None
 
 
 @contextmanager
-def _looked_at(name: str, look: Callable[[list[Node]], None]) -> Iterator[None]:
-    setattr(_looks, name, look)
+def computed_by(compute: Callable[[list[Node]], None], call: Any = None) -> Iterator[None]:
+    """Context in which ``compute`` takes the pending nodes, and ``call`` the calls of NumPy's, instead of a computation."""
+    looks.compute, looks.call = compute, call
     if native is not None:
         native.explain(1)
     try:
         yield
     finally:
-        setattr(_looks, name, None)
+        looks.compute = looks.call = None
         if native is not None:
             native.explain(-1)
-
-
-def counted_by(count: Callable[[list[Node]], None]) -> AbstractContextManager[None]:
-    """Context in which ``count`` assigns the values of pending nodes instead of a computation."""
-    return _looked_at("counted", count)
-
-
-def shown_to(told: Callable[[list[Node]], None]) -> AbstractContextManager[None]:
-    """Tell ``told`` of the first values that would be evaluated inside; it ends the call by an error."""
-    return _looked_at("shown", told)
 
 
 def evaluate(roots: Sequence[Node]) -> None:
@@ -184,9 +174,6 @@ def _evaluate(roots: Sequence[Node]) -> None:
             if node.weight < 0:
                 raise numpy_evaluation.deferred_error(node)
             pending.append(node)
-    if _looks.shown is not None and pending:
-        shown, _looks.shown = _looks.shown, None
-        shown(pending)
     if not pending:
         return
     with turn.lock:
@@ -274,16 +261,16 @@ def _may_be_stored(node: Node) -> bool:
 
 def compute(pending: list[Node]) -> None:
     """Compute the values of nodes by one program, or operation by operation if planning fails."""
-    if _looks.counted is not None:
-        _looks.counted(pending)
+    if looks.compute is not None:
+        looks.compute(pending)
         return
     if native is not None and native.evaluate(pending):
         return
-    before, _looks.computing = _looks.computing, True
+    before, looks.computing = looks.computing, True
     try:
         finish = _compute(pending)
     finally:
-        _looks.computing = before
+        looks.computing = before
     if finish is not None:
         finish()
 

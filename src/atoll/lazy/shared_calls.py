@@ -10,7 +10,6 @@ NumPy releases the interpreter lock in the loops of these functions. The work ou
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -22,24 +21,16 @@ from .. import policy
 from ..config import config
 from ..context.interrupts import passed_on
 from ..context.threads import turn
+from .evaluation import looks
 
 Array = np.ndarray[Any, Any]
 Cut = Callable[[Callable[..., Any], list[Any], dict[str, Any], int], Any]
 
 
-class _Counted(threading.local):
-    """Functions that compute in place of NumPy in one thread."""
-
-    by: Callable[[Callable[..., Any], Sequence[Any], dict[str, Any]], Any] | None = None
-
-
-counted = _Counted()
-
-
 def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``function(*args, **options)``, on several threads if that is faster."""
-    if counted.by is not None:
-        return counted.by(function, args, options)
+    if looks.call is not None:
+        return looks.call(function, args, options)
     cut = _cut_of(function)
     if cut is not None and not turn.simulated:
         largest = max([a.size for a in args if type(a) is np.ndarray], default=0)

@@ -31,10 +31,9 @@ from ..explaining.reading import Planned
 from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..lazy.cells import pending_cells
-from ..lazy.evaluation import computed_again, counted_by, evaluate, look_up, passing_of
+from ..lazy.evaluation import computed_by, evaluate, look_up, passing_of, stored_too
 from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
-from ..lazy.shared_calls import counted
 from .expected import EXPECTED
 from .loops import Loops
 from .reuse import Addresses, Reuse, Touched, span
@@ -84,12 +83,8 @@ class Counter:
         Arrays that are pending outside are evaluated first, so that they do not get meaningless values.
         """
         evaluate([cell.node for cell in pending_cells() if is_alone(cell)])
-        with self.world, counted_by(self._compute):
-            counted.by = self._call
-            try:
-                yield
-            finally:
-                counted.by = None
+        with self.world, computed_by(self._compute, self._call):
+            yield
 
     def step(self, advance: Callable[[], object], goes_on: bool = False) -> list[Any]:
         """The events of a call. Arrays pending at its end are evaluated, unless the program ``goes_on`` and the call evaluated some."""
@@ -169,13 +164,8 @@ class Counter:
             registers[register] = self._some(notes[register].local)
 
     def _compute(self, pending: list[Node]) -> None:
+        pending = [*pending, *stored_too(pending)]
         lookup = look_up(pending)
-        more = computed_again(lookup, pending)
-        while more:
-            del lookup
-            pending = [*pending, *more]
-            lookup = look_up(pending)
-            more = computed_again(lookup, pending)
         program = self._programs.get(lookup.key)
         if program is None:
             program = self._programs[lookup.key] = make_program(lookup, pending, Planned)
