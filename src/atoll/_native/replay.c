@@ -224,9 +224,9 @@ static int seen_step(Run *run, Step *step) {
     return status;
 }
 
-/* The amount of a statistic that the steps run by Python have counted. */
-static long counted_in(PyObject *state, PyObject *name) {
-    PyObject *number = state == NULL ? NULL : PyObject_GetAttr(state, name);
+/* The kernels that steps run by Python have counted. */
+static long kernels_in(PyObject *state) {
+    PyObject *number = state == NULL ? NULL : PyObject_GetAttr(state, interned.kernels);
     long amount = number == NULL ? 0 : PyLong_AsLong(number);
     Py_XDECREF(number);
     return amount;
@@ -238,11 +238,11 @@ static void count_run(Run *run) {
     PyObject *counters = counters_now();
     if (counters != NULL) {
         int64_t *counts = PyArray_DATA((PyArrayObject *)field(counters, COUNTERS_RUNS));  /* in the order of statistics.RUNS */
-        counts[0] += run->kernels + counted_in(run->state, interned.kernels);
+        counts[0] += run->kernels + kernels_in(run->state);
         counts[1] += run->reused;
         counts[2]++;
-        counts[3] += run->messages + counted_in(run->state, interned.messages);
-        counts[4] += run->moved + counted_in(run->state, interned.moved);
+        counts[3] += run->messages;
+        counts[4] += run->moved;
         counts[5] += run->fit->is_moved;
         run->fit->is_moved = 0;
     }

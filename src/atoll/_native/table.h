@@ -52,7 +52,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(marked) X(marks)
 /* The names of attributes and arguments, as interned strings. */
 #define NAMES(X)                                                                                 \
-    X(__name__) X(_numpy) X(active) X(base) X(debug) X(filters) X(flagged) X(form) X(geometry) X(hash) X(kernels) X(lock) X(log) X(look) X(losses) X(messages) X(moved) X(noted) \
+    X(__name__) X(_numpy) X(active) X(base) X(debug) X(filters) X(flagged) X(form) X(geometry) X(hash) X(kernels) X(lock) X(log) X(look) X(losses) X(noted) \
     X(plans) X(raised) X(ravel) X(rules) X(run) X(shadow) X(simulated) X(site) X(size) X(step) X(stored) X(team) X(ufunc) X(unasked) X(under_way)
 #define MEMBER(NAME) PyObject *NAME;
 typedef struct {

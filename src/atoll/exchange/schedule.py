@@ -42,13 +42,9 @@ class Copy(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One run of an exchange: its registers, and the number and bytes of its messages."""
+    """One run of an exchange."""
 
     registers: Memory
-    messages: int = 0
-    """The number of messages."""
-    moved: int = 0
-    """Their bytes."""
 
 
 class Exchange:
@@ -162,8 +158,7 @@ class Exchange:
             assert share is not None
             assert region is not None
             region.array[key] = share.array[source_key]
-        state.messages += self.sent
-        state.moved += self.nbytes
+        statistics.sent(self.sent, self.nbytes)
 
     def _set_up(self) -> PersistentBuffers:
         """Make the persistent buffers, and locate each piece in them."""
@@ -235,7 +230,6 @@ class Exchange:
         run = Run(registers)
         self.begin(run)
         self.finish(run)
-        statistics.sent(run.messages, run.moved)
 
 
 def _messages(

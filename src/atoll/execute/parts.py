@@ -75,7 +75,6 @@ class State(Run):
         """Floating-point flags that kernels raised, and the launches that raised them."""
         self.kernels = 0
         """The number of kernels that have run."""
-        self.messages = self.moved = 0
         self.reused = reused
         """True if the plan was reused."""
         self.log: StepLog | None = None

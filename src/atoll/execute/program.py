@@ -336,7 +336,8 @@ class Program:
                     raise
         finally:
             self.running = False
-            statistics.counters().ran(state.kernels, state.reused, state.messages, state.moved)
+            statistics.add("kernels_run", state.kernels)
+            statistics.add("plans_reused", state.reused)
         registers = state.registers
         return [registers[k] for k in self.outputs], state.flags  # type: ignore[misc]
 
