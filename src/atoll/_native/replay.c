@@ -209,17 +209,18 @@ static int seen_step(Run *run, Step *step) {
     if (step->kind != STEP_KERNELS && step->kind != STEP_PYTHON && step->kind != STEP_ADD && step->kind < STEP_START) return run_step(run, step);
     if (step->session != session) {
         PyObject *list = order_of(run);
-        PyObject *work = list == NULL ? NULL : PyObject_CallFunctionObjArgs(python.work_of, step->step, run->fit->program, list, NULL);
+        PyObject *event = list == NULL ? NULL : PyObject_CallFunctionObjArgs(python.event_of, step->step, run->fit->program, list, NULL);
         Py_XDECREF(list);
-        if (work == NULL) return -1;
-        Py_XSETREF(step->work, work);
+        if (event == NULL) return -1;
+        Py_XSETREF(step->event, event);
         step->session = session;
     }
-    if (step->work == Py_None) return run_step(run, step);
+    if (step->event == Py_None) return run_step(run, step);
     begin_span();
     int status = run_step(run, step);
     Raised raised = taken_error();
-    end_work(step->work);
+    end_span(step->event);
+    PyErr_Clear();
     raise_again(raised);
     return status;
 }

@@ -131,20 +131,25 @@ void end_call(int begun, PyObject *name) {
     if (is_outermost(begun)) end_outermost(number_for(number_of_name, name));
 }
 
-void end_work(PyObject *work) {
+void end_span(PyObject *event) {
     int64_t start, length, own = closed(&start, &length);
-    if (own < 0 || work == NULL) return;
-    int kind = (int)PyLong_AsLong(PyTuple_GET_ITEM(work, 0)), name = (int)PyLong_AsLong(PyTuple_GET_ITEM(work, 1));
-    int64_t bytes = PyLong_AsLongLong(PyTuple_GET_ITEM(work, 2)), count = PyLong_AsLongLong(PyTuple_GET_ITEM(work, 3));
-    PyObject *lines = PyTuple_GET_ITEM(work, 4), *parts = PyTuple_GET_ITEM(work, 5);
+    if (own < 0) return;
+    int kind, name, count, peer;
+    long long bytes;
+    PyObject *lines, *parts;
+    if (!PyArg_ParseTuple(event, "iiLiO!O!i", &kind, &name, &bytes, &count, &PyTuple_Type, &lines, &PyTuple_Type, &parts, &peer)) return;
     Py_ssize_t n = PyTuple_GET_SIZE(lines);
-    int first = n ? (int)PyLong_AsLong(PyTuple_GET_ITEM(lines, 0)) : here.line;
+    int first = n ? (int)PyLong_AsLong(PyTuple_GET_ITEM(lines, 0)) : here.calls ? here.line : line_here();
     if (!n) add(kind, first, own, bytes, count);
     for (Py_ssize_t k = 0; k < n; k++) {
         double part = PyFloat_AsDouble(PyTuple_GET_ITEM(parts, k));
         add(kind, (int)PyLong_AsLong(PyTuple_GET_ITEM(lines, k)), (int64_t)(own * part), (int64_t)(bytes * part), count);
     }
-    note_event(kind, first, name, start, length, bytes, -1, (int)count);
+    if (kind == SEND_SPAN && peer >= 0 && peer < header[PEERS]) {
+        peers[2 * peer] += count;
+        peers[2 * peer + 1] += bytes;
+    }
+    note_event(kind, first, name, start, length, bytes, peer, count);
 }
 
 /* ---- for Python */
@@ -160,30 +165,9 @@ static PyObject *py_line(PyObject *module, PyObject *nothing) {
     return PyLong_FromLong(here.calls ? here.line : line_here());
 }
 
-/* end(kind, name, line, bytes, peer, count): a line below zero is the one at work. */
-static PyObject *py_end(PyObject *module, PyObject *args) {
-    int kind, name, line, peer, count;
-    long long bytes;
-    int64_t start, length;
-    if (!PyArg_ParseTuple(args, "iiiLii", &kind, &name, &line, &bytes, &peer, &count)) return NULL;
-    int64_t own = closed(&start, &length);
-    if (own < 0) Py_RETURN_NONE;
-    if (line < 0) line = here.calls ? here.line : line_here();
-    if (kind >= 0 && kind < SPAN_KINDS) {
-        add(kind, line, own, bytes, count);
-        if (kind == SEND_SPAN && peer >= 0 && peer < header[PEERS]) {
-            peers[2 * peer] += count;
-            peers[2 * peer + 1] += bytes;
-        }
-        note_event(kind, line, name, start, length, bytes, peer, count);
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_end_work(PyObject *module, PyObject *work) {
-    if (!PyTuple_Check(work) || PyTuple_GET_SIZE(work) != 6) return PyErr_Format(PyExc_TypeError, "work is a tuple of six");
-    if (profiling) end_work(work);
-    PyErr_Clear();
+static PyObject *py_end(PyObject *module, PyObject *event) {
+    if (profiling) end_span(event);
+    if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -230,7 +214,6 @@ PyObject *record_profile(PyObject *args) {
 PyMethodDef span_methods[] = {
     {"begin", py_begin, METH_NOARGS, "Begin a span."},
     {"end", py_end, METH_VARARGS, "End a span."},
-    {"end_work", py_end_work, METH_O, "End a span that worked for several lines."},
     {"line", py_line, METH_NOARGS, "The line at work."},
     {"begin_call", py_begin_call, METH_NOARGS, "Begin a call of the user's program."},
     {"end_call", py_end_call, METH_VARARGS, "End such a call."},

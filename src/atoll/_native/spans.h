@@ -14,9 +14,10 @@ enum { CALL_SPAN, PLAN_SPAN, COMPILE_SPAN, KERNEL_SPAN, NUMPY_SPAN, SEND_SPAN, W
 int begin_call(void);
 void end_call(int begun, PyObject *name);
 
-/* Begin a span, and end one that worked for several lines: `work` is what context.profiler.Work.native gives. */
+/* Begin a span, and end one by its event: its kind, the number of its name, its bytes, its count, the lines that it worked for (the current one, if
+   there are none), the part of each, and the other rank, or -1. */
 void begin_span(void);
-void end_work(PyObject *work);
+void end_span(PyObject *event);
 
 /* profile(memory, totals, peers, events, line_at, number_of_name, thin): record from now on; the numbers are offsets. Without arguments it ends. */
 PyObject *record_profile(PyObject *args);

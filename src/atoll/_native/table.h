@@ -48,7 +48,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(shorten) X(outside) X(lock) X(catch_up) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_geometry) X(dense) X(new_mark) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
-    X(apply) X(evaluated) X(evaluate) X(learn) X(site_from) X(allocate) X(selected) X(flags_reported) X(begun) X(asked) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(work_of) \
+    X(apply) X(evaluated) X(evaluate) X(learn) X(site_from) X(allocate) X(selected) X(flags_reported) X(begun) X(asked) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(event_of) \
     X(marked) X(marks)
 /* The names of attributes and arguments, as interned strings. */
 #define NAMES(X)                                                                                 \

@@ -36,7 +36,7 @@ static void clear_step(Step *step) {
     PyMem_Free(step->scalars);
     PyMem_Free(step->registers);
     Py_XDECREF(step->step);
-    Py_XDECREF(step->work);
+    Py_XDECREF(step->event);
     Py_XDECREF(step->geometry);
     Py_XDECREF(step->wanted);
 }

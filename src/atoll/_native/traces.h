@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
     int kind, count, release, ndim, runs;
     PyObject *step;            /* what Python would run */
-    PyObject *work;            /* what a profile says of it, and of which profile that is */
+    PyObject *event;           /* its event in a profile, and the number of that profile */
     int session;
     int *registers;
     Scalar *scalars;

@@ -5,12 +5,8 @@ The code that does the work marks it as a span::
     from ..context import profiler
     from ..context.profiler import Kind
 
-    if profiler.now.recording is not None:
-        profiler.begin()
-        try:
-            work()
-        finally:
-            profiler.end(Kind.PLAN, "plan")
+    with profiler.span(Kind.PLAN, "plan"):
+        work()
 
 Spans nest. The time of a span, less that of the spans inside it, is added to the totals of its line; the span itself becomes
 an event of the timeline. While no profile is recorded, each of these places costs one read of ``now.recording``.
@@ -301,7 +297,7 @@ class _Spans(threading.local):
             original = frame.f_locals.get("original")  # the NumPy function that it stands for
             name = getattr(original, "__name__", "") or frame.f_code.co_name
             self._call = None
-            self.end(Kind.CALL, recording.called(name), self._line)
+            self.end(Kind.CALL, recording.called(name), 0, 1, (self._line,), (1.0,), -1)
             self._line = 0
         elif event == "call" and self._call is None:
             file, outer = frame.f_code.co_filename, frame.f_back
@@ -330,20 +326,13 @@ class _Spans(threading.local):
         if self._current() is not None:
             self._open.append([time.monotonic_ns(), 0])
 
-    def end(
-        self, kind: int, name: int, line: int, nbytes: int = 0, peer: int = -1, count: int = 1
-    ) -> None:
-        """End a span."""
-        line = self.line() if line < 0 else line
-        self.end_work((kind, name, nbytes, count, (line,), (1.0,)), peer)
-
-    def end_work(self, work: tuple[Any, ...], peer: int = -1) -> None:
-        """End a span that belongs to several lines, each with its part."""
+    def end(self, *event: Any) -> None:
+        """End a span by its event."""
         recording = self._current()
         if recording is None or not self._open:
             return
-        kind, name, nbytes, count, lines, parts = work
-        lines, parts = lines or (self._line,), parts or (1.0,)
+        kind, name, nbytes, count, lines, parts, peer = event
+        lines, parts = lines or (self.line(),), parts or (1.0,)
         start, inner = self._open.pop()
         length = time.monotonic_ns() - start
         if self._open:
@@ -366,20 +355,24 @@ def end(kind: Kind, name: str, nbytes: int = 0, peer: int = -1) -> None:
     """End the innermost span, for the current line."""
     recording = now.recording
     if recording is not None:
-        spans.end(kind, recording.name(name), -1, nbytes, peer, 1)
+        spans.end(kind, recording.name(name), nbytes, 1, (), (), peer)
 
 
-@contextmanager
-def span(kind: Kind, name: str, nbytes: int = 0) -> Iterator[None]:
-    """A span for work that takes long anyway."""
-    if now.recording is None:
-        yield
-        return
-    begin()
-    try:
-        yield
-    finally:
-        end(kind, name, nbytes)
+class span:
+    """Context of a span."""
+
+    __slots__ = ("_event",)
+
+    def __init__(self, kind: Kind, name: str, nbytes: int = 0) -> None:
+        self._event = None if now.recording is None else (kind, name, nbytes)
+
+    def __enter__(self) -> None:
+        if self._event is not None:
+            begin()
+
+    def __exit__(self, *_: object) -> None:
+        if self._event is not None:
+            end(*self._event)
 
 
 @contextmanager

@@ -17,43 +17,46 @@ _NAMES = 4
 """The most operations that the name of a kernel lists."""
 
 Sites = Mapping["Site | None", "Site | None"]
-Work = tuple[int, int, int, int, tuple[int, ...], tuple[float, ...]]
+Event = tuple[int, int, int, int, tuple[int, ...], tuple[float, ...], int]
+"""The kind of a span, the number of its name, its bytes, its count, its lines, the part of each, and the other rank, or -1."""
 
 
 def run(steps: Iterable[Step], state: State, sites: Sites) -> None:
     """Run the steps, each as a span."""
     for step in steps:
         state.step = step
-        recording = profiler.now.recording
-        work = None
-        if recording is not None:
-            work = statistics.attempted(work_of, step, sites, recording)
-        if work is None:
+        event = event_of(step, sites)
+        if event is None:
             step.run(state)
             continue
         profiler.begin()
         try:
             step.run(state)
         finally:
-            profiler.spans.end_work(work)
+            profiler.spans.end(*event)
 
 
-def work_of(step: Step, sites: Sites, recording: Recording) -> Work | None:
-    """The work of a step as a profile counts it; ``None`` for a step that takes no time of its own, or records itself.
+def event_of(step: Step, sites: Sites) -> Event | None:
+    """The event of a step under a profile; ``None`` for a step that takes no time of its own, or records itself.
 
     ``sites`` maps each line that the program was made for to the line that recorded this trace.
     """
+    recording = profiler.now.recording
+    return None if recording is None else statistics.attempted(_event, step, sites, recording)
+
+
+def _event(step: Step, sites: Sites, recording: Recording) -> Event | None:
     kernels = _kernel_steps(step)
     if kernels:
         nbytes = sum([sum(kernel.traffic().values()) for kernel in kernels])
         largest = max(kernels, key=lambda kernel: _elements(kernel) * len(kernel.launch.operations))
         name = recording.name(_named(largest.launch.operations))
-        return Kind.KERNELS, name, nbytes, len(kernels), *_shares(kernels, sites, recording)
+        return Kind.KERNELS, name, nbytes, len(kernels), *_shares(kernels, sites, recording), -1
     function = getattr(step, "function", None)
     if function is None:
         return None
     name = recording.name(f"numpy.{getattr(function, '__name__', 'call')}")
-    return Kind.NUMPY, name, 0, 1, (), ()
+    return Kind.NUMPY, name, 0, 1, (), (), -1
 
 
 def _kernel_steps(step: Any) -> list[KernelStep]:

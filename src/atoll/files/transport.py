@@ -15,7 +15,6 @@ from ..collective import Section, redistributed
 from ..comm import progress
 from ..context import profiler
 from ..context.profiler import Kind
-from ..context.profiler import now as profiled
 from ..errors import FileFormatError
 from ..layout import Range, Region
 from ..layout.transfer import region_key
@@ -68,18 +67,11 @@ def _outgoing(section: Section, ordered: bool) -> Iterator[tuple[int, Array]]:
 
 def write_at(descriptor: int, data: Array, offset: int) -> None:
     """Write the bytes of a contiguous array at an offset of a file."""
-    if profiled.recording is not None:
-        with profiler.span(Kind.FILE, "write", data.nbytes):
-            _write_at(descriptor, data, offset)
-    else:
-        _write_at(descriptor, data, offset)
-
-
-def _write_at(descriptor: int, data: Array, offset: int) -> None:
     rest = memoryview(as_bytes(data))
-    while rest:
-        written = os.pwrite(descriptor, rest, offset)
-        rest, offset = rest[written:], offset + written
+    with profiler.span(Kind.FILE, "write", data.nbytes):
+        while rest:
+            written = os.pwrite(descriptor, rest, offset)
+            rest, offset = rest[written:], offset + written
 
 
 def as_bytes(data: Array) -> Any:
@@ -96,21 +88,14 @@ def read_at(descriptor: int, into: Array, offset: int, path: str) -> None:
             into[key] = part
             offset += part.nbytes
         return
-    if profiled.recording is not None:
-        with profiler.span(Kind.FILE, "read", into.nbytes):
-            _read_at(descriptor, into, offset, path)
-    else:
-        _read_at(descriptor, into, offset, path)
-    progress.advance(into.nbytes)
-
-
-def _read_at(descriptor: int, into: Array, offset: int, path: str) -> None:
     rest = memoryview(as_bytes(into))
-    while rest:
-        count = os.preadv(descriptor, [rest[: 1 << 30]], offset)
-        if not count:
-            raise truncated(path, offset, len(rest))
-        rest, offset = rest[count:], offset + count
+    with profiler.span(Kind.FILE, "read", into.nbytes):
+        while rest:
+            count = os.preadv(descriptor, [rest[: 1 << 30]], offset)
+            if not count:
+                raise truncated(path, offset, len(rest))
+            rest, offset = rest[count:], offset + count
+    progress.advance(into.nbytes)
 
 
 def truncated(path: str, end: int, missing: int) -> FileFormatError:

@@ -54,7 +54,7 @@ from .rank_operands import entered
 from .recipes import learn, recipes
 from .reductions import met_folds
 from .replication import priced
-from .runs import flags_reported, rescued, work_of
+from .runs import event_of, flags_reported, rescued
 from .selections import met_choices
 from .views import Cell
 
@@ -107,7 +107,7 @@ def install(array_type: type, iterators: type) -> None:
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, evaluate=evaluate, learn=learn, site_from=site_from,
         allocate=lambda geometry, wanted: backend.current().allocate(geometry, wanted),
-        selected=lambda data, mask: backend.current().selected(data, mask), flags_reported=flags_reported, begun=begun, asked=asked, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, work_of=work_of, marked=Node.marked, marks=_marks,
+        selected=lambda data, mask: backend.current().selected(data, mask), flags_reported=flags_reported, begun=begun, asked=asked, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, event_of=event_of, marked=Node.marked, marks=_marks,
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())

@@ -15,7 +15,7 @@ from ..backend.flags import report
 from ..comm import common_warnings
 from ..comm.world import World
 from ..config import config
-from ..context import profiler, statistics, warn
+from ..context import warn
 from ..context.threads import turn
 from ..context.tracebacks import note_recording
 from ..context.warn import line_at
@@ -134,13 +134,9 @@ def flags_reported(program: Program, state: State, order: list[Node]) -> None:
         report(bits, step, sites, None if communicator is None else keep)
 
 
-def work_of(step: Step, program: Program, order: list[Node]) -> Any:
-    """Work of a step, as a profile counts it."""
-    recording = profiler.now.recording
-    if recording is None:
-        return None
-    sites = sites_of(program, order)
-    return statistics.attempted(observed.work_of, step, sites, recording)
+def event_of(step: Step, program: Program, order: list[Node]) -> Any:
+    """The event of a step under a profile."""
+    return observed.event_of(step, sites_of(program, order))
 
 
 def rescued(program: Program, state: State, order: list[Node], error: BaseException) -> None:
