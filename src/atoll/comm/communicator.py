@@ -22,7 +22,7 @@ Rules for every kind:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -171,20 +171,17 @@ class Rows:
         self.rows[...] = self.communicator.allgather(self.row, what)
 
 
-def describe_all(requests: Sequence[Request], limit: int = 8) -> str:
+def describe_all(requests: Iterable[Request], limit: int = 8) -> str:
     """The pending requests among ``requests`` as text, in one line."""
     pending = [request.describe() for request in requests if not request.done]
     rest = len(pending) - limit
     return "; ".join(pending[:limit]) + (f"; and {rest} more" if rest > 0 else "")
 
 
-def described(requests: Sequence[Request]) -> str:
+def described(requests: Iterable[Request]) -> str:
     """The purpose of the first pending request as text, else its operation."""
-    first = requests[0]
-    for request in requests:
-        if not request.done:
-            first = request
-            break
+    pending = (request for request in requests if not request.done)
+    first = next(pending, None) or next(iter(requests))
     return first.what or first.operation
 
 

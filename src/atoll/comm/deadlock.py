@@ -14,7 +14,7 @@ from __future__ import annotations
 import pickle
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
@@ -58,7 +58,7 @@ class DeadlockMonitor:
         where = self._communicator.log.where()
         return f", in {where}" if where else ""
 
-    def others(self, requests: Sequence[Request]) -> str:
+    def others(self, requests: Iterable[Request]) -> str:
         """The stacks, as text, of the ranks that this rank waits for; of the silent ones only, if any."""
         peers = self._waited_for(requests)
         number = self._communicator.log.number
@@ -66,14 +66,14 @@ class DeadlockMonitor:
         members = self._communicator.members
         return remote_stacks.told(members[peer] for peer in sorted(silent or peers))
 
-    def _waited_for(self, requests: Sequence[Request]) -> set[int]:
+    def _waited_for(self, requests: Iterable[Request]) -> set[int]:
         peers: set[int] = set()
         for request in requests:
             if not request.done:
                 peers |= self._some() if request.peer is None else {request.peer}
         return peers - {self._communicator.rank}
 
-    def check(self, requests: Sequence[Request]) -> None:
+    def check(self, requests: Iterable[Request]) -> None:
         """Check a long wait: ask the ranks that it is for, and read the notes that have arrived."""
         mine = self._communicator
         peers = self._waited_for(requests)

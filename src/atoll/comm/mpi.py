@@ -180,7 +180,7 @@ class MpiCommunicator(Communicator):
         return self.until(lambda: self.test_some(requests), lambda: requests)
 
     def wait_pending(self, pending: Pending[Item]) -> list[tuple[Request, Item]]:
-        return self.until(pending.test, lambda: list(pending))
+        return self.until(pending.test, lambda: pending)
 
     def wait_all(self, requests: Sequence[Request]) -> None:
         if profiled.recording is not None and requests:
@@ -194,7 +194,7 @@ class MpiCommunicator(Communicator):
                 self._poll(request.test, partial(_untested, requests, k))
 
     def until(
-        self, test: Callable[[], Answer], waited_for: Callable[[], Sequence[Request]]
+        self, test: Callable[[], Answer], waited_for: Callable[[], Iterable[Request]]
     ) -> Answer:
         """The answer of ``test`` once it is true; a long wait reports the requests that it is for."""
         if profiled.recording is not None:
@@ -203,7 +203,7 @@ class MpiCommunicator(Communicator):
         return self._poll(test, waited_for)
 
     def _poll(
-        self, test: Callable[[], Answer], waited_for: Callable[[], Sequence[Request]]
+        self, test: Callable[[], Answer], waited_for: Callable[[], Iterable[Request]]
     ) -> Answer:
         for _ in range(SPINS):
             if answer := test():
