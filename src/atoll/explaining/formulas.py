@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.spec import KernelSpec
+from ..backend.spec import KernelSpec, arguments
 from ..graph.geometry import Geometry
 from ..graph.words import key_text, scalar_text, slice_text
 from ..layout import IndexSet
@@ -133,7 +133,7 @@ def code_of(
     spec = launch.spec
     uses = [0] * len(spec.body)
     for instruction in spec.body:
-        for place in _values(instruction.op, instruction.args):
+        for place in arguments(instruction):
             uses[place] += 1
     for reduction in spec.reductions:
         uses[reduction.value] += 1
@@ -158,13 +158,6 @@ def code_of(
     for reduction, name in zip(spec.reductions, results, strict=True):
         lines.append(f"{name} = {reduction.op} of {texts[reduction.value][0]}")
     return tuple(lines)
-
-
-def _values(op: str, args: Sequence[Any]) -> list[int]:
-    """The arguments of an instruction that are numbers of values in the body."""
-    if op in ("load", "scalar", "const", "index"):
-        return []
-    return [int(a.real) for a in (args[1:] if op == "store" else args)]
 
 
 def _expression(

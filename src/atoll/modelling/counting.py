@@ -41,8 +41,6 @@ from .work import Work, named, near
 
 FEW = 1 << 12
 """The most elements of a value that has memory, filled with ones."""
-ROW = 1 << 8
-"""Distance in bytes beyond which elements belong to different rows."""
 
 
 class Evaluated(NamedTuple):

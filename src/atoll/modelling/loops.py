@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .. import policy
-from ..backend.spec import STREAMS, is_full, rounds
+from ..backend.spec import STREAMS, arguments, is_full, rounds
 from ..context.call_sites import site_text
 from ..execute.allocation import Allocate, Release, Share
 from ..plan.launches import Launch
@@ -126,9 +126,7 @@ def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
     functions: defaultdict[str, float] = defaultdict(float)
     depths: list[float] = []
     for each in spec.body:
-        depth = 0.0
-        if each.op not in ("load", "scalar", "const", "index"):
-            depth = max([depths[int(k.real)] for k in _values(each)], default=0.0)
+        depth = max([depths[k] for k in arguments(each)], default=0.0)
         if each.op == "call":
             named = WEIGHTS.get(each.name)
             size = weight(each.dtype)
@@ -161,11 +159,6 @@ def _folded(launch: Launch) -> str:
     if any(row in fold.axes and not is_full(fold, spec.ndim) for fold in spec.reductions):
         return "rows"
     return "folded"
-
-
-def _values(each: Any) -> Any:
-    """The operands of an instruction that are values of the body."""
-    return each.args[1:] if each.op == "store" else each.args
 
 
 def _rows_again(launch: Launch) -> list[tuple[int, float]] | None:
