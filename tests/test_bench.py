@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 INNER = """
     import os, sys, time
     import numpy, pytest
-    from hypothesis import assume, given, settings, strategies as st
+    from hypothesis import given, strategies as st
     from atoll.config import config
     from atoll.context import statistics
     from tests.bench import pool
@@ -116,36 +116,6 @@ INNER = """
     def test_simulated_arguments(rank, mine):
         mine += rank
         assert mine == rank
-
-    @on_ranks
-    @given(st.lists(st.integers()), st.data())
-    def test_examples_agree(size, numbers, data):
-        assume(len(numbers) != 1)
-        more = data.draw(st.integers(0, 9))
-        assert world().allgather((numbers, more)) == [(numbers, more)] * size
-
-    @on_ranks
-    @given(st.integers(0, 1000))
-    def test_example_fails_on_rank_1(rank, number):
-        world().barrier()
-        assert rank == 0 or number < 123
-
-    @on_ranks
-    @given(st.data())
-    def test_examples_diverge(rank, data):
-        data.draw(st.integers(0, 10 + rank))
-        data.draw(st.integers(0, 10))
-
-    @on_ranks
-    @given(st.integers(0, 1000))
-    def test_example_hangs(rank, number):
-        assert rank == 1 or number < 123
-        world().barrier()
-
-    @on_simulated
-    @given(number=st.integers(0, 1000))
-    def test_simulated_example_fails(rank, number):
-        assert rank == 0 or number < 123
 
     @on_simulated
     @pytest.mark.timeout(1)
@@ -252,11 +222,6 @@ def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
         "test_simulates[2simulated]": "PASSED",
         "test_simulated_failure[2simulated]": "FAILED",
         "test_simulated_arguments[2simulated-mine0]": "PASSED",
-        "test_examples_agree[2ranks]": "PASSED",
-        "test_example_fails_on_rank_1[2ranks]": "FAILED",
-        "test_examples_diverge[2ranks]": "FAILED",
-        "test_example_hangs[2ranks]": "FAILED",
-        "test_simulated_example_fails[2simulated]": "FAILED",
         "test_simulated_hangs[2simulated]": "FAILED",
         "test_plain_hangs": "FAILED",
         "test_plain_swallows": "FAILED",
@@ -292,13 +257,6 @@ def test_every_inner_test_ends_as_it_should(inner: Outcome) -> None:
         ("test_distributes_nothing[2ranks]", ["passed on 2 ranks, but no array was distributed"]),
         ("test_simulates_nothing[2simulated]", ["passed on 2 ranks, but no array was distributed"]),
         ("test_simulated_failure[2simulated]", ["assert 1 != 1", "rank 1"]),
-        ("test_example_fails_on_rank_1[2ranks]", ["RanksFailed: rank 1", "number=123"]),
-        ("test_examples_diverge[2ranks]", ["the ranks drew different examples"]),
-        (
-            "test_example_hangs[2ranks]",
-            ["rank 0 failed on the example", "number=", "in test_example_hangs"],
-        ),
-        ("test_simulated_example_fails[2simulated]", ["number=123"]),
         (
             "test_simulated_hangs[2simulated]",
             ["ran past the limit of 1 s", "in test_simulated_hangs"],
@@ -331,7 +289,10 @@ def test_wrong_markers_are_refused(tmp_path: Path) -> None:
     for number, marker in enumerate(markers):
         source = f"import pytest\n@pytest.mark.{marker}\ndef test_{number}():\n    assert 0\n"
         (tmp_path / f"test_wrong{number}.py").write_text(source)
+    source = "import hypothesis, pytest\n@pytest.mark.ranks(2)\n@hypothesis.given(...)\ndef test_given(n: int): pass\n"
+    (tmp_path / "test_wrong_given.py").write_text(source)
     output = run_pytest(tmp_path, "")
+    assert "test_given: a test of Hypothesis takes no @pytest.mark.ranks" in output
     for number in range(len(markers)):
         assert f"test_wrong{number}.py::test_{number}: @pytest.mark." in output
     assert output.count("takes one or more numbers of ranks") >= len(markers)

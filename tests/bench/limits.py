@@ -53,7 +53,7 @@ def of_interest(stacks: str) -> str:
     return "\n".join(shown)
 
 
-_AROUND = ("bench/limits.py", "bench/examples.py", "site-packages/hypothesis/")
+_AROUND = ("bench/limits.py", "site-packages/hypothesis/")
 """What marks frames that are around or inside every test, whatever it does."""
 
 _RUNS = "in pytest_pyfunc_call"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+import hypothesis
 import numpy
 import pytest
 
@@ -19,7 +19,7 @@ from atoll.config import config as settings
 from atoll.context import statistics
 from atoll.graph import node
 
-from . import beside, examples, limits, tiers, verdict
+from . import beside, limits, tiers, verdict
 from .bytecode import Bytecode
 from .places import PARAMETER, Place, limit_of, place_of, places_of
 from .pool import Pool, PoolError
@@ -97,7 +97,7 @@ def _files(session: pytest.Session, size: int) -> list[str]:
 def pytest_configure(config: pytest.Config) -> None:
     for line in MARKERS + tiers.MARKERS:
         config.addinivalue_line("markers", line)
-    examples.load_profile()
+    load_hypothesis_profile()
     config.pluginmanager.register(Guard(), "bench-guard")
     worker = _plugin(config, Worker)
     if worker is not None:
@@ -105,6 +105,21 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         # A copy, because pytest points descriptor 2 elsewhere while a test runs.
         config.stash[BENCH] = Bench(os.fdopen(os.dup(2), "w"))
+
+
+def load_hypothesis_profile() -> None:
+    """The settings of Hypothesis in all tests: repeatable, and independent of the machine's speed."""
+    ignored = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.function_scoped_fixture]
+    phases = [phase for phase in hypothesis.Phase if phase is not hypothesis.Phase.explain]
+    hypothesis.settings.register_profile(
+        "bench",
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=phases,
+        suppress_health_check=ignored,
+    )
+    hypothesis.settings.load_profile("bench")
 
 
 def _plugin(config: pytest.Config, kind: type[Kind]) -> Kind | None:
@@ -126,6 +141,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ]
     if not marks:
         return
+    if hasattr(metafunc.function, "hypothesis"):
+        raise pytest.UsageError(
+            f"{name}: a test of Hypothesis takes no @pytest.mark.{marks[0].name}; it can call simulated.run"
+        )
     # The nearest marker of a kind decides, as everywhere in pytest.
     nearest = {mark.name: mark for mark in reversed(marks)}
     places = places_of(list(nearest.values()), name)
@@ -305,48 +324,30 @@ def _alarm(item: pytest.Item, phase: str) -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """Run a test for simulated ranks on all of them."""
     place = place_of(pyfuncitem)
     if place is None or place.kind != "simulated":
-        return (yield)
+        return None
+    # Imported here because the bench tests itself where these modules are broken, too.
+    from atoll.comm import simulated
+    from atoll.comm.world import current_world
+
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     counted: list[int] = []
-    spread = functools.partial(on_simulated_ranks, place.size, counted)
-    with examples.replaced(pyfuncitem, spread) as replaced:
-        function = pyfuncitem.obj
-        if not replaced:
-            pyfuncitem.obj = spread(function)
-        try:
-            result = yield
-        finally:
-            pyfuncitem.obj = function
+
+    def on_one_rank() -> None:
+        number = current_world().rank
+        mine = {name: _of_rank(value, number) for name, value in arguments.items()}
+        with settings(small=0, everywhere=0), statistics.separate() as counters:
+            pyfuncitem.obj(**mine)
+            counted.append(counters.snapshot().distributed)
+
+    simulated.run(place.size, on_one_rank)
     if _must_distribute(place) and sum(counted) == 0:
         pytest.fail(verdict.nothing_distributed_text(place.size), pytrace=False)
-    return result
-
-
-def on_simulated_ranks(
-    size: int, counted: list[int], function: Callable[..., None]
-) -> Callable[..., None]:
-    """``function`` as one call that runs it on ``size`` simulated ranks."""
-
-    @functools.wraps(function)
-    def everywhere(*args: Any, **arguments: Any) -> None:
-        # Imported here because the bench tests itself where these modules are broken, too.
-        from atoll.comm import simulated
-        from atoll.comm.world import current_world
-
-        def on_one_rank() -> None:
-            number = current_world().rank
-            mine = {name: _of_rank(value, number) for name, value in arguments.items()}
-            with settings(small=0, everywhere=0), statistics.separate() as counters:
-                function(*args, **mine)
-                counted.append(counters.snapshot().distributed)
-
-        simulated.run(size, on_one_rank)
-
-    return everywhere
+    return True
 
 
 def _of_rank(value: Any, number: int) -> Any:

@@ -34,7 +34,7 @@ import pytest
 from atoll.cli.leftovers import remove, shared_files
 from atoll.config import available_cores
 
-from . import examples, limits
+from . import limits
 from .processes import environment, pytest_options
 
 START_LIMIT = 120.0
@@ -83,7 +83,6 @@ class RankResult:
     done: bool = False
     died: bool = False
     distributed: int = 0
-    failed_example: str = ""
     stacks: str = ""
 
     @property
@@ -210,46 +209,28 @@ class Pool:
                 connection.send(("run", nodeid, str(folder)))
         end = time.monotonic() + seconds
         patience: float | None = None
-        votes: dict[int, examples.Vote] = {}
         while busy := [result.rank for result in results if not result.done and not result.died]:
-            if len(votes) == len(busy):
-                answer = examples.verdict(
-                    votes, [rank for rank in range(self.size) if rank not in busy]
-                )
-                votes.clear()
-                for rank in busy:
-                    with contextlib.suppress(OSError):
-                        self._connections[rank].send(("verdict", answer))
-            failed = [
-                rank
-                for rank in range(self.size)
-                if results[rank].failed or _voted(votes, rank, "failed")
-            ]
-            if not failed:
-                patience = None
-            elif patience is None:
+            failed = [result.rank for result in results if result.failed]
+            if failed and patience is None:
                 patience = time.monotonic() + AFTER_FAILURE
             deadline = end if patience is None else min(end, patience)
             ready = wait(
                 [self._connections[rank] for rank in busy], max(deadline - time.monotonic(), 0)
             )
             if not ready:
-                hung = [rank for rank in busy if rank not in votes]
                 reason = f"the test ran past its limit of {seconds:g} s"
                 if failed:
                     reason = f"rank {_list(failed)} failed; the others were given {AFTER_FAILURE:g} s to end"
-                return self._stop(results, f"{reason}; rank {_list(hung)} was still busy", hung)
+                return self._stop(results, f"{reason}; rank {_list(busy)} was still busy", busy)
             for rank in busy:
                 if self._connections[rank] in ready:
-                    self._receive(results[rank], self._connections[rank], votes)
+                    self._receive(results[rank], self._connections[rank])
         died = [result.rank for result in results if result.died]
         if died:
             return self._stop(results, f"rank {_list(died)} died in the test", [])
         return Result(results)
 
-    def _receive(
-        self, result: RankResult, connection: Connection, votes: dict[int, examples.Vote]
-    ) -> None:
+    def _receive(self, result: RankResult, connection: Connection) -> None:
         try:
             kind, content = connection.recv()
         except (EOFError, OSError):
@@ -257,10 +238,6 @@ class Pool:
             return
         if kind == "report":
             result.reports.append(content)
-        elif kind == "vote":
-            votes[result.rank] = content
-            failed = content.outcome == "failed"
-            result.failed_example = f"{content.example}\n{content.text}" if failed else ""
         else:
             result.done = True
             result.distributed = content
@@ -320,10 +297,6 @@ class Pool:
             connection.close()
         self._connections = []
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _voted(votes: dict[int, examples.Vote], rank: int, outcome: str) -> bool:
-    return rank in votes and votes[rank].outcome == outcome
 
 
 def _list(ranks: Sequence[int]) -> str:

@@ -6,12 +6,10 @@ these ranks named, and once more for each different failure.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
 
-from .examples import RanksFailed
 from .pool import Result
 
 PHASES = ("setup", "call", "teardown")
@@ -110,10 +108,8 @@ def _merge_failed(
     ]
     shown: Any = merged.longrepr
     if hasattr(shown, "addsection") and getattr(shown, "reprcrash", None) is not None:
-        if RanksFailed.__name__ not in shown.reprcrash.message:
-            # That error is raised on all ranks and names those that failed.
-            shown.reprcrash.message = f"rank {_list(first)}: {shown.reprcrash.message}"
-            shown.addsection(title, "")
+        shown.reprcrash.message = f"rank {_list(first)}: {shown.reprcrash.message}"
+        shown.addsection(title, "")
         for name, text in more:
             shown.addsection(name, text)
     else:
@@ -125,17 +121,13 @@ def _merge_failed(
 def _kind(report: pytest.TestReport) -> str:
     """What makes two failures the same: the place and the message."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    text = report.longreprtext if crash is None else f"{crash.path}:{crash.lineno}: {crash.message}"
-    # Hypothesis lists the arguments of the failing example, and one of them is the rank.
-    return re.sub(r"(?m)^\s*rank=\d+,$", "", text)
+    return report.longreprtext if crash is None else f"{crash.path}:{crash.lineno}: {crash.message}"
 
 
 def _add_trouble(item: pytest.Item, result: Result, merged: list[pytest.TestReport]) -> None:
     """Say what went wrong beyond failures: at the failed report where there is one, else as one."""
     details = []
     for rank in result.ranks:
-        if rank.failed_example:
-            details.append((f"rank {rank.rank} failed on the example", rank.failed_example))
         if rank.stacks:
             details.append((f"stacks of rank {rank.rank}", rank.stacks))
     if result.output:

@@ -13,15 +13,12 @@ import queue
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
 from multiprocessing.connection import Client
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
-
-from . import examples
 
 
 class Link:
@@ -47,14 +44,6 @@ class Link:
 
     def command(self) -> tuple[Any, ...]:
         return self._commands.get()
-
-    def vote(self, vote: examples.Vote) -> examples.Verdict:
-        """Tell how an example of Hypothesis went here, and hear how it went everywhere."""
-        self.send("vote", vote)
-        kind, verdict = self.command()
-        assert kind == "verdict", kind
-        assert isinstance(verdict, examples.Verdict)
-        return verdict
 
 
 class Worker:
@@ -90,11 +79,6 @@ class Worker:
                 session.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
                 forget_warnings()
             self.link.send("done", self.distributed)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
-        with examples.replaced(pyfuncitem, lambda inner: examples.agreeing(inner, self.link.vote)):
-            return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         assert self._config is not None
