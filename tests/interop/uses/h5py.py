@@ -31,14 +31,6 @@ def written_in_parts(np, tmp, g, x):
         return data[:]
 
 
-def grown(np, tmp, x):
-    with h5py.File(tmp / "a.h5", "w") as file:
-        data = file.create_dataset("x", data=x, maxshape=(None,), chunks=True)
-        data.resize(2 * len(x), axis=0)
-        data[len(x) :] = x * 2
-        return data[:]
-
-
 def attributes(np, tmp, x, w):
     with h5py.File(tmp / "a.h5", "w") as file:
         file.attrs["x"] = x[:5]
@@ -46,12 +38,6 @@ def attributes(np, tmp, x, w):
         file.attrs["shape"] = np.array([1, 2])
         file.attrs["name"] = str(w[0])
         return {name: file.attrs[name] for name in file.attrs}
-
-
-def chosen_elements(np, tmp, x, m):
-    with h5py.File(tmp / "a.h5", "w") as file:
-        file["x"] = x
-        return file["x"][np.arange(0, 9, 2)], file["x"][[1, 4]], file["x"][2], file["x"][-1]
 
 
 @fails("boolean selection")
@@ -82,13 +68,6 @@ def records(np, tmp, p):
         return file["p"][:], file["p"]["a"], file["p"].dtype
 
 
-def other_dtypes(np, tmp, z, m, f, u):
-    with h5py.File(tmp / "a.h5", "w") as file:
-        for name, value in {"z": z, "m": m, "f": f, "u": u, "scalar": z[0]}.items():
-            file[name] = value
-        return {name: file[name][()] for name in file}
-
-
 def read_into(np, tmp, x):
     a = np.zeros(len(x))
     with h5py.File(tmp / "a.h5", "w") as file:
@@ -104,11 +83,3 @@ def read_into_an_array(np, tmp, x):
         file["x"] = x
         file["x"].read_direct(a)
     return a
-
-
-def groups(np, tmp, x, g):
-    with h5py.File(tmp / "a.h5", "w") as file:
-        group = file.create_group("run/1")
-        group["x"] = np.sqrt(x)
-        group.require_dataset("g", g.shape, g.dtype)[...] = g.T.reshape(g.shape)
-        return file["run/1/x"][:], group["g"][:], [*file["run/1"]]

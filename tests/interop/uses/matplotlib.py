@@ -7,7 +7,7 @@ import numpy
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
-from matplotlib import animation, cm, collections, colors, dates, path, tri
+from matplotlib import cm, colors, dates
 
 
 def _pixels(figure):
@@ -31,15 +31,6 @@ def lines(np, x, y, k):
     return _pixels(figure)
 
 
-def points(np, x, y, k, f):
-    figure, ax = plt.subplots()
-    marks = ax.scatter(x, y, c=k, s=f * 40, alpha=0.5)
-    figure.colorbar(marks)
-    ax.annotate("here", (x[0], y[0]))
-    ax.text(x[1], y[1], str(k[0]))
-    return _pixels(figure)
-
-
 def images(np, g, rgb, u, m):
     figure, ax = plt.subplots(2, 3)
     figure.colorbar(ax[0, 0].imshow(g, vmin=g.min(), vmax=g.max()))
@@ -57,12 +48,6 @@ def contours(np, g):
     ax[0].contour(a, b, g, levels=np.linspace(0, 1, 4))
     ax[1].contourf(a, b, g)
     ax[1].quiver(a, b, g, g * 2)
-    return _pixels(figure)
-
-
-def streams(np, g):
-    figure, ax = plt.subplots()
-    ax.streamplot(np.arange(6), np.arange(5), g[:5, :6] + 1, g[:5, :6] - 0.5, density=0.3)
     return _pixels(figure)
 
 
@@ -84,15 +69,6 @@ def bars(np, x, k, w):
     return _pixels(figure)
 
 
-def boxes(np, x, y, g):
-    figure, ax = plt.subplots(2, 2)
-    ax[0, 0].boxplot([x, y])
-    ax[0, 1].violinplot(g)
-    ax[1, 0].boxplot(g)
-    ax[1, 1].stackplot(np.arange(5), x[:5], x[5:10])
-    return _pixels(figure)
-
-
 def other_axes(np, x, y, t):
     figure = plt.figure()
     a = figure.add_subplot(221, projection="polar")
@@ -104,15 +80,6 @@ def other_axes(np, x, y, t):
     d = figure.add_subplot(224)
     d.plot(np.sort(t), x)
     d.xaxis.set_major_formatter(dates.DateFormatter("%m"))
-    return _pixels(figure)
-
-
-def triangles(np, x, y):
-    figure, ax = plt.subplots()
-    net = tri.Triangulation(x[:20], y[:20])
-    ax.tricontourf(net, x[:20])
-    ax.triplot(x[:20], y[:20])
-    ax.tripcolor(net, y[:20])
     return _pixels(figure)
 
 
@@ -129,27 +96,11 @@ def changed_lines(np, x, y):
     return line.get_ydata(), line.get_xydata(), numpy.asarray(picture.get_array()), _pixels(figure)
 
 
-def many_lines(np, g, x):
-    figure, ax = plt.subplots()
-    ax.plot(g)
-    ax.add_collection(collections.LineCollection([np.column_stack([x[:5], x[5:10]]), g[:3, :2]]))
-    ax.add_patch(plt.Polygon(g[:4, :2]))
-    ax.eventplot(x)
-    ax.hlines(x[:3], 0, 1)
-    ax.set_xticks(np.arange(0, 5, 2), labels=["a", "b", "c"])
-    return _pixels(figure), path.Path(g[:4, :2]).contains_point((0.5, 0.5))
-
-
 def colours(np, x, g, m):
     return (
         cm.viridis(x),
-        colors.Normalize()(g),
-        colors.LogNorm(0.1, 1)(x + 0.1),
         colors.to_rgba((x[0], x[1], x[2])),
-        plt.get_cmap("jet")(g),
-        colors.ListedColormap(g[:3, :3])(1),
         colors.BoundaryNorm(np.array([0, 0.5, 1]), 2)(x),
-        cm.ScalarMappable(cmap="hot").to_rgba(x),
     )
 
 
@@ -163,15 +114,6 @@ def saved(np, tmp, g, x):
     file = io.BytesIO()
     plt.imsave(file, g, cmap="gray")
     return plt.imread(tmp / "a.png"), plt.imread(tmp / "b.png"), len(file.getvalue())
-
-
-def animated(np, g, tmp):
-    figure, ax = plt.subplots()
-    picture = ax.imshow(g)
-    film = animation.FuncAnimation(figure, lambda i: (picture.set_data(g * i),), frames=2)
-    film.save(tmp / "a.gif", writer="pillow", dpi=20)
-    plt.close(figure)
-    return (tmp / "a.gif").stat().st_size > 100
 
 
 def masked(np, x, m, g):

@@ -52,16 +52,8 @@ def _laplace(g):
     return out
 
 
-def loops_over_arrays(np, x):
-    return _total(x)
-
-
 def loops_that_read(np, x, g):
     return _half_total(x), _half_total(x[1::2]), np.asarray(_laplace(g))
-
-
-def loops_over_numpys(np, x):
-    return _total(numpy.asarray(x)), _total(numpy.asarray(x)[::2])
 
 
 @fails("readonly")
@@ -75,10 +67,6 @@ def loops_that_write(np, x):
     a = x + 1
     _doubled_in_place(a if type(a) is numpy.ndarray else a.local)
     return a
-
-
-def grids(np, g):
-    return np.asarray(_laplace(numpy.ascontiguousarray(g))) + g
 
 
 def ufuncs(np, x, y, k):
@@ -107,28 +95,3 @@ def scalars(np, x, k):
         return a * n
 
     return f(x[0], k[1]), f(x.sum(), 2), f(float(x[1]), int(k[0]))
-
-
-def results_in_expressions(np, x):
-    @numba.njit
-    def f(n):
-        return numpy.arange(n) * 0.5
-
-    return f(len(x)) + x, x * f(len(x)), np.asarray(f(4)) + 1
-
-
-def typed_lists(np, x, k):
-    from numba.typed import Dict, List
-
-    names = Dict.empty(numba.types.int64, numba.types.float64)
-    for i in range(4):
-        names[int(k[i])] = float(x[i])
-    return [*List(x[:4].tolist())], sorted(names.items())
-
-
-def c_functions(np, x):
-    @numba.cfunc("float64(float64)")
-    def half(a):
-        return a / 2
-
-    return half.ctypes(float(x[0]))

@@ -50,37 +50,3 @@ def frames(np, x, y, w):
     sns.scatterplot(frame, x="x", y="y", hue="w", ax=ax[0])
     sns.pointplot(frame, x="w", y="y", ax=ax[1], errorbar=None)
     return _pixels(figure)
-
-
-def wide_data(np, g):
-    figure, ax = plt.subplots(1, 2)
-    sns.lineplot(g, ax=ax[0])
-    sns.boxplot(g, ax=ax[1])
-    return _pixels(figure)
-
-
-def dictionaries(np, x, y):
-    figure, ax = plt.subplots(1, 2)
-    sns.histplot({"x": x, "y": y}, ax=ax[0], bins=5)
-    sns.scatterplot({"x": x, "y": y}, x="x", y="y", ax=ax[1])
-    return _pixels(figure)
-
-
-def figures_of_their_own(np, x, y, w):
-    return (
-        _pixels(sns.jointplot(x=x, y=y, height=2).figure),
-        _pixels(sns.displot(x, height=2).figure),
-        _pixels(sns.catplot(x=w, y=x, kind="box", height=2).figure),
-    )
-
-
-def clusters(np, g):
-    grid = sns.clustermap(g, figsize=(3, 3))
-    return grid.dendrogram_row.reordered_ind, _pixels(grid.figure)
-
-
-def strips(np, x, w):
-    figure, ax = plt.subplots(1, 2)
-    sns.stripplot(x=w, y=x, ax=ax[0], jitter=False)
-    sns.swarmplot(x=w[:20], y=x[:20], ax=ax[1])
-    return _pixels(figure)

@@ -1,23 +1,15 @@
 """Python's own library: buffers, files, databases, processes, copies, numbers."""
 
 import array
-import base64
-import bisect
-import collections
 import concurrent.futures
 import contextlib
 import copy
-import csv
 import ctypes
 import fractions
 import functools
-import gzip
 import hashlib
-import heapq
-import io
 import itertools
 import json
-import marshal
 import math
 import mmap
 import multiprocessing
@@ -25,25 +17,13 @@ import operator
 import pickle
 import queue
 import random
-import shelve
 import sqlite3
 import statistics
 import string
 import struct
-import tempfile
-import threading
 import weakref
 import zlib
-from collections import Counter, defaultdict, deque
-
-
-def blobs_in_a_database(np, x, k):
-    base = sqlite3.connect(":memory:")
-    base.execute("create table t (id integer, data blob)")
-    base.execute("insert into t values (?, ?)", (1, x.tobytes()))
-    base.execute("insert into t values (?, ?)", (2, memoryview(np.ascontiguousarray(k))))
-    rows = base.execute("select data from t order by id").fetchall()
-    return [np.frombuffer(rows[0][0]) + 1, np.frombuffer(rows[1][0], dtype="i8")]
+from collections import Counter, defaultdict
 
 
 def an_array_as_a_blob(np, x):
@@ -77,10 +57,6 @@ def json_of_elements(np, x, k, m):
 
 def json_of_an_array_fails(np, x):
     return json.dumps(x)
-
-
-def json_of_an_integer_fails(np, k):
-    return json.dumps({"k": k[0]})
 
 
 def json_with_an_encoder(np, x, g):
@@ -123,23 +99,6 @@ def deep_copies(np, x, g):
     return given, made, made["x"] is made["again"], type(copy.copy(x)) is type(x)
 
 
-def a_class_with_arrays(np, x):
-    class State:
-        def __init__(self):
-            self.x = x
-
-        def step(self):
-            self.x = self.x * 2
-            self.x[3] = 1
-
-    state = State()
-    other = copy.deepcopy(state)
-    third = copy.copy(state)
-    state.step()
-    other.x += 1
-    return state.x, other.x, third.x, x
-
-
 def bytes_of_arrays(np, x, g, k, m, z, w, u):
     for a in (x, g, k, m, z, w, u, g.T, x[3:4], x[:0]):
         yield (
@@ -159,20 +118,6 @@ def hashes(np, x, g):
         zlib.crc32(a),
         zlib.adler32(a.data),
     )
-
-
-def compressed(np, x, u):
-    a, b = np.ascontiguousarray(x), np.ascontiguousarray(u)
-    packed = zlib.compress(a), gzip.compress(b)
-    return np.frombuffer(zlib.decompress(packed[0])), np.frombuffer(
-        gzip.decompress(packed[1]), np.uint8
-    )
-
-
-def base64_text(np, f):
-    a = np.ascontiguousarray(f)
-    text = base64.b64encode(a)
-    return text, np.frombuffer(base64.b64decode(text), dtype=np.float32) * 2
 
 
 def structs(np, x, k):
@@ -201,30 +146,6 @@ def pointers(np, x):
     b = np.zeros_like(a)
     libc.memcpy(ctypes.c_void_p(b.ctypes.data), ctypes.c_void_p(a.ctypes.data), a.nbytes)
     return a, b, pointer[3], a.ctypes.shape[:], a.ctypes.strides[:]
-
-
-def sorted_by_the_c_library(np, k):
-    a = np.ascontiguousarray(k) + 0
-    compare = ctypes.CFUNCTYPE(
-        ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)
-    )
-    libc = ctypes.CDLL(None)
-    libc.qsort(
-        ctypes.c_void_p(a.ctypes.data), a.size, a.itemsize, compare(lambda p, q: p[0] - q[0])
-    )
-    return a
-
-
-def arguments_of_c_functions(np, x):
-    libc = ctypes.CDLL(None)
-    libc.memset.argtypes = [
-        np.ctypeslib.ndpointer(dtype=np.uint8, flags="C_CONTIGUOUS"),
-        ctypes.c_int,
-        ctypes.c_size_t,
-    ]
-    a = np.zeros(50, np.uint8)
-    libc.memset(a, 7, 20)
-    return a
 
 
 def checked_pointers(np, x, k):
@@ -313,34 +234,6 @@ def saved_and_loaded(np, tmp, x, g, w):
         )
 
 
-def in_memory_files(np, x):
-    file = io.BytesIO()
-    np.save(file, x)
-    file.seek(0)
-    back = np.load(file)
-    text = io.StringIO()
-    np.savetxt(text, x[:5])
-    return back, text.getvalue()
-
-
-def tables_of_text(np, tmp, g, k):
-    with open(tmp / "a.csv", "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows(g)
-        writer.writerow(k)
-    with open(tmp / "a.csv", newline="") as file:
-        rows = [*csv.reader(file)]
-    return rows[:3], np.array(rows[0], dtype=float)
-
-
-def shelves(np, tmp, x):
-    with shelve.open(str(tmp / "shelf")) as shelf:
-        shelf["x"] = x
-        shelf["s"] = x.sum()
-    with shelve.open(str(tmp / "shelf")) as shelf:
-        return shelf["x"], shelf["s"]
-
-
 def _squared(a):
     return a * a + 1
 
@@ -358,12 +251,6 @@ def threads_of_a_pool(np, x, g):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         futures = [pool.submit(_squared, a) for a in (x, g, x)]
         return [f.result() for f in futures], [*pool.map(_total, [x, g])]
-
-
-def processes_of_a_pool(np, x):
-    context = multiprocessing.get_context("fork")
-    with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
-        return [*pool.map(_squared, [x[:5], x])]
 
 
 def shared_memory(np, x):
@@ -458,25 +345,6 @@ def iterators(np, x, g, k):
     )
 
 
-def heaps_and_searches(np, x):
-    ordered = np.sort(x)
-    return (
-        bisect.bisect(ordered, 0.5),
-        heapq.nsmallest(3, x),
-        heapq.nlargest(2, x),
-        [*heapq.merge(ordered[:2], ordered[1:3])],
-    )
-
-
-def collections_of_arrays(np, x, g):
-    last = deque(maxlen=2)
-    for row in g[:4]:
-        last.append(row * 2)
-    Point = collections.namedtuple("Point", "x y")
-    point = Point(x[:3], x[3:6])
-    return [*last], point.x + point.y, dict(zip("ab", (x, g)))["b"]
-
-
 def text(np, x, k, m, g, t, w):
     return (
         repr(x), str(g), f"{x[0]:.3f} {k[1]:04d} {x.mean():10.3e}", "%.2f %d" % (x[0], k[1]), repr(m), str(t), repr(w),  # noqa: UP031
@@ -558,22 +426,3 @@ def matched(np, x, g):
                 return None
 
     return said(x), said(g), said(3)
-
-
-def marshalled(np, x):
-    return marshal.loads(marshal.dumps(np.ascontiguousarray(x)))
-
-
-def spooled(np, x):
-    with tempfile.SpooledTemporaryFile() as file:
-        file.write(x.tobytes())
-        file.seek(0)
-        return np.frombuffer(file.read())
-
-
-def reductions_in_a_thread(np, x):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(x.sum()))
-    thread.start()
-    thread.join()
-    return found

@@ -31,10 +31,6 @@ def from_numpy(np, x):
     return torch.from_numpy(x)
 
 
-def from_buffers(np, x):
-    return torch.frombuffer(bytearray(np.ascontiguousarray(x)), dtype=torch.float64)
-
-
 def arrays_of_tensors(np, x):
     t = torch.linspace(0, 1, 7, dtype=torch.float64)
     return (
@@ -63,31 +59,6 @@ def lists_of_arrays(np, x, g):
         torch.tensor(float(x.sum())),
         torch.full((2,), x[1]),
     )
-
-
-def a_model(np, cloud):
-    torch.manual_seed(0)
-    model = torch.nn.Linear(3, 1).double()
-    rate = torch.optim.SGD(model.parameters(), 0.1)
-    x, y = torch.as_tensor(cloud[:, :3] * 1), torch.as_tensor(cloud[:, 3:] * 1)
-    for _ in range(5):
-        rate.zero_grad()
-        loss = ((model(x) - y) ** 2).mean()
-        loss.backward()
-        rate.step()
-    return np.asarray(model(x).detach()) + cloud[:, 3:], loss.item()
-
-
-def data_sets(np, cloud, k):
-    class Rows(torch.utils.data.Dataset):
-        def __len__(self):
-            return 12
-
-        def __getitem__(self, i):
-            return cloud[i, :3].astype("f4").tolist(), int(k[i])
-
-    first = next(iter(torch.utils.data.DataLoader(Rows(), batch_size=4)))
-    return first[0][0], first[1]
 
 
 @fails("default_collate")

@@ -24,14 +24,6 @@ def saved_arrays(np, tmp, x, g):
     return zarr.load(tmp / "a.zarr"), back["x"], back["g"]
 
 
-def groups(np, tmp, x, k):
-    root = zarr.open_group(tmp / "a.zarr", mode="w")
-    root.create_array("x", data=x)
-    root["k"] = k
-    root.attrs["mean"] = float(x.mean())
-    return root["x"][:], root["k"][:], dict(root.attrs)
-
-
 def appended(np, tmp, x):
     z = zarr.create_array(store=tmp / "a.zarr", data=np.ascontiguousarray(x), chunks=(5,))
     z.append(x * 2)
@@ -52,21 +44,4 @@ def set_elements(np, tmp, x, k):
     z = zarr.zeros(shape=(len(x),), chunks=(5,))
     z.set_coordinate_selection(np.arange(4), x[:4])
     z.oindex[np.array([6, 8])] = x[:2]
-    return z[:]
-
-
-def other_dtypes(np, tmp, f, u, m, z):
-    for a in (f, u, m, z):
-        yield zarr.array(a, chunks=tuple([3] * a.ndim))[:]
-
-
-def in_memory(np, g):
-    z = zarr.array(g)
-    return z[...], z.shape, z.dtype, float(np.sum(z[:])), zarr.ones_like(z)[:]
-
-
-def compressed(np, tmp, k):
-    from zarr.codecs import BloscCodec
-
-    z = zarr.create_array(store=tmp / "a.zarr", data=k, compressors=BloscCodec())
     return z[:]
