@@ -1,6 +1,6 @@
 """The table of NumPy's API: what computes each function in one process, and where ranks compute it.
 
-Each function is called on arrays that are recorded, by the calls of ``tests/collective/surface.py``, and the count of
+Each function is called on arrays that are recorded, by the calls of ``tests/collective/calls.py``, and the count of
 kernels tells whether compiled loops ran. The tests make the same calls on ranks: a function that gathers
 without being named in ``tests/collective/exceptions.py`` fails them.
 """
@@ -8,7 +8,6 @@ without being named in ``tests/collective/exceptions.py`` fails them.
 from __future__ import annotations
 
 import sys
-import types
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -67,47 +66,50 @@ def _arrays(value: Any) -> Iterator[Any]:
 
 def computed_by() -> dict[str, str]:
     """By name: whether compiled loops, NumPy, or nothing but a view gives the result in one process."""
-    from tests.collective import surface
+    from tests.collective import calls
 
-    whole = surface.operands()
+    whole = calls.operands()
     kinds: dict[str, set[str]] = defaultdict(set)
     with warnings.catch_warnings(), atoll.config(small=0):
         warnings.simplefilter("ignore")
-        for key, call in surface.CALLS.items():
-            name, _, case = key.partition(" ")
+        for line in calls.lines(calls.PUBLIC):
+            name, *_ = calls.attributes(line) or [""]
             plain = {k: value.copy() for k, value in whole.items()}
-            expected = call(numpy, types.SimpleNamespace(**plain))
-            is_view = not case and any(
+            expected = calls.run(line, numpy, plain)
+            is_view = name not in kinds and any(
                 made is not given and numpy.shares_memory(made, given)
                 for made in _arrays(expected)
                 for given in plain.values()
             )
             ours = {k: atoll.asarray(value.copy()) for k, value in whole.items()}
             before = atoll.stats().kernels_run
-            for made in _arrays(call(atoll, types.SimpleNamespace(**ours))):
+            for made in [*_arrays(calls.run(line, atoll, ours)), *ours.values()]:
                 numpy.asarray(made)
             loops = atoll.stats().kernels_run > before
             kinds[name].add("view" if is_view else "loops" if loops else "NumPy")
     return {
         name: next(kind for kind in ("view", "loops", "NumPy") if kind in seen)
         for name, seen in kinds.items()
+        if name
     }
 
 
 def on_ranks() -> dict[str, str]:
     """By name: what ranks do where they do not share the work."""
-    from tests.collective.exceptions import EXEMPT, GATHERING
+    from tests.collective import calls
 
-    done = dict.fromkeys(EXEMPT, "each rank")
-    for name, reason in EXEMPT.items():
+    done = dict.fromkeys(calls.EXEMPT, "each rank")
+    for name, reason in calls.EXEMPT.items():
         if name in FILES:
             done[name] = "own part of the file"
         elif reason == "asks for the whole value":
             done[name] = "gathered"
-    for key, reason in GATHERING.items():
-        name, _, case = key.partition(" ")
-        because = "" if reason == "NumPy's on the data" else f": {reason}"
-        done[name] = f"gathered{f' ({case})' if case else ''}{because}"
+    for line in calls.lines(calls.PUBLIC):
+        gathers = calls.GATHERS.search(line)
+        if gathers:
+            case, reason = gathers.groups()
+            because = "" if reason == "NumPy's on the data" else f": {reason}"
+            done[calls.attributes(line)[0]] = f"gathered{f' ({case})' if case else ''}{because}"
     for name in simulated.run(2, gathering_squares)[0]:
         done[name] = "gathered (square matrices)"
     return done

@@ -1,6 +1,6 @@
 """What memory each rank takes for every public function and method, measured in shares.
 
-``mpiexec -n 4 python -m tests.collective.survey [word ...]`` makes each call of :mod:`.surface` whose name has one of the
+``mpiexec -n 4 python -m tests.collective.survey [word ...]`` makes each public call of :mod:`.calls` that has one of the
 words in it (all calls, where none is given), on large arrays in even blocks of rows, and prints those that take most first. A *share* is the part that a
 rank has of the largest array among operands and results; what it *takes* is the most that buffers of the pool
 and NumPy's arrays held at one time beyond the operands, results included, on the rank where that is most.
@@ -12,7 +12,6 @@ import gc
 import sys
 import tracemalloc
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,13 +22,11 @@ from atoll.backend.memory import pool
 from atoll.comm.in_step import allgather
 from atoll.context import statistics
 
-from . import surface
+from . import calls
 
 ROWS, COLUMNS, LENGTH = 1024, 512, 1 << 19
-TOO_LARGE = ("outer", "linalg.outer", "add.outer")
-"""Calls whose results would not fit at this size."""
-TOO_SLOW = ("a.flat iteration", "a.iteration", "vectorize", "frompyfunc")
-"""Calls of Python's for each element."""
+LEFT_OUT = ("outer(v", "zip(a.flat", "for row in a", "vectorize", "frompyfunc")
+"""Words of calls whose results would not fit, and of calls of Python's for each element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,37 +44,19 @@ class Measured:
         return self.taken / max(self.share, 1)
 
 
-class Operands:
-    """Operands on ranks, made when a call asks for them."""
-
-    def __init__(self, wholes: dict[str, np.ndarray[Any, Any]]) -> None:
-        self._wholes = wholes
-
-    def __getattr__(self, name: str) -> Any:
-        whole = self._wholes[name]
-        layout = atoll.Layout(whole.shape, "b" + "n" * (whole.ndim - 1), size=atoll.world.size)
-        made = atoll.asarray(whole.copy()).redistribute(layout)
-        made._evaluate()
-        setattr(self, name, made)
-        return made
-
-
-def measured(call: Callable[[Any, Any], Any], wholes: dict[str, np.ndarray[Any, Any]]) -> Measured:
+def measured(line: str, wholes: dict[str, np.ndarray[Any, Any]]) -> Measured:
     """The least of two calls, after a first one that compiles. Collective, and on processes of their own only."""
-    x = Operands(wholes)
-    sizes = [one.nbytes for one in _done(call(atoll, x))]
-    names = [name for name in vars(x) if not name.startswith("_")]
+    names = [name for name in compile(line, "<a call>", "exec").co_names if name in wholes]
+    sizes = [one.nbytes for one in _done(line, _placed(names, wholes))]
     sizes += [wholes[name].nbytes for name in names]
     found = []
     for _ in range(2):
-        x = Operands(wholes)
-        for name in names:
-            getattr(x, name)
+        placed = _placed(names, wholes)
         gc.collect()
         statistics.reset_stats()
         before = pool.usage().used
         tracemalloc.start()
-        results = _done(call(atoll, x))
+        results = _done(line, placed)
         counts = statistics.stats()
         traced = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -88,9 +67,22 @@ def measured(call: Callable[[Any, Any], Any], wholes: dict[str, np.ndarray[Any, 
     return Measured(max(sizes) // atoll.world.size, taken, gathered)
 
 
-def _done(result: Any) -> list[Any]:
+def _placed(names: list[str], wholes: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
+    """Operands in blocks of rows."""
+    placed = {}
+    for name in names:
+        whole = wholes[name]
+        layout = atoll.Layout(whole.shape, "b" + "n" * (whole.ndim - 1), size=atoll.world.size)
+        placed[name] = atoll.asarray(whole.copy()).redistribute(layout)
+        placed[name]._evaluate()
+    return placed
+
+
+def _done(line: str, placed: dict[str, Any]) -> list[Any]:
+    """What a line gives, evaluated with all that it has changed."""
+    result = calls.run(line, atoll, placed)
     parts = list(result) if isinstance(result, (tuple, list)) else [result]
-    for part in parts:
+    for part in [*parts, *placed.values()]:
         if isinstance(part, atoll.ndarray):
             part._evaluate()
     return [part for part in parts if hasattr(part, "nbytes")]
@@ -98,13 +90,13 @@ def _done(result: Any) -> list[Any]:
 
 def main(words: list[str]) -> None:
     """Measure calls, and print what they take."""
-    wholes = surface.operands(ROWS, COLUMNS, LENGTH)
+    wholes = calls.operands(ROWS, COLUMNS, LENGTH)
     lines = []
-    for name, call in surface.CALLS.items():
-        if name in TOO_LARGE + TOO_SLOW or (words and not any(word in name for word in words)):
+    for name in calls.lines(calls.PUBLIC):
+        if any(word in name for word in LEFT_OUT) or (words and not any(w in name for w in words)):
             continue
         try:
-            one = measured(call, wholes)
+            one = measured(name, wholes)
         except (
             ValueError,
             np.linalg.LinAlgError,

@@ -3,7 +3,7 @@
 Others have files of their own: destruction that is collective (``agreement/test_garbage.py``), arrays of global size on a
 rank (``collective/test_memory.py``), one failing rank that hangs the rest (``cli/test_run.py``), streams of random
 numbers that depend on the rank (``collective/test_random.py``), names that are missing (``functions/test_namespace.py``,
-``collective/test_surface.py``).
+``collective/test_calls.py``).
 """
 
 from __future__ import annotations

@@ -1,0 +1,1285 @@
+"""Calls of the public API on operands that lie on ranks, as lines for NumPy and for atoll.
+
+A line runs with ``np`` and the operands as names. It is an expression, or statements whose last value is named ``found``; what it
+gives and what it leaves of the operands is compared. Where NumPy raises an error, so must atoll. A name without a call stands in
+``EXEMPT``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+import numpy as np
+
+
+def operands(rows: int = 24, columns: int = 18, length: int = 60) -> dict[str, np.ndarray]:
+    """Whole arrays for ``PUBLIC``, the same ones on every rank."""
+    rng = np.random.default_rng(7)
+    v = rng.normal(size=length)
+    holes = rng.normal(size=(rows, columns))
+    holes[holes > 1.2] = np.nan
+    return {
+        "a": rng.normal(size=(rows, columns)),
+        "b": rng.random((rows, columns)) + 0.5,
+        "n": rng.integers(0, 9, (rows, columns)),
+        "p": rng.integers(1, 9, (rows, columns)),
+        "m": rng.random((rows, columns)) > 0.5,
+        "c": rng.normal(size=(rows, columns)) + 1j * rng.normal(size=(rows, columns)),
+        "h": holes,
+        "s": rng.random((columns, columns)) + 4 * np.eye(columns),
+        "u": (rng.random((columns, columns)) < 0.9) * 1.0,
+        "v": v,
+        "w": rng.random(length) + 0.5,
+        "k": rng.integers(0, 9, length),
+        "j": rng.permutation(length),
+        "l": rng.random(length) > 0.5,
+        "t": np.sort(rng.normal(size=length)),
+        "g": np.where(v > 1, np.nan, v),
+        "z": rng.integers(0, 2, length).astype(np.uint8) * 3,
+        "o": np.zeros(length),
+        "O": np.zeros((rows, columns)),
+        "r": np.zeros(columns),
+    }
+
+
+def uneven_operands() -> dict[str, np.ndarray]:
+    """Small arrays for ``ARGUMENTS``, of uneven lengths, some with fewer rows than there are ranks."""
+    rng = np.random.default_rng(1)
+    a, i = rng.normal(size=(7, 5)), rng.integers(0, 6, (7, 5))
+    holes = a.copy()
+    holes[2, 3] = holes[5] = np.nan
+    return {
+        "A": a,
+        "I": i,
+        "V": rng.normal(size=11),
+        "K": rng.integers(0, 5, 11),
+        "E0": np.zeros(0),
+        "E2": np.zeros((0, 4)),
+        "N": holes,
+        "T": rng.normal(size=(2, 9)),
+        "C3": rng.normal(size=(3, 4, 5)),
+        "B": rng.random(11) > 0.5,
+        "F": a.astype(np.float32),
+        "Z": a + 1j * rng.normal(size=(7, 5)),
+        "ONE": np.array([3.0]),
+        "I8": i.astype(np.int8),
+        "U8": i.astype(np.uint8),
+    }
+
+
+def attributes(line: str) -> list[str]:
+    """The functions and methods that a line names, from the left: ``linalg.norm``, ``random.shuffle``, ``a.sum``."""
+    found = []
+    for node in ast.walk(ast.parse(line)):
+        text = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+        if text in ("", "np.linalg", "np.random", "np.fft"):
+            continue
+        stream = re.fullmatch(r"np\.random\.default_rng\(\d\)\.(\w+)", text)
+        function = re.fullmatch(r"np\.([\w.]+)", text)
+        order = node.col_offset, not stream, not function
+        name = f"random.{stream[1]}" if stream else function[1] if function else f"a.{node.attr}"
+        found.append((*order, name))
+    return [name for *_, name in sorted(found)]
+
+
+def lines(text: str) -> list[str]:
+    """The lines of a table without its headings."""
+    return [line for line in text.strip().splitlines() if line and line[0] != "#"]
+
+
+def run(line: str, module: Any, names: dict[str, Any]) -> Any:
+    """What a line gives; ``names`` become what it leaves of them."""
+    known = {"np": module, **names}
+    try:
+        code = compile(line, "<a call>", "eval")
+    except SyntaxError:
+        exec(line, known)
+        found = known.get("found")
+    else:
+        found = eval(code, known)
+    names.update({name: known[name] for name in names})
+    return found
+
+
+GATHERS = re.compile(r"  # gathers(?: \((.*)\))?: (.*)")
+"""The comment of a call that brings a whole array together: its case, and the reason."""
+
+
+def _ufuncs() -> str:
+    """A call of every ufunc, on operands of a kind that it takes."""
+    kinds = {"b": "d", "c": "D", "n": "l", "m": "?"}
+    calls = []
+    for name in dir(np):
+        ufunc = getattr(np, name)
+        if not isinstance(ufunc, np.ufunc) or name in ("matmul", "matvec", "vecmat", "vecdot"):
+            continue
+        taken = {one.partition("->")[0] for one in ufunc.types}
+        for given in "bcnm" if ufunc.nin == 1 else ("bb", "cc", "nn", "nb", "mm"):
+            if "".join([kinds[one] for one in given]) in taken:
+                calls.append(f"np.{name}({', '.join(given)})\n")
+                break
+    return "".join(calls)
+
+
+PUBLIC = (
+    _ufuncs()
+    + r"""
+# creation
+np.arange(60) * 2.0
+np.linspace(0, 1, 60)
+np.logspace(0, 1, 60)
+np.geomspace(1, 2, 60)
+np.zeros((24, 18))
+np.ones((24, 18))
+np.full((24, 18), 3.0)
+np.full((24, 18), a[0])
+np.empty((24, 18)) * 0 == 5
+np.zeros_like(a)
+np.ones_like(a)
+np.full_like(a, 4)
+np.empty_like(a) == 7j
+np.eye(24, 18, 1)
+np.identity(18)
+np.tri(24, 18, -1)
+np.fromfunction(lambda i, j: i * 2 + j, (24, 18))
+np.indices((24, 18))
+np.meshgrid(v, r)
+np.mgrid[0:24, 0:18]
+np.ogrid[0:24, 0:18]
+np.array(a)
+np.asarray(a, np.float32)
+np.asanyarray(a)
+np.ascontiguousarray(a.T)
+np.asfortranarray(a)
+np.asarray_chkfinite(a)
+np.require(a, np.float32)
+np.copy(a)
+np.astype(a, np.int32)
+np.diag(a, 1)
+np.diag(v[:18])
+np.diagflat(v[:18])
+np.tril(a, 1)
+np.triu(a)
+np.vander(v, 4)
+np.bartlett(60)
+np.blackman(60)
+np.hamming(60)
+np.hanning(60)
+np.kaiser(60, 3.0)
+np.r_[v, w]
+np.c_[v, w]
+np.fromiter(range(60), float)
+np.frombuffer(bytes(480))
+# views and shapes
+np.reshape(a, (18, 24))
+np.ravel(a)
+np.transpose(a)
+np.permute_dims(a, (1, 0))
+np.matrix_transpose(a)
+np.swapaxes(a, 0, 1)
+np.moveaxis(a, 0, 1)
+np.rollaxis(a, 1)
+np.squeeze(a[None])
+np.expand_dims(a, 1)
+np.atleast_1d(v)
+np.atleast_2d(v)
+np.atleast_3d(a)
+np.broadcast_to(v, (3, 60))
+np.broadcast_arrays(r, a)
+np.flip(a)
+np.fliplr(a)
+np.flipud(a)
+np.rot90(a)
+np.diagonal(a, 1) * 1
+np.real(c)
+np.imag(c)
+np.unstack(a)[::5]
+np.split(a, 3)
+np.array_split(a, 5)
+np.hsplit(a, 3)
+np.vsplit(a, 3)
+np.dsplit(a.reshape(4, 6, 18), 3)
+np.resize(v, (4, 40))
+np.trim_zeros(np.maximum(t, 0))
+# joins
+np.concatenate([a, b], 1)
+np.concatenate([a, b], None)
+np.concatenate([a, n], dtype=np.float32)
+np.concatenate([v[:20], w[20:]], out=o)
+np.concatenate([v] * 12)
+np.concat([a, b])
+np.stack([a, b], 1)
+np.stack([a[0], a[1]], out=O[:2])
+np.vstack([a, b])
+np.row_stack([v, w])
+np.hstack([a, b])
+np.dstack([a, b])
+np.column_stack([v, w])
+np.append(a, b)
+np.block([[a, b], [b, a]])
+np.roll(a, 5)
+np.tile(a, (2, 3))
+np.repeat(a, 2, 1)
+np.repeat(v, k)
+np.repeat(a, np.arange(24) % 3, 0)
+np.pad(a, 2)
+np.pad(a, 2, "edge")
+np.pad(a, ((1, 2), (3, 0)), "wrap")
+np.pad(v, 3, "reflect")
+np.pad(v, 3, "symmetric")
+np.insert(v, 5, 3.0)
+np.insert(a, [1, 5, 5], 2.0, axis=0)
+np.delete(v, 5)
+np.delete(a, [1, 5, 7], axis=0)
+np.delete(a, slice(2, 9, 3), axis=1)
+# picks
+np.where(m, a, b)
+np.where(m)
+np.nonzero(m)
+np.flatnonzero(m)
+np.argwhere(m)
+np.take(v, j)
+np.take(a, [3, 1, 1], 0)
+np.take(v, j, out=o)
+np.compress(l, v)
+np.compress([True, False] * 12, a, 0, out=O[:12])
+np.extract(m, a)
+np.take_along_axis(a, n, 0)
+np.choose(n % 2, [a, b])
+np.choose(n, [a, b, 3.0], mode="wrap")
+np.choose(n % 2, [a.astype("f4"), 3])
+np.choose(n, [a, b], mode="clip")
+np.choose(k % 2, [v, w], out=o)
+np.select([a > 0, m], [a, b], 3.0)
+np.select([n > 5, n > 2], [n, p])
+np.piecewise(a, [a > 0, a < -1], [2.0, lambda y: y * 3, -1.0])
+np.clip(a, 0, 1)
+np.clip(v, 0, 1, out=o)
+np.tril_indices_from(s)
+np.triu_indices_from(s)
+np.tril_indices(18)
+np.triu_indices(18)
+np.diag_indices(18)
+np.diag_indices_from(s)
+np.mask_indices(18, np.triu)
+a[np.ix_([3, 1, 5], [0, 2])]
+np.unravel_index(j, (6, 10))
+np.ravel_multi_index((k, k), (9, 9))
+# changes
+np.copyto(a, b)
+np.copyto(a, b, where=m)
+np.copyto(a, 3.0, where=m)
+np.put(v, [3, 1, 70 - 60], [9.0, 8.0])
+np.put_along_axis(a, n[:1], 9.0, 0)
+np.place(a, m, [1.0, 2.0, 3.0])
+np.putmask(a, m, b)
+np.putmask(v, l, [1.0, 2.0, 3.0])
+np.fill_diagonal(s, 9.0)
+np.fill_diagonal(a, [1.0, 2.0], wrap=True)
+# order
+np.sort(a, 0)
+np.sort(a, None)
+np.sort_complex(v)
+np.argsort(a, 1)
+np.argsort(v)
+np.lexsort((v, k))
+np.partition(v, 20)[20]
+v[np.argpartition(v, 20)[20]]
+np.searchsorted(t, v)
+np.digitize(a, [-1.0, 0.0, 1.0])
+np.digitize(v, t)
+np.unique(k)
+np.unique(n, True, True, True)
+np.unique(n[:, :1], axis=0)
+np.unique_all(k)
+np.unique_counts(k)
+np.unique_inverse(n)
+np.sort(np.unique_values(k))
+# sets
+np.union1d(k, j)
+np.intersect1d(k, j)
+np.intersect1d(k, j, return_indices=True)
+np.setdiff1d(j, k)
+np.setxor1d(j, k)
+np.isin(n, k[:5])
+np.isin(v, v[::3], invert=True)
+# folds
+np.sum(a, 0)
+np.sum(a, 0, out=r)
+np.prod(b, 1)
+np.max(a, 0)
+np.amax(a, 1)
+np.min(a)
+np.amin(a, 0)
+np.max(a, 0, out=r)
+np.all(m, 0)
+np.any(m, 1)
+np.mean(a, 0)
+np.mean(a, 0, out=r)
+np.std(a, 0)
+np.std(a, 0, out=r)
+np.var(a, 1)
+np.ptp(a, 0)
+np.ptp(a, 0, out=r)
+np.argmax(a, 0)
+np.argmin(a)
+np.argmax(a, 0, out=k[:18])
+np.count_nonzero(n, 0)
+np.cumsum(a, 0)
+np.cumsum(v, out=o)
+np.cumprod(b, 1)
+np.cumulative_sum(v, include_initial=True)
+np.cumulative_prod(b, axis=0)
+np.nansum(h, 0)
+np.nanprod(h)
+np.nanmin(h, 0)
+np.nanmax(h, 1)
+np.nanmean(h, 0)
+np.nanvar(h, 0)
+np.nanstd(h)
+np.nanstd(h, 0, out=r)
+np.nanargmin(h, 0)
+np.nanargmax(h)
+np.nancumsum(h, 0)
+np.nancumprod(h, 1)
+np.median(v)
+np.median(a, 0)
+np.median(a, keepdims=True)
+np.nanmedian(h)
+np.nanmedian(h, 1)
+np.percentile(v, [10, 50, 99.5])
+np.percentile(a, 30, axis=0)
+np.quantile(a, 0.3, method="lower")
+np.nanpercentile(h, [10, 60])
+np.nanquantile(h, 0.4, axis=0)
+np.average(a, 0, b)
+np.average(a, 0, v[:24], returned=True)
+np.bincount(k)
+np.bincount(k, v, 20)
+np.histogram(a, 7)
+np.histogram(v, [-1.0, 0.0, 0.5, 2.0], weights=w)
+np.histogram(v, 5, (-1, 1), density=True)
+np.histogram(v, "auto")
+np.histogram2d(v, w, 5)
+np.histogramdd(a[:, :2], (3, 4))[0]
+np.histogram_bin_edges(v, "sturges")
+np.cov(a)
+np.cov(a.T, fweights=p[:, 0], aweights=b[:, 0])
+np.corrcoef(a, rowvar=False)
+# short compositions
+np.diff(a, axis=0)
+np.diff(v, prepend=0.0, append=w[:2])
+np.ediff1d(v)
+np.ediff1d(v, 9.0, [1.0, 2.0])
+np.gradient(a)
+np.gradient(v, t)
+np.interp(v, t, w)
+np.interp(a, [-1.0, 0.0, 2.0], [1.0, 3.0, 2.0], left=0.0)
+np.convolve(v, [1.0, 2.0, 1.0])
+np.convolve(v, w[:5], "same")  # gathers (same): the shorter operand, which every rank needs
+np.correlate(v, [1.0, 2.0, 3.0])
+np.trapezoid(v, t)
+np.trapezoid(a, axis=0)
+np.cross(a[:, :3], b[:, :3])
+np.unwrap(v * 5)
+np.i0(v)
+np.sinc(v)
+np.angle(c)
+np.fix(v)
+np.nan_to_num(h)
+np.nan_to_num(h, copy=False)
+np.round(a, 2)
+np.around(a)
+np.round(v, 1, out=o)
+np.real_if_close(c)
+np.polyval([1.0, 2.0, 3.0], v)
+np.polyfit(v, w, 2)
+np.vectorize(lambda e: e * 2)(v)
+np.frompyfunc(lambda e: e * 2, 1, 1)(v).astype(float)  # gathers: objects lie on every rank
+np.apply_along_axis(lambda r: r.max() - r.min(), 0, a)
+np.apply_over_axes(np.sum, a, [0, 1])
+np.packbits(z)
+np.unpackbits(z)
+# comparisons of wholes
+np.isclose(a, b)
+np.isclose(n, a)
+np.allclose(a, a)
+np.array_equal(a, b)
+np.array_equal(h, h, equal_nan=True)
+np.array_equiv(a, a)
+np.isneginf(a)
+np.isposinf(a)
+np.isreal(c)
+np.iscomplex(c)
+# products
+np.matmul(a, b.T)
+np.matmul(a, s, out=O)
+np.matvec(a, v[:18])
+np.vecmat(v[:24], a)
+np.vecdot(a, b)
+np.dot(a, b.T)
+np.dot(a, s, out=O)
+np.vdot(a, b)
+np.inner(a, b)
+np.outer(v, w)
+np.kron(a[:4, :3], b[:5, :6])
+np.tensordot(a, b, ((0,), (0,)))
+np.einsum("ij,kj->ik", a, b)
+np.einsum("ii->i", s) * 1
+np.einsum("ii", s)
+np.einsum("ij->j", a)
+np.einsum("ij,ij,j->i", a, b, v[:18])
+np.einsum("ij,kj,kl->il", a, b, a, optimize=True)
+np.trace(a, 1)
+# linear algebra
+np.linalg.norm(a)
+np.linalg.norm(a, axis=1)
+np.linalg.norm(a, 1)
+np.linalg.norm(a, np.inf)
+np.linalg.norm(v, 3)
+np.linalg.norm(v, 0)
+np.linalg.vector_norm(a, axis=(0, 1), ord=3)
+np.linalg.matrix_norm(a)
+np.linalg.solve(s, v[:18])
+np.linalg.solve(s, a.T)
+np.linalg.inv(s)
+np.linalg.det(s)
+np.linalg.slogdet(s)
+np.linalg.cholesky(s @ s.T)
+np.linalg.qr(a)
+np.linalg.qr(a.T, "complete")
+np.linalg.svd(a[:, :3])[1]
+np.linalg.pinv(a[:, :3].T)
+np.linalg.lstsq(a[:, :3].T, v[:3])[0]
+np.linalg.eigh(b[:18].reshape(-1, 3, 3))[0]
+np.linalg.lstsq(a, v[:24])[0]  # gathers: NumPy's on the data
+np.linalg.svdvals(a)  # gathers: NumPy's on the data
+np.linalg.eigvalsh(s + s.T)  # gathers: NumPy's on the data
+np.linalg.lstsq(a[:, :3], a[:, 4])[:2]
+np.linalg.svdvals(a[:, :3])
+np.linalg.norm(a[:, :3], 2)
+np.linalg.cond(c[:, :3])
+np.linalg.matrix_rank(a[:, :3])
+np.linalg.solve(a[:18].T @ b[:18] - 9, v[:18])
+np.linalg.det(a.reshape(-1, 3, 3))
+np.linalg.matrix_power(s, 3)
+np.linalg.multi_dot([a, s, b.T])
+np.linalg.outer(v, w)
+np.linalg.trace(a)
+np.linalg.diagonal(a) * 1
+np.linalg.matmul(a, s)
+np.linalg.tensordot(a, s, axes=1)
+np.linalg.vecdot(a, b)
+np.linalg.cross(a[:, :3], b[:, :3])
+np.linalg.matrix_transpose(a)
+# transforms
+np.fft.fft(a, axis=0)
+np.fft.ifft(c, axis=1)
+np.fft.rfft(a, axis=1)
+np.fft.irfft(c, axis=0)
+np.fft.fft2(a)
+np.fft.ifft2(c)
+np.fft.rfft2(a)
+np.fft.fftn(a)
+np.fft.ifftn(c)
+np.fft.fft(v, norm="ortho")
+np.fft.ifft(c.ravel(), 400)
+np.fft.rfft(v)
+np.fft.irfft(c.ravel()[:31])
+np.fft.rfftn(a)
+np.fft.irfftn(c)
+np.fft.fftshift(a)
+np.fft.ifftshift(a, 0)
+# random
+np.random.default_rng(5).random((24, 18))
+np.random.default_rng(5).normal(size=(24, 18))
+np.random.default_rng(5).permutation(v)
+np.random.default_rng(5).permutation(a)
+np.random.default_rng(5).permutation(60)
+np.random.default_rng(5).shuffle(v)
+np.random.default_rng(5).choice(v, 50)
+np.random.default_rng(5).choice(v, 50, p=w / w.sum())  # gathers (by chances): chances of a million elements at most
+np.random.default_rng(5).choice(v, 60, replace=False)
+np.random.default_rng(5).normal(a, b) < 99  # gathers (around): NumPy's on the data
+np.random.seed(5); found = np.random.normal(size=(24, 18))
+np.random.seed(5); found = np.random.rand(24, 18)
+np.random.seed(5); found = np.random.permutation(v)
+np.random.seed(5); found = np.random.shuffle(v)
+np.random.seed(5); found = np.random.choice(v, 50)
+# ufuncs beyond a call
+np.add(a, b, out=O)
+np.add(a, b, out=O, where=m)
+np.add.at(v, k, w)
+np.add.reduceat(v, [0, 5, 30])
+np.add.outer(v, w)
+np.add.reduce(a, 0)
+np.add.reduce(a, 0, out=r)
+np.maximum.accumulate(a, 0)
+np.maximum.accumulate(a, 0, out=O)
+# methods
+[a.flat[5], a.flat[-3]]
+a.flat[[3, 1, 200]]
+v.flat[l]
+a.flat[3:90:7]
+[e for e, _ in zip(a.flat, range(40))]  # gathers (iteration): some thousand elements at a time
+a.flat[7] = 3.0
+a.flat[0:60] = v
+a.flat[0:90] = v
+a.flat[[5, 2, 99]] = [1.0, 2.0]
+a.flat = 4.0
+[row.sum() for row in a]
+3 in n
+a.item(5)
+a.item(3, 4)
+m.all(0)
+m.any()
+a.argmax(1)
+a.argmin(0)
+v[v.argpartition(9)[9]]
+v.argsort()
+a.astype(np.int32)
+v.byteswap().byteswap()
+(n % 2).choose([a, b])
+a.clip(0, 1)
+v.compress(l)
+c.conj()
+c.conjugate()
+a.copy()
+b.cumprod(0)
+a.cumsum()
+v.cumsum(out=o)
+a.diagonal() * 1
+a.dot(s)
+a.dot(s, O)
+a.fill(3.0)
+a.flatten()
+c.getfield(np.float64, 8) * 1
+a.max(0)
+a.mean(0)
+a.min(1)
+m.nonzero()
+v.partition(7); v = v[7]
+b.prod(0)
+v.put([3, 1], [9.0, 8.0])
+a.ravel() * 1
+a.repeat(2, 0)
+v.repeat(k)
+a.reshape(9, 48) * 1
+v = v * 1; v.resize((3, 30), refcheck=False)
+a.round(1)
+t.searchsorted(v)
+c.setfield(3.0, np.float64, 8)
+v.sort()
+a.sort(0)
+a[None].squeeze()
+a.std(0)
+a.sum(1)
+a.swapaxes(0, 1) * 1
+a.take([3, 1], 0)
+v.take(j, out=o)
+a.to_device("cpu")
+a.trace()
+a.transpose() * 1
+a.var(0)
+v.view(np.int64) * 1
+a.view(np.complex128) * 1  # gathers (wide): NumPy's on the data
+v.view(np.int32) * 1  # gathers (narrow): NumPy's on the data
+c.T.ravel()[5:31].real * 1
+c.diagonal().imag * 1
+a.T * 1
+c.real * 1
+c.imag = 2.0
+"""
+)
+"""A call of every public function and method, and some with more arguments."""
+
+EXEMPT = {
+    name: reason
+    for reason, listed in {
+        "asks for the whole value": "a.dump a.dumps a.tobytes a.tofile a.tolist save savetxt savez "
+        "savez_compressed array2string array_repr array_str",
+        "asks about dtypes, shapes or memory": "can_cast common_type iscomplexobj isfortran isrealobj isscalar "
+        "may_share_memory min_scalar_type mintypecode ndim result_type shape shares_memory size info einsum_path "
+        "a.setflags",
+        "settings": "errstate seterr seterrcall",
+        "records and text, which lie on every rank": "rec char strings",
+        "dates and text, which lie on every rank": "busday_count busday_offset datetime_as_string datetime_data "
+        "is_busday isnat format_float_positional format_float_scientific",
+        "reads a file or a foreign object": "from_dlpack fromfile fromregex fromstring genfromtxt load loadtxt",
+        "coefficients, which are few": "poly polyadd polyder polydiv polyint polymul polysub roots",
+        "classes and modules": "ndarray fft linalg random testing typing ctypeslib lib emath nditer nested_iters asmatrix bmat",
+        "has no operands that fit all of the others": "ldexp",
+    }.items()
+    for name in listed.split()
+}
+"""Public names without a call, and why."""
+
+ARGUMENTS = """
+np.convolve(V, [1, 2, 3, 4])
+np.convolve([1, 2, 3], V)
+np.convolve(V, V)
+np.convolve(V, [1, 2, 3, 4], "same")
+np.convolve([1, 2, 3, 4], V, "same")
+np.convolve(V, [1, 2, 3], "valid")
+np.convolve(K, [1, 2])
+np.convolve(V, [])
+np.convolve(A, V)
+np.convolve(V, [2])
+np.correlate(V, [1, 2, 3, 4], "same")
+np.correlate(V, [1, 2, 3, 4], "full")
+np.correlate([1, 2, 3], V, "full")
+np.correlate([1, 2, 3], V)
+np.correlate([1, 2, 3, 4], V, "same")
+np.correlate(V, Z[0])
+np.correlate(Z[0], Z[1], "full")
+np.correlate(Z[0], Z.ravel(), "full")
+np.kron(A, T)
+np.kron(V, A)
+np.kron(A, 3)
+np.kron(C3, T)
+np.cross(V[:3], K[:3])
+np.cross(C3[:, :3], C3[:, 1:], axis=1)
+np.einsum('ij,ij', A, I)
+np.fft.fftn(A, axes=(0, 9))
+np.fft.fft(V, norm="nonsense")
+np.fft.rfft2(Z)
+np.fft.irfft(V, 1)
+np.fft.fftn(A, s=(3,), axes=(0, 1))
+np.linalg.matrix_power(A[:5], 1.5)
+np.linalg.diagonal(C3)
+np.linalg.norm(A, "nuc")
+np.linalg.norm(I)
+np.linalg.norm(V, 0.5)
+np.linalg.norm(V, -np.inf)
+np.linalg.norm(A, 2)
+np.linalg.norm(A, -1, keepdims=True)
+np.linalg.norm(A, np.inf, (1, 0))
+np.linalg.norm(C3, axis=(0, 1))
+np.linalg.norm(C3, 1, axis=(0, 2))
+np.linalg.norm(C3)
+np.linalg.norm(V, "fro")
+np.linalg.norm(A, "fro", 0)
+np.linalg.norm(A, axis=1.5)
+np.linalg.norm(A, 2, (0, 1), True)
+np.linalg.matrix_norm(C3, ord=1)
+np.linalg.matrix_norm(A, ord="nuc")
+np.linalg.matrix_rank(C3)
+np.linalg.matrix_rank(C3, 0.3)
+np.linalg.pinv(C3)
+np.linalg.pinv(C3, 0.1)
+np.linalg.eigvals(C3 @ C3.transpose(0, 2, 1))
+np.linalg.svd(C3, compute_uv=False)
+np.linalg.cholesky(A[:5] @ A[:5].T + 9 * np.eye(5), upper=True)
+np.vecdot(A, A, out=np.zeros(7))
+np.vecdot(A, A, axis=0)
+np.vecdot(A, A, dtype=np.float32)
+np.matmul(A, A, axes=[(0, 1), (1, 0), (0, 1)])
+np.matvec(A, V[:5])
+np.vecmat(V[:7], A)
+np.linalg.multi_dot([A, A.T, A, V[:5]])
+np.linalg.norm(A, 7)
+np.linalg.norm(A, "x")
+np.linalg.norm(F, 3, axis=0)
+np.linalg.norm(Z, axis=0)
+np.linalg.norm(F, 1)
+np.linalg.norm(N)
+np.linalg.vector_norm(C3, axis=(0, 1))
+np.linalg.vector_norm(A, keepdims=True)
+np.linalg.solve(A[:5], A[5])
+np.linalg.solve(A[:5], A[:5].T)
+np.linalg.solve(I[:5] * 0, V[:5])
+np.linalg.solve(I[:5] + 9 * np.eye(5, dtype=int), I[5])
+np.linalg.solve(A, V)
+np.linalg.solve(F[:5], F[5])
+np.linalg.solve(Z[:5], V[:5])
+np.linalg.inv(Z[:5])
+np.linalg.inv(A)
+np.linalg.inv(A[:5] * 0)
+np.linalg.det(A[:5])
+np.linalg.det(A[:5] * 0)
+np.linalg.det(Z[:5])
+np.linalg.det(F[:5])
+np.linalg.det(A)
+np.linalg.slogdet(A[:5])
+np.linalg.slogdet(A[:5] * 0)
+np.linalg.slogdet(Z[:5])
+np.linalg.cholesky(A[:5] @ A[:5].T)
+np.linalg.cholesky(Z[:5] @ Z[:5].conj().T)
+np.linalg.cholesky(A[:5] @ A[:5].T, upper=True)
+np.linalg.cholesky(-np.eye(5))
+np.linalg.lstsq(A[:, :1], V[:7])
+np.linalg.lstsq(np.outer(V, V)[:, :2], V)
+np.linalg.cond(A[:, :1])
+np.linalg.matrix_rank(A)
+np.linalg.matrix_power(A[:5], 5)
+np.linalg.matrix_power(A[:5], 0)
+np.linalg.matrix_power(A[:5], -1)
+np.linalg.multi_dot([A, A.T, A])
+np.linalg.multi_dot([V[:7], A, V[:5]])
+np.linalg.trace(C3)
+np.linalg.eigvals(A[:5] + A[:5].T).sum()
+np.polyfit(V, V**2, 2)
+np.polyfit(V, A.ravel()[:22].reshape(11, 2), 1)
+np.polyfit(V, V**2, 2, w=V**2)
+np.vecdot(A, Z)
+np.matvec(C3, V[:5])
+np.vecdot(A, V)
+np.fft.fft(A)
+np.fft.fft(A, 9, 0)
+np.fft.fft(A, 3, 0, "ortho")
+np.fft.fft(V)
+np.fft.fft(V, 12)
+np.fft.fft(V, 8, norm="forward")
+np.fft.ifft(V, 12, norm="ortho")
+np.fft.rfft(V, 12)
+np.fft.irfft(V, 12)
+np.fft.irfft(V, 15, norm="forward")
+np.fft.irfft(Z[0])
+np.fft.rfft(Z)
+np.fft.fft(I)
+np.fft.fft(F)
+np.fft.fft2(C3)
+np.fft.fftn(C3, axes=(0, 2))
+np.fft.fftn(C3, (4, 4))
+np.fft.rfftn(C3)
+np.fft.irfft2(Z, (7, 8))
+np.fft.hfft(V)
+np.fft.fft(V, 0)
+np.fft.fft(V, 1)
+np.fft.fftfreq(11)
+np.fft.fftshift(V)
+np.fft.ifftshift(A, (0,))
+np.fft.fft(T)
+np.fft.rfft(T, axis=1)
+np.random.default_rng(3).permutation(A)
+np.random.default_rng(3).permutation(A, axis=1)
+np.random.default_rng(3).permutation(11)
+np.random.default_rng(3).choice(V, (3, 4))
+np.random.default_rng(3).choice(11, 5)
+np.random.default_rng(3).choice(A, 5, axis=1)
+np.random.default_rng(3).choice(V, 20, replace=False)
+np.random.default_rng(3).choice(V)
+np.random.default_rng(3).choice(V, 5, p=np.ones(11) / 11)
+np.random.default_rng(3).choice(V, 5, p=np.ones(11))
+np.random.default_rng(3).choice(V, 5, False, np.ones(11) / 11)
+np.random.RandomState(3).permutation(V)
+np.random.RandomState(3).choice(V, 5, False)
+np.random.RandomState(3).choice(5, 5)
+np.bincount(K, minlength=20)
+np.bincount(K.astype(np.int8))
+np.bincount(-K)
+np.bincount(V)
+np.bincount(K, V[:5])
+np.bincount(E0.astype(int))
+np.bincount(E0.astype(int), minlength=3)
+np.bincount(K, K)
+np.bincount(K, Z.ravel()[:11])
+np.histogram(A)
+np.histogram(I)
+np.histogram(I, 4)
+np.histogram(A, 5, (0, 1))
+np.histogram(A, 5, (1, 0))
+np.histogram(A, [3, 2, 1])
+np.histogram(A, 0)
+np.histogram(N, 4)
+np.histogram(E0, 4)
+np.histogram(F, 4)
+np.histogram(I8, 4)
+np.histogram(I8, "auto")
+np.histogram(A, "fd")
+np.histogram(A, "doane")
+np.histogram(A, "scott", (-1, 1))
+np.histogram(A, 3, weights=I)
+np.histogram(A, 3, weights=A, density=True)
+np.histogram(A, 3, weights=Z)
+np.histogram(B, 2)
+np.histogram(ONE*np.ones(4), 3)
+np.histogram2d(V, V[::-1], [3, 4])
+np.histogram2d(V, V[::-1], [0, 0.5, 1])
+np.histogram2d(V, V[::-1], 4, [[-1, 1], [-2, 2]], density=True)
+np.histogramdd((V, V, V), 3)
+np.histogramdd(A, 2, weights=V[:7])
+np.digitize(A, [1.0, 0.0, -1.0])
+np.digitize(A, [0.0, 1.0], right=True)
+np.digitize(A, [0, 2, 1])
+np.digitize(I, [1, 3])
+np.digitize(0.5, np.sort(V))
+np.digitize(A, E0)
+np.searchsorted(np.sort(V), 0.0)
+np.searchsorted(np.sort(V), A, "right")
+np.searchsorted(V, A, sorter=np.argsort(V))
+np.searchsorted(np.sort(V), 3)
+np.searchsorted(np.sort(K), A)
+np.searchsorted(E0, A)
+np.searchsorted(np.sort(V), E0)
+np.searchsorted(A, V)
+np.searchsorted(np.sort(V), A, "middle")
+np.searchsorted(np.sort(np.array(N).ravel()), N)
+np.sort(V).searchsorted([0.1, 0.2])
+np.unique(A, True)
+np.unique(I, False, True)
+np.unique(I8, False, True, True)
+np.unique(E0, True, True, True)
+np.unique(N, return_counts=True)
+np.unique(N, return_inverse=True)
+np.unique(N, equal_nan=False)
+np.unique(I, axis=1)
+np.unique(I, True, True, True, axis=0)
+np.unique(K[:, None], True, True, True, axis=0)
+np.unique(C3 > 0, axis=0)
+np.unique(B, True, True, True)
+np.unique(Z, return_inverse=True)
+np.unique(I, axis=2)
+np.union1d(I, K)
+np.union1d(I, E0)
+np.intersect1d(I, K, return_indices=True)
+np.intersect1d(np.arange(9), np.arange(4, 20), True)
+np.intersect1d(I, E0)
+np.setdiff1d(I, [1, 2])
+np.setdiff1d([1, 2, 9], K)
+np.setdiff1d(I, K, True)
+np.setxor1d(I, [1, 9])
+np.setxor1d(I, K)
+np.isin(I, 3)
+np.isin(A, V)
+np.isin(I, K, invert=True)
+np.isin(3, K)
+np.isin(I8, K)
+np.isin(I, [])
+np.isin(N, N)
+np.median(A)
+np.median(A, axis=(0, 1))
+np.median(A, axis=-1, keepdims=True)
+np.median(C3, axis=(0, 2))
+np.median(C3, axis=1)
+np.median(T, axis=1)
+np.median(T, axis=0)
+np.median(I)
+np.median(I, 0)
+np.median(N)
+np.median(N, 0)
+np.median(F, 1)
+np.median(F)
+np.median(E0)
+np.median(E2, 0)
+np.median(E2, 1)
+np.median(V[:1])
+np.median(B)
+np.median(A, axis=5)
+np.median(A, 0, out=np.zeros(5))
+np.nanmedian(N, 0)
+np.nanmedian(N, 1, keepdims=True)
+np.nanmedian(N, 1, keepdims=1)
+np.nanmedian(V[:1] * np.nan)
+np.median(C3, axis=(0, 2), keepdims=True)
+np.nanmedian(I)
+np.percentile(A, 30)
+np.percentile(A, [30, 60], axis=0)
+np.percentile(A, [[30, 60], [1, 99]], axis=1)
+np.percentile(A, 50, axis=(0, 1), keepdims=True)
+np.percentile(A, [50], axis=0, keepdims=True)
+np.percentile(A, 101)
+np.percentile(I, 33)
+np.percentile(F, 33)
+np.percentile(T, [10, 20], axis=1)
+np.percentile(C3, 20, axis=(0, 1))
+np.percentile(A, 40, method="nearest")
+np.percentile(A, 40, method="midpoint")
+np.percentile(A, 40, method="hazen")
+np.percentile(A, [0, 3, 97, 100], method="weibull")
+np.percentile(A, 40, method="inverted_cdf")
+np.percentile(A, 40, axis=0, method="averaged_inverted_cdf")
+np.percentile(I, [10, 40], method="higher")
+np.percentile(A, [1, 40], method="median_unbiased")
+np.percentile(A, [1, 40], method="interpolated_inverted_cdf")
+np.percentile(A, 40, method="nonsense")
+np.percentile(A, 40, interpolation="lower")
+np.percentile(A, [])
+np.percentile(A, 40, out=np.zeros(3))
+np.percentile(A, [30, 60], axis=0, out=np.zeros((2, 5)))
+np.nanquantile(N * np.nan, [0.1, 0.2])
+np.quantile(N, 0.5)
+np.quantile(N, [0.5, 0.2], axis=0)
+np.quantile(V, 0.5, weights=V * V, method="inverted_cdf")
+np.quantile(E0, 0.5)
+np.quantile(A, np.float32(0.5))
+np.quantile(F, np.float32(0.3))
+np.quantile(F, 0.3)
+np.nanquantile(N, [0.2, 0.8])
+np.nanquantile(N, 0.2, axis=1)
+np.nanpercentile(N, 20, axis=0, keepdims=True)
+np.nanpercentile(I, 20)
+np.choose(I % 2, [A, 5])
+np.choose(I, [A, -A])
+np.choose(I, [A, -A], mode="clip")
+np.choose(K % 2, [V, 1])
+np.choose(I % 2, (I, I8))
+np.choose(I[0] % 2, [A, -A])
+np.choose(1, [A, -A])
+np.choose([[1], [0], [1], [0], [1], [0], [1]], [A, -A])
+np.piecewise(A, [A > 0], [1, 2])
+np.piecewise(A, [A > 0, A < -1], [1, 2])
+np.piecewise(A, A > 0, [1, 2])
+np.piecewise(I, [I > 2], [lambda x: x * 2.5, lambda x: -x])
+np.piecewise(A, [A > 0], [1, 2, 3])
+np.select([A > 0], [I], 2.5)
+np.select([A > 0, I > 2], [A, I])
+np.select([A > 0], [A, I])
+np.select([I], [A])
+np.select([A > 0], [F], 1)
+np.select([A > 0, True], [F, 1], 1j)
+np.select([A[0] > 0], [A])
+np.concatenate([A, I], axis=0)
+np.concatenate([A, I], axis=2)
+np.concatenate([A, I], dtype=np.int8)
+np.concatenate([A, I], dtype=np.int8, casting="unsafe")
+V.flat[True]
+V.flat[[True] * 11]
+V.flat[[True, 1]]
+V.flat[B[:5]]
+V.flat[[0.5]]
+np.delete(V, True)
+np.bincount(K, minlength=-1)
+np.bincount(K, minlength="5")
+np.clip(V, -1, 1, out=np.zeros(11, int), casting="unsafe")
+np.nanmean(V[0])
+np.nanvar(ONE.reshape(()))
+np.insert(A, [1], V[:3].reshape(3, 1), axis=0)
+np.insert(A[:, :1], [1], V[:7].reshape(7, 1), axis=1)
+np.insert(V, slice(1, 2), [1, 2])
+np.insert(V, [3], [1, 2, 3])
+np.quantile(F, 0.3, axis=0)
+np.quantile(F, np.array([0.3, 0.5]))
+np.quantile(F, np.float64(0.3))
+np.quantile(F, 1, method="hazen")
+np.percentile(F.astype(np.float16), 99)
+np.quantile(np.zeros(65521, np.float16) + F[0, 0], 0.5)
+np.percentile(V, np.nan)
+np.quantile(V, [0.1, 2])
+np.percentile(V, 5, out=np.ones(1))
+np.nanquantile(F * np.nan, 0.5)
+np.nanmedian(F * np.nan)
+np.isin(K, K[:4], kind="quicksort")
+np.isin(I8, I8[:1] * 40 - 120, kind="table")
+np.isin(V, V[:3], kind="table")
+np.concatenate([A, I], out=np.empty((14, 5)), dtype=float)
+np.concatenate([A, I], out=np.empty((14, 5)), casting="no")
+np.concatenate([A, I], casting="no")
+np.stack([A, I], out=np.empty((2, 7, 5)), dtype=float)
+np.concatenate([A, T])
+np.concatenate([V, V, V, V, V, V, V, V, V, V])
+np.concatenate([A, I], None)
+np.concatenate([E0, V])
+np.block([A, A])
+np.block([[A], [I]])
+np.block([[A, np.ones((7, 2))], [np.zeros((1, 7))]])
+np.block([V, 1.0])
+np.block(A)
+np.repeat(V, 3)
+np.repeat(V, 0)
+np.repeat(V, [1, 2])
+np.repeat(A, [1, 2, 3, 0, 1], axis=1)
+np.repeat(A, -1)
+np.repeat(A, I[0, :5], axis=1)
+np.repeat(A, [2], axis=0)
+np.repeat(3.0, K[:1])
+np.repeat(C3, [0, 1, 2, 3], 1)
+np.repeat(V, K * 0)
+np.resize(A, (4, 4))
+np.resize(V, 30)
+np.resize(V, 0)
+np.resize(E0, 3)
+np.trim_zeros(np.maximum(V, 0) * 0)
+np.trim_zeros(np.array([0, 0, 1, 0, 2, 0]) * np.ones(6, int), "f")
+np.pad(A, 1, "edge")
+np.pad(A, ((0, 2), (3, 1)), "reflect")
+np.pad(A, 10, "reflect")
+np.pad(A, 10, "symmetric")
+np.pad(A, 10, "wrap")
+np.pad(A, 2, "mean")
+np.pad(A, 2, "linear_ramp")
+np.pad(A, (1, 2), "maximum")
+np.pad(A, 1, "reflect", reflect_type="odd")
+np.pad(V[:1], 3, "reflect")
+np.pad(A, -1, "edge")
+np.pad(A, 0, "edge")
+np.pad(E2, 1, "edge")
+np.pad(V, 3, "empty").shape
+np.delete(A, 1)
+np.delete(A, -1, 1)
+np.delete(A, 9, 1)
+np.delete(A, [1, -1], 0)
+np.delete(A, slice(None, None, 2), 1)
+np.delete(A, [], 0)
+np.delete(V, B)
+np.delete(V, [True] * 11)
+np.delete(V, [20])
+np.delete(V, K)
+np.delete(V, slice(9, 2, -2))
+np.delete(A, A[0] > 0, axis=1)
+np.insert(V, 3, 9)
+np.insert(V, -1, [1, 2])
+np.insert(V, [1, 3], [7, 8])
+np.insert(V, [3, 1], [7, 8])
+np.insert(V, [3, 3], 7)
+np.insert(A, 1, 5, axis=1)
+np.insert(A, 1, V[:7], axis=1)
+np.insert(A, [1], V[:7][:, None], axis=1)
+np.insert(A, [0, 2], T[:, :5], axis=0)
+np.insert(A, 2, T[:, :5], axis=0)
+np.insert(V, 99, 1)
+np.insert(V, slice(1, 4), 5)
+np.insert(A, 0, 3)
+np.insert(V, [], 3)
+np.insert(I, 1, 2.7)
+np.vander(V)
+np.vander(K, 3, True)
+np.vander(V, 1)
+np.vander(V, 0)
+np.vander(K, 3)
+np.diff(A, prepend=0)
+np.diff(A, append=A[:, :2])
+np.diff(A, 2, 0, prepend=A[:1])
+np.diff(I, prepend=1.5)
+np.diff(B, prepend=False)
+np.ediff1d(A, to_end=3)
+np.ediff1d(I, to_begin=1.5)
+np.ediff1d(I8, 1, [2, 3])
+np.trapezoid(A, dx=0.5)
+np.trapezoid(A, V[:5])
+np.trapezoid(A, A, axis=0)
+np.trapezoid(I, axis=0)
+np.trapezoid(V, V)
+np.unwrap(A * 9, axis=0)
+np.unwrap(A * 9, discont=4)
+np.unwrap(I * 3)
+np.unwrap(I, period=4)
+np.unwrap(F * 9)
+np.i0(I)
+np.i0(F)
+np.isclose(A, A + 1e-9)
+np.isclose(N, N, equal_nan=True)
+np.isclose(I, 3)
+np.isclose(A, V[:5])
+np.array_equal(A, A)
+np.array_equal(A, I)
+np.array_equal(A, T)
+np.array_equal(N, N, True)
+np.array_equiv(A, A[0])
+np.array_equiv(A, T)
+np.real_if_close(Z * 1)
+np.real_if_close(A + 0j)
+np.real_if_close(A)
+np.cumulative_sum(A)
+np.cumulative_sum(A, axis=1, include_initial=True)
+np.cumulative_sum(I8, axis=-1)
+np.cumulative_sum(V, dtype=np.float32)
+np.cumulative_prod(V, include_initial=True)
+np.nancumsum(N)
+np.nancumsum(N, 1)
+np.nancumsum(I, 0)
+np.nancumprod(N, 0)
+np.nanargmin(N)
+np.nanargmax(N, 0)
+np.nanargmax(N, 1)
+np.nanargmin(I, 1)
+np.nanargmin(N, 0, keepdims=True)
+np.average(A)
+np.average(A, weights=I + 1.0)
+np.average(A, 1, weights=V[:5] ** 2)
+np.average(A, 0, weights=V[:5] ** 2)
+np.average(A, weights=V[:5])
+np.average(A, (0, 1), weights=I + 1, returned=True)
+np.average(A, returned=True)
+np.average(A, 0, returned=True)
+np.average(I, 0, weights=I + 1)
+np.average(A, 0, weights=A * 0)
+np.average(A, 0, A * A, keepdims=True)
+np.average(F, 0, F * F)
+np.cov(V, V[::-1])
+np.cov(A, aweights=V[:5] ** 2)
+np.cov(A, rowvar=False, fweights=K[:7] + 1)
+np.cov(A, fweights=V[:5])
+np.cov(A, aweights=V[:5])
+np.cov(A, bias=True, aweights=V[:5] ** 2)
+np.cov(A, ddof=0, aweights=V[:5] ** 2, fweights=K[:5] + 1)
+np.cov(Z, aweights=V[:5] ** 2)
+np.corrcoef(A)
+np.apply_along_axis(np.sort, 0, A)
+np.apply_along_axis(lambda r: r[:2], 1, A)
+np.apply_along_axis(lambda r: np.outer(r, r), 1, A)
+np.apply_along_axis(lambda r: 1 / 0, 1, A)
+np.apply_along_axis(np.median, 1, T)
+np.apply_over_axes(np.sum, C3, [0, 2])
+np.apply_over_axes(np.max, A, 1)
+np.packbits(B)
+np.packbits(U8)
+np.packbits(U8, axis=0)
+np.packbits(U8.ravel(), bitorder="little")
+np.unpackbits(U8)
+np.unpackbits(U8.ravel(), bitorder="little")
+np.unpackbits(U8.ravel(), count=5)
+np.vectorize(lambda a, b: a + b)(A, 2)
+np.vectorize(lambda a: (a, -a))(V)
+np.vectorize(lambda a: int(a))(V)
+np.vectorize(lambda a: 1 / 0)(V)
+np.vectorize(lambda a: a > 0, otypes=[bool])(A)
+np.vectorize(lambda a: a)(E0)
+np.interp(A, np.sort(V), V)
+np.interp(0.3, np.sort(V), V)
+np.interp(N, np.sort(V), V)
+np.interp(A, np.sort(V), V, left=-9, right=9)
+np.interp(A, np.sort(V), V, period=2.0)
+np.interp(A, np.sort(V), V[:3])
+np.interp(A, [0, 1], [1j, 2])
+np.interp(A, E0, E0)
+np.interp(A, np.sort(V), Z.ravel()[:11])
+np.interp(I, np.sort(K), K)
+np.interp([5.0, 1.0], np.sort(V), V)
+np.lexsort((K,))
+np.lexsort(I)
+np.lexsort((V, K[:5]))
+np.partition(V, 3)[3]
+np.partition(A, 2, axis=0)[2]
+np.partition(A, 2, axis=None)[2]
+np.partition(V, 30)
+np.partition(V, (2, 4))[2]
+np.argpartition(V, 3)[3]
+np.sort_complex(I8)
+np.sort_complex(Z)
+np.sort_complex(F)
+np.ravel_multi_index((K, K), (5, 5), order="F")
+np.ravel_multi_index((K, K), (2, 5))
+np.ravel_multi_index((K, K), (2, 5), mode="clip")
+np.unravel_index(K, (2, 3))
+np.unravel_index(K, 5)
+np.unravel_index(K, (5, 2), order="F")
+np.cumulative_sum(V[..., 3])
+np.cumulative_prod(V[..., 9], include_initial=True)
+np.cumulative_sum(A.sum(), axis=0)
+V[:3][..., 1] * K[:3][..., 2] - V[..., 10]
+C3[..., 1].sum() * V[3:][..., 0] + A[6][..., 4]
+np.sort(A, kind="foo")
+np.argsort(V, kind="foo")
+np.sort(V, kind="stable", stable=True)
+C3.item(1.5)
+np.r_[V, 1, K]
+np.r_[A, A]
+np.r_["1", A, A]
+np.r_[1:5, V]
+np.c_[V, K]
+np.c_[A, A]
+np.c_[V, 1]
+np.take(V, K, out=np.zeros(11))
+np.take(V, K, out=np.zeros(3))
+np.take(V, K, out=np.zeros(11, int))
+np.take(A, [0, 1], 1, np.zeros((7, 2)))
+np.sum(A, 0, out=np.zeros(3))
+np.sum(A, 0, out=np.zeros(5, int))
+np.cumsum(A, 0, out=np.zeros((7, 5)))
+np.cumsum(A, 0, out=np.zeros((7, 5), np.float32))
+np.compress(B, V, out=np.zeros(int(np.asarray(B).sum())))
+np.clip(A, 0, 1, out=np.zeros((7, 5), np.float32))
+np.argmax(A, 0, out=np.zeros(5, int))
+np.nonzero(I)
+np.add.reduceat(V, [0, 3, 2, 9])
+np.add.reduceat(V, [0, 30])
+np.add.reduceat(A, [0, 2], axis=1)
+np.maximum.reduceat(I, [0, 3, 3])
+np.multiply.reduceat(I8, [1])
+np.add.reduceat(B, [0, 4])
+np.add.reduceat(V, K)
+np.subtract.reduceat(V, [0, 4])
+np.add.accumulate(A, 1, out=np.zeros((7, 5)))
+np.fill_diagonal(A, 3)
+np.copyto(A, I, where=A > 0)
+np.copyto(I, A, where=A > 0)
+np.copyto(A, 3)
+np.putmask(A, A > 0, [1, 2])
+np.putmask(I, I > 2, A)
+np.putmask(A, B, 3)
+np.nan_to_num(Z)
+np.nan_to_num(I)
+A.item(3)
+A.item(99)
+A.item(2, 3)
+A.item((2, 3))
+A.item()
+A.flat[3]
+A.flat[-99]
+A.flat[[1, 2]]
+A.flat[2:9:3]
+list(A.flat)[:4]
+A.T.flat[3]
+A.trace(1)
+V.trace()
+A.repeat(2)
+A.choose([1, 2])
+"""
+"""All kinds of arguments, right and wrong, on uneven operands."""
+
+CHANGES = """
+A.flat[3] = 9
+A.flat[-1] = [7, 8]
+A.flat[2:30:3] = V
+A.flat[2:30:3] = [1, 2]
+A.flat[[1, 2, 2]] = [5, 6, 7]
+A.flat = V
+A.flat = 3
+A.T.flat[3:9] = V[:2]
+A[1:].flat[:4] = K[:4]
+I.flat[:3] = 2.7
+A.flat[99] = 1
+A.flat[True] = 1
+A.flat[()] = 1
+A.flat[[True, False]] = 1
+V.flat[[True] * 11] = 1
+V.flat[B[:5]] = 1
+V.flat[[0.5]] = 1
+V.flat[B] = -1
+np.add.at(A, [0, 0, 3], 1)
+np.add.at(A, (K[:5], [0, 1, 2, 3, 0]), V[:5])
+np.add.at(V, K, 2)
+np.maximum.at(V, K, 0.5)
+np.add.at(I, [1, 1], 2.5)
+np.add.at(V, [30], 1)
+np.add.at(I8, [0], I8[0])
+np.subtract.at(V, K, V)
+np.multiply.at(A[::2], [0, 1], 3)
+np.add.at(V, B, 1.0)
+np.negative.at(V, [1, 1])
+A.sort(0)
+A.sort(None)
+V.sort()
+A.partition(2)
+Z.imag = 3
+Z.imag = A
+Z.real[1:3] = 5
+Z.imag[:, 1] = V[:7]
+A.fill(4)
+np.put(A, [1, 40 - 6], 9)
+np.put(A, [99], 9)
+np.put(A, [99], 9, mode="wrap")
+np.fill_diagonal(A, V[:3], wrap=True)
+np.fill_diagonal(A, [1, 2])
+np.fill_diagonal(A.T, 5)
+np.place(A, A > 0, [1, 2])
+np.copyto(A, V[:5], where=A > 0)
+np.copyto(A, 2.5, where=[True, False, True, False, True])
+np.copyto(I, 2.5, where=A > 0)
+np.copyto(I, 2.5, casting="unsafe", where=A > 0)
+np.putmask(A, A > 0, V)
+np.random.default_rng(3).shuffle(A)
+np.random.default_rng(3).shuffle(A, axis=1)
+np.random.default_rng(3).shuffle(V[2:8])
+np.add(A, 1, out=A, where=A > 0)
+np.add(A[1:], 1, out=A[1:], where=A[1:] > 0)
+np.add(A, 1, out=A, where=A[0] > 0)
+np.cumsum(A, 1, out=A)
+np.cumsum(A[:, 1:], 1, out=A[:, :-1])
+np.round(A, 1, out=A)
+np.sort(V, out=V)
+"""
+"""Changes of uneven operands in place."""
