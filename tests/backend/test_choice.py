@@ -80,7 +80,7 @@ def test_a_sample_of_the_suite_passes_by_numpy() -> None:
     """The whole suite does: ``ATOLL_BACKEND=numpy python -m pytest``."""
     files = (
         "tests/backend/test_nests.py",
-        "tests/engine/test_medium.py",
+        "tests/engine/test_medium_arrays.py",
         "tests/functions/test_positions.py",
         "tests/functions/test_scans.py",
         "tests/functions/test_masks.py",

@@ -7,7 +7,7 @@ import atoll as np
 from atoll import policy
 from atoll.comm import node_memory, segments
 from atoll.comm.simulated import Simulation
-from tests.collective.test_by_nodes import on_nodes
+from tests.collective.test_exchange_by_nodes import on_nodes
 
 LAYOUTS = {
     "rows": ("bn", {}),

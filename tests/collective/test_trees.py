@@ -12,7 +12,7 @@ from atoll.comm.nodes import consecutive
 from atoll.exchange.trees import branches, folded_before, folded_by_tree, in_pairs
 
 from .distributions import normal, put, same
-from .test_by_nodes import on_nodes
+from .test_exchange_by_nodes import on_nodes
 
 LENGTHS = (1, 2, 3, 5, 8, 13, 18, 64)
 

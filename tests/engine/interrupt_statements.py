@@ -1,4 +1,4 @@
-"""The random programs that ``interrupts.py`` interrupts, what they begin with, and what is left of them."""
+"""The random programs that ``interrupted_programs.py`` interrupts, what they begin with, and what is left of them."""
 
 from __future__ import annotations
 

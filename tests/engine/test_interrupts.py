@@ -20,7 +20,7 @@ from atoll.backend.memory import Pool
 from atoll.context import statistics
 from atoll.context.interrupts import outside, tolerated
 
-from .interrupts import EXCEPTIONS, Instants
+from .interrupted_programs import EXCEPTIONS, Instants
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(np.__file__).parent
@@ -39,7 +39,7 @@ PACKAGE = Path(np.__file__).parent
 )
 def test_interrupted_programs(way: str, seeds: str) -> None:
     """In a process of their own: the bench has the timer of this one."""
-    command = [sys.executable, "-m", "tests.engine.interrupts", seeds, way]
+    command = [sys.executable, "-m", "tests.engine.interrupted_programs", seeds, way]
     for _ in range(2):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=55)
         if "LLVM ERROR: out of memory" not in done.stderr:  # LLVM ends a process that has none

@@ -18,12 +18,12 @@ import atoll as np
 from atoll.context.threads import turn
 from atoll.errors import ThreadError
 
-from . import threads
+from . import threaded_programs
 
 
 @pytest.fixture(autouse=True)
 def in_haste():
-    with threads.hasty():
+    with threaded_programs.hasty():
         yield
 
 
@@ -37,7 +37,7 @@ def in_thread(function: Any, *args: Any) -> Any:
 @pytest.mark.parametrize("seed", range(12))
 def test_programs_of_four_threads(seed: int) -> None:
     with np.config(small=0):
-        assert threads.program(seed, 4) == ""
+        assert threaded_programs.program(seed, 4) == ""
 
 
 def test_threads_look_at_the_same_pending_arrays() -> None:

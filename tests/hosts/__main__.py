@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from .network import Network, refused
 
 ONE_HOST = [
-    "tests/collective/test_order.py::test_an_element_travels_once_to_even_blocks",
+    "tests/collective/test_sorting.py::test_an_element_travels_once_to_even_blocks",
     "tests/comm/test_nodes.py::test_real_ranks_of_this_host_share_a_node_unless_others_are_pretended",
     "tests/global_access/test_onesided.py::test_a_process_that_dies_with_a_lock_is_noticed",
     "tests/global_access/test_onesided.py::test_a_wait_for_a_lock_ends_and_names_its_holder",

@@ -1,6 +1,6 @@
 """Search for descriptions that atoll does not refuse by name: ``python -m tests.interchange.search 0:5000 [protocol] [action]``.
 
-The cases are those of ``mutated.py``, one for each number; the words are ``distarray`` or ``partitioned``, and an action such as ``from``,
+The cases are those of ``random_descriptions.py``, one for each number; the words are ``distarray`` or ``partitioned``, and an action such as ``from``,
 ``check`` or ``command``. A process of its own does them, with a limit of memory and a time for each. A case that crashes or hangs
 ends that process, and the next process goes on behind it. Prints what was wrong, and counts.
 """
@@ -24,7 +24,7 @@ GOOD = {"array", "checked", "refused"}
 
 def work(first: int, last: int, words: list[str]) -> None:
     """Do the cases in this process: each prints its number, and then its outcome or what was wrong."""
-    from . import mutated
+    from . import random_descriptions
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -34,9 +34,9 @@ def work(first: int, last: int, words: list[str]) -> None:
         sys.unraisablehook = lambda _: None
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         print(seed, end=" ", file=out, flush=True)
-        case = mutated.drawn(random.Random(seed), *words)
+        case = random_descriptions.drawn(random.Random(seed), *words)
         try:
-            said = mutated.outcome(case)
+            said = random_descriptions.outcome(case)
         except BaseException as error:
             kind = "no memory" if isinstance(error, MemoryError) else "foreign"
             text = f"{case.protocol} {case.action} on {case.size}\n{traceback.format_exc()[-3000:]}"

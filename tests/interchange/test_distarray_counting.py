@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from atoll.errors import ProtocolError
 from atoll.interchange.distarray import num_owned_indices
 
-from .distarray_samples import block, cyclic, eighteen_padded, padding_table, unstructured
+from .distarray_descriptions import block, cyclic, eighteen_padded, padding_table, unstructured
 
 
 @given(st.integers(0, 200), st.integers(1, 9), st.integers(1, 12))

@@ -14,7 +14,7 @@ import atoll
 from atoll.errors import LayoutError, ProtocolError, ProtocolWarning
 from atoll.layout import Block, BlockAxis, Layout, Unstructured
 
-from .distarray_samples import (
+from .distarray_descriptions import (
     LABELS,
     PADDED,
     ROWS,

@@ -12,7 +12,7 @@ from atoll.interchange.distarray import importing, to_distarray
 from atoll.layout import Block, BlockAxis, Cyclic, CyclicAxis, Layout, UnstructuredAxis
 
 from ..layout.strategies import layouts
-from .distarray_samples import judged
+from .distarray_descriptions import judged
 
 MANY = settings(max_examples=100, deadline=None)
 VERSIONS = st.sampled_from(["1.0.0", "0.10.0", "0.9.0"])

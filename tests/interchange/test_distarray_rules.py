@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from .distarray_samples import (
+from .distarray_descriptions import (
     block,
     cyclic,
     describe,
@@ -19,7 +19,7 @@ from .distarray_samples import (
     two_by_ten,
     unstructured,
 )
-from .distarray_wrong import (
+from .wrong_descriptions import (
     B10,
     C10,
     TEN,

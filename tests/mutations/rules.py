@@ -89,7 +89,7 @@ TRAPS = [
     Mutation(
         "trap 7b: objects are not sent",
         (("_block", "if problem:\n    reader.stop('T3', problem, ANY)", "if problem and not dtype.hasobject:\n    reader.stop('T3', problem)"),),
-        ("tests/interchange/test_mutated.py::test_bounds_are_checked_before_anything_is_listed",),
+        ("tests/interchange/test_random_descriptions.py::test_bounds_are_checked_before_anything_is_listed",),
     ),
     Mutation(
         "trap 7c: a reshape takes elements in C order",
@@ -127,22 +127,22 @@ RULES = [
     Mutation(
         "rule 1b: ranks compute a sum that all of them have when they come to it",
         (("entered", "node.place is None and ANY", "False"),),
-        ("tests/agreement/test_looks.py",),
+        ("tests/agreement/test_reads_on_some_ranks.py",),
     ),
     Mutation(
         "rule 1a: a loop that repeats an assignment computes it",
         (("Cell.comes_round", "", "return False"), ("Cell.write", "ANY in sites and ANY", "not sites"),),
-        ("tests/agreement/test_looks.py",),
+        ("tests/agreement/test_reads_on_some_ranks.py",),
     ),
     Mutation(
         "rule 6: a block that the program holds keeps its address",
         (("Distributed._block", "value.pinned = True", "pass"), ("Distributed._block", "cell.pins += 1", "pass"),),
-        ("tests/agreement/test_pinned.py",),
+        ("tests/agreement/test_exposed_blocks.py",),
     ),
     Mutation(
         "rule 6: operations on memory that the program holds are eager",
         (("Distributed._block", "cell.pins += 1", "pass"),),
-        ("tests/agreement/test_pinned.py",),
+        ("tests/agreement/test_exposed_blocks.py",),
     ),
     Mutation(
         "rule 13: ranks compare what they do",
@@ -157,7 +157,7 @@ RULES = [
     Mutation(
         "rule 13: ranks compare the arguments of what they compute together",
         (("in_step", "ANY.step(*ANY)", "world.communicator.log.step(1, words)"),),
-        ("tests/agreement/test_together.py",),
+        ("tests/agreement/test_line_pairs.py",),
     ),
     Mutation(
         "rule 1: of equal views only one is alive",
@@ -167,7 +167,7 @@ RULES = [
     Mutation(
         "rule 13: a barrier is a step",
         (("World._all_come", "allgather(*ANY)", "self.communicator.barrier(what)"),),
-        ("tests/agreement/test_together.py",),
+        ("tests/agreement/test_line_pairs.py",),
     ),
     Mutation(
         "rule 13: after a divergence every collective step fails",

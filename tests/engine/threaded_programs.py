@@ -3,7 +3,7 @@
 Each thread has a section of its own in arrays that all of them have: a half, a row in several, every n-th element. It
 reads and writes there as it likes, and compares with a mirror of its own, made by NumPy. All read what nobody writes:
 arrays that are pending when the threads begin, masks, index arrays. So every value is determined, whoever is first.
-``python -m tests.engine.threads 0:500 [threads]`` searches; a few programs run in every test run
+``python -m tests.engine.threaded_programs 0:500 [threads]`` searches; a few programs run in every test run
 (``test_threads.py``). Each thread hands over to the next after a microsecond.
 """
 

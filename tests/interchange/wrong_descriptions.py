@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from .distarray_samples import (
+from .distarray_descriptions import (
     block,
     cyclic,
     describe,

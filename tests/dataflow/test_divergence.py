@@ -32,7 +32,7 @@ def told(rank: int, caught: pytest.ExceptionInfo[CommunicationError]) -> None:
     assert "ranks have diverged" in str(caught.value) or "deadlock" in str(caught.value), (
         caught.value
     )
-    assert "test_in_step.py:" in str(caught.value)
+    assert "test_divergence.py:" in str(caught.value)
 
 
 @pytest.mark.parametrize("agree", [True, False])

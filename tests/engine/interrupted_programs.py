@@ -1,4 +1,4 @@
-"""Random programs that are interrupted at random moments: ``python -m tests.engine.interrupts 0:500 [word ...]``.
+"""Random programs that are interrupted at random moments: ``python -m tests.engine.interrupted_programs 0:500 [word ...]``.
 
 A signal handler raises once in each program, at a moment that a word selects:
 

@@ -35,7 +35,7 @@ def test_who_comes_to_a_barrier_or_a_split_alone_is_told(rank, size, do):
     with atoll.world.split(0, rank), atoll.config(wait_check=0.05):
         u = atoll.arange(36.0).reshape(6, 6) + 1
         alone = {"barrier": atoll.world.barrier, "split": lambda: atoll.world.split(0)}[do]
-        with pytest.raises(DivergenceError, match=rf"world\.{do}\(\) at test_together.py"):
+        with pytest.raises(DivergenceError, match=rf"world\.{do}\(\) at test_line_pairs.py"):
             alone() if rank == 0 else float(u.sum())
 
 

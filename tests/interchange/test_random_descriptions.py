@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 import atoll
 from atoll.errors import ProtocolError
 
-from . import mutated, search
+from . import random_descriptions, search
 
 
 @settings(max_examples=100)
-@given(st.randoms(use_true_random=False), st.sampled_from(sorted(mutated.ACTIONS)))
+@given(st.randoms(use_true_random=False), st.sampled_from(sorted(random_descriptions.ACTIONS)))
 def test_what_is_wrong_is_refused_by_name(drawing: random.Random, protocol: str) -> None:
-    assert mutated.outcome(mutated.drawn(drawing, protocol)) in search.GOOD
+    assert random_descriptions.outcome(random_descriptions.drawn(drawing, protocol)) in search.GOOD
 
 
 def test_a_process_with_little_memory_comes_to_no_harm() -> None:

@@ -35,7 +35,7 @@ def test_different_reductions(rank, size):
 def test_different_shapes(rank, size):
     with apart():
         a = grid()
-        with pytest.raises(DivergenceError, match=r"test_in_step.py:\d+"):
+        with pytest.raises(DivergenceError, match=r"test_divergence.py:\d+"):
             float((a[1:] if rank else a[:-2]).sum())
 
 

@@ -108,7 +108,7 @@ def recording(planned=0.0):
 
 
 def difference(seed):
-    """What a program sees that is not as with NumPy: ``python -m tests.engine.test_medium 0:2000`` runs more."""
+    """What a program sees that is not as with NumPy: ``python -m tests.engine.test_medium_arrays 0:2000`` runs more."""
     text = drawn(seed)
     expected = ran(text, numpy, seed)
     with recording(WAYS[seed % len(WAYS)]):

@@ -191,7 +191,10 @@ def test_a_part_that_lies_on_ranks_is_still_for_all(rank):
                 str(a * 2)
             return ((a * 3).max(keepdims=True) + total).item()
 
-        with pytest.raises(DivergenceError, match=r"test_looks.py:\d+.*test_looks.py:\d+"):
+        with pytest.raises(
+            DivergenceError,
+            match=r"test_reads_on_some_ranks.py:\d+.*test_reads_on_some_ranks.py:\d+",
+        ):
             part()
 
 
@@ -253,7 +256,10 @@ def test_a_number_is_for_all_ranks(number, rank):
                 str(number(a * 2))
             return a.max()
 
-        with pytest.raises(DivergenceError, match=r"test_looks.py:\d+.*test_looks.py:\d+"):
+        with pytest.raises(
+            DivergenceError,
+            match=r"test_reads_on_some_ranks.py:\d+.*test_reads_on_some_ranks.py:\d+",
+        ):
             one_sided()
 
 

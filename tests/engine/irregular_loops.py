@@ -1,4 +1,4 @@
-"""Search for loops whose turns atoll gets wrong: ``python -m tests.engine.turns 0:200 [turns] [medium]``.
+"""Search for loops whose turns atoll gets wrong: ``python -m tests.engine.irregular_loops 0:200 [turns] [medium]``.
 
 A function of random lines runs turn after turn, in NumPy and in atoll, so that its plans are met again. Now and then a line is left out, another array stays referred to, an error ends the turn, the rules for
 floating-point errors or the settings change, memory is shown and written through, or another thread looks.
