@@ -13,7 +13,8 @@ import gc
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -71,7 +72,8 @@ Setup = Callable[[int], Callable[[], Any]]
 def cost(setup: Setup, size: int, rank: int | None = None, timed: int = 0) -> Cost:
     """The cost of the first step of a program on one rank of ``size``."""
     with atoll.config(small=0, everywhere=0):
-        _stepped(setup, FIRST, FIRST // 3)
+        with _world(setup, FIRST, FIRST // 3) as step:
+            step()
         where = size // 3 if rank is None else rank
         files, peers = _lines(setup, size, where)
         nbytes = min(
@@ -81,57 +83,46 @@ def cost(setup: Setup, size: int, rank: int | None = None, timed: int = 0) -> Co
     return Cost(files.total(), files, nbytes, peers, 1e3 * min(times, default=0.0))
 
 
-def _fresh(setup: Setup, size: int, rank: int) -> tuple[Counter, Callable[[], Any], Any]:
+@contextmanager
+def _world(setup: Setup, size: int, rank: int) -> Iterator[Callable[[], list[Any]]]:
+    """A rank of a dry run that is about to step; yields the step."""
     counter = Counter(rank, size)
-    counting = counter.counting()
-    counting.__enter__()
-    advance = setup(size)
-    atoll.sync()
-    gc.collect()
-    return counter, advance, counting
-
-
-def _stepped(setup: Setup, size: int, rank: int) -> list[Any]:
-    counter, advance, counting = _fresh(setup, size, rank)
-    try:
-        return counter.step(advance)
-    finally:
-        counting.__exit__(None, None, None)
+    with counter.counting():
+        advance = setup(size)
+        atoll.sync()
+        gc.collect()
+        yield lambda: counter.step(advance)
 
 
 def _lines(setup: Setup, size: int, rank: int) -> tuple[collections.Counter[str], int]:
-    counter, advance, counting = _fresh(setup, size, rank)
-    lines = Lines()
-    before = sys.gettrace()
-    gc.disable()
-    try:
-        sys.settrace(lines)
-        events = counter.step(advance)
-    finally:
-        sys.settrace(before)
-        gc.enable()
-        counting.__exit__(None, None, None)
+    lines, before = Lines(), sys.gettrace()
+    with _world(setup, size, rank) as step:
+        gc.disable()
+        try:
+            sys.settrace(lines)
+            events = step()
+        finally:
+            sys.settrace(before)
+            gc.enable()
     return lines.files, len({event.peer for event in events if isinstance(event, Sent)} - {rank})
 
 
 def _bytes(setup: Setup, size: int, rank: int) -> int:
-    counter, advance, counting = _fresh(setup, size, rank)
-    tracemalloc.start()
-    try:
-        counter.step(advance)
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-        counting.__exit__(None, None, None)
+    with _world(setup, size, rank) as step:
+        tracemalloc.start()
+        try:
+            step()
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
 
 
 def _seconds(setup: Setup, size: int, rank: int) -> float:
-    counter, advance, counting = _fresh(setup, size, rank)
-    gc.disable()
-    start = time.process_time()
-    try:
-        counter.step(advance)
-        return time.process_time() - start
-    finally:
-        gc.enable()
-        counting.__exit__(None, None, None)
+    with _world(setup, size, rank) as step:
+        gc.disable()
+        try:
+            start = time.process_time()
+            step()
+            return time.process_time() - start
+        finally:
+            gc.enable()
