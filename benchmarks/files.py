@@ -22,7 +22,7 @@ from typing import Any
 import numpy
 
 import atoll as np
-from atoll.files.together import done
+from atoll.files.collective import on_rank_0
 
 Pair = tuple[Callable[[], object], Callable[[], object]]
 
@@ -149,7 +149,7 @@ if __name__ == "__main__":
     parser.add_argument("--only", default="", help="the beginning of the names to measure")
     given = parser.parse_args()
     base = given.folder or tempfile.gettempdir()
-    place = Path(done(np.world.communicator, lambda: tempfile.mkdtemp(dir=base), "the folder"))
+    place = Path(on_rank_0(np.world.communicator, lambda: tempfile.mkdtemp(dir=base), "the folder"))
     try:
         if given.smoke:
             with np.config(small=0, everywhere=0):

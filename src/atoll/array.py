@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DeferredValueError
-from .files import raw, writing
+from .files import raw, writers
 from .front import Kind, adopt
 from .graph.node import Site
 from .lazy import (
@@ -487,7 +487,7 @@ def _add_methods() -> None:
         setattr(ndarray, name, reductions.method(name, record))
     for name in DECLARED:
         setattr(ndarray, name, _declared(name))
-    for name, function in (("dump", writing.dump), ("tofile", raw.tofile)):
+    for name, function in (("dump", writers.dump), ("tofile", raw.tofile)):
         setattr(ndarray, name, function)
     for name in dir(np.ndarray):
         own, numpys = getattr(ndarray, name, None), getattr(np.ndarray, name)

@@ -12,7 +12,7 @@ import pytest
 
 import atoll as np
 from atoll.errors import FileFormatError
-from atoll.files.checksums import Sum, joined, sum_of
+from atoll.files.archive import Sum, joined, sum_of
 
 from .layouts import layouts, limited, on_ranks, values
 

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll.files import npy, replacement
+from atoll.files import replacement, transport
 
 from .layouts import layouts, on_ranks, values
 
@@ -201,7 +201,7 @@ def test_a_rank_without_memory_leaves_no_file(rank, size, tmp_path, monkeypatch)
         raise MemoryError("no room")
 
     if rank == size - 1:
-        monkeypatch.setattr(npy, "write_at", fails)
+        monkeypatch.setattr(transport, "write_at", fails)
     with pytest.raises(MemoryError, match="no room"):
         np.save(path, _matrix(size))
     np.world.barrier()

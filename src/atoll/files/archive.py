@@ -1,4 +1,4 @@
-"""Zip archives of ``.npy`` files that all ranks write into one file, each its own parts of each array."""
+"""Zip archives of ``.npy`` files that all ranks write, each its own parts of each array, and their checksums."""
 
 from __future__ import annotations
 
@@ -10,19 +10,101 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import policy
 from ..collective import Section
 from ..comm.in_step import allgather
 from ..comm.world import World
+from ..context.caches import remembered
 from ..lazy.creation import asarray
-from .checksums import Sum, joined, sum_of
 from .npy import Header, header_bytes, in_file_order
-from .together import NewFile
-from .transport import as_bytes, outgoing, write_at
+from .replacement import NewFile
+from .transport import as_bytes, outgoing, read_at, write_at
 
 _DATE = 0x21
 """Midnight of the first of January 1980, the date of every member: files of the same arrays are equal."""
 _STORED, _DEFLATED = 0, 8
 _LEVEL = 6
+_POLYNOMIAL = 0xEDB88320
+"""The polynomial of CRC-32."""
+
+
+class Sum(NamedTuple):
+    """The checksum of a piece of data: its start and its length in bytes, and its CRC-32."""
+
+    start: int
+    length: int
+    crc: int
+
+
+def sum_of(start: int, data: object) -> Sum:
+    """The checksum of the bytes of a contiguous array; ``start`` is the offset of its first byte."""
+    content = as_bytes(data)  # type: ignore[arg-type]
+    return Sum(start, len(content), zlib.crc32(content))
+
+
+def joined(sums: Iterable[Sum]) -> int:
+    """The CRC-32 of the whole data, from the checksums of its pieces in any order."""
+    crc = 0
+    for piece in sorted(sums):
+        crc = _product(_shift(piece.length), crc) ^ piece.crc
+    return crc
+
+
+def merged(sums: Iterable[Sum], least: int) -> list[Sum]:
+    """Checksums of the same bytes in fewer pieces: adjacent pieces are merged until they have at least ``least`` bytes."""
+    result: list[Sum] = []
+    for piece in sorted(sums):
+        last = result[-1] if result else None
+        if last and last.length < least and last.start + last.length == piece.start:
+            crc = _product(_shift(piece.length), last.crc) ^ piece.crc
+            result[-1] = Sum(last.start, last.length + piece.length, crc)
+        else:
+            result.append(piece)
+    return result
+
+
+def _product(a: int, b: int) -> int:
+    """The product of two polynomials modulo that of CRC-32; bit 31 is the number one."""
+    result, bit = 0, 1 << 31
+    while bit:
+        if a & bit:
+            result ^= b
+        b = (b >> 1) ^ (_POLYNOMIAL if b & 1 else 0)
+        bit >>= 1
+    return result
+
+
+@remembered
+def _shift(length: int) -> int:
+    """The factor by which ``length`` further bytes multiply a checksum: x to the power of their number of bits."""
+    power, factor, rest = 1 << 31, 1 << 23, length
+    while rest:
+        if rest & 1:
+            power = _product(power, factor)
+        factor = _product(factor, factor)
+        rest >>= 1
+    return power
+
+
+def sum_in_file(descriptor: int, offset: int, start: int, stop: int, path: str) -> Sum:
+    """The checksum of bytes of a file, counted from ``offset``; a buffer is read at a time."""
+    crc = 0
+    for first in range(start, stop, policy.limits.held):
+        data = np.empty(min(policy.limits.held, stop - first), np.uint8)
+        read_at(descriptor, data, offset + first, path)
+        crc = zlib.crc32(as_bytes(data), crc)
+    return Sum(start, stop - start, crc)
+
+
+def share(sums: list[Sum], rank: int, size: int) -> list[Sum]:
+    """The pieces that a rank verifies: about the same number of bytes for every rank."""
+    total = sum(piece.length for piece in sums)
+    chosen, before = [], 0
+    for piece in sums:
+        if before * size // max(total, 1) == rank:
+            chosen.append(piece)
+        before += piece.length
+    return chosen
 
 
 class Member(NamedTuple):
@@ -51,8 +133,8 @@ class Writer:
         self._end = 0
         self._method = _DEFLATED if compressed else _STORED
 
-    def add(self, name: str, value: Any) -> Iterator[int]:
-        """Write an array and yield the number of bytes of each piece that this rank has written."""
+    def add(self, name: str, value: Any) -> None:
+        """Write an array."""
         value = value if hasattr(value, "_cell") else asarray(value)
         section, header = in_file_order(value, self.world)
         head = header_bytes(header.shape, header.dtype, header.fortran_order)
@@ -60,20 +142,18 @@ class Writer:
         if self._method == _STORED:
             size = len(head) + header.nbytes
             header = header._replace(offset=start + len(head))
-            sums = yield from self._store(section, head, header, start)
-            stored = size
+            sums, stored = self._store(section, head, header, start), size
         else:
             sums, stored, size = [], 0, len(head) + header.nbytes
             for data, parts in _deflated(section, head, self.world.rank):
                 stored += write_in_turn(self.file, start + stored, data)
                 sums += parts
-                yield len(data)
         self.members.append(
             Member(name, self._end, start, stored, size, self._method, sums, header)
         )
         self._end = start + stored
 
-    def _store(self, section: Section, head: bytes, header: Header, start: int) -> Any:
+    def _store(self, section: Section, head: bytes, header: Header, start: int) -> list[Sum]:
         sums = []
         if self.file.is_first:
             with self.file.attempt():
@@ -84,7 +164,6 @@ class Writer:
             sums.append(sum_of(place, data))
             with self.file.attempt():
                 write_at(self.file.descriptor, data, start + place)
-            yield data.nbytes
         return sums
 
     def share(self) -> None:
@@ -165,14 +244,3 @@ def write_in_turn(file: NewFile, offset: int, data: bytes) -> int:
         before = int(lengths[: file.communicator.rank].sum())
         write_at(file.descriptor, np.frombuffer(data, np.uint8), offset + before)
     return int(lengths.sum())
-
-
-def write_members(
-    writer: Writer, arrays: Iterable[tuple[str, Any]], *others: tuple[str, bytes]
-) -> None:
-    """Write a whole archive."""
-    for name, value in arrays:
-        for _ in writer.add(name, value):
-            pass
-    writer.share()
-    writer.finish(*others)

@@ -1,6 +1,7 @@
 """Checkpoints: the arrays and values of a program in a file that appears when it is whole, with checksums of everything.
 
-A checkpoint is a ``.npz`` archive that NumPy can read, with a description in JSON behind its arrays.
+A checkpoint is a ``.npz`` archive that NumPy can read, with a description in JSON behind its arrays. The description has the values, without pickles, and the
+state of random generators.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Mapping
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,21 +23,24 @@ from ..context.interrupts import passed_on, tolerated
 from ..errors import FileFormatError
 from ..lazy.agreement import in_step
 from ..lazy.views import Handle
-from .archive import Writer
-from .checksums import Sum, first_wrong, merged, share
+from .archive import Sum, Writer, merged, share, sum_in_file
+from .collective import display, on_rank_0, open_file
 from .npy import Header, path_for, read, read_header, same_header
 from .npz import damaged
-from .shown import shown
-from .together import NewFile, done, opened
-from .values import Generators, decoded, encoded, random_state, set_random_state
+from .replacement import NewFile
 
 NAME = re.compile(r"checkpoint-(\d{6,})\.npz")
 _LEFT_OVER = re.compile(r"\.[0-9a-f]{12}\.npz")
 DESCRIPTION = "checkpoint.json"
 FORMAT, VERSION = "atoll checkpoint", 1
+PLAIN = (bool, int, float, str, type(None))
+STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+
+Generators = Callable[[Any, bool], Any]
+"""Function that makes a generator from a bit generator; its second argument is true for a ``RandomState``."""
 
 
-@shown("writing")
+@display("writing")
 def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: Any) -> str:
     """Write arrays and values into a new checkpoint in the folder ``path``, and return the name of its file. Collective.
 
@@ -60,13 +65,12 @@ def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: An
     values = {name: encoded(value, name) for name, value in state.items() if name not in arrays}
     if world.size > 1:
         in_step(world, "checkpoint", folder, state)
-    number = done(world.communicator, lambda: _next_number(folder), "checkpoint")
+    number = on_rank_0(world.communicator, lambda: _next_number(folder), "checkpoint")
     target = os.path.join(folder, f"checkpoint-{number:06d}.npz")
     with NewFile(world, target, "checkpoint", durable=durable) as file:
         writer = Writer(world, file)
         for name, value in arrays.items():
-            for _ in writer.add(f"{name}.npy", value):
-                pass
+            writer.add(f"{name}.npy", value)
         writer.share()
         if file.is_first:
             facts = {
@@ -79,7 +83,7 @@ def checkpoint(path: Any, /, *, keep: int = 2, durable: bool = True, **state: An
             writer.finish((DESCRIPTION, json.dumps(facts).encode()))
     if world.rank == 0:
         launcher.tell(launcher.KEPT)
-    done(world.communicator, lambda: _forget(folder, number - keep), "checkpoint")
+    on_rank_0(world.communicator, lambda: _forget(folder, number - keep), "checkpoint")
     return target
 
 
@@ -104,7 +108,7 @@ def _forget(folder: str, last: int) -> None:
             os.unlink(os.path.join(folder, f"checkpoint-{number:06d}.npz"))
 
 
-@shown("reading")
+@display("reading")
 def restored(
     path: Any, layouts: Mapping[str, Any] | None, generators: Generators
 ) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def restored(
     world, given = current_world(), path_for("restore", path, "the path of a folder or a file")
     if world.size > 1:
         in_step(world, "restore", given, *[f"{k}: {v!r}" for k, v in (layouts or {}).items()])
-    source, facts = done(world.communicator, lambda: _newest(given), "restore")
+    source, facts = on_rank_0(world.communicator, lambda: _newest(given), "restore")
     unknown = set(layouts or ()) - set(facts["arrays"])
     if unknown:
         raise KeyError(
@@ -163,13 +167,13 @@ def _checked(world: World, path: str, name: str, part: Any) -> Header:
     """Verify the checksums of an array, each rank a share of them, and return its header. Collective."""
     label = f"{path}[{name!r}]"
     error, header = None, None
-    with opened(world.communicator, path, "restore") as descriptor:
+    with open_file(world.communicator, path, "restore") as descriptor:
         try:
             sums = [Sum(*piece) for piece in part["sums"]]
-            own = share(sums, world.rank, world.size)
-            wrong = first_wrong(descriptor, part["start"], own, policy.limits.held, label)
-            if wrong is not None:
-                raise damaged(f"{label}, bytes {wrong.start} to {wrong.start + wrong.length},")
+            for piece in share(sums, world.rank, world.size):
+                stop = piece.start + piece.length
+                if sum_in_file(descriptor, part["start"], piece.start, stop, label) != piece:
+                    raise damaged(f"{label}, bytes {piece.start} to {stop},")
             with open(path, "rb") as file:
                 file.seek(part["start"])
                 header = read_header(file, label, part["size"])
@@ -178,3 +182,95 @@ def _checked(world: World, path: str, name: str, part: Any) -> Header:
         except Exception as raised:
             error = raised
     return same_header(world, label, header, error, "restore")
+
+
+# Values as JSON
+
+
+def encoded(value: Any, path: str) -> Any:
+    """Encode a value in the types of JSON; errors name it ``path``."""
+    if type(value) in PLAIN:
+        return value
+    if type(value) is list:
+        return [encoded(part, f"{path}[{k}]") for k, part in enumerate(value)]
+    if type(value) is tuple:
+        return {"tuple": [encoded(part, f"{path}[{k}]") for k, part in enumerate(value)]}
+    if isinstance(value, Mapping):
+        pairs = [
+            [encoded(key, path), encoded(part, f"{path}[{key!r}]")] for key, part in value.items()
+        ]
+        return {"dict": pairs}
+    if type(value) is complex:
+        return {"complex": [value.real, value.imag]}
+    if type(value) is bytes:
+        return {"bytes": b64encode(value).decode()}
+    if isinstance(value, np.generic) and not value.dtype.hasobject and value.dtype.names is None:
+        return {"number": [value.dtype.str, b64encode(value.tobytes()).decode()]}
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        old = isinstance(value, np.random.RandomState)
+        stream: Any = value._bit_generator if old else value.bit_generator  # type: ignore[union-attr]
+        if type(stream).__name__ in STREAMS:
+            state = value.get_state(legacy=False) if old else stream.state  # type: ignore[union-attr]
+            return {"generator": [old, type(stream).__name__, _state(state)]}
+    kind = type(value)
+    raise TypeError(
+        f"checkpoint: {path} is a {kind.__module__}.{kind.__qualname__}, which a checkpoint does not keep, as it has no pickles; "
+        "it keeps arrays that are named at the call, numbers, strings, bytes, None, NumPy's scalars and random generators, "
+        "and lists, tuples and dictionaries of these: convert the value, and convert it back after atoll.restore"
+    )
+
+
+def _state(state: Any) -> Any:
+    """Encode the state of a bit generator: dictionaries of numbers and arrays of numbers."""
+    if isinstance(state, Mapping):
+        return {name: _state(part) for name, part in state.items()}
+    if isinstance(state, np.ndarray):
+        return {"array": [state.dtype.str, state.tolist()]}
+    return state.item() if isinstance(state, np.generic) else state
+
+
+def random_state() -> Any:
+    """The encoded state of NumPy's global generator, from which ``np.random.rand`` and similar functions draw."""
+    return _state(np.random.get_state(legacy=False))
+
+
+def set_random_state(state: Any) -> None:
+    """Set NumPy's global generator to a state from :func:`random_state`."""
+    np.random.set_state(_stream_state(state))
+
+
+def _stream_state(state: Any) -> Any:
+    if not isinstance(state, dict):
+        return state
+    if state.keys() == {"array"}:
+        return np.array(state["array"][1], state["array"][0])
+    return {name: _stream_state(part) for name, part in state.items()}
+
+
+def decoded(value: Any, generators: Generators) -> Any:
+    """Decode a value from :func:`encoded`."""
+    if isinstance(value, list):
+        return [decoded(part, generators) for part in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "tuple":
+        return tuple([decoded(part, generators) for part in content])
+    if kind == "dict":
+        return {decoded(key, generators): decoded(part, generators) for key, part in content}
+    if kind == "complex":
+        return complex(*content)
+    if kind == "bytes":
+        return b64decode(content)
+    if kind == "number":
+        return np.frombuffer(b64decode(content[1]), np.dtype(content[0]))[0]
+    if kind == "generator" and content[1] in STREAMS:
+        old, name, state = content
+        stream = getattr(np.random, name)(0)
+        generator = generators(stream, old)
+        if old:
+            generator.set_state(_stream_state(state))
+        else:
+            stream.state = _stream_state(state)
+        return generator
+    raise ValueError(f"a value of kind {kind!r} is unknown")

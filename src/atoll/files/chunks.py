@@ -26,9 +26,9 @@ from ..lazy.agreement import in_step
 from ..lazy.conversion import must_travel
 from ..lazy.creation import asarray
 from ..lazy.sections import section_of
+from .collective import everywhere, locally
 from .extents import boxes, rows_layout
 from .npy import arrived, empty_block, path_for, place_for
-from .together import everywhere, locally
 from .transport import fill
 
 Array = np.ndarray[Any, Any]

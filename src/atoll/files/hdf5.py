@@ -15,9 +15,9 @@ from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..errors import FileFormatError
 from .chunks import Stored, chunks_in, library, load_stored, named_sections, outgoing_boxes
-from .shown import shown
-from .together import NewFile
-from .transport import outgoing, write_at
+from .collective import display
+from .replacement import NewFile
+from .transport import write_at, write_elements
 
 _LEVELS = range(1, 10)
 
@@ -25,7 +25,7 @@ _LEVELS = range(1, 10)
 _h5py = partial(library, "h5py", "HDF5 files need h5py, which is not installed: pip install h5py")
 
 
-@shown("writing")
+@display("writing")
 def save_hdf5(
     path: Any,
     arrays: Mapping[str, Any],
@@ -66,10 +66,7 @@ def save_hdf5(
                         for corner, chunk in chunks_in(start, block, shape):
                             write_at(file.descriptor, chunk, places[name][corner])
             elif places[name] is not None:
-                for first, data in outgoing(section):
-                    with file.attempt():
-                        place = places[name] + first * section.dtype.itemsize
-                        write_at(file.descriptor, data, place)
+                write_elements(file, section, places[name])
 
 
 def _chunk_shape(name: str, shape: tuple[int, ...], chunks: Any) -> tuple[int, ...]:
@@ -158,7 +155,7 @@ def _compressed(
                     opened[name].id.write_direct_chunk(corner, content)
 
 
-@shown("reading")
+@display("reading")
 def load_hdf5(path: Any, name: str, *, layout: Any = None) -> Any:
     """Read the dataset ``name`` of the HDF5 file at ``path``; each rank reads its own part. Collective.
 

@@ -31,10 +31,10 @@ from ..lazy.sections import section_of
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
-from .shown import shown
-from .together import NewFile, locally, opened, settle
-from .transport import fill, outgoing, truncated, write_at
-from .writing import writing
+from .collective import display, locally, open_file, settle
+from .replacement import NewFile
+from .transport import fill, truncated, write_elements
+from .writers import collective_writer
 
 Array = np.ndarray[Any, Any]
 LONGEST_HEADER = 10000
@@ -137,14 +137,12 @@ def _save_parts(
             if file.is_first:
                 os.pwrite(file.descriptor, head, 0)
                 os.truncate(file.descriptor, len(head) + header.nbytes)
-        for first, data in outgoing(section):
-            with file.attempt():
-                write_at(file.descriptor, data, len(head) + first * header.dtype.itemsize)
+        write_elements(file, section, len(head))
     return None
 
 
-save = writing(np.save, 0, "file", ".npy", _save_parts)
-write_array = writing(np.lib.format.write_array, 0, "fp")
+save = collective_writer(np.save, 0, "file", ".npy", _save_parts)
+write_array = collective_writer(np.lib.format.write_array, 0, "fp")
 
 
 def path_of(file: Any) -> str | None:
@@ -231,7 +229,7 @@ def read(world: World, path: str, header: Header, layout: Any, what: str = "np.l
             raise truncated(path, size, header.offset + header.nbytes - size)
         fill(descriptor, header.offset, header.stored_shape, region, inner, path)
 
-    with opened(world.communicator, path, what) as descriptor:
+    with open_file(world.communicator, path, what) as descriptor:
         locally(world.communicator, what, fill_block)
     return arrived(block, header.shape, place, header.fortran_order)
 
@@ -276,7 +274,7 @@ def _mapped_part(whole: Array, place: Place, mode: str) -> Array:
     return block
 
 
-@shown("opening")
+@display("opening")
 def open_memmap(
     filename: Any,
     mode: str = "r+",

@@ -1,4 +1,4 @@
-"""`.npz` archives: every rank writes its own part of all arrays, and reads its own part of large arrays."""
+"""`np.load`, and `.npz` archives: every rank writes its own part of all arrays, and reads its own part of large arrays."""
 
 from __future__ import annotations
 
@@ -9,19 +9,31 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
 from ..collective.movement import even_part
 from ..comm.world import World, current_world
 from ..errors import FileFormatError
 from ..lazy.agreement import in_step
 from ..lazy.conversion import default_place
+from ..lazy.fallback import by_numpy
+from ..lazy.layouts import laid_out
 from ..lazy.views import Handle
-from .archive import Writer, write_members
-from .checksums import Sum, joined
-from .npy import Header, arrived, empty_block, place_for, read, read_header, same_header
-from .together import NewFile, everywhere, locally, opened
-from .transport import as_bytes, fill_from, read_at
-from .writing import writing
+from .archive import Sum, Writer, joined, sum_in_file
+from .collective import display, everywhere, locally, open_file
+from .npy import (
+    LONGEST_HEADER,
+    Header,
+    arrived,
+    empty_block,
+    mapped,
+    path_of,
+    place_for,
+    read,
+    read_header,
+    same_header,
+)
+from .replacement import NewFile
+from .transport import fill_from
+from .writers import collective_writer
 
 
 def _parts(compressed: bool) -> Any:
@@ -31,7 +43,11 @@ def _parts(compressed: bool) -> Any:
             return NotImplemented
         members = [(f"{name}.npy", value) for name, value in {**named, **arrays}.items()]
         with NewFile(world, path, "np.savez_compressed" if compressed else "np.savez") as file:
-            write_members(Writer(world, file, compressed=compressed), members)
+            writer = Writer(world, file, compressed=compressed)
+            for name, value in members:
+                writer.add(name, value)
+            writer.share()
+            writer.finish()
         return None
 
     return write
@@ -42,8 +58,8 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, Handle | np.ndarray) and not value.dtype.hasobject  # type: ignore[union-attr]
 
 
-savez = writing(np.savez, 0, "file", ".npz", _parts(False))
-savez_compressed = writing(np.savez_compressed, 0, "file", ".npz", _parts(True))
+savez = collective_writer(np.savez, 0, "file", ".npz", _parts(False))
+savez_compressed = collective_writer(np.savez_compressed, 0, "file", ".npz", _parts(True))
 
 
 class Archive(np.lib.npyio.NpzFile):
@@ -92,19 +108,14 @@ def _data_offset(path: str, info: zipfile.ZipInfo) -> int:
 def _check(world: World, path: str, offset: int, info: zipfile.ZipInfo, label: str) -> None:
     """Verify the checksum of a member against the archive directory: each rank reads an even part. Collective."""
 
-    def sums_here() -> list[Sum]:
-        sums = []
-        start, stop = even_part(info.file_size, world.size, world.rank)
-        while start < stop:
-            data = np.empty(min(policy.limits.held, stop - start), np.uint8)
-            read_at(descriptor, data, offset + start, label)
-            sums.append(Sum(start, len(data), zlib.crc32(as_bytes(data))))
-            start += len(data)
-        return sums
+    def own_sum() -> Sum:
+        return sum_in_file(
+            descriptor, offset, *even_part(info.file_size, world.size, world.rank), label
+        )
 
-    with opened(world.communicator, path, "np.load") as descriptor:
-        every = everywhere(world.communicator, "np.load", sums_here)
-    if joined(Sum(*part) for told in every for part in told) != info.CRC:
+    with open_file(world.communicator, path, "np.load") as descriptor:
+        sums = everywhere(world.communicator, "np.load", own_sum)
+    if joined(Sum(*part) for part in sums) != info.CRC:
         raise damaged(label)
 
 
@@ -133,3 +144,48 @@ def _decompressed(
 
     locally(world.communicator, "np.load", fill_block)
     return arrived(block, header.shape, place, header.fortran_order)
+
+
+@display("reading")
+def load(
+    file: Any,
+    mmap_mode: Any = None,
+    allow_pickle: bool = False,
+    fix_imports: bool = True,
+    encoding: str = "ASCII",
+    *,
+    max_header_size: int = LONGEST_HEADER,
+    layout: Any = None,
+) -> Any:
+    """Load an array from a ``.npy`` file, arrays from a ``.npz`` file, or a pickled object.
+
+    As ``numpy.load``. On several ranks, each reads its own part of a large array. ``layout`` is the layout of the result: an
+    :class:`atoll.Layout`, or its maps alone, such as ``"bn"``. With ``layout`` or ``mmap_mode``, the call is collective.
+    """
+    options = {
+        "mmap_mode": mmap_mode, "allow_pickle": allow_pickle, "fix_imports": fix_imports, "encoding": encoding,
+        "max_header_size": max_header_size,
+    }  # fmt: skip
+    world, path = current_world(), path_of(file)
+    if path is None or allow_pickle or (world.size == 1 and layout is None):
+        return laid_out(by_numpy(np.load, (file,), options), layout)
+    header, error = None, None
+    try:
+        with open(path, "rb") as stream:
+            begin = stream.read(4)
+            if begin == b"PK\x03\x04" and layout is None:
+                return Archive(path, max_header_size=max_header_size)
+            if begin[:2] == b"\x93N" or layout is not None:
+                stream.seek(0)
+                header = read_header(stream, path, max_header_size)
+    except (OSError, FileFormatError) as raised:
+        error = raised
+    if layout is None and (header is None or world.size == 1 or (
+        mmap_mode is None and default_place(header.shape) is None
+    )):  # fmt: skip
+        return by_numpy(np.load, (file,), options)
+    in_step(world, "load", path, mmap_mode, repr(layout))
+    header = same_header(world, path, header, error, "np.load")
+    if mmap_mode is not None:
+        return mapped(world, path, header, mmap_mode, layout)
+    return read(world, path, header, layout)

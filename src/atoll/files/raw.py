@@ -14,11 +14,11 @@ from ..lazy.fallback import by_numpy
 from ..lazy.layouts import laid_out
 from ..lazy.sections import section_of
 from ..lazy.views import Handle
+from .collective import display
 from .npy import Header, path_of, read, same_header
-from .shown import shown
-from .together import NewFile
-from .transport import outgoing, write_at
-from .writing import writing
+from .replacement import NewFile
+from .transport import write_elements
+from .writers import collective_writer
 
 
 def _parts(world: World, path: str, a: Any, sep: str = "", format: str = "%s") -> Any:
@@ -27,16 +27,14 @@ def _parts(world: World, path: str, a: Any, sep: str = "", format: str = "%s") -
         return NotImplemented
     section = section_of(a, world)
     with NewFile(world, path, "tofile") as file:
-        for first, data in outgoing(section):
-            with file.attempt():
-                write_at(file.descriptor, data, first * section.dtype.itemsize)
+        write_elements(file, section, 0)
     return None
 
 
-tofile = writing(np.ndarray.tofile, 1, "fid", parts=_parts)
+tofile = collective_writer(np.ndarray.tofile, 1, "fid", parts=_parts)
 
 
-@shown("reading")
+@display("reading")
 def fromfile(
     file: Any,
     dtype: Any = float,

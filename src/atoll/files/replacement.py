@@ -9,10 +9,19 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
 
 from .. import system
+from ..comm.world import World
+from ..context import log
 from ..context.interrupts import passed_on, tolerated
+from ..errors import CommunicationError, FileFormatError
+from .collective import on_rank_0, settle
 
 ACCESS_LIST = "system.posix_acl_access"
 
@@ -108,3 +117,174 @@ def name_in(error: BaseException, path: str) -> None:
     """Add the name of the file to a system error that has no file name."""
     if isinstance(error, OSError) and error.filename is None and not hasattr(error, "__notes__"):
         error.add_note(f"while writing {path!r}; what had this name before has it still")
+
+
+class NewFile:
+    """A file that all ranks write, each its own part, under a temporary name beside its own.
+
+    It is renamed when all ranks have written their parts. After an error it is removed, and the original stays. A file that
+    cannot be replaced (:mod:`.replacement`) is written in place. Code that may fail runs in ``with file.attempt():``, after
+    which the rank continues; the error is raised on all ranks at the end. Entering and leaving are collective.
+    """
+
+    def __init__(self, world: World, path: str, what: str, *, durable: bool = False) -> None:
+        self.communicator = world.communicator
+        self.path = path
+        self.what = what
+        self.descriptor = -1
+        self.error: Exception | None = None
+        self.hidden = ""
+        """Path under which the file is written: a temporary name, or its own."""
+        self._durable = durable
+        self._beside = ""
+        """On rank 0, the temporary file that a failure removes; empty if there is none."""
+
+    @property
+    def is_first(self) -> bool:
+        """True if this rank writes headers and directories, which belong to no rank."""
+        return self.communicator.rank == 0
+
+    def _create(self, name: str) -> bool:
+        return create(name, self.path)
+
+    def _open(self, name: str) -> None:
+        mode = os.O_TRUNC if self.is_first else 0
+        self.descriptor = os.open(name, os.O_RDWR | os.O_CLOEXEC | mode)
+
+    def __enter__(self) -> Self:
+        try:
+            self._enter()
+        except BaseException:
+            self._discard()
+            raise
+        return self
+
+    def _enter(self) -> None:
+        def make() -> str:
+            self._beside = name_beside(self.path)
+            if not self._create(self._beside):
+                self._beside = ""
+            return self._beside or self.path
+
+        self.hidden = name = on_rank_0(self.communicator, make, self.what)
+        error: Exception | None = None
+        try:
+            self._open(name)
+        except FileNotFoundError:
+            error = FileFormatError(
+                f"{self.what}: rank {self.communicator.rank} does not see the file that rank 0 has created in "
+                f"{os.path.dirname(name)}; ranks write one file together, so its folder must be on a file system that all share"
+            )
+        except OSError as raised:
+            error = raised
+        self._settle(error)
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Defer an error to the end, so that this rank makes the same collective calls as the others."""
+        try:
+            yield
+        except CommunicationError:
+            raise
+        except Exception as error:
+            if self.error is None:
+                self.error = error
+
+    def settle(self, facts: Any = None) -> Any:
+        """The facts of all ranks. A deferred error of any rank removes the file and is raised on every rank. Collective."""
+        return self._settle(self.error, facts)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._finish()
+        finally:
+            self._discard()
+
+    def _finish(self) -> None:
+        with self.attempt():
+            self._close()
+        self._settle(self.error)
+        on_rank_0(self.communicator, self._appear, self.what)
+        log.files.info("%s has written %s", self.what, self.path)
+
+    def _close(self) -> None:
+        if self._durable:
+            os.fsync(self.descriptor)
+        descriptor, self.descriptor = self.descriptor, -1
+        os.close(descriptor)
+
+    def _settle(self, error: Exception | None, facts: Any = None) -> Any:
+        if error is not None and self.hidden != self.path:
+            name_in(error, self.path)
+        try:
+            return settle(self.communicator, error, self.what, facts)
+        except CommunicationError:
+            raise
+        except Exception:
+            on_rank_0(self.communicator, self._discard, self.what)
+            raise
+
+    def _appear(self) -> None:
+        if self._beside:
+            take_name(self._beside, self.path, durable=self._durable)
+            self._beside = ""
+
+    def _discard(self) -> None:
+        with tolerated(OSError):
+            if self.descriptor >= 0:
+                os.close(self.descriptor)
+        self.descriptor = -1
+        if self._beside:
+            with tolerated(OSError):
+                self._remove(self._beside)
+            self._beside = ""
+
+    def _remove(self, name: str) -> None:
+        os.unlink(name)
+
+
+class NewFolder(NewFile):
+    """A new folder, written like a :class:`NewFile`. It replaces only an empty folder or one that contains a file ``proof``."""
+
+    def __init__(self, world: World, path: str, what: str, proof: str) -> None:
+        super().__init__(world, path, what)
+        self._proof = proof
+
+    def _create(self, name: str) -> bool:
+        if os.path.lexists(self.path):
+            is_alike = os.path.exists(os.path.join(self.path, self._proof))
+            if not os.path.isdir(self.path) or (os.listdir(self.path) and not is_alike):
+                raise FileExistsError(
+                    errno.EEXIST,
+                    f"{self.what} replaces only a folder that is empty or has a {self._proof}",
+                    self.path,
+                )
+        create_folder(name, self.path)
+        return True
+
+    def _open(self, name: str) -> None:
+        os.listdir(name)
+
+    def _close(self) -> None:
+        pass
+
+    def _appear(self) -> None:
+        keep_permissions(self._beside, self.path)
+        if os.path.lexists(self.path):  # no system call replaces a folder that is not empty
+            old = name_beside(self.path)
+            os.mkdir(old, 0o700)
+            os.replace(self.path, os.path.join(old, "old"))
+            os.replace(self._beside, self.path)
+            shutil.rmtree(old)
+        else:
+            os.replace(self._beside, self.path)
+        self._beside = ""
+
+    def _remove(self, name: str) -> None:
+        shutil.rmtree(name)

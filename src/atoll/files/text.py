@@ -27,11 +27,11 @@ from ..lazy.layouts import laid_out
 from ..lazy.sections import of_section, section_of
 from ..lazy.views import Handle
 from .archive import write_in_turn
+from .collective import display, everywhere, on_rank_0, open_file
 from .npy import path_of
-from .shown import shown
-from .together import NewFile, done, everywhere, opened
+from .replacement import NewFile
 from .transport import outgoing
-from .writing import writing
+from .writers import collective_writer
 
 Array = np.ndarray[Any, Any]
 PACKED = (".gz", ".bz2", ".xz", ".lzma")
@@ -78,10 +78,10 @@ def _save_parts(
     return None
 
 
-savetxt = writing(np.savetxt, 0, "fname", parts=_save_parts)
+savetxt = collective_writer(np.savetxt, 0, "fname", parts=_save_parts)
 
 
-@shown("reading")
+@display("reading")
 def loadtxt(
     fname: Any, dtype: Any = float, comments: Any = "#", delimiter: Any = None, converters: Any = None,
     skiprows: int = 0, usecols: Any = None, unpack: bool = False, ndmin: int = 0, encoding: Any = None,
@@ -108,7 +108,7 @@ def loadtxt(
     return laid_out(_shaped(rows, ndmin, unpack), layout)
 
 
-@shown("reading")
+@display("reading")
 def genfromtxt(
     fname: Any, dtype: Any = float, comments: Any = "#", delimiter: Any = None, skip_header: int = 0,
     skip_footer: int = 0, *args: Any, layout: Any = None, **options: Any,
@@ -118,7 +118,7 @@ def genfromtxt(
     On several ranks, each parses the lines that begin in its part of the bytes of a large file, unless ``dtype`` is ``None``
     or ``names`` is ``True``. ``layout`` is the layout of the result, as for :func:`loadtxt`.
     """
-    given = {"dtype": dtype, "comments": comments, "delimiter": delimiter}
+    parsing = {"dtype": dtype, "comments": comments, "delimiter": delimiter}
     more = {"skip_header": skip_header, "skip_footer": skip_footer}
     changed = [options.get(name) for name in ("max_rows", "usemask", "like")]
     whole = bool(args or skip_footer or any(changed) or options.get("names") is True)
@@ -127,19 +127,19 @@ def genfromtxt(
     if path is None:
         names = ("fname", "dtype", "comments", "delimiter", "skip_header", "skip_footer")
         values = (fname, dtype, comments, delimiter, skip_header, skip_footer, *args)
-        given = dict(zip(names[1:], values[1:], strict=True)) if not args else {}
-        read = by_numpy(np.genfromtxt, values if args else (fname,), given | options)
+        parsing = dict(zip(names[1:], values[1:], strict=True)) if not args else {}
+        read = by_numpy(np.genfromtxt, values if args else (fname,), parsing | options)
         return laid_out(read, layout)
-    kept = {name: value for name, value in options.items() if name not in ("unpack", "ndmin")}
-    rows = _rows(path, skip_header, partial(np.genfromtxt, **given, **kept), dtype, "np.genfromtxt")
+    parsing |= {name: value for name, value in options.items() if name not in ("unpack", "ndmin")}
+    rows = _rows(path, skip_header, partial(np.genfromtxt, **parsing), dtype, "np.genfromtxt")
     if rows is None:
-        return laid_out(by_numpy(np.genfromtxt, (fname,), given | more | options), layout)
+        return laid_out(by_numpy(np.genfromtxt, (fname,), parsing | more | options), layout)
     return laid_out(_shaped(rows, options.get("ndmin", 0), bool(options.get("unpack"))), layout)
 
 
-_theirs, _ours = inspect.signature(np.genfromtxt), inspect.signature(genfromtxt)
-genfromtxt.__dict__["__signature__"] = _theirs.replace(
-    parameters=[*_theirs.parameters.values(), _ours.parameters["layout"]]
+_signature = inspect.signature(np.genfromtxt)
+genfromtxt.__dict__["__signature__"] = _signature.replace(
+    parameters=[*_signature.parameters.values(), inspect.signature(genfromtxt).parameters["layout"]]
 )
 
 
@@ -173,14 +173,16 @@ def _rows(
     blocks: list[Array] = []
 
     def parse_lines() -> tuple[int, list[tuple[int, ...]]]:
-        for place, data in _pieces(descriptor, start, stop):
-            blocks.append(_parsed(parse, data, place, path))
+        for offset, data in _pieces(descriptor, start, stop):
+            blocks.append(_parsed(parse, data, offset, path))
         blocks[:] = [block for block in blocks if len(block)]
         return sum(map(len, blocks)), sorted({block.shape[1:] for block in blocks})
 
-    with opened(world.communicator, path, what) as descriptor:
+    with open_file(world.communicator, path, what) as descriptor:
         size = os.fstat(descriptor).st_size
-        begin = done(world.communicator, lambda: _behind_lines(descriptor, size, skipped), what)
+        begin = on_rank_0(
+            world.communicator, lambda: _behind_lines(descriptor, size, skipped), what
+        )
         start, stop = [begin + part for part in even_part(size - begin, world.size, world.rank)]
         if world.rank:
             start = _next_line(descriptor, start, size)
@@ -203,7 +205,7 @@ def _rows(
     return Section(block, Layout.of(axes, world.size, ranks), world.communicator)
 
 
-def _parsed(parse: Callable[..., Any], data: bytes, place: int, path: str) -> Array:
+def _parsed(parse: Callable[..., Any], data: bytes, offset: int, path: str) -> Array:
     """Parse lines into rows along the first axis."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*(no data|[Ee]mpty input)")
@@ -211,7 +213,7 @@ def _parsed(parse: Callable[..., Any], data: bytes, place: int, path: str) -> Ar
             rows: Array = np.asarray(parse(io.BytesIO(data), ndmin=2))
         except ValueError as error:
             raise ValueError(
-                f"{error} (in {path}, rows and lines counted from byte {place})"
+                f"{error} (in {path}, rows and lines counted from byte {offset})"
             ) from error
     if rows.dtype.names is not None:
         return rows.reshape(-1)
@@ -220,31 +222,31 @@ def _parsed(parse: Callable[..., Any], data: bytes, place: int, path: str) -> Ar
 
 def _behind_lines(descriptor: int, size: int, count: int) -> int:
     """The byte offset behind the first ``count`` lines."""
-    place = 0
+    offset = 0
     for _ in range(count):
-        if place >= size:
+        if offset >= size:
             break
-        place = _next_line(descriptor, place + 1, size)
-    return place
+        offset = _next_line(descriptor, offset + 1, size)
+    return offset
 
 
-def _next_line(descriptor: int, place: int, size: int) -> int:
-    """The byte offset of the first line that begins at or behind ``place``."""
-    if not place:
+def _next_line(descriptor: int, offset: int, size: int) -> int:
+    """The byte offset of the first line that begins at or behind ``offset``."""
+    if not offset:
         return 0
-    place -= 1
-    while place < size:
-        data = os.pread(descriptor, policy.limits.packed, place)
+    offset -= 1
+    while offset < size:
+        data = os.pread(descriptor, policy.limits.packed, offset)
         end = data.find(b"\n")
         if end >= 0 or not data:
-            return place + end + 1
-        place += len(data)
+            return offset + end + 1
+        offset += len(data)
     return size
 
 
 def _pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines of about one buffer each, with their byte offsets."""
-    rest, place = b"", start
+    rest, offset = b"", start
     while start < stop:
         data = os.pread(descriptor, min(policy.limits.held, stop - start), start)
         if not data:
@@ -252,12 +254,12 @@ def _pieces(descriptor: int, start: int, stop: int) -> Iterator[tuple[int, bytes
         start += len(data)
         end = data.rfind(b"\n") + 1 if start < stop else len(data)
         if end:
-            yield place, rest + data[:end]
-            rest, place = data[end:], start - len(data) + end
+            yield offset, rest + data[:end]
+            rest, offset = data[end:], start - len(data) + end
         else:
             rest += data
     if rest:
-        yield place, rest
+        yield offset, rest
 
 
 def _shaped(section: Section, ndmin: int, unpack: bool) -> Any:
@@ -266,8 +268,8 @@ def _shaped(section: Section, ndmin: int, unpack: bool) -> Any:
     shape = section.shape
     result = of_section(redistributed(section, result_layout(shape, world.size)), world)
     if len(shape) > 1 and ndmin < 2 and 1 in shape:
-        kept = tuple([n for n in shape if n > 1])
-        result = result.reshape(kept if len(kept) >= ndmin else (1,) * ndmin)
+        squeezed = tuple([n for n in shape if n > 1])
+        result = result.reshape(squeezed if len(squeezed) >= ndmin else (1,) * ndmin)
     elif len(shape) == 1 and ndmin == 2:
         result = result.reshape(-1, 1)
     elif shape == (1,) and not ndmin:

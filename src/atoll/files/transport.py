@@ -19,6 +19,7 @@ from ..errors import FileFormatError
 from ..layout import Range, Region
 from ..layout.transfer import region_key
 from .extents import boxes, pieces, rows_layout, run_length, shortest_run, split_axis
+from .replacement import NewFile
 
 Array = np.ndarray[Any, Any]
 
@@ -63,6 +64,13 @@ def _outgoing(section: Section, ordered: bool) -> Iterator[tuple[int, Array]]:
             yield first + start * inner, np.ascontiguousarray(mine.block)
         elif ordered:
             yield first, np.empty(0, dtype)
+
+
+def write_elements(file: NewFile, section: Section, offset: int) -> None:
+    """Write the elements of an array, in C order, from ``offset`` on. Collective."""
+    for first, data in outgoing(section):
+        with file.attempt():
+            write_at(file.descriptor, data, offset + first * section.dtype.itemsize)
 
 
 def write_at(descriptor: int, data: Array, offset: int) -> None:

@@ -10,15 +10,15 @@ from typing import Any
 from ..context.interrupts import passed_on
 from ..errors import FileFormatError
 from .chunks import Stored, library, load_stored, named_sections, outgoing_boxes
-from .shown import shown
-from .together import NewFolder
+from .collective import display
+from .replacement import NewFolder
 
 _zarr = partial(
     library, "zarr", "Zarr stores need zarr 3, which is not installed: pip install 'zarr>=3'"
 )
 
 
-@shown("writing")
+@display("writing")
 def save_zarr(
     path: Any, arrays: Any, *, chunks: int | tuple[int, ...] | None = None, **options: Any
 ) -> None:
@@ -57,7 +57,7 @@ def save_zarr(
                         array[key if key else ...] = block
 
 
-@shown("reading")
+@display("reading")
 def load_zarr(path: Any, name: str = "", *, layout: Any = None) -> Any:
     """Read the Zarr array at ``path``, or the array ``name`` of the group there; each rank reads its own part. Collective.
 

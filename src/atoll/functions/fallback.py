@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..files import loading, npy, npz, raw, text
+from ..files import npy, npz, raw, text
 from ..lazy import protocols
 from ..lazy.export import in_one_place
 from ..lazy.registry import registry
@@ -154,7 +154,7 @@ def publish_the_rest() -> None:
         "lib.format", lambda: {"write_array": npy.write_array, "open_memmap": npy.open_memmap}
     )
     publish("save", npy.save, "data", np.save)
-    publish("load", loading.load, "data", np.load)
+    publish("load", npz.load, "data", np.load)
     publish("savez", npz.savez, "data", np.savez)
     publish("savez_compressed", npz.savez_compressed, "data", np.savez_compressed)
     for name in ("savetxt", "loadtxt", "genfromtxt"):

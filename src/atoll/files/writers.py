@@ -22,9 +22,8 @@ from ..context.interrupts import passed_on, tolerated
 from ..lazy.agreement import in_step, world_of
 from ..lazy.fallback import Given, by_numpy
 from ..lazy.views import any_deferred, arrays_among
+from .collective import display, on_rank_0
 from .replacement import create, name_beside, name_in, take_name
-from .shown import shown
-from .together import done
 
 WHAT = "the writing of a file"
 
@@ -33,42 +32,42 @@ Parts = Callable[..., Any]
 """Function that writes its arguments into the file at a path, on all ranks of a world; else ``NotImplemented``."""
 
 
-def writing(
-    original: Any, place: int, name: str, suffix: str = "", parts: Parts | None = None
+def collective_writer(
+    original: Any, position: int, name: str, suffix: str = "", parts: Parts | None = None
 ) -> Callable[..., None]:
-    """Wrap ``original`` for several ranks. The file is its argument at ``place`` or keyword ``name``; ``suffix`` is appended."""
+    """Wrap ``original`` for several ranks. The file is its argument at ``position`` or keyword ``name``; ``suffix`` is appended."""
 
-    @shown("writing", place)
+    @display("writing", position)
     def function(*args: Any, **options: Any) -> None:
         named = name in options
-        if not (named or len(args) > place) or any_deferred(args, options):
+        if not (named or len(args) > position) or any_deferred(args, options):
             return by_numpy(original, args, options)  # type: ignore[no-any-return]
-        file = options[name] if named else args[place]
-        others = [value for k, value in enumerate(args) if named or k != place]
+        file = options[name] if named else args[position]
+        others = [value for k, value in enumerate(args) if named or k != position]
         more = {key: value for key, value in options.items() if key != name}
         world = world_of(arrays_among((others, more.values())))
         if world is not None:
             in_step(world, original.__name__, *others, *([more] if more else []))
         target = _target(file, suffix)
-        together = world is not None and is_same(world.communicator, _mark(target, world), WHAT)
-        if together and parts is not None and _is_new(target):
+        collective = world is not None and is_same(world.communicator, _mark(target, world), WHAT)
+        if collective and parts is not None and _is_new(target):
             assert world is not None
             path = os.path.realpath(os.fsdecode(target))
             if parts(world, path, *others, **more) is not NotImplemented:
                 return None
-        given = Given()
+        operands = Given()
         plain, options = (
-            [given.give(value) for value in others],
-            {k: given.give(v) for k, v in more.items()},
+            [operands.give(value) for value in others],
+            {k: operands.give(v) for k, v in more.items()},
         )
 
         def write(to: Any) -> None:
             if named:
                 original(*plain, **{name: to}, **options)
             else:
-                original(*plain[:place], to, *plain[place:], **options)
+                original(*plain[:position], to, *plain[position:], **options)
 
-        if together:
+        if collective:
             assert world is not None
             return _for_all(world, target, write)
         return _appearing(target, write)
@@ -127,9 +126,9 @@ def _for_all(world: World, target: Any, write: Write) -> None:
             return target.tell()  # type: ignore[no-any-return]
         return None
 
-    place = done(world.communicator, act, WHAT)
-    if place is not None and world.rank:
-        target.seek(place)
+    offset = on_rank_0(world.communicator, act, WHAT)
+    if offset is not None and world.rank:
+        target.seek(offset)
 
 
 def _appearing(target: Any, write: Write) -> None:
@@ -159,4 +158,4 @@ def _created(hidden: str, path: str) -> bool:
         return False  # NumPy raises the error of the file or its folder
 
 
-dump = writing(np.ndarray.dump, 1, "file")
+dump = collective_writer(np.ndarray.dump, 1, "file")
