@@ -50,7 +50,7 @@ def strips(rows, columns, count):
         "partition_tiling": (count * size, 1),
         "partitions": partitions,
         "locals": [(k, 0) for k in range(first, last)],
-        "get": atoll.interchange.partitioned.exporting.get,
+        "get": atoll.interchange.partitioned.export.get,
     }
 
 

@@ -22,7 +22,7 @@ ROOMS = (
         "files",
         "lazy",
     ),
-    *("interchange", "interchange/distarray", "interchange/partitioned", "interchange/dask"),
+    *("interchange", "interchange/distarray", "interchange/partitioned"),
     *(
         "plan",
         "backend",

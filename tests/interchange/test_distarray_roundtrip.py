@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from atoll.comm.single import SingleCommunicator
 from atoll.comm.world import World
 from atoll.errors import LayoutError, ProtocolError
-from atoll.interchange.distarray import importing, to_distarray
-from atoll.layout import Block, BlockAxis, Cyclic, CyclicAxis, Layout, UnstructuredAxis
+from atoll.interchange.distarray import to_distarray
+from atoll.interchange.distarray.layouts import layout_of
+from atoll.layout import Block, BlockAxis, Cyclic, CyclicAxis, Layout, UnstructuredAxis, listed
 
 from ..layout.strategies import layouts
 from .distarray_descriptions import judged
@@ -53,7 +54,7 @@ def read_back(descriptions):
     """The layout and each rank's owned part that a strict reader sees."""
     examination = judged(descriptions)
     assert examination.violations == (), "\n".join(map(str, examination.violations))
-    layout = importing.layout_of(examination.sections)
+    layout = layout_of(examination.sections)
     parts = []
     for rank, description in enumerate(descriptions):
         block = description["buffer"]
@@ -309,7 +310,7 @@ def test_periodic_padding_that_does_not_fit_is_refused():
 
 
 def test_labels_keep_their_size():
-    axis = UnstructuredAxis(4, tuple(map(importing.listed, ([-7, 40], [3, 1]))), True, labels=True)
+    axis = UnstructuredAxis(4, tuple(map(listed, ([-7, 40], [3, 1]))), True, labels=True)
     layout = Layout.of([axis], 2, [0, 1])
     shown = [to_distarray(Bare(np.arange(2.0), layout, rank))["dim_data"][0] for rank in range(2)]
     assert [d["indices"].tolist() for d in shown] == [[-7, 40], [3, 1]]
@@ -335,7 +336,7 @@ def test_dates_have_no_buffer():
 
 
 def test_the_listed_indices_cannot_be_written_through():
-    reversed_axis = UnstructuredAxis(4, (importing.listed([3, 1, 0, 2]),), True)
+    reversed_axis = UnstructuredAxis(4, (listed([3, 1, 0, 2]),), True)
     layout = Layout.of([reversed_axis], 1, [0])
     indices = to_distarray(Shown(layout, 0))["dim_data"][0]["indices"]
     with pytest.raises(ValueError, match="read-only"):

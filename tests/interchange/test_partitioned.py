@@ -13,7 +13,7 @@ import atoll
 from atoll import Block, Cyclic, Layout
 from atoll.comm.dry_run import dry_run_world
 from atoll.errors import BufferTypeError, ClusterError, ProtocolError, ProtocolWarning
-from atoll.interchange.partitioned.arranging import dealt
+from atoll.interchange.partitioned.assembly import dealt
 
 WHOLE = np.arange(35.0).reshape(7, 5)
 FULL = np.arange(64.0).reshape(8, 8)
@@ -261,7 +261,7 @@ def test_handles_are_fetched_by_one_rank_each(rank, size):
 
 
 def test_what_is_fetched_is_let_go_once_it_is_in_the_block(monkeypatch):
-    monkeypatch.setattr("atoll.interchange.partitioned.importing.BATCH", 8)
+    monkeypatch.setattr("atoll.interchange.partitioned.assembly.BATCH", 8)
     living, most = [], []
 
     def get(handles):

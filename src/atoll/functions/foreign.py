@@ -32,7 +32,7 @@ def from_distarray(source: Any, *, strict: bool = False, comm: Any = None) -> nd
     :class:`~atoll.errors.ProtocolWarning`, unless ``strict``; all else raises a
     :class:`~atoll.errors.ProtocolError` that lists every rule broken.
     """
-    from ..interchange.distarray.importing import import_distarray
+    from ..interchange.distarray import import_distarray
 
     return _over(*import_distarray(source, strict=strict, comm=comm))
 

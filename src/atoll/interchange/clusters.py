@@ -12,6 +12,7 @@ and stop together.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, product
 from math import prod
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from ..comm.in_step import agree, bcast_object
 from ..comm.world import World
 from ..errors import AtollError, ClusterError, ProtocolError
+from ..layout import Layout
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -51,22 +53,29 @@ class Grid(NamedTuple):
         return tuple(map(sum, self.extents))
 
 
-class _Failure(NamedTuple):
-    """An error in a form that every rank can raise."""
-
-    kind: type[Exception]
-    message: str
-
-    def on(self, rank: int, world: World) -> Exception:
-        return self.kind(f"rank {rank}: {self.message}" if world.size > 1 else self.message)
+Failure = tuple[type[Exception], str]
+"""The class and the message of an error, from which every rank can make it."""
 
 
-def _failure(error: Exception, name: str) -> _Failure:
-    kind = type(error)
-    if isinstance(error, AtollError) or kind in (TypeError, ValueError):
-        return _Failure(kind, str(error))
-    text = str(error) or repr(error)
-    return _Failure(ClusterError, f"{name}: {kind.__name__}: {text}")
+def _attempt(
+    name: str, work: Callable[[], Any]
+) -> tuple[tuple[Any, Failure | None], Exception | None]:
+    """The result of ``work`` and its failure, both as plain data, and its error."""
+    try:
+        return (work(), None), None
+    except Exception as error:
+        kind = type(error)
+        if isinstance(error, AtollError) or kind in (TypeError, ValueError):
+            return (None, (kind, str(error))), error
+        text = f"{name}: {kind.__name__}: {str(error) or repr(error)}"
+        return (None, (ClusterError, text)), error
+
+
+def _raise(failure: Failure | None, rank: int, world: World, cause: Exception | None) -> None:
+    """Raise the failure of a rank, if it has one."""
+    if failure is not None:
+        kind, message = failure
+        raise kind(f"rank {rank}: {message}" if world.size > 1 else message) from cause
 
 
 def everywhere(world: World, name: str, work: Callable[[], Result]) -> list[Result]:
@@ -74,17 +83,11 @@ def everywhere(world: World, name: str, work: Callable[[], Result]) -> list[Resu
 
     Collective, also if ``work`` fails.
     """
-    result: Any = None
-    failure, cause = None, None
-    try:
-        result = work()
-    except Exception as error:
-        failure, cause = _failure(error, name), error
-    reports = agree(world.communicator, (result, failure), name)
-    for rank, (_, other) in enumerate(reports):
-        if other is not None:
-            raise other.on(rank, world) from cause
-    return [other for other, _ in reports]
+    report, cause = _attempt(name, work)
+    reports = agree(world.communicator, report, name)
+    for rank, (_, failure) in enumerate(reports):
+        _raise(failure, rank, world, cause)
+    return [result for result, _ in reports]
 
 
 def locally(world: World, name: str, work: Callable[[], Result]) -> Result:
@@ -102,16 +105,9 @@ def while_root_waits(
     ``look(seconds)`` returns within about ``seconds``. On the other ranks ``look`` is ignored. Collective.
     """
     while True:
-        result: Any = None
-        failure, cause = None, None
-        if world.rank == root:
-            try:
-                result = look(BEAT)
-            except Exception as error:
-                failure, cause = _failure(error, name), error
-        result, failure = bcast_object(world.communicator, (result, failure), root, name)
-        if failure is not None:
-            raise failure.on(root, world) from cause
+        report, cause = _attempt(name, lambda: look(BEAT) if world.rank == root else None)
+        result, failure = bcast_object(world.communicator, report, root, name)
+        _raise(failure, root, world, cause)
         if result is not None:
             return result  # type: ignore[no-any-return]
 
@@ -122,6 +118,24 @@ def first_rank(world: World, name: str, has: bool, absent: str) -> int:
     if not any(have):
         raise TypeError(f"{name}: {absent}")
     return have.index(True)
+
+
+def new_label(world: World, name: str, root: int) -> str:
+    """A random word of the root, by which the ranks name what they exchange in the cluster. Collective."""
+    return everywhere(world, name, lambda: uuid.uuid4().hex)[root]
+
+
+def exported_cell(layout: Layout, rank: int) -> Position | None:
+    """The position of the block that a rank exports: of several copies of a block, the first rank exports its own."""
+    cell = layout.coordinates(rank)
+    return cell if cell is not None and layout.rank_at(cell) == rank else None
+
+
+def gathered(handles: Any, kind: type, get: Callable[[list[Any]], Any]) -> Any:
+    """The data of one handle, or of a sequence of handles, by a function of a list of handles."""
+    if isinstance(handles, kind):
+        return get([handles])[0]
+    return get(list(handles))
 
 
 def extents_of(tiling: Sequence[int], shapes: Mapping[Position, Shape]) -> Extents:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import socket
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import product
@@ -36,9 +35,12 @@ from .clusters import (
     Shape,
     description,
     everywhere,
+    exported_cell,
     first_rank,
+    gathered,
     grid_of,
     locally,
+    new_label,
     while_root_waits,
 )
 from .partitioned import import_partitioned
@@ -80,13 +82,17 @@ def gather(handles: Any) -> Any:
     """The data of one reference, or of a sequence of references: the ``get`` of the protocol."""
     import ray
 
-    single = isinstance(handles, ray.ObjectRef)
-    refs = [handles] if single else list(handles)
+    return gathered(handles, ray.ObjectRef, _gather)
+
+
+def _gather(refs: list[Any]) -> Any:
+    import ray
+
     for ref in refs:
         _check_ref("get", ref)
     _connected("get")
     try:
-        data = ray.get(refs, timeout=config.wait_abort)
+        return ray.get(refs, timeout=config.wait_abort)
     except ray.exceptions.GetTimeoutError as error:
         raise ClusterError(
             f"get: {len(refs)} partitions did not come within {config.wait_abort:g} s (wait_abort)"
@@ -94,7 +100,6 @@ def gather(handles: Any) -> Any:
     except Exception as error:
         passed_on(error)
         raise ClusterError(f"get: {_summary(error)}") from error
-    return data[0] if single else data
 
 
 def import_ray(
@@ -119,7 +124,7 @@ def import_ray(
         inquiry = Inquiry(name, partitions) if mine and partitions is not None else None
         grid = while_root_waits(world, name, root, lambda seconds: inquiry.look(seconds))  # type: ignore[union-attr]
         own = partitions.refs if mine and partitions is not None else {}
-        references = _exchanged(world, name, root, own)
+        references = _exchange(world, name, root, own)
         return import_partitioned(
             description(grid, references.__getitem__, gather), comm=world, name=name
         )
@@ -139,22 +144,16 @@ def export_ray(block: npt.NDArray[Any], layout: Layout, world: World) -> RayPart
         raise ClusterError(f"{name}: no rank is connected to Ray; call ray.init() on one")
     everywhere(world, name, lambda: _join(name, addresses[root], None))
 
-    def put() -> tuple[Position | None, str, int, Any]:
-        cell = layout.coordinates(world.rank)
-        node, process = ray.util.get_node_ip_address(), os.getpid()
-        # Of several copies of a block, the first rank puts its own.
-        if cell is None or layout.rank_at(cell) != world.rank:
-            return None, node, process, None
+    def put() -> Piece | None:
+        cell = exported_cell(layout, world.rank)
+        if cell is None:
+            return None
         own[cell] = ray.put(block)
-        return cell, node, process, block.shape
+        return Piece(cell, block.shape, ((ray.util.get_node_ip_address(), os.getpid()),))
 
     own: dict[Position, Any] = {}
-    pieces = {
-        cell: Piece(cell, shape, ((node, process),))
-        for cell, node, process, shape in everywhere(world, name, put)
-        if cell is not None
-    }
-    refs = _exchanged(world, name, root, own)
+    pieces = {piece.key: piece for piece in everywhere(world, name, put) if piece is not None}
+    refs = _exchange(world, name, root, own)
     partitions = RayPartitions(refs, layout.shape, layout.grid)
     partitions._grid = grid_of(name, layout.grid, pieces)
     return partitions
@@ -304,16 +303,13 @@ def _join(name: str, address: str | None, stack: ExitStack | None) -> None:
         stack.callback(ray.shutdown)
 
 
-def _exchanged(
-    world: World, name: str, root: int, given: dict[Position, Any]
-) -> dict[Position, Any]:
-    """The references of all ranks, on every rank; ``given`` are the references of this rank. Collective."""
+def _exchange(world: World, name: str, root: int, own: dict[Position, Any]) -> dict[Position, Any]:
+    """The references of all ranks, on every rank; ``own`` are the references of this rank. Collective."""
     if world.size == 1:
-        return given
+        return own
     import ray
 
-    label = everywhere(world, name, lambda: uuid.uuid4().hex)[root]
-    references: dict[Position, Any] = {}
+    label = new_label(world, name, root)
     with ExitStack() as stack:
 
         def open_shelf() -> None:
@@ -321,19 +317,18 @@ def _exchanged(
             if world.rank == root:
                 stack.enter_context(_shelf(label))
 
-        def give() -> None:
-            if given:
+        def put() -> None:
+            if own:
                 shelf = ray.get_actor(label, namespace=NAMESPACE)
-                ray.get(shelf.keep.remote([given]), timeout=START)
+                ray.get(shelf.keep.remote([own]), timeout=START)
 
-        def take() -> None:
+        def take() -> dict[Position, Any]:
             shelf = ray.get_actor(label, namespace=NAMESPACE)
-            references.update(ray.get(shelf.show.remote(), timeout=START))
+            return dict(ray.get(shelf.show.remote(), timeout=START))
 
         everywhere(world, name, open_shelf)
-        everywhere(world, name, give)
-        everywhere(world, name, take)
-    return references
+        everywhere(world, name, put)
+        return locally(world, name, take)
 
 
 @contextmanager

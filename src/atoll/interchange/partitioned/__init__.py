@@ -5,13 +5,13 @@ A producer has a property ``__partitioned__``: a dictionary with the ``shape`` o
 ``location``), a callable ``get``, and, if the ranks of an MPI program hold the partitions, the positions of this rank's
 partitions in ``locals``.
 
-To import, `reading` turns any producer into plain values on each rank, and `data` its partitions into arrays over the
-same memory; every fault becomes a record, never an exception. `checking` exchanges the digests (one allgather, whatever
-a rank's state) and applies the rules: the same list of records everywhere. `arranging` looks for a layout under which
-every rank keeps its partitions; `importing` makes the block, over the producer's memory if a rank has one partition, or
+To import, `description` turns any producer into plain values on each rank, and `data` its partitions into arrays over the
+same memory; every fault becomes a record, never an exception. The ranks exchange digests (one allgather, whatever
+a rank's state) and apply the rules: the same list of records everywhere. `assembly` looks for a layout under which
+every rank keeps its partitions, and makes the block, over the producer's memory if a rank has one partition, or
 several that adjoin in one array. If no layout fits, the partitions move once, to the default layout.
 
-To export, `exporting` cuts each axis of a layout into tiles. The partitions are their products, and the data of a
+To export, `export` cuts each axis of a layout into tiles. The partitions are their products, and the data of a
 partition is a view of the rank's block.
 
 Clusters. Without ``locals`` the data are handles of a cluster (futures, object references). Every rank gives the same
@@ -21,7 +21,7 @@ description, with handles that work on that rank; then
   node (an (ip, pid[, device]) tuple; the address decides, loopback means any node), else evenly,
   in blocks of the grid, so that the result has a layout of blocks;
 - each rank calls ``get(handles)`` with lists of its own handles, batch by batch
-  (:data:`importing.BATCH` elements, at least one handle), and expects a sequence of as many arrays
+  (:data:`assembly.BATCH` elements, at least one handle), and expects a sequence of as many arrays
   or DataFrames in the same order. A callable that takes only single handles is called once for
   each;
 - an error of ``get`` on one rank is raised on all: with its own class if it is a
@@ -32,8 +32,8 @@ An adapter for a cluster therefore makes the dictionary and calls ``import_parti
 returns the block, layout and world.
 """
 
-from .checking import PROTOCOL as PROTOCOL
-from .checking import check_partitioned as check_partitioned
-from .exporting import to_partitioned as to_partitioned
-from .importing import import_partitioned as import_partitioned
-from .reading import RULES as RULES
+from .assembly import import_partitioned as import_partitioned
+from .description import PROTOCOL as PROTOCOL
+from .description import RULES as RULES
+from .description import check_partitioned as check_partitioned
+from .export import to_partitioned as to_partitioned

@@ -19,7 +19,7 @@ from ...errors import ProtocolError
 from ...layout import Axis, BlockAxis, CyclicAxis, Layout
 from ..clusters import Position
 from ..values import a_kind
-from .reading import process_here
+from .description import process_here
 
 MOST_PARTITIONS = 1 << 16
 """Greatest number of partitions of a rank, which lists them."""

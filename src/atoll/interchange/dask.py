@@ -1,7 +1,19 @@
-"""Import of a Dask collection: the cluster computes it, and one rank fetches each partition.
+"""Import and export of Dask collections: the handles are futures, and each rank fetches its own partitions.
+
+Import. The first rank that passes a collection is the root. It lets the cluster compute and keep the partitions
+(:class:`Arrival`), and requests unknown lengths and locations. The others receive the scheduler's address and the
+keys. Every rank makes futures of the keys, by its own client or by one that is opened for the call. The importer of
+``__partitioned__`` assigns the partitions to ranks by location, and one rank fetches each from its worker.
+
+Export. Each rank sends its partitions to workers, cut into chunks of Dask's usual size, under keys that follow from the
+position. The root makes the Dask array of the futures. The other ranks release their futures only when the scheduler knows
+that the root needs them.
 
 Without a cluster, the first rank that passes a collection sends it to the others, so that all ranks use the same graph even
-if it draws random numbers, and each rank computes its own partitions from the graph.
+if it draws random numbers, and each computes its own partitions by Dask's scheduler in this process.
+
+A wait for the cluster raises a :class:`~atoll.errors.ClusterError` at once when the scheduler is lost or a task failed,
+and after ``config.wait_abort`` seconds in which no partition was finished and no worker was busy.
 """
 
 from __future__ import annotations
@@ -13,25 +25,32 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from ...comm.world import World, world_of
-from ...context.interrupts import passed_on
-from ...errors import ClusterError, ProtocolError, a_type
-from ..clusters import (
+from ..comm.world import World, world_of
+from ..context.interrupts import passed_on
+from ..errors import ClusterError, ProtocolError, a_type
+from ..layout import Layout
+from .clusters import (
     BEAT,
     Grid,
     Piece,
     Position,
+    batches,
+    box,
+    cut,
     description,
     everywhere,
+    exported_cell,
     first_rank,
+    gathered,
     grid_of,
     locally,
+    new_label,
+    starts_of,
     while_root_waits,
 )
-from ..partitioned import import_partitioned
-from ..protocol import Imported
-from .clients import (
+from .dask_clients import (
     Watch,
     address_of,
     ask,
@@ -40,8 +59,9 @@ from .clients import (
     link_of,
     own_client,
     published,
-    taken,
 )
+from .partitioned import import_partitioned
+from .protocol import Imported
 
 
 class DaskPartitions:
@@ -76,8 +96,12 @@ def gather(handles: Any) -> Any:
     """The data of one future, or of a sequence of futures: the ``get`` of the protocol."""
     import distributed
 
-    single = isinstance(handles, distributed.Future)
-    futures = [handles] if single else list(handles)
+    return gathered(handles, distributed.Future, _gather)
+
+
+def _gather(futures: list[Any]) -> Any:
+    import distributed
+
     for future in futures:
         if not isinstance(future, distributed.Future):
             raise ClusterError(
@@ -90,15 +114,12 @@ def gather(handles: Any) -> Any:
         raise ClusterError(
             "get: these futures came by pickle, and this process has no distributed.Client; make one for the same scheduler first"
         )
-    strangers = [future for future in futures if future.client is None]
-    for (
-        future
-    ) in strangers:  # they were pickled, and the scheduler does not know this client's interest
+    pickled = [future for future in futures if future.client is None]
+    for future in pickled:  # the scheduler does not know this client's interest
         future.bind_client(client)
-    if strangers:
+    if pickled:
         client._inform_scheduler_of_futures()
-    data = ask(client, client.gather, futures, direct=True)
-    return data[0] if single else data
+    return ask(client, client.gather, futures, direct=True)
 
 
 def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imported:
@@ -117,20 +138,46 @@ def import_dask(collection: Any, *, client: Any = None, comm: Any = None) -> Imp
         arrival = locally(world, name, lambda: Arrival(name, collection, client) if mine else None)
         grid = while_root_waits(world, name, root, lambda seconds: arrival.look(seconds))  # type: ignore[union-attr]
 
-        def publish() -> str:
-            label = f"atoll-{uuid.uuid4().hex}"
-            if arrival is not None and world.size > 1:
-                stack.enter_context(published(client, label, arrival.futures))
-            return label
-
-        label = everywhere(world, name, publish)[root]
-        futures = locally(
-            world, name, lambda: arrival.futures if arrival is not None else taken(client, label)
-        )
+        label = new_label(world, name, root)
+        own_futures = {} if arrival is None else arrival.futures
+        futures = _exchange(world, name, label, client, own_futures, stack)
         # The import is collective: no rank releases its futures before all have finished.
         return import_partitioned(
             description(grid, futures.__getitem__, gather), comm=world, name=name
         )
+
+
+def _exchange(
+    world: World,
+    name: str,
+    label: str,
+    client: Any,
+    own: dict[Position, Any],
+    stack: ExitStack,
+    *,
+    takes: bool = True,
+) -> dict[Position, Any]:
+    """The futures of all ranks, on each rank that ``takes`` them; ``own`` are this rank's, published until ``stack`` ends.
+
+    Collective.
+    """
+    if world.size == 1:
+        return own
+
+    def publish() -> bool:
+        if own:
+            stack.enter_context(published(client, f"atoll-{label}-{world.rank}", own))
+        return bool(own)
+
+    def take() -> dict[Position, Any]:
+        others = [rank for rank, sends in enumerate(senders) if sends and rank != world.rank]
+        futures = dict(own)
+        for rank in others if takes else ():
+            futures |= ask(client, client.get_dataset, f"atoll-{label}-{rank}")
+        return futures
+
+    senders = everywhere(world, name, publish)
+    return locally(world, name, take)
 
 
 class Arrival:
@@ -318,3 +365,121 @@ def _delayed(collection: Any) -> dict[Position, Any]:
         rest = (0,) if getattr(collection, "ndim", 1) == 2 else ()
         return {(k, *rest): part for k, part in enumerate(delayed)}
     return {place: delayed[place] for place in np.ndindex(delayed.shape)}
+
+
+# Export
+
+
+Array = npt.NDArray[Any]
+Chunks = list[list[tuple[int, ...]]]
+
+BATCH = 256 << 20
+"""Size limit in bytes of a message of several chunks to a worker."""
+
+
+def export_dask(block: Array, layout: Layout, world: World, client: Any = None) -> Any:
+    """Export the blocks of all ranks as a Dask array on every rank that has a client; ``None`` on the others.
+
+    ``layout`` is a block layout, ``block`` this rank's part. Collective.
+    """
+    name = "to_dask"
+    with ExitStack() as stack:
+        own = locally(world, name, lambda: own_client(client))
+        links = everywhere(world, name, lambda: link_of(name, own))
+        target = next((link for link in links if link is not None), None)
+        if target is None:
+            if world.size == 1:
+                return _in_place(block)
+            raise ClusterError(
+                f"{name}: no rank has a distributed.Client; start one, or give it by client="
+            )
+        root = links.index(target)
+        mine = connected(world, name, target, own, stack)
+        chunks = _chunks(layout, block.dtype.itemsize)
+        label = new_label(world, name, root)
+
+        def send() -> dict[Position, Any]:
+            cell = exported_cell(layout, world.rank)
+            if cell is None:
+                return {}
+            return _scatter(mine, _cut_block(block, chunks, cell), label, world)
+
+        own_futures = locally(world, name, send)
+        futures = _exchange(world, name, label, mine, own_futures, stack, takes=mine is own)
+
+        def make() -> Any:
+            if mine is not own:
+                return None
+            watch = Watch(name, mine, futures)
+            while not watch.done(BEAT):  # then the scheduler keeps them for this client
+                continue
+            return _array(futures, label, chunks, block.dtype)
+
+        # The scheduler knows the new owner of the chunks before the ranks that sent them release theirs.
+        return locally(world, name, make)
+
+
+def _chunks(layout: Layout, itemsize: int) -> Chunks:
+    """The lengths of the chunks of each block along each axis; no chunk exceeds Dask's ``array.chunk-size``."""
+    import dask
+    from dask.utils import parse_bytes
+
+    limit = parse_bytes(dask.config.get("array.chunk-size", "128MiB"))
+    lengths = [tuple([len(axis.owned(k)) for k in range(axis.processes)]) for axis in layout.axes]
+    return cut(lengths, itemsize, limit)
+
+
+def _cut_block(block: Array, chunks: Chunks, cell: Position) -> dict[Position, Array]:
+    """Cut one rank's block into chunks, by their position among all chunks."""
+    own = [axis[k] for axis, k in zip(chunks, cell)]
+    first = [sum(map(len, axis[:k])) for axis, k in zip(chunks, cell)]
+    starts = starts_of(own)
+    return {
+        tuple([f + k for f, k in zip(first, part)]): block[
+            tuple([slice(b, b + n) for b, n in zip(box(starts, part), box(own, part))])
+        ]
+        for part in product(*[range(len(lengths)) for lengths in own])
+    }
+
+
+def _scatter(
+    client: Any, arrays: dict[Position, Any], token: str, world: World
+) -> dict[Position, Any]:
+    """Send each worker its share of the chunks, and return the futures that keep them there."""
+    workers = sorted(ask(client, client.ncores))
+    if not workers:
+        raise ClusterError(
+            f"to_dask: the cluster at {address_of(client)} has no workers; start some"
+        )
+    shared = address_of(client).startswith("inproc")
+    futures: dict[Position, Any] = {}
+    shares: dict[str, list[Position]] = {}
+    for k, place in enumerate(arrays):
+        first = world.rank * len(workers) // world.size
+        worker = workers[(first + k * len(workers) // len(arrays)) % len(workers)]
+        shares.setdefault(worker, []).append(place)
+    for worker, places in shares.items():
+        for batch in batches(places, [arrays[place].nbytes for place in places], BATCH):
+            # A worker in this process would share memory that the program writes to.
+            data = {
+                f"atoll-block-{token}-{place}": arrays[place].copy() if shared else arrays[place]
+                for place in batch
+            }
+            sent = ask(client, client.scatter, data, workers=[worker], direct=True, hash=False)
+            futures.update(zip(batch, map(sent.__getitem__, data)))
+    return futures
+
+
+def _array(parts: dict[Position, Any], token: str, chunks: Chunks, dtype: np.dtype[Any]) -> Any:
+    import dask.array
+
+    name = f"atoll-{token}"
+    graph = {(name, *place): part for place, part in parts.items()}
+    return dask.array.Array(graph, name, tuple([sum(axis, ()) for axis in chunks]), dtype=dtype)
+
+
+def _in_place(block: Array) -> Any:
+    """A Dask array over the memory of this process, without a cluster."""
+    chunks = _chunks(Layout.replicated(block.shape, 1), block.dtype.itemsize)
+    parts = _cut_block(block, chunks, (0,) * block.ndim)
+    return _array(parts, uuid.uuid4().hex, chunks, block.dtype)

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
-from ...comm.world import World
-from ...config import config
-from ...context.interrupts import passed_on
-from ...errors import ClusterError, a_type
-from ..clusters import Position, locally
+from ..comm.world import World
+from ..config import config
+from ..context.interrupts import passed_on
+from ..errors import ClusterError, a_type
+from .clusters import Position, locally
 
 QUIET = 5.0
 """Seconds without a change after which a watch asks the scheduler whether any worker is busy."""
@@ -204,7 +204,7 @@ def connected(world: World, name: str, link: Link, own: Any, stack: ExitStack) -
 
 @contextmanager
 def published(client: Any, name: str, futures: dict[Position, Any]) -> Iterator[None]:
-    """Publish these futures for the block, so that other clients of the scheduler get them by :func:`taken`."""
+    """Publish these futures for the block, so that other clients of the scheduler get them as theirs by ``get_dataset``."""
     ask(client, client.publish_dataset, futures, name=name)
     try:
         yield
@@ -212,9 +212,3 @@ def published(client: Any, name: str, futures: dict[Position, Any]) -> Iterator[
         # A lost scheduler does not have the futures any more.
         with suppress(ClusterError):
             ask(client, client.unpublish_dataset, name)
-
-
-def taken(client: Any, name: str) -> dict[Position, Any]:
-    """The futures that another client published under this name, as this client's own."""
-    futures: dict[Position, Any] = ask(client, client.get_dataset, name)
-    return futures
