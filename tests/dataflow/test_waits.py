@@ -12,8 +12,7 @@ from atoll import dataflow as df
 from atoll import policy
 from atoll.dataflow.nodes import node_of
 from atoll.dataflow.partition import Graph
-from atoll.dataflow.sets import EMPTY, Sets
-from atoll.dataflow.waits import Waits
+from atoll.dataflow.waits import EMPTY, Sets, Waits
 
 
 @pytest.mark.parametrize("limit", [1, 256, 257, 5000])
