@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from atoll.cli import doctor, probes
+from atoll.cli import doctor
 
 from .commands import atoll
 
@@ -66,7 +66,7 @@ def test_a_missing_extension_is_slow(name: str, cure: str, monkeypatch: pytest.M
 
 
 def test_a_missing_compiler_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "COMPILER", "raise ImportError('no llvmlite here')")
+    monkeypatch.setattr(doctor, "COMPILER", "raise ImportError('no llvmlite here')")
     finding = doctor.check_compiler()
     assert finding.state == "slow"
     assert "no llvmlite here" in finding.text

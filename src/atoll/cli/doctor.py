@@ -23,7 +23,6 @@ from .. import front, startup, system
 from .._version import __version__
 from ..config import available_cores, config
 from ..errors import LaunchError
-from . import probes
 from .mpiexec import INSTALL, Mpiexec, find
 
 EXTRAS = {
@@ -45,7 +44,7 @@ class Finding:
 
 
 class ProbeError(Exception):
-    """Raised if a program of ``probes`` does not answer; the text has the reason."""
+    """Raised if a probe does not answer; the text has the reason."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +135,7 @@ def check_extension() -> Finding:
 def check_compiler() -> Finding:
     """The compiler: llvmlite for this processor."""
     try:
-        facts = ask([sys.executable, "-c", probes.COMPILER])
+        facts = ask([sys.executable, "-c", COMPILER])
     except ProbeError as problem:
         text = f"NumPy runs the loops, on one thread, for llvmlite cannot: {problem}"
         return Finding("slow", f"{text}; pip install -U llvmlite")
@@ -196,7 +195,7 @@ def check_mpi() -> Finding:
     if installed("mpi4py") is None:
         return Finding("note", f"mpi4py is not installed: one process only; {INSTALL}")
     try:
-        facts = ask([sys.executable, "-c", probes.LIBRARY])
+        facts = ask([sys.executable, "-c", LIBRARY])
     except ProbeError as problem:
         return Finding("broken", f"mpi4py cannot load MPI: {problem}; {INSTALL}")
     text = f"mpi4py {facts['mpi4py']} with {facts['vendor']} (MPI {facts['standard']})"
@@ -229,7 +228,7 @@ def pair(launcher: Mpiexec) -> dict[str, object]:
     """Start two ranks on this machine and let them measure."""
     single = dict.fromkeys(startup.THREAD_VARIABLES, "1")
     environment = {**os.environ, **launcher.environment(), **single}
-    return ask(launcher.command(2, [sys.executable, "-c", probes.PAIR]), environment)
+    return ask(launcher.command(2, [sys.executable, "-c", PAIR]), environment)
 
 
 def check_extras() -> Finding:
@@ -255,3 +254,95 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     check_ranks,
     check_extras,
 )
+
+
+# Probes: programs that run in their own processes, so that they may crash there. Each prints one line of JSON. They use the
+# libraries directly, without atoll, to tell a broken installation from a bug in atoll.
+
+COMPILER = """
+import ctypes, json, warnings
+warnings.simplefilter("ignore")
+import llvmlite
+import llvmlite.binding as llvm
+if not hasattr(llvm, "create_pass_builder"):
+    raise SystemExit("llvmlite is too old")
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+features = llvm.get_host_cpu_features()
+machine = llvm.Target.from_default_triple().create_target_machine(
+    cpu=llvm.get_host_cpu_name(), features=features.flatten(), opt=3)
+module = llvm.parse_assembly('''
+define i64 @answer(i64 %x) {
+  %y = mul i64 %x, 6
+  ret i64 %y
+}
+''')
+engine = llvm.create_mcjit_compiler(module, machine)
+engine.finalize_object()
+function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(engine.get_function_address("answer"))
+print(json.dumps({
+    "version": llvmlite.__version__,
+    "llvm": ".".join(map(str, llvm.llvm_version_info)),
+    "cpu": llvm.get_host_cpu_name(),
+    "features": sorted(name for name, there in features.items() if there),
+    "compiles": function(7) == 42,
+}))
+"""
+
+LIBRARY = """
+import json
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+print(json.dumps({
+    "mpi4py": mpi4py.__version__,
+    "vendor": " ".join([MPI.get_vendor()[0], ".".join(map(str, MPI.get_vendor()[1]))]),
+    "standard": ".".join(map(str, MPI.Get_version())),
+    "library": MPI.Get_library_version().rstrip("\\0").strip().partition("\\n")[0],
+}))
+"""
+
+PAIR = """
+import json, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+other = 1 - world.rank
+if world.size != 2:
+    raise SystemExit("this rank sees a world of %d, not of 2" % world.size)
+
+def fastest(action, count, rounds=5):
+    best = float("inf")
+    for _ in range(rounds):
+        world.Barrier()
+        start = time.perf_counter()
+        for _ in range(count):
+            action()
+        best = min(best, (time.perf_counter() - start) / count)
+    return best
+
+small, back = bytearray(8), bytearray(8)
+large, landing = bytearray(8 << 20), bytearray(8 << 20)
+mine, total = bytearray(8), bytearray(8)
+
+def ping():
+    if world.rank == 0:
+        world.Send([small, MPI.BYTE], other)
+        world.Recv([back, MPI.BYTE], other)
+    else:
+        world.Recv([back, MPI.BYTE], other)
+        world.Send([small, MPI.BYTE], other)
+
+def exchange():
+    world.Sendrecv([large, MPI.BYTE], other, recvbuf=[landing, MPI.BYTE], source=other)
+
+def reduce():
+    world.Allreduce([mine, MPI.DOUBLE], [total, MPI.DOUBLE])
+
+found = {
+    "latency_us": fastest(ping, 200) / 2 * 1e6,
+    "allreduce_us": fastest(reduce, 200) * 1e6,
+    "bandwidth_gb_s": len(large) / fastest(exchange, 3) / 1e9,
+}
+if world.rank == 0:
+    print(json.dumps(found), flush=True)
+"""

@@ -363,9 +363,9 @@ def run(words: list[str]) -> None:
 def main() -> None:
     """Run this rank from start to end."""
     options = json.loads(sys.argv[1])
-    system, startup, launcher, whereabouts, node_store, node_imports = borrow(
-        "system", "startup", "comm.launcher", "context.remote_stacks", "context.node_store", "context.node_imports",
-    )  # fmt: skip
+    system, startup, launcher, whereabouts, node_store = borrow(
+        "system", "startup", "comm.launcher", "context.remote_stacks", "context.node_store"
+    )
     launch = launcher.detect()
     if launch is None:
         startup.write_error(
@@ -392,7 +392,7 @@ def main() -> None:
             listener.close()
         store = node_store.connect(meeting) if launch.local_size != 1 else None
         if store is not None:
-            node_imports.begin(store)
+            node_store.import_from(store)
         place = {"process": os.getpid(), "host": host_name()}
         record({"kind": "start", "local_size": launch.local_size, **place})
         launcher.listeners.append(
