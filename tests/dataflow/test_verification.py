@@ -11,10 +11,10 @@ import pytest
 import atoll as np
 from atoll import dataflow as df
 from atoll.comm.simulated import run
-from atoll.dataflow import potentials, verify
+from atoll.dataflow import cycles, verify
+from atoll.dataflow.cycles import rehearse
 from atoll.dataflow.messages import ends_of
 from atoll.dataflow.records import ready_order, topological
-from atoll.dataflow.rehearsal import rehearse
 
 from .test_random_graphs import play
 
@@ -180,8 +180,8 @@ def test_numbers_that_grow_on_one_rank_only_prove_nothing(rank: int, size: int) 
     partition = df.find_distributed_partition(None, {"y": got + 1}, sends=sends)
     order = topological(partition.parts)
     assert order is not None
-    assert potentials.grows(order, potentials.numbers) == (rank == 0)
-    assert potentials.levels(order, ends_of(partition, rank)) is not None
+    assert cycles.grows(order, cycles.numbers) == (rank == 0)
+    assert cycles.levels(order, ends_of(partition, rank)) is not None
     with pytest.raises(df.CommunicationCycleError):
         df.verify_distributed_partition(None, partition)
 
@@ -194,22 +194,20 @@ def test_a_proof_agrees_with_what_gathering_finds() -> None:
         _, sends, _, kept = play(seed, rank, size, 50)
         outputs = {name: value.node for name, value in kept.items()}
         partition = df.find_distributed_partition(None, outputs, sends=sends)
-        total = np.world.communicator.allreduce(
-            potentials.facts(partition, ends_of(partition, rank))
-        )
+        total = np.world.communicator.allreduce(cycles.facts(partition, ends_of(partition, rank)))
         units = np.world.communicator.allgather_object(verify._units(partition, rank))
         assert not verify._circle(units)  # the game is played in order
-        return potentials.prove(total)
+        return cycles.prove(total)
 
     proven = [run(4, program, seed)[0] for seed in range(6)]
     assert all(proven)  # its tags have the number of the move in them
 
 
 def test_the_atoms_of_tags() -> None:
-    assert potentials.atoms(("halo", 3)) == ((1, "halo"), (0, 3))
-    assert potentials.atoms("step-12b") == ((1, "step-"), (0, 12), (1, "b"))
-    assert potentials.numbers(frozenset({"f", 4})) == ((0, 4),)
-    assert potentials.numbers((None, (2.5, Way.BACK))) == ((0, 2.5),)
-    assert potentials.atoms(float("nan")) == ((1, "float"),)
-    assert potentials.atoms(Way.BACK) != potentials.atoms(Way.THERE)
-    assert potentials.atoms(numpy.int64(3)) == ((0, 3),)
+    assert cycles.atoms(("halo", 3)) == ((1, "halo"), (0, 3))
+    assert cycles.atoms("step-12b") == ((1, "step-"), (0, 12), (1, "b"))
+    assert cycles.numbers(frozenset({"f", 4})) == ((0, 4),)
+    assert cycles.numbers((None, (2.5, Way.BACK))) == ((0, 2.5),)
+    assert cycles.atoms(float("nan")) == ((1, "float"),)
+    assert cycles.atoms(Way.BACK) != cycles.atoms(Way.THERE)
+    assert cycles.atoms(numpy.int64(3)) == ((0, 3),)

@@ -25,6 +25,8 @@ from ..errors import CommunicationTagError
 from .records import DistributedGraphPart, DistributedGraphPartition
 
 _DEEPEST = 100
+Key = tuple[int, int, bytes]
+"""The identity of a message: sender, receiver and tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Message:
     """The call site in the program."""
 
     @property
-    def key(self) -> tuple[int, int, bytes]:
+    def key(self) -> Key:
         """The identity of the message, equal on both ends: source, destination and tag."""
         return self.source, self.dest, self.tag
 

@@ -20,12 +20,11 @@ from ..graph.geometry import shape_text
 from ..graph.node import in_order
 from ..graph.picture import Drawing
 from ..graph.words import label
-from .messages import received, sent
+from .messages import Key, received, sent
 from .partition import origin_of
 from .records import DistributedGraphPartition, topological
 
 _MOST_LINES = 12
-Key = tuple[int, int, bytes]
 
 
 @dataclass(frozen=True, slots=True)

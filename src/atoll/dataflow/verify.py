@@ -4,9 +4,9 @@ One reduction of a constant size decides. Each rank adds up a digest of every me
 of every message that it receives; a digest covers source, destination, tag, shape and dtype. If all ends match, the sums
 vanish. One flag reports a fault that a rank has detected by itself. Another reports that some part both waits for a message
 and precedes a send, without which no cycle is possible. The other summands are candidates for a proof that there is no cycle
-(see ``potentials``). Only if the digests do not cancel, the ranks gather their messages, and every rank raises the same
+(see ``cycles``). Only if the digests do not cancel, the ranks gather their messages, and every rank raises the same
 error. Only if parts could form a cycle across ranks and no candidate excludes it, the ranks rehearse the graph with their
-partners (see ``rehearsal``). Only if there is a cycle, they gather the dependencies of messages to name it.
+partners. Only if there is a cycle, they gather the dependencies of messages to name it.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from ..errors import (
 )
 from ..graph.node import Node, in_order
 from ..ops.fingerprint import of_text
-from . import potentials
-from .messages import Message, ends_of, received, sent, tag_bytes
+from . import cycles
+from .cycles import Unit, rehearse
+from .messages import Key, Message, ends_of, received, sent, tag_bytes
 from .nodes import Input, Receive
 from .partition import origin_of
 from .records import DistributedGraphPartition, topological
-from .rehearsal import Key, Unit, rehearse
 
 _MOST_NAMED = 4
 VERIFYING = "verifying a dataflow graph"
@@ -113,13 +113,13 @@ def _verify(
     if fault is None:
         facts[4] = _may_wait_for_itself(partition)
         facts[5] = len(messages)
-        facts[6:] = potentials.facts(partition, ends)
+        facts[6:] = cycles.facts(partition, ends)
     facts = total(communicator, facts, VERIFYING)
     if facts[3]:
         raise_first(communicator, fault)
     if facts[:3].any():
         _raise_mismatch(communicator.allgather_object(messages, "the messages of a dataflow graph"))
-    if facts[4] and not potentials.prove(facts[6:]):
+    if facts[4] and not cycles.prove(facts[6:]):
         _check_cycles(communicator, partition)
     return bool(facts[5])
 

@@ -16,10 +16,10 @@ def register(array_type: type) -> None:
     if "numba" in sys.modules:
         _declare(array_type)
     else:
-        sys.meta_path.insert(0, _Awaited(array_type))
+        sys.meta_path.insert(0, _ImportOfNumba(array_type))
 
 
-class _Awaited:
+class _ImportOfNumba:
     """Finder in ``sys.meta_path`` that waits for the import of Numba, and registers the class of arrays after it."""
 
     def __init__(self, array_type: type) -> None:
@@ -54,26 +54,28 @@ def _declare(array_type: type) -> None:
     from numba.core import boxing, cgutils, types
     from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
-    class Shown(types.Array):  # type: ignore[misc]
+    class ArrayArgument(types.Array):  # type: ignore[misc]
         """Numba's type of an atoll array, which compiled functions see as a NumPy array."""
 
-    register_model(Shown)(models.ArrayModel)
+    register_model(ArrayArgument)(models.ArrayModel)
 
     @typeof_impl.register(array_type)  # type: ignore[untyped-decorator]
     def type_of(array: Any, context: Any) -> Any:
         kind = typeof_impl(np.asarray(array), context)
-        return Shown(kind.dtype, kind.ndim, kind.layout, not kind.mutable, aligned=kind.aligned)
+        return ArrayArgument(
+            kind.dtype, kind.ndim, kind.layout, not kind.mutable, aligned=kind.aligned
+        )
 
-    @unbox(Shown)  # type: ignore[untyped-decorator]
+    @unbox(ArrayArgument)  # type: ignore[untyped-decorator]
     def native(kind: Any, array: Any, c: Any) -> Any:
         asarray = c.pyapi.unserialize(c.pyapi.serialize_object(np.asarray))
-        shown = c.pyapi.call_function_objargs(asarray, (array,))
+        plain = c.pyapi.call_function_objargs(asarray, (array,))
         c.pyapi.decref(asarray)
         value = cgutils.alloca_once(c.builder, c.context.get_value_type(kind), zfill=True)
         failed = cgutils.alloca_once_value(c.builder, cgutils.true_bit)
-        with cgutils.if_likely(c.builder, cgutils.is_not_null(c.builder, shown)):
-            read = boxing.unbox_array(kind, shown, c)
+        with cgutils.if_likely(c.builder, cgutils.is_not_null(c.builder, plain)):
+            read = boxing.unbox_array(kind, plain, c)
             c.builder.store(read.value, value)
             c.builder.store(read.is_error, failed)
-            c.pyapi.decref(shown)
+            c.pyapi.decref(plain)
         return NativeValue(c.builder.load(value), is_error=c.builder.load(failed))
