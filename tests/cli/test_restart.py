@@ -80,15 +80,15 @@ def test_a_job_without_a_new_checkpoint_is_started_again_only_once(tmp_path: Pat
     assert outcome.errors.count("starts again") == 1, outcome
 
 
-def end(rank: int, status: int, told: bool = False) -> dict[str, object]:
-    return {"kind": "end", "rank": rank, "status": status, "told": told}
+def end(rank: int, status: int, by_launcher: bool = False) -> dict[str, object]:
+    return {"kind": "end", "rank": rank, "status": status, "by_launcher": by_launcher}
 
 
 def test_only_a_loss_that_comes_first_is_a_loss() -> None:
     killed = Verdict(3)
     killed.record(end(1, 9))
     killed.record({"kind": "exception", "rank": 0, "code": 1, "text": "rank 1 does not answer"})
-    killed.record(end(0, 9, told=True))
+    killed.record(end(0, 9, by_launcher=True))
     assert killed.lost == {1}
     failed = Verdict(3)
     failed.record({"kind": "exception", "rank": 0, "code": 1, "text": "a mistake"})

@@ -20,8 +20,8 @@ def started(ranks: int) -> Verdict:
     return verdict
 
 
-def ended(verdict: Verdict, rank: int, status: int, told: bool = False) -> None:
-    verdict.record({"kind": "end", "rank": rank, "status": status, "told": told})
+def ended(verdict: Verdict, rank: int, status: int, by_launcher: bool = False) -> None:
+    verdict.record({"kind": "end", "rank": rank, "status": status, "by_launcher": by_launcher})
 
 
 def progress(verdict: Verdict, sign: bytes, *ranks: int) -> None:
@@ -83,7 +83,7 @@ def test_a_job_whose_ranks_all_ended_well_is_well_whatever_the_launcher_says() -
 
 def test_what_a_launcher_ended_is_not_the_cause() -> None:
     verdict = started(3)
-    ended(verdict, 0, 15, told=True)
+    ended(verdict, 0, 15, by_launcher=True)
     ended(verdict, 1, 5 << 8)
     assert verdict.last_words(13) == (
         "atoll: rank 1 of 3 (process 51 on here) left with exit code 5; all ranks ended\n"

@@ -37,14 +37,14 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-KEPT = 500
+FIRST_DESCRIPTOR = 500
 """The lowest descriptor of files for records, beyond the range that programs close."""
 
 LEAVING = 0.3
 """Seconds that the supervisor of a rank that left before its orderly end waits for others to leave alike."""
 
-TOLD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-FORWARDED = (*TOLD, signal.SIGUSR1, signal.SIGUSR2)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+FORWARDED = (*ENDING, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def borrow(*names: str) -> list[Any]:
@@ -72,7 +72,7 @@ class Channel:
         """True if ``atoll run`` is on this host and takes the output through pipes."""
         self.process = os.getpid()
         """The only process that may report: children that the program forks may not."""
-        self._file = kept(2)
+        self._file = duplicate(2)
         self.spare: list[int] = []
         """The launcher's own streams, which the supervisor keeps open: launchers read them to their end."""
         with contextlib.suppress(OSError), system.connect(mark, 5.0) as connection:
@@ -81,12 +81,12 @@ class Channel:
             if len(pipes) != 2:
                 raise ConnectionError
             for target, pipe in zip((1, 2), pipes):
-                self.spare.append(kept(target))
+                self.spare.append(duplicate(target))
                 os.dup2(pipe, target)
                 os.close(pipe)
             connection.settimeout(None)
             os.close(self._file)
-            self._file, self.here = kept(connection.fileno()), True
+            self._file, self.here = duplicate(connection.fileno()), True
 
     def become_the_ranks(self) -> None:
         """Make this process the rank. Its forked children may outlive the job, so they keep none of its files open."""
@@ -103,10 +103,10 @@ class Channel:
         self._write_error(f"{text}\n" if self.here else f"\x1e{self._mark}{text}\x1e\n", self._file)
 
 
-def kept(descriptor: int) -> int:
+def duplicate(descriptor: int) -> int:
     """Duplicate a descriptor, beyond the range that programs close."""
     try:
-        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, KEPT)
+        return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR)
     except OSError:  # the limit is lower, or the file is closed
         with contextlib.suppress(OSError):
             return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -127,7 +127,7 @@ def supervise(
 
     The rank has a process group of its own, so that a signal reaches it once: through this process.
     """
-    parent, told = os.getpid(), []
+    parent, signals = os.getpid(), []
     orderly = mmap.mmap(-1, 1)
     reader, writer = os.pipe()
     streams = [os.pipe(), os.pipe()] if prefixed else []
@@ -149,7 +149,7 @@ def supervise(
     os.close(reader)
 
     def forward(number: int, frame: object) -> None:
-        told.extend([number] if number in TOLD else [])
+        signals.extend([number] if number in ENDING else [])
         with contextlib.suppress(OSError):
             os.killpg(child, number)
 
@@ -168,7 +168,7 @@ def supervise(
     for thread in writers:
         thread.start()
     _, status = os.waitpid(child, 0)
-    channel.send({"kind": "end", "status": status, "told": bool(told)})
+    channel.send({"kind": "end", "status": status, "by_launcher": bool(signals)})
     if status:
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)  # processes that the rank started

@@ -60,7 +60,7 @@ class Channel:
 
     connection: socket.socket
     rank: int
-    held: bytes = b""
+    buffer: bytes = b""
 
 
 class Relay:
@@ -244,7 +244,7 @@ class Relay:
             return True
         except OSError:
             data = b""
-        *lines, channel.held = (channel.held + data).split(b"\n")
+        *lines, channel.buffer = (channel.buffer + data).split(b"\n")
         for line in lines:
             self._record(line, here=True)
         if not data:

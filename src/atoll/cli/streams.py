@@ -29,11 +29,11 @@ class Extract(Stage):
 
     def __init__(self, begin: bytes, end: bytes, handle: Callable[[bytes], bytes]) -> None:
         self._begin, self._end, self._handle = begin, end, handle
-        self._held = b""
+        self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
         """Pass on the bytes outside of the ranges."""
-        held, out = self._held + data, []
+        held, out = self._buffer + data, []
         while (start := held.find(self._begin)) >= 0:
             stop = held.find(self._end, start + len(self._begin))
             if stop < 0:
@@ -43,15 +43,15 @@ class Extract(Stage):
             held = held[stop:]
         else:
             start = len(held) - _overlap(held, self._begin)
-        self._held = held[start:]
+        self._buffer = held[start:]
         return b"".join([*out, held[:start]])
 
     def flush(self, ended: bool = False) -> bytes:
         """Return a possible beginning that is held back; at the end of the stream, close an open range."""
-        held, inside = self._held, self._held.startswith(self._begin)
+        held, inside = self._buffer, self._buffer.startswith(self._begin)
         if not held or (inside and not ended):
             return b""
-        self._held = b""
+        self._buffer = b""
         return self._handle(held) if inside else held
 
 
@@ -68,13 +68,13 @@ class Lines(Stage):
 
     def __init__(self, rank: int) -> None:
         self._prefix = b"[%d] " % rank
-        self._held = b""
+        self._buffer = b""
 
     def feed(self, data: bytes) -> bytes:
         """Return the lines that are now complete."""
-        *lines, self._held = (self._held + data).split(b"\n")
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
         return b"".join(self._prefix + line + b"\n" for line in lines)
 
     def flush(self, ended: bool = False) -> bytes:
         """At the end of the stream, return an unterminated line."""
-        return self.feed(b"\n") if ended and self._held else b""
+        return self.feed(b"\n") if ended and self._buffer else b""

@@ -26,12 +26,12 @@ MOST_TRACEBACKS = 3
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of one rank: by ``signal``, or by itself with ``code``; ``told`` if the launcher ended it."""
+    """The end of one rank: by ``signal``, or by itself with ``code``; ``by_launcher`` if the launcher ended it."""
 
     rank: int
     code: int
     signal: int = 0
-    told: bool = False
+    by_launcher: bool = False
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class Verdict:
     def well(self) -> bool:
         """True if all ranks have reported a successful end, even if the launcher objects to the way they left MPI."""
         return len(self.ends) == self._size and not any(
-            end.code or end.signal or end.told for end in self.ends.values()
+            end.code or end.signal or end.by_launcher for end in self.ends.values()
         )
 
     def record(self, fields: Mapping[str, Any]) -> None:
@@ -113,8 +113,8 @@ class Verdict:
             self.signs[fields["sign"].encode()].add(rank)
         elif kind == "end":
             code = os.waitstatus_to_exitcode(fields["status"])
-            end = End(rank, 128 - code if code < 0 else code, max(-code, 0), fields["told"])
-            if end.signal in OUTSIDE and not end.told:
+            end = End(rank, 128 - code if code < 0 else code, max(-code, 0), fields["by_launcher"])
+            if end.signal in OUTSIDE and not end.by_launcher:
                 self._lose([rank])
             self.ends.setdefault(rank, end)
         else:
@@ -186,7 +186,7 @@ class Verdict:
         """
         needed = self.signs[launcher.TOGETHER] - self.signs[launcher.ORDERLY]
         for end in self.ends.values():
-            if not end.told and (end.code or end.rank in needed):
+            if not end.by_launcher and (end.code or end.rank in needed):
                 return end
         return None
 

@@ -236,16 +236,16 @@ def difference(first: Record, second: Record) -> str:
                     f"{second.backend!r}, so their messages and last digits differ. Install llvmlite on all hosts, or set "
                     "ATOLL_BACKEND=numpy for all ranks"
                 )
-            told = ""
+            detail = ""
             if words == other_words and more != other_more:
-                told = (
+                detail = (
                     f" Rank {first.rank} computes {more}; rank {second.rank} computes {other_more}."
                 )
             elif words == other_words:
-                told = " The operations there have the same names and shapes, but different arrays, numbers, arguments or layouts."
+                detail = " The operations there have the same names and shapes, but different arrays, numbers, arguments or layouts."
             return (
                 f"ranks have diverged: at step {number}, rank {first.rank} reached "
-                f"{words}, rank {second.rank} {other_words}.{told} All ranks must reach operations on "
+                f"{words}, rank {second.rank} {other_words}.{detail} All ranks must reach operations on "
                 "distributed arrays in the same order, with the same arrays, numbers, shapes and layouts; is this "
                 f"operation under a condition that differs by rank? {CURE}"
             )

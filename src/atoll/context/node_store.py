@@ -58,7 +58,7 @@ class Table:
         """By key; empty bytes if no entry could be made."""
         self._makers: dict[bytes, object] = {}
         self._changed = threading.Condition()
-        self._held = 0
+        self._size = 0
         self._log: list[tuple[bytes, object]] = []
         """The keys in the order of :meth:`put`, each with its client."""
 
@@ -91,11 +91,11 @@ class Table:
         with self._changed:
             self._makers.pop(key, None)
             self._log.append((key, client))
-            self._held += len(data) - len(self._entries.pop(key, b""))
+            self._size += len(data) - len(self._entries.pop(key, b""))
             self._entries[key] = data
-            while self._held > LARGEST and len(self._entries) > 1:
+            while self._size > LARGEST and len(self._entries) > 1:
                 oldest = next(iter(self._entries))
-                self._held -= len(self._entries.pop(oldest))
+                self._size -= len(self._entries.pop(oldest))
             self._changed.notify_all()
 
     def leave(self, client: object) -> None:

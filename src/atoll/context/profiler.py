@@ -216,10 +216,10 @@ class Recording:
         header = self.header
         events = self.events[: header[Header.COUNT]]
         threshold = max(2 * int(header[Header.THRESHOLD]), int(np.median(events["length"])) + 1)
-        kept = events[events["length"] >= threshold]
-        self.events[: len(kept)] = kept
+        long = events[events["length"] >= threshold]
+        self.events[: len(long)] = long
         header[Header.THRESHOLD] = threshold
-        header[Header.COUNT] = len(kept)
+        header[Header.COUNT] = len(long)
 
     def note(self, event: tuple[int, ...]) -> None:
         """Add an event to the timeline, unless it is shorter than the threshold."""

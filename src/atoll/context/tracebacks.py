@@ -72,9 +72,9 @@ def note_recording(error: BaseException, site: Site | None) -> None:
 
 def without_ours(traceback: TracebackType | None) -> TracebackType | None:
     """A traceback without the frames of atoll."""
-    kept = [entry for entry in _entries(traceback) if not _is_ours(entry)]
+    users = [entry for entry in _entries(traceback) if not _is_ours(entry)]
     following = None
-    for entry in reversed(kept):
+    for entry in reversed(users):
         entry.tb_next = following
         following = entry
     return following

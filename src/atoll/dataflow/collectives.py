@@ -68,18 +68,18 @@ def make_distributed_allgather(
     """Every rank's ``data``, stacked along a new first axis in the order of the ranks."""
     world = world_of(mpi_communicator)
     rank, size = world.rank, world.size
-    held = snapshot(data)[None, ...]
+    values = snapshot(data)[None, ...]
     count = 1
     while (
         count < size
     ):  # the values of this rank and its successors; another rank has the same number
-        sent = held[: min(count, size - count)]
+        sent = values[: min(count, size - count)]
         tag = (comm_tag, "allgather", count)
         got = make_distributed_recv((rank + count) % size, tag, sent.shape, sent.dtype)
-        both = names["concatenate"]([held, got])
-        held = staple_distributed_send(sent, (rank - count) % size, tag, both)
+        both = names["concatenate"]([values, got])
+        values = staple_distributed_send(sent, (rank - count) % size, tag, both)
         count += len(sent)
-    return names["roll"](held, rank, axis=0)
+    return names["roll"](values, rank, axis=0)
 
 
 def make_distributed_alltoall(

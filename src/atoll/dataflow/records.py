@@ -191,7 +191,7 @@ class Rows:
     def __init__(self) -> None:
         self.rows: list[Row] = []
         self.number: dict[int, int] = {}
-        self.kept: list[Node] = []
+        self.nodes: list[Node] = []
         self.calls: dict[int, int] = {}
 
     def add(self, root: Node) -> int:
@@ -199,7 +199,7 @@ class Rows:
         number = self.number
         for node in in_order([root], lambda node: id(node) not in number):
             number[id(node)] = len(self.rows)
-            self.kept.append(node)
+            self.nodes.append(node)
             self.rows.append(self._row(node))
         return number[id(root)]
 

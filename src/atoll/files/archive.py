@@ -170,7 +170,7 @@ class Writer:
         """Give the checksums of all parts to all ranks."""
         every = self.file.settle([member.sums for member in self.members])
         for number, member in enumerate(self.members):
-            sums = sorted(Sum(*part) for told in every for part in told[number])
+            sums = sorted(Sum(*part) for own in every for part in own[number])
             self.members[number] = member._replace(sums=sums)
 
     def finish(self, *others: tuple[str, bytes]) -> None:

@@ -69,8 +69,8 @@ def outgoing_boxes(
         axis = next((k for k, n in enumerate(grid_of(part.shape, chunks)) if n > 1), 0)
         target = rows_layout(part.shape, axis, size, chunks[axis] if chunks else 1)
         mine = redistributed(part, target)
-        held = target.region(rank)
-        starts = [p.start + (h.lowest if len(h) else 0) for p, h in zip(cut, held, strict=True)]
+        owned = target.region(rank)
+        starts = [p.start + (h.lowest if len(h) else 0) for p, h in zip(cut, owned, strict=True)]
         yield tuple(starts), mine.block
 
 
@@ -142,11 +142,13 @@ def fill_by(
             Range(first + part.start, first + part.stop)
             for first, part in zip(low, cut, strict=True)
         ]
-        wanted = [held.intersection(part) for held, part in zip(region, window, strict=True)]
+        wanted = [owned.intersection(part) for owned, part in zip(region, window, strict=True)]
         if not all(map(len, wanted)):
             continue
         first = [part.lowest for part in wanted]
-        key = region_key([held.positions(part) for held, part in zip(region, wanted, strict=True)])
+        key = region_key(
+            [owned.positions(part) for owned, part in zip(region, wanted, strict=True)]
+        )
         chosen = region_key([part.shifted(-n) for part, n in zip(wanted, first, strict=True)])
         source = tuple([slice(part.lowest, part.highest + 1) for part in wanted])
         into = None
@@ -214,7 +216,7 @@ def load_stored(
             return array[:-1]
 
     every = everywhere(world.communicator, what, facts)
-    if any(told != every[0] for told in every):
+    if any(own != every[0] for own in every):
         raise FileFormatError(
             f"{what}: ranks see different files as {source}: {every}; the file must be on a file system that all ranks share"
         )

@@ -208,7 +208,7 @@ def same_header(
     headers = settle(
         world.communicator, error, what, header and (*header[:2], str(header.dtype), header.offset)
     )
-    other = next((r for r, told in enumerate(headers) if told != headers[0]), 0)
+    other = next((r for r, own in enumerate(headers) if own != headers[0]), 0)
     if other:
         raise FileFormatError(
             f"{what}: ranks see different files as {path}: rank 0 reads {headers[0]}, rank {other} {headers[other]} (shape, "

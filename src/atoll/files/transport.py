@@ -57,8 +57,8 @@ def _outgoing(section: Section, ordered: bool) -> Iterator[tuple[int, Array]]:
         axis = len(key) - 1
         target = rows_layout(part.shape, axis, size)
         mine = redistributed(part, target)
-        held = target.region(rank)
-        start = held[axis].lowest if part.shape and len(held[axis]) else 0
+        owned = target.region(rank)
+        start = owned[axis].lowest if part.shape and len(owned[axis]) else 0
         inner = prod(part.shape[axis + 1 :]) if part.shape else 1
         if part.shape or rank == 0:
             yield first + start * inner, np.ascontiguousarray(mine.block)
@@ -133,7 +133,7 @@ def fill(
     inner = prod(shape[axis + 1 :])
     rows = max(most // inner, 1)
     part = region[axis]
-    places = [list(enumerate(held.array().tolist())) for held in region[:axis]]
+    places = [list(enumerate(owned.array().tolist())) for owned in region[:axis]]
     for lead in product(*places):
         base = 0
         for (_, index), extent in zip(lead, shape[:axis]):
@@ -168,11 +168,11 @@ def fill_from(
                 raise truncated(path, first * dtype.itemsize, len(rest))
             rest = rest[count:]
         wanted = [
-            held.intersection(Range(part.start, part.stop))
-            for held, part in zip(region, key, strict=False)
+            owned.intersection(Range(part.start, part.stop))
+            for owned, part in zip(region, key, strict=False)
         ]
         if all(map(len, wanted)):
-            rows = [held.positions(part) for held, part in zip(region, wanted, strict=False)]
-            whole = [Range(0, len(held)) for held in region[len(key) :]]
+            rows = [owned.positions(part) for owned, part in zip(region, wanted, strict=False)]
+            whole = [Range(0, len(owned)) for owned in region[len(key) :]]
             chosen = [part.shifted(-cut.start) for part, cut in zip(wanted, key, strict=True)]
             block[region_key((*rows, *whole))] = lines[region_key((*chosen, *region[len(key) :]))]

@@ -197,8 +197,8 @@ class Arrival:
         import distributed
 
         try:
-            kept = client.persist(collection)
-            futures = distributed.futures_of(kept)
+            persisted = client.persist(collection)
+            futures = distributed.futures_of(persisted)
         except Exception as error:
             passed_on(error)
             raise ClusterError(

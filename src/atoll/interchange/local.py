@@ -59,8 +59,8 @@ def _fingerprint(layout: object) -> bytes:
     if isinstance(layout, Layout):
         for axis in layout.axes:
             if isinstance(axis, UnstructuredAxis):
-                for held in axis.sets:
-                    text.update(held.array().tobytes() + b"|")
+                for indices in axis.sets:
+                    text.update(indices.array().tobytes() + b"|")
     return text.digest()
 
 

@@ -23,7 +23,7 @@ from ..context.interrupts import passed_on
 from ..context.warn import warn_at
 from ..errors import BufferTypeError, ProtocolError, ProtocolWarning
 from ..layout import Layout
-from .values import MOST_KEYS, Plain, UnfitError, entries, kind_name, plain, printable, said
+from .values import MOST_KEYS, Plain, UnfitError, entries, error_text, kind_name, plain, printable
 
 Result = TypeVar("Result")
 
@@ -168,7 +168,7 @@ class Protocol:
             pass
         except Exception as error:  # the other ranks wait for the digest of this rank in any case
             passed_on(error)
-            message = f"the description cannot be read ({said(error)})"
+            message = f"the description cannot be read ({error_text(error)})"
             reader.broken(next(iter(self.rules)), message, value=kind_name(source))
         records = tuple(reader.violations), tuple(reader.notes)
         return section._replace(violations=records[0], notes=records[1]), content

@@ -75,12 +75,12 @@ def kind_name(value: object) -> str:
     return guarded("type without a name", name)  # the metaclass may raise
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An exception as text."""
     return shortened(f"{kind_name(error)}: {guarded('it has no text', str, error)}")
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """``repr`` of a value, shortened; it never fails."""
     if type(value) is int and value.bit_length() > SHOWN_BITS:
         return f"an integer of {value.bit_length()} bits"
@@ -95,15 +95,15 @@ def plain(value: object) -> Plain:
     if given is None or kind in (bool, float):
         return given  # type: ignore[no-any-return]
     if kind is int:
-        return given if given.bit_length() <= SHOWN_BITS else shown(given)
+        return given if given.bit_length() <= SHOWN_BITS else value_text(given)
     if kind is str:
         return shortened(given)
     if issubclass(kind, np.integer | np.floating | np.bool_) and kind.__module__ == "numpy":
         number = given.item()
-        return number if type(number) in (bool, int, float) else shown(given)
+        return number if type(number) in (bool, int, float) else value_text(given)
     if kind is tuple and len(given) <= 16:
-        return tuple([shown(item) if type(item) is tuple else plain(item) for item in given])
-    return shown(given)
+        return tuple([value_text(item) if type(item) is tuple else plain(item) for item in given])
+    return value_text(given)
 
 
 def is_a(value: object, *kinds: type) -> bool:
@@ -123,22 +123,24 @@ def integer(value: object) -> int:
         number = int(index(value))  # type: ignore[arg-type]
     except Exception as error:
         passed_on(error)
-        raise UnfitError(f"is {a_kind(value)} whose __index__ raised {said(error)}") from None
+        raise UnfitError(f"is {a_kind(value)} whose __index__ raised {error_text(error)}") from None
     if abs(number) > LARGEST:
-        raise UnfitError(f"is {shown(number)}; it must fit 64 bits")
+        raise UnfitError(f"is {value_text(number)}; it must fit 64 bits")
     return number
 
 
 def items(value: Any, most: int) -> list[Any]:
     """The items of a sequence of at most ``most`` items; :class:`UnfitError` if it is longer or cannot be read."""
     try:
-        held = list(islice(iter(value), most + 1))
+        listed = list(islice(iter(value), most + 1))
     except Exception as error:
         passed_on(error)
-        raise UnfitError(f"is {a_kind(value)} whose items cannot be read ({said(error)})") from None
-    if len(held) > most:
+        raise UnfitError(
+            f"is {a_kind(value)} whose items cannot be read ({error_text(error)})"
+        ) from None
+    if len(listed) > most:
         raise UnfitError(f"is {a_kind(value)} of more than {most} items")
-    return held
+    return listed
 
 
 def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
@@ -153,13 +155,13 @@ def entries(value: Any, most: int = MOST_KEYS) -> dict[Any, Any]:
         except Exception as error:
             passed_on(error)
             raise UnfitError(
-                f"is {a_kind(value)} whose items cannot be read ({said(error)})"
+                f"is {a_kind(value)} whose items cannot be read ({error_text(error)})"
             ) from None
     else:
         raise UnfitError(f"is {a_kind(value)}; it must be a dict")
     mapping = {}
-    for key, held in pairs:
-        mapping[_plain_key(key)] = held
+    for key, entry in pairs:
+        mapping[_plain_key(key)] = entry
     return mapping
 
 
@@ -172,4 +174,4 @@ def _plain_key(key: Any) -> Any:
             return tuple([integer(n) for n in key])
         except UnfitError:
             pass
-    return f"<{shown(key)}>"
+    return f"<{value_text(key)}>"

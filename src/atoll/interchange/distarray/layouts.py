@@ -111,15 +111,15 @@ def description(layout: Layout, rank: int, legacy: bool) -> Description:
         common = {"size": axis.size, "proc_grid_size": len(order), "proc_grid_rank": here}
         natural = order == tuple(range(axis.processes))
         if isinstance(axis, BlockAxis) and natural:
-            said, cut = _block(axis, here, common, legacy)
-            kept = axis.count(here) + sum(axis.padding(here))
-            extent = len(range(kept)[cut])
+            dictionary, cut = _block(axis, here, common, legacy)
+            padded_count = axis.count(here) + sum(axis.padding(here))
+            extent = len(range(padded_count)[cut])
         else:
-            said = _plain(axis, order, here, common)
+            dictionary = _plain(axis, order, here, common)
             extent = 0 if order[here] == EMPTY else axis.count(order[here])
             left = 0 if cell is None else axis.padding(cell[number])[0]
             cut = slice(left, left + (0 if cell is None else axis.count(cell[number])))
-        dictionaries.append(said)
+        dictionaries.append(dictionary)
         key.append(cut)
         shape.append(extent)
     whole = [slice(0, extent) for extent in layout.padded_shape(rank)]
@@ -204,14 +204,14 @@ def _block(
         cut = slice(before - left, before + stop - start + right)
         start, stop = start - left, stop + right
     if legacy and axis.processes == 1:
-        said: dict[str, Any] = {"dist_type": "n", "size": axis.size}
+        dictionary: dict[str, Any] = {"dist_type": "n", "size": axis.size}
     else:
-        said = {"dist_type": "b", **common, "size": axis.size, "start": start, "stop": stop}
+        dictionary = {"dist_type": "b", **common, "size": axis.size, "start": start, "stop": stop}
     if padded:
-        said["padding"] = widths
+        dictionary["padding"] = widths
     if axis.periodic:
-        said["periodic"] = True
-    return said, cut
+        dictionary["periodic"] = True
+    return dictionary, cut
 
 
 def _agreed(axis: BlockAxis, here: int) -> tuple[int, int]:
@@ -230,8 +230,8 @@ def _plain(axis: Axis, order: tuple[int, ...], here: int, common: dict[str, Any]
         and axis.offset == 0
         and sorted(order) == list(range(axis.processes))
     ):
-        said = {"dist_type": "c", **common, "start": mine * axis.block_size}
-        return said if axis.block_size == 1 else {**said, "block_size": axis.block_size}
+        dictionary = {"dist_type": "c", **common, "start": mine * axis.block_size}
+        return dictionary if axis.block_size == 1 else {**dictionary, "block_size": axis.block_size}
     if not isinstance(axis, UnstructuredAxis):
         bounds = _bounds(axis, order)
         if bounds is not None:
@@ -249,12 +249,12 @@ def _bounds(axis: Axis, order: tuple[int, ...]) -> list[int] | None:
     """The bounds of the sections if all are contiguous and adjoin in order; otherwise ``None``."""
     bounds = [0]
     for coordinate in order:
-        held = () if coordinate == EMPTY else axis.owned(coordinate)
-        if len(held):
-            assert not isinstance(held, tuple)
-            if not held.is_contiguous or held.lowest != bounds[-1]:
+        section = () if coordinate == EMPTY else axis.owned(coordinate)
+        if len(section):
+            assert not isinstance(section, tuple)
+            if not section.is_contiguous or section.lowest != bounds[-1]:
                 return None
-        bounds.append(bounds[-1] + len(held))
+        bounds.append(bounds[-1] + len(section))
     return bounds
 
 
@@ -316,8 +316,10 @@ def _turns(dimensions: Sequence[Dimension]) -> list[int]:
 def _unstructured_axis(dimensions: Sequence[Dimension]) -> UnstructuredAxis:
     size = dimensions[0].size
     lists = [d.indices for d in dimensions if d.indices is not None]
-    held = np.concatenate(lists)
-    dense = distinct(held) == size and (not size or (held.min() == 0 and held.max() == size - 1))
+    indices = np.concatenate(lists)
+    dense = distinct(indices) == size and (
+        not size or (indices.min() == 0 and indices.max() == size - 1)
+    )
     one_to_one = all(d.one_to_one for d in dimensions)
     sets = tuple(listed(indices) for indices in lists)
     return UnstructuredAxis(size, sets, one_to_one, labels=not dense)

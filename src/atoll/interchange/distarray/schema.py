@@ -21,6 +21,7 @@ from ..values import (
     MOST_AXES,
     UnfitError,
     a_kind,
+    error_text,
     exact,
     guarded,
     integer,
@@ -29,7 +30,6 @@ from ..values import (
     kind_name,
     plain,
     printable,
-    said,
 )
 from .description import Dimension, Indices, Section
 
@@ -75,7 +75,7 @@ def _description(source: object, reader: Reader) -> dict[Any, Any]:
         passed_on(error)
         is_method = guarded(True, lambda: callable(source.__distarray__))  # type: ignore[attr-defined]
         what = "" if is_method else ", which must be a method,"
-        reader.stop("T1", f"__distarray__(){what} raised {said(error)}", source)
+        reader.stop("T1", f"__distarray__(){what} raised {error_text(error)}", source)
     kind = kind_name(description)
     if not is_a(description, Mapping):
         message = f"__distarray__() returned {kind}; it must be a dict"
@@ -128,7 +128,7 @@ def _block(buffer: object, reader: Reader) -> npt.NDArray[Any]:
     except Exception as error:
         passed_on(error)
         kind = kind_name(buffer)
-        reader.stop("T3", f"memoryview of the {kind} raised {said(error)}", kind)
+        reader.stop("T3", f"memoryview of the {kind} raised {error_text(error)}", kind)
     problem = ""
     if dtype.kind in "mM":
         problem = f"the buffer has dtype {dtype}, which has no buffer export; view it as int64"
@@ -150,7 +150,7 @@ def _check_same_memory(source: object, block: npt.NDArray[Any], reader: Reader) 
         second = np.asarray(memoryview(source.__distarray__()["buffer"]))  # type: ignore[attr-defined]
     except Exception as error:
         passed_on(error)
-        reader.broken("T5", f"a second __distarray__() gave no buffer: {said(error)}")
+        reader.broken("T5", f"a second __distarray__() gave no buffer: {error_text(error)}")
         return
     address, other = (each.__array_interface__["data"][0] for each in (block, second))
     if block.nbytes and address != other:
@@ -293,7 +293,7 @@ def _indices(name: str, given: Any, d: Dimension, reader: Reader) -> Indices:
             array = np.asarray(given if is_a(given, np.ndarray) else memoryview(given))
         except Exception as error:
             passed_on(error)
-            reader.stop("U1", f"indices is no buffer: {said(error)}", kind_name(given))
+            reader.stop("U1", f"indices is no buffer: {error_text(error)}", kind_name(given))
     if array.ndim != 1 or array.dtype.kind not in "iu":
         message = f"indices has {array.ndim} dimensions and dtype {array.dtype}; it must be a 1-D buffer of integers"
         reader.stop("U1", message, str(array.dtype))

@@ -24,7 +24,7 @@ from ...layout import Axis, BlockAxis, CyclicAxis, Layout, Range, UnstructuredAx
 from ...layout.transfer import region_key
 from ..clusters import Extents, Position, Shape, batches, box, everywhere, starts_of
 from ..protocol import Imported
-from ..values import UnfitError, a_kind, is_a, items, said
+from ..values import UnfitError, a_kind, error_text, is_a, items
 from .data import RefusedError, as_array, is_data, joined, shares
 from .description import PROTOCOL, Container, Section
 
@@ -49,7 +49,7 @@ def import_partitioned(
     world = world_of(comm)
     examination = PROTOCOL.accepted(name, source, world, False)
     importer = _Importer(name, examination.sections, examination.content, world, copy)
-    block, layout = importer.held() if importer.first.spmd else importer.fetched()
+    block, layout = importer.of_ranks() if importer.first.spmd else importer.of_cluster()
     PROTOCOL.warn(examination)
     return Imported(block, layout, world)
 
@@ -67,10 +67,10 @@ class _Importer:
         """The digest of rank 0, with the facts that are equal on all ranks."""
         return self.sections[0]
 
-    def held(self) -> tuple[Array, Layout]:
+    def of_ranks(self) -> tuple[Array, Layout]:
         """The block and the layout of partitions that ranks hold."""
         extents, size = self.first.extents, self.world.size
-        dtype = next(held.dtype for section in self.sections for held in section.held)
+        dtype = next(each.dtype for section in self.sections for each in section.local)
         owners = _owners(self.sections)
         arrangement = arranged(extents, owners, size)
         if arrangement is None and any(len(ranks) > 1 for ranks in owners.values()):
@@ -83,7 +83,7 @@ class _Importer:
         self._copies(not shared, "the partitions of a rank are no one array in memory")
         return block.copy() if self.copy and shared else block, arrangement[0]
 
-    def fetched(self) -> tuple[Array, Layout]:
+    def of_cluster(self) -> tuple[Array, Layout]:
         """The block and the layout of partitions that a cluster holds."""
         container, world, extents = self.container, self.world, self.first.extents
         processes = [section.process for section in self.sections]
@@ -166,9 +166,9 @@ class _Importer:
             own = [Range(start, start + n) for start, n in zip(first, array.shape)]
             for rank in layout.ranks:
                 region = layout.region(rank)
-                common = [held.intersection(part) for held, part in zip(region, own)]
+                common = [owned.intersection(part) for owned, part in zip(region, own)]
                 if all(map(len, common)):
-                    target = [held.positions(part) for held, part in zip(region, common)]
+                    target = [owned.positions(part) for owned, part in zip(region, common)]
                     source = [part.shifted(-start) for part, start in zip(common, first)]
                     piece = array[region_key(source)]
                     outgoing[rank].append((region_key(target), piece))
@@ -184,8 +184,8 @@ def _owners(sections: Sequence[Section]) -> Owners:
         product(*map(range, sections[0].tiling)), ()
     )
     for section in sections:
-        for held in section.held:
-            owners[held.position] += (section.rank,)
+        for partition in section.local:
+            owners[partition.position] += (section.rank,)
     return owners
 
 
@@ -270,7 +270,7 @@ def _results(get: Callable[[Any], Any], handles: list[Any]) -> Sequence[Any]:
         raise
     except Exception as error:
         passed_on(error)
-        raise ClusterError(f"get raised {said(error)}") from error
+        raise ClusterError(f"get raised {error_text(error)}") from error
     try:
         every = [] if is_a(data, np.ndarray, Mapping, str, bytes) else items(data, len(handles))
     except UnfitError:

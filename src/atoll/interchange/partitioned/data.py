@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...context.interrupts import passed_on, tolerated
 from ..clusters import Shape
-from ..values import a_kind, guarded, integer, is_a, items, kind_name, said, shown
+from ..values import a_kind, error_text, guarded, integer, is_a, items, kind_name, value_text
 
 Array = npt.NDArray[Any]
 
@@ -73,7 +73,7 @@ def as_array(value: Any) -> Array:
     except Exception as error:
         passed_on(error)
         raise RefusedError(
-            "D1", f"the data is {a_kind(value)} that gives no array ({said(error)})"
+            "D1", f"the data is {a_kind(value)} that gives no array ({error_text(error)})"
         ) from error
     if memory.dtype.hasobject:
         raise RefusedError(
@@ -131,7 +131,7 @@ def _check_device(value: Any) -> None:
 def _of_frame(value: Any) -> Array:
     dtypes = getattr(value, "dtypes", None)
     if getattr(value, "ndim", 2) == 2 and dtypes is not None:
-        different = {shown(dtype) for dtype in items(dtypes, MOST_COLUMNS)}
+        different = {value_text(dtype) for dtype in items(dtypes, MOST_COLUMNS)}
         if len(different) > 1:
             raise RefusedError(
                 "P7",
@@ -142,7 +142,7 @@ def _of_frame(value: Any) -> Array:
     except Exception as error:
         passed_on(error)
         raise RefusedError(
-            "D1", f"to_numpy() of the {kind_name(value)} failed: {said(error)}"
+            "D1", f"to_numpy() of the {kind_name(value)} failed: {error_text(error)}"
         ) from error
 
 

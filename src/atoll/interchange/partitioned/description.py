@@ -28,13 +28,13 @@ from ..values import (
     MOST_AXES,
     UnfitError,
     a_kind,
+    error_text,
     exact,
     integer,
     is_a,
     items,
     kind_name,
-    said,
-    shown,
+    value_text,
 )
 from .data import RefusedError, as_array, is_data, shares
 
@@ -70,7 +70,7 @@ RULES: dict[str, str] = {
 """P: rules of the protocol's text. D: data that atoll accepts. A: agreement of the ranks."""
 
 
-class Held(NamedTuple):
+class LocalPartition(NamedTuple):
     """The position, shape and dtype of a partition that a rank has in memory."""
 
     position: Position
@@ -91,7 +91,7 @@ class Section(NamedTuple):
     extents: Extents = ()
     """The lengths of the partitions along each axis."""
     spmd: bool = False
-    held: tuple[Held, ...] = ()
+    local: tuple[LocalPartition, ...] = ()
     names: bytes = b""
     """Hash of the locations, which must be equal on all ranks if the description has no ``locals``."""
 
@@ -146,7 +146,7 @@ def read(source: object, reader: Reader) -> tuple[Section, Container]:
         tiling=tiling,
         extents=extents,
         spmd=spmd,
-        held=tuple([Held(p, a.shape, a.dtype) for p, a in arrays.items()]),
+        local=tuple([LocalPartition(p, a.shape, a.dtype) for p, a in arrays.items()]),
         names=blake2b(text, digest_size=16).digest(),
     )
     return section, Container(handles, locations, get, arrays, frozenset(copied))
@@ -162,7 +162,7 @@ def _dictionary(source: object, reader: Reader) -> dict[Any, Any]:
                 reader.note("P1: __partitioned__ is a method, not a property; it was called")
         except Exception as error:
             passed_on(error)
-            message = f"__partitioned__ raised {said(error)}"
+            message = f"__partitioned__ raised {error_text(error)}"
             if type(error) is AttributeError and not hasattr(type(source), "__partitioned__"):
                 message = f"{a_kind(source)} has no property __partitioned__"
             reader.stop("P1", message, source)
@@ -185,7 +185,7 @@ def _numbers(name: str, value: Any, least: int, reader: Reader) -> Shape:
             raise UnfitError("")
         numbers = tuple([integer(n) for n in items(value, MOST_AXES)])
     except UnfitError:
-        reader.stop("P3", f"{name} is {shown(value)}, not a tuple of integers", value)
+        reader.stop("P3", f"{name} is {value_text(value)}, not a tuple of integers", value)
     if any(n < least for n in numbers):
         reader.stop("P3", f"{name} is {numbers}; the least number is {least}", value)
     if not is_a(value, tuple):
@@ -204,7 +204,7 @@ def _check_positions(tiling: Shape, partitions: Mapping[Any, Any], reader: Reade
         message = f"it is missing; partition_tiling is {tiling}"
         reader.at(position, reader.broken, "P4", message)
     for position in sorted(strange, key=repr)[:LISTED]:
-        message = f"{shown(position)} is no position of the grid {tiling}"
+        message = f"{value_text(position)} is no position of the grid {tiling}"
         reader.broken("P4", message, position)
     if missing or strange:
         raise Unreadable
@@ -258,7 +258,7 @@ def _check_grid(
 def _location(value: Any, reader: Reader) -> tuple[Location, ...]:
     """The readable places of a location; the others become violations."""
     if is_a(value, tuple) and _is_place(value):
-        message = f"location {shown(value)} is one place, not a sequence of them"
+        message = f"location {value_text(value)} is one place, not a sequence of them"
         reader.deviates("P9", message, "it was taken as one", value)
         value = [value]
     elif is_a(value, int, np.integer):
@@ -268,24 +268,24 @@ def _location(value: Any, reader: Reader) -> tuple[Location, ...]:
             raise UnfitError("")
         places = items(value, MOST_PLACES)
     except UnfitError:
-        message = f"location is {shown(value)}, not a sequence of (str, int[, str])"
+        message = f"location is {value_text(value)}, not a sequence of (str, int[, str])"
         reader.broken("P9", message, value)
         return ()
     locations: list[Location] = []
     for place in places:
         if is_a(place, int, np.integer) and _is_integer(place):
             if not any(note.startswith("P9") and "rank" in note for note in reader.notes):
-                message = f"location {shown(value)} is a rank, not (str, int[, str])"
+                message = f"location {value_text(value)} is a rank, not (str, int[, str])"
                 reader.deviates("P9", message, "'locals' says who holds what", value)
             locations.append(("", integer(place)))
             continue
         if not is_a(place, tuple, list) or not _is_place(place):
-            reader.broken("P9", f"the place {shown(place)} is not (str, int[, str])", place)
+            reader.broken("P9", f"the place {value_text(place)} is not (str, int[, str])", place)
             continue
         address, process, *rest = items(place, 3)
         device = exact(rest[0]) if rest else "kDLCPU"
         if device is None or device.partition(":")[0] != "kDLCPU":
-            message = f"the device is {shown(rest[0])}; it must be kDLCPU: copy it there first"
+            message = f"the device is {value_text(rest[0])}; it must be kDLCPU: copy it there first"
             reader.broken("P10", message, rest[0])
         locations.append((exact(address) or "", integer(process)))
     return tuple(locations)
@@ -308,7 +308,7 @@ def _locals(given: Any, handles: dict[Position, Any], reader: Reader) -> Iterabl
             raise UnfitError("is no sequence")
         listed = items(given, 2 * len(handles))
     except UnfitError:
-        reader.broken("P2", f"locals is {shown(given)}, not a list of positions", given)
+        reader.broken("P2", f"locals is {value_text(given)}, not a list of positions", given)
         return ()
     positions: dict[Position, None] = {}
     for entry in listed:
@@ -319,7 +319,7 @@ def _locals(given: Any, handles: dict[Position, Any], reader: Reader) -> Iterabl
         except UnfitError:
             position = None
         if position is None or position not in handles:
-            reader.broken("P2", f"locals lists {shown(entry)}, which is no position", entry)
+            reader.broken("P2", f"locals lists {value_text(entry)}, which is no position", entry)
         elif position in positions:
             message = "locals lists it twice"
             reader.at(position, reader.deviates, "P2", message, "once is enough", given)
@@ -342,7 +342,7 @@ def _array(data: Any, get: Any, reader: Reader) -> tuple[Any, bool]:
         reader.broken(refused.rule, str(refused), data)
     except Exception as error:
         passed_on(error)
-        reader.broken("P12", f"get of the {kind_name(data)} raised {said(error)}", data)
+        reader.broken("P12", f"get of the {kind_name(data)} raised {error_text(error)}", data)
     return None, False
 
 
@@ -509,10 +509,10 @@ def _memory(
     real: dict[Position, Shape] = {}
     alike = True
     for section in sections:
-        for held in section.held:
-            alike &= real.setdefault(held.position, held.shape) == held.shape
-            if held.shape != box(declared, held.position):
-                different.append((held.position, section.rank, held.shape))
+        for partition in section.local:
+            alike &= real.setdefault(partition.position, partition.shape) == partition.shape
+            if partition.shape != box(declared, partition.position):
+                different.append((partition.position, section.rank, partition.shape))
     if not different:
         return declared, [], []
     violations = []
@@ -537,7 +537,7 @@ def _memory(
 def _holders(sections: Sequence[Section]) -> list[Violation]:
     if not sections[0].spmd:
         return []
-    known: set[Any] = {held.position for section in sections for held in section.held}
+    known: set[Any] = {partition.position for section in sections for partition in section.local}
     known |= {v.position for section in sections for v in section.violations}
     missing = [p for p in product(*map(range, sections[0].tiling)) if p not in known]
     words = "no rank has it in its locals"
@@ -545,12 +545,14 @@ def _holders(sections: Sequence[Section]) -> list[Violation]:
 
 
 def _dtypes(sections: Sequence[Section]) -> list[Violation]:
-    every = [(held, section.rank) for section in sections for held in section.held]
+    every = [(partition, section.rank) for section in sections for partition in section.local]
     violations = []
-    for held, rank in every:
+    for partition, rank in every:
         first, other = every[0]
-        if held.dtype != first.dtype:
+        if partition.dtype != first.dtype:
             model = f"that of position {first.position} on rank {other} has {first.dtype}"
-            words = f"its data has dtype {held.dtype}, {model}"
-            violations.append(Violation("P7", held.position, rank, str(held.dtype), words))
+            words = f"its data has dtype {partition.dtype}, {model}"
+            violations.append(
+                Violation("P7", partition.position, rank, str(partition.dtype), words)
+            )
     return violations[:LISTED]
