@@ -11,7 +11,7 @@ from atoll.comm.dry_run import dry_run_world
 from atoll.comm.simulated import Simulation
 from atoll.errors import LayoutError
 from atoll.layout import Layout, transfer
-from atoll.layout.hierarchical import NodeOrder, node_grid
+from atoll.layout.grids import NodeOrder, node_grid
 from atoll.layout.seats import Seats
 
 CASES = [((4, 4), (2, 2)), ((6, 4), (3, 2)), ((4, 6), (2, 1)), ((2, 4, 6), (2, 2, 3))]

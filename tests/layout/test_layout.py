@@ -24,8 +24,10 @@ from atoll.layout import (
     Unstructured,
     UnstructuredAxis,
     block_cyclic,
-    defaults,
     set_default_size,
+)
+from atoll.layout import (
+    maps as layout_maps,
 )
 
 from .strategies import held, layouts, maps, scatter
@@ -310,7 +312,7 @@ def test_short_forms_and_constructors() -> None:
 def test_the_default_size_is_asked_for_when_a_layout_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(defaults, "_default_size", [])
+    monkeypatch.setattr(layout_maps, "_default_size", [])
     assert Layout((8,)).processes == 1
     set_default_size(lambda: 4)
     assert Layout((8,)).grid == (4,)

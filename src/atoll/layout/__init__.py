@@ -16,8 +16,6 @@ from .axes import Axis as Axis
 from .axes import BlockAxis as BlockAxis
 from .axes import CyclicAxis as CyclicAxis
 from .axes import UnstructuredAxis as UnstructuredAxis
-from .defaults import set_default_size as set_default_size
-from .defaults import set_ranks_per_node as set_ranks_per_node
 from .index_set import EMPTY as EMPTY
 from .index_set import IndexSet as IndexSet
 from .index_set import Listed as Listed
@@ -30,6 +28,8 @@ from .maps import Cyclic as Cyclic
 from .maps import Map as Map
 from .maps import Undistributed as Undistributed
 from .maps import Unstructured as Unstructured
+from .maps import set_default_size as set_default_size
+from .maps import set_ranks_per_node as set_ranks_per_node
 from .pattern import Pattern as Pattern
 from .pattern import block_cyclic as block_cyclic
 from .slicing import Slicing as Slicing

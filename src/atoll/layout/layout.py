@@ -24,21 +24,21 @@ import numpy.typing as npt
 
 from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
-from . import defaults
 from .axes import Axis, BlockAxis, Widths, in_order
-from .grids import even_grid
-from .hierarchical import checked, node_grid
+from .grids import even_grid, inner_grid, node_grid
 from .index_set import EMPTY, IndexSet, Indices, Range
 from .maps import (
     LETTERS,
     Map,
     described,
+    ranks_per_node,
     read_axes,
     read_grid,
     read_key,
     read_maps,
     read_ranks,
     read_shape,
+    read_size,
     several,
 )
 from .picture import html, svg, text
@@ -74,7 +74,7 @@ class Layout:
         ranks: Iterable[int] | None = None,
         node: Sequence[int] | None = None,
     ) -> None:
-        extents, processes = read_shape(shape), defaults.world_size(size)
+        extents, processes = read_shape(shape), read_size(size)
         chosen = read_maps(maps, len(extents))
         members = None if ranks is None else read_ranks(ranks, processes)
         present = processes if members is None else len(members)
@@ -101,7 +101,7 @@ class Layout:
                 raise LayoutError(
                     f"layout: node={tuple(node)} says where ranks sit, so it cannot go with ranks= or with copies; give node= alone"
                 )
-            inner = checked(tuple(counts), node)
+            inner = inner_grid(tuple(counts), node)
             seats = None if inner is None else Seats.by_nodes(tuple(counts), inner)
         self._fill(tuple(axes), processes, copies, seats)
 
@@ -164,14 +164,14 @@ class Layout:
         If each node has ``per_node`` consecutive ranks, these have neighbouring blocks. Without ``per_node``, nodes are those
         of the job.
         """
-        processes = defaults.world_size(size)
-        per_node = defaults.ranks_per_node(processes) if per_node is None else per_node
+        processes = read_size(size)
+        per_node = ranks_per_node(processes) if per_node is None else per_node
         return _usual(read_shape(shape), processes, per_node)
 
     @classmethod
     def replicated(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
         """The whole array on every rank."""
-        return _everywhere(read_shape(shape), defaults.world_size(size))
+        return _everywhere(read_shape(shape), read_size(size))
 
     # Properties
 

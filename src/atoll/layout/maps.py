@@ -7,7 +7,7 @@ and makes the axis map. ``described`` is the inverse.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -514,3 +514,29 @@ def read_grid(
             f"layout: the grid {grid} needs {prod(grid)} processes, but there are {present}; run the program on as many: atoll run -n {prod(grid)} ..."
         )
     return grid
+
+
+_default_size: list[Callable[[], int]] = []
+_per_node: list[Callable[[int], int]] = []
+
+
+def set_default_size(function: Callable[[], int]) -> None:
+    """Set the function that returns the number of processes of a layout without an explicit one."""
+    _default_size[:] = [function]
+
+
+def set_ranks_per_node(function: Callable[[int], int]) -> None:
+    """Set the function that returns the number of consecutive processes on each node, given the number of processes."""
+    _per_node[:] = [function]
+
+
+def read_size(size: object) -> int:
+    """The number of processes that a layout is for."""
+    if size is None:
+        return _default_size[0]() if _default_size else 1
+    return whole_number(size, "layout: the number of processes", 1)
+
+
+def ranks_per_node(processes: int) -> int:
+    """The number of consecutive processes that share each node, of ``processes`` in all."""
+    return _per_node[0](processes) if _per_node else 1

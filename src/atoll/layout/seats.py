@@ -18,7 +18,7 @@ import numpy as np
 
 from ..context.interrupts import passed_on
 from .bounds import evenly
-from .hierarchical import NodeOrder
+from .grids import NodeOrder
 from .index_set import Computed, Indices
 
 
