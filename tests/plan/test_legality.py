@@ -9,7 +9,7 @@ import atoll as np
 from atoll.backend.spec import Instruction
 from atoll.comm.dry_run import dry_run_world
 from atoll.lazy import evaluation
-from atoll.plan import legality, nests, statements
+from atoll.plan import nests, passes, statements
 from atoll.plan.passes import Pass, applied
 from tests.engine import random_layouts
 
@@ -90,4 +90,4 @@ def test_rules_have_names_of_their_own():
     names = [each.name for each in (*statements.RULES, *nests.PASSES)]
     assert len(set(names)) == len(names)
     with pytest.raises(AssertionError, match="planning, after x: a rule, but not 3"):
-        legality.require(False, "x", "a rule", 3)
+        passes.require(False, "x", "a rule", 3)

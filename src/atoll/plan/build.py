@@ -27,12 +27,11 @@ from .body import Needs
 from .choices import Trace
 from .coalesce import OpenExchange, Placeholder, read_at_shifts
 from .description import Description, GroupNote, describe_group, describe_registers
-from .groups import Group, make_groups
+from .groups import Group, make_groups, readers_of
 from .launches import Launch
-from .legality import check_group
 from .lower import bodies_of, launches_of
 from .numpy_steps import StepsByNumpy
-from .readers import readers_of
+from .passes import check_group
 from .shapes import dense_shape
 from .statements import make_statements
 from .steps import Use

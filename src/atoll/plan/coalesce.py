@@ -26,8 +26,7 @@ from ..exchange.shares import Box
 from ..execute.parts import State
 from ..layout.symbolic_layout import interval
 from .body import Body, Needs
-from .groups import Group
-from .readers import reads_elsewhere
+from .groups import Group, reads_elsewhere
 from .registers import Registers
 from .shapes import dense_shape
 

@@ -18,9 +18,8 @@ from ..layout.symbolic import Number, function, greatest, least
 from ..ops.table import code_of
 from .body import Body
 from .launches import Launch, Loop, alias_groups
-from .legality import check_launch, check_nest
 from .orders import Order, axis_to_cut
-from .passes import Pass, applied
+from .passes import Pass, applied, check_launch, check_nest
 from .registers import Memory, Registers, new
 from .split_reductions import Cut, cut_into_slabs
 from .unrolling import stored_first, unrolled

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.axes import AxisReads, Box, axis_reads, box_of
-from ..graph.geometry import Geometry, dense
+from ..graph.geometry import AxisReads, Box, Geometry, axis_reads, box_of, dense
 from ..layout.symbolic import Number, Sheet, Unknown
 
 
