@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .axes import AxisReads
-from .geometry import Geometry, shape_text
+from .geometry import AxisReads, Geometry, shape_text
 from .node import Node
 
 _LETTERS = "ijklmnpqrstuvw"
