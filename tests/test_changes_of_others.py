@@ -213,7 +213,7 @@ def test_nodes_never_change() -> None:
         ("dataflow/program.py", "def f(leaf):\n    object.__setattr__(leaf, 'site', None)"),
         ("graph/node.py", "def relabelled(node):\n    node.code = None"),
         ("graph/node.py", "def identify(self):\n    self.args = ()"),
-        ("graph/held.py", "def f(node):\n    node.mark += 1"),
+        ("graph/retention.py", "def f(node):\n    node.mark += 1"),
     ],
 )
 def test_a_change_of_a_node_is_seen(path: str, broken: str) -> None:

@@ -13,7 +13,7 @@ from atoll import policy
 from atoll.comm.simulated import run
 from atoll.comm.world import current_world
 from atoll.graph import geometry
-from atoll.graph.interned import Interned
+from atoll.graph.identities import Interned
 
 
 def turns(np, count, between=lambda: None):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import atoll
 from atoll.backend.llvm import cache
 from atoll.comm.counting import Sent
-from atoll.graph.interned import Interned
+from atoll.graph.identities import Interned
 from atoll.modelling.counting import Counter
 
 FIRST = 90

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atoll.backend.llvm import cache
-from atoll.graph.interned import Interned
+from atoll.graph.identities import Interned
 
 from .counting import cost
 from .programs import PROGRAMS, of

@@ -63,7 +63,7 @@ static void end_of_box(PyObject *box) {
     end_box(box);
 }
 
-/* ---- the bytes that pending work refers to: see graph.held */
+/* ---- the bytes that pending work refers to: see graph.retention */
 
 static double held = 0, base = 0, slack = 0;
 

@@ -45,7 +45,7 @@ from ..context.interrupts import passed_on, tolerated
 from ..context.threads import process_lock, tried
 from ..errors import OutOfMemoryError
 from ..front import native, noticed
-from ..graph import held
+from ..graph import retention
 from ..graph.geometry import Geometry
 from ..graph.node import Value, new
 
@@ -224,7 +224,7 @@ class Pool:
         block = self._try(nbytes, capacity)
         if block is None:
             gc.collect()
-            held.relieve(0)
+            retention.relieve(0)
             self.trim()
             block = self._try(nbytes, capacity)
         if block is None:
@@ -360,7 +360,7 @@ pool = Pool()
 
 def release() -> bool:
     """Release memory: evaluate pending work, and empty the pool. Returns whether either held any."""
-    relieved = held.relieve(0)
+    relieved = retention.relieve(0)
     cached = pool.usage().cached
     pool.trim()
     return relieved or cached > 0

@@ -18,7 +18,7 @@ from ..comm.in_step import agree
 from ..comm.world import World, current_world
 from ..context import statistics
 from ..errors import FileFormatError, LayoutError
-from ..graph import held
+from ..graph import retention
 from ..graph.geometry import dense, strided
 from ..graph.node import nbytes_of, source
 from ..layout import Layout
@@ -197,7 +197,7 @@ def arrived(block: Array, shape: tuple[int, ...], place: Place | None, turned: b
         statistics.add("distributed")
     order = tuple(reversed(range(len(shape)))) if turned and len(shape) > 1 else None
     node = source(block, dense(shape, block.dtype, order), place=place)
-    held.stored(place.world, nbytes_of(node))
+    retention.stored(place.world, nbytes_of(node))
     return recorded(node)
 
 

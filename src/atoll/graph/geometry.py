@@ -26,7 +26,7 @@ from ..context.caches import Memo
 from ..context.interrupts import passed_on
 from ..errors import OutOfMemoryError
 from ..front import GeometryBase
-from .interned import Identity, Interned, identity_of
+from .identities import Identity, Interned, identity_of
 
 AxisReads = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """For each axis of the base: the first index, and (axis of the view, step) pairs."""
@@ -175,7 +175,7 @@ class Geometry(GeometryBase):
         """True if this is all of its base, unchanged."""
         self.c_contiguous = _is_contiguous(reversed(shape), reversed(strides), dtype.itemsize)
         self.warns = writing is None
-        """True if it may be written to once its array has warned, as what ``broadcast_arrays`` makes."""
+        """True if it may be written to once its array has warned, as a result of ``broadcast_arrays``."""
         self.writeable = bool(writing)
         self.overlapping: bool = base is not None and not self.c_contiguous and _overlaps(self)
         """True if elements of this view may share memory with one another, as those of ``as_strided`` do."""
@@ -511,7 +511,7 @@ def dense(
 
 
 def _without_metadata(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype as all arrays of equal dtypes share it: which of them came first must not decide what another one says."""
+    """The dtype without the metadata that tells equal dtypes apart: the first of them must not decide the attributes of the others."""
     names = dtype.names
     if names is None:
         return np.dtype(dtype.str)
@@ -547,7 +547,7 @@ def kept_order(
 
     ``None`` stands for C order. The axes are sorted as NumPy's iterator sorts them: by the
     sizes of the operands' strides, an axis moving outwards only past one whose strides are
-    smaller for the first operand that tells them apart. Where ``repeats``, as for what is joined, an axis that repeats
+    smaller for the first operand that tells them apart. With ``repeats``, as for joined arrays, an axis that repeats
     elements counts as the fastest.
     """
     if len(shape) < 2:
@@ -592,7 +592,7 @@ def kept_order(
 
 
 def copied_order(view: Geometry) -> tuple[int, ...] | None:
-    """The memory order that NumPy gives a copy (order 'K'): by the sizes of strides alone, so what repeats is fastest."""
+    """The memory order that NumPy gives a copy (order 'K'): by the sizes of strides alone, so repeated axes are fastest."""
     if view.c_contiguous:
         return None
     if view.f_contiguous:

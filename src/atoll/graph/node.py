@@ -21,7 +21,7 @@ add, ...   (operand,)                             (axes, keepdims): see ``ops.fo
 argmin     (operand,)                             (axes, keepdims), and argmax
 sort, ...  operands                                (parameters, place of the result, a view of each
                                                   operand or ``None``): see ``collective.operation``
-deferred   what the origin reads                  (origin, output): see ``lazy.deferred``
+deferred   the operands of the origin             (origin, output): see ``lazy.deferred``
 =========  =====================================  =================================================
 """
 
@@ -38,36 +38,36 @@ import numpy as np
 from ..context.caches import Memo
 from ..context.call_sites import Site as Site
 from ..front import NodeBase, ValueBase, native
-from . import held
+from . import retention
 from .geometry import Geometry, strided
-from .interned import Identity, identity_of
+from .identities import Identity, identity_of
 from .op import SOURCE, Op
 
 Scalar = Any
 _marks: Memo[Any, int] = Memo()
-"""A number for what identifies a node without its operands: one number for equal keys, mostly."""
+"""The mark of a node by its identity without operands: one number for equal keys, mostly."""
 new_mark = itertools.count(1).__next__
 """A mark that no other node has."""
 next_born: Callable[[], int] = itertools.count().__next__ if native is None else native.next_born
 
 
 class Operation(NamedTuple):
-    """Name and call site of an operation: all that a program keeps of a node, whose data it must not hold."""
+    """Name and call site of an operation. A program keeps these of a node, and none of its data."""
 
     name: str
     site: Site | None
 
 
 FOLLOWS: Any = object()
-"""The place of a node that lies as its operation says, given where its operands lie."""
+"""The place of a node whose operation derives it from the places of the operands."""
 
 
 class Value(ValueBase):
-    """Data in memory: an array over a buffer, and its address, which is asked for often.
+    """Data in memory: an array over a buffer, and its address.
 
-    ``program`` is what computed it, or ``None``; ``count`` how many elements of a mask are true,
-    where that was asked for, else -1. What writes into the memory resets both. ``pooled`` says whether the memory is the pool's, ``counted`` whether it
-    is among the bytes that :mod:`.held` counts.
+    ``program`` is the program that computed it, or ``None``. ``count`` is the number of true elements of a mask once it has been
+    counted, else -1. A write into the memory resets both. ``pooled`` is true for memory of the pool, and ``counted`` for bytes that
+    :mod:`.retention` counts.
     """
 
     __slots__ = ()
@@ -106,14 +106,14 @@ class Value(ValueBase):
 
 
 class Node(NodeBase):
-    """One operation; see the module's table. It never changes, but for its value, which :meth:`settle` alone
-    gives it, the birth of that (:meth:`renew`), the note of a loop (:meth:`pass_by`), and the two names by which it is known,
-    ``code`` and ``mark``, which are worked out when they are asked for.
+    """One operation; see the module's table.
 
-    ``weight`` counts the nodes below it that were pending when it was recorded (those that lie on ranks, if any
-    does); :func:`pending_behind` has them now. ``code`` is what identifies the operation in the key of a plan, operands and
-    the numbers of geometries aside, and ``mark`` the operation with its geometries. ``place`` says
-    how the value lies on ranks; ``None`` where every rank has all of it.
+    A node is immutable, except for its value (set by :meth:`settle`), the birth of the value (:meth:`renew`), the note of a loop
+    (:meth:`pass_by`), and ``code`` and ``mark``, which are computed on first use. ``code`` identifies the operation in the key of a
+    plan, without operands and the numbers of geometries. ``mark`` identifies the operation with its geometries.
+
+    ``weight`` is the number of pending nodes below it at its recording (those on ranks, if any is); :func:`pending_behind` lists those
+    that are pending now. ``place`` is the distribution of the value over ranks, ``None`` if every rank has all of it.
     """
 
     __slots__ = ()
@@ -128,12 +128,12 @@ class Node(NodeBase):
     mark: int | None
     place: Any
     born: int
-    """A number that grows from node to node; what was there from the start has none. Of an evaluated value on ranks, the
-    number by which these tell it from others, the same on all: see :meth:`.StepLog.birth`."""
+    """A number that grows from node to node. For an evaluated value on ranks it identifies the value, equally on all ranks: see
+    :meth:`.StepLog.birth`."""
     passed: bool
     """True if a loop, or ranks together, have computed it for others without storing it."""
     weight: float
-    """Minus infinity for what waits for a value from outside: see ``lazy.deferred``."""
+    """Minus infinity for a deferred node: see ``lazy.deferred``."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class Node(NodeBase):
                     return
                 weight += arg.weight
                 if arg.value is not None:
-                    held.count(arg.value)
+                    retention.count(arg.value)
         self.place = None if place is FOLLOWS else place
         self.weight = weight
 
@@ -180,12 +180,12 @@ class Node(NodeBase):
         return node_of(form, args, self.site)
 
     def form(self) -> Form:
-        """Identity that all pending nodes of the same operation share."""
+        """The form that all pending nodes of the same operation share."""
         mark = self.marked()
         return self.op, self.geometry, self.params, self.name, self.code, mark
 
     def identify(self) -> Identity:
-        """The ``code``, made when it is first asked for."""
+        """The ``code``, computed on first use."""
         code = self.code
         if code is None:
             params: list[Any] = []
@@ -202,7 +202,7 @@ class Node(NodeBase):
         return code
 
     def marked(self) -> int:
-        """The ``mark``, made when it is first asked for: of pending nodes one number for equal operations on equal geometries."""
+        """The ``mark``, computed on first use: for pending nodes, one number for equal operations on equal geometries."""
         mark: int
         if self.value is None:
             key: list[Any] = [self.identify(), self.geometry.number, *map(type, self.args)]
@@ -220,7 +220,7 @@ class Node(NodeBase):
         return mark
 
     def settle(self, value: Value, born: int | None = None) -> None:
-        """Take the value that was computed, and let go of the operands; ``born`` is the birth of one on ranks."""
+        """Set the computed value, and release the operands; ``born`` is the birth of a value on ranks."""
         self.value = value
         if born is not None:
             self.born = born
@@ -231,7 +231,7 @@ class Node(NodeBase):
         self.mark = None
 
     def renew(self, born: int) -> None:
-        """Note that the memory of a value on ranks is written to: it is no longer the value that its copies have."""
+        """Give a value on ranks a new birth, since a write to its memory makes it differ from its copies."""
         self.born = born
 
     def pass_by(self) -> None:
@@ -243,7 +243,7 @@ class Node(NodeBase):
 
 
 Form = tuple[Op, Geometry, tuple[Any, ...], str, Identity | None, "int | None"]
-"""Common parts of operations that are recorded over and over: op, geometry, params, name, code, mark."""
+"""The common parts of repeated operations: op, geometry, params, name, code, mark."""
 
 
 def node_of(
@@ -252,9 +252,9 @@ def node_of(
     site: Site | None,
     entered: Callable[[Node], Node] | None = None,
 ) -> Node:
-    """A node of a form; where operands lie on ranks, ``entered`` says which node is recorded instead."""
-    if held.is_due():
-        held.relieve()
+    """A node of a form; if an operand lies on ranks, ``entered`` returns the node to record instead."""
+    if retention.is_due():
+        retention.relieve()
     op, geometry, params, name, code, mark = form
     node = Node(op, args, geometry, params, name, site, code, mark)
     for arg in args if entered is not None else ():
@@ -264,7 +264,7 @@ def node_of(
 
 
 def _lay(node: Node) -> None:
-    """Find the weight of a new node, some operands of which lie on ranks, and where it lies itself."""
+    """Compute the weight and the place of a new node with operands on ranks."""
     weight: float = 1
     spread: float = 0
     plain = True
@@ -280,7 +280,7 @@ def _lay(node: Node) -> None:
                 spread += arg.weight
     if weight < 0 or not plain:
         node.op.check_worlds(node, weight)
-    # What every rank has may have been evaluated, and so be a source, on some of them only.
+    # A replicated operand may have been evaluated on some ranks only.
     node.weight = spread
     node.place = node.op.place(node, first)
     if node.op.folds and node.place is not None:  # the code says where
@@ -288,14 +288,14 @@ def _lay(node: Node) -> None:
 
 
 def nbytes_of(node: Node) -> int:
-    """The bytes of a value on a rank, in the mean."""
+    """The mean number of bytes of a value on a rank."""
     nbytes: int = node.geometry.size * node.geometry.dtype.itemsize
     return nbytes if node.place is None else nbytes // node.place.world.size
 
 
 def pending_behind(root: Node) -> list[Node]:
-    """The operations that are pending in a node and behind it. Of what is made of values on ranks, those on ranks and
-    nothing else, as where it is recorded: all ranks have computed the same of them."""
+    """The pending nodes behind a node, itself included. Below a node with operands on ranks, only these operands count, as in
+    ``weight``: all ranks have evaluated the same of them."""
     nodes = {root: None}
     stack = [root]
     while stack:
@@ -309,7 +309,7 @@ def pending_behind(root: Node) -> list[Node]:
 
 
 def guard() -> None:
-    """Refuse assignments to nodes from now on, but by this module: for tests and debugging, since nodes take longer then."""
+    """Refuse assignments to nodes outside this module, for tests and debugging: nodes take longer then."""
     Node.__setattr__ = _guarded  # type: ignore[assignment, method-assign]
 
 
@@ -328,7 +328,7 @@ new: Any = object.__new__
 
 
 class _Span:
-    """Memory that another array owns, told to NumPy by address."""
+    """Memory of another array, described to NumPy by its address."""
 
     def __init__(self, owner: np.ndarray[Any, Any], address: int, view: Geometry) -> None:
         self.owner = owner
@@ -364,9 +364,9 @@ def source(
     place: Any = None,
     born: int | None = None,
 ) -> Node:
-    """A node whose value is there already: all of it, or this rank's block where it has a place.
+    """A node of an existing value: all of it, or this rank's block if it has a place.
 
-    ``born`` is the birth of the value on ranks that it copies; ``None`` for a new one.
+    ``born`` is the birth of the copied value on ranks; ``None`` for a new value.
     """
     value = array if type(array) is Value else Value(array, pinned=pinned)  # type: ignore[arg-type]
     node = Node(SOURCE, (), geometry, place=place, value=value)
@@ -376,7 +376,7 @@ def source(
 
 
 def in_order(roots: Iterable[Node], wanted: Callable[[Node], bool]) -> list[Node]:
-    """The roots and all that they need, as far as it is ``wanted``, operands first (no recursion)."""
+    """The roots and the nodes below them that are ``wanted``, operands first (no recursion)."""
     order: list[Node] = []
     done: set[int] = set()
     for root in roots:

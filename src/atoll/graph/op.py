@@ -47,7 +47,7 @@ class Op:
     writes = False
     """A collective operation that writes into its first operand."""
     is_deferred = False
-    """The value comes from outside: what it comes from is the first parameter."""
+    """The value comes from outside; its origin is the first parameter."""
     ufunc: Any = None
     """Operand of the fold."""
     colour = "#ffffff"

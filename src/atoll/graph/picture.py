@@ -130,7 +130,7 @@ def letters(number: int) -> str:
 
 def _text(listing: Listing) -> str:
     lines: list[tuple[str, str, str]] = []
-    told: set[int] = set()
+    drawn: set[int] = set()
     waiting = list(listing.roots)
     while waiting:
         stack = [(waiting.pop(0), "", "")]
@@ -138,7 +138,7 @@ def _text(listing: Listing) -> str:
             number, before, branch = stack.pop()
             entry = listing.entries[number]
             name = entry.name
-            if number in told:
+            if number in drawn:
                 lines.append((f"{before}{branch}{name}", "", ""))
                 continue
             if len(before) >= 3 * _DEEPEST and entry.operands:
@@ -147,7 +147,7 @@ def _text(listing: Listing) -> str:
                 if number not in waiting:
                     waiting.append(number)
                 continue
-            told.add(number)
+            drawn.add(number)
             title = f"{name} = {entry.heading()}" if name else entry.heading()
             lines.append((f"{before}{branch}{title}", entry.kind(), site_text(entry.node.site)))
             inner = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]

@@ -34,7 +34,7 @@ from ..errors import OutOfMemoryError
 from ..execute.parts import State
 from ..execute.program import Program
 from ..front import Forms, native
-from ..graph import held
+from ..graph import retention
 from ..graph.node import Node, Site
 from ..ops.fingerprint import outlined
 from . import float_errors, numpy_evaluation
@@ -162,7 +162,7 @@ def evaluate(roots: Sequence[Node]) -> None:
     try:
         _evaluate(roots)
     except OutOfMemoryError:
-        if current_world().size > 1 or not held.relieve(0):
+        if current_world().size > 1 or not retention.relieve(0):
             raise
         _evaluate(roots)
 

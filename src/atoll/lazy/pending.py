@@ -24,7 +24,7 @@ from ..context import statistics
 from ..context.threads import turn
 from ..errors import MixedArraysError
 from ..front import native
-from ..graph import held
+from ..graph import retention
 from ..graph.geometry import strided
 from ..graph.node import Node, in_order, nbytes_of, source
 from ..ops.fingerprint import look_alike, of_text
@@ -90,7 +90,7 @@ def relieve(most: float | None = None) -> bool:
         heavy = kept.nbytes > (policy.limits.held if most is None else most)
         # the more there is to examine, the later again
         slack = min((kept.operations + len(cells)) / policy.limits.pending, 1)
-        held.begin(0 if heavy else max(kept.nbytes, 0), slack)
+        retention.begin(0 if heavy else max(kept.nbytes, 0), slack)
         del cells, nodes
         if heavy:
             statistics.add("relieved")
@@ -98,7 +98,7 @@ def relieve(most: float | None = None) -> bool:
         return heavy
 
 
-held.register_relief(relieve)
+retention.register_relief(relieve)
 
 
 class Kept(NamedTuple):
@@ -155,7 +155,7 @@ def _bytes_by(order: Sequence[Node]) -> dict[Node, int]:
         known = _references_to(leaf)
         if (known[0] - uses[leaf], *known[1:]) in _UNKNOWN:
             assert leaf.value is not None
-            kept[leaf] = held.owner_of(leaf.value).nbytes
+            kept[leaf] = retention.owner_of(leaf.value).nbytes
     return kept
 
 
@@ -164,7 +164,7 @@ def _references_to(leaf: Node) -> tuple[int, ...]:
     value = leaf.value
     assert value is not None
     array = value.array
-    owner = held.owner_of(value)
+    owner = retention.owner_of(value)
     return getrefcount(leaf), getrefcount(value), getrefcount(array), getrefcount(owner)
 
 
@@ -354,7 +354,7 @@ def relieve_ranks(world: World) -> None:
             evaluate([cell.node for cell in cells if _has_operands(cell.node)])
 
 
-held.register_joint_relief(relieve_ranks)
+retention.register_joint_relief(relieve_ranks)
 
 
 def _has_operands(node: Node) -> bool:

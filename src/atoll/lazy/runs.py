@@ -25,7 +25,7 @@ from ..execute.allocation import Wanted
 from ..execute.parts import State, Step, told
 from ..execute.program import Program
 from ..front import native
-from ..graph import held
+from ..graph import retention
 from ..graph.node import Node, Site, nbytes_of
 from .walk import Lookup
 
@@ -109,7 +109,7 @@ def finished(program: Program, world: World | None, nbytes: int) -> None:
     log.unasked |= program.divides
     log.stored += nbytes
     if world is not None and log.stored > policy.limits.held:
-        held.stored(world, 0)
+        retention.stored(world, 0)
 
 
 def _keeping(frame: FrameType) -> warn.Keep | None:

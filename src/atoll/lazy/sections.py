@@ -23,9 +23,9 @@ from ..context import statistics
 from ..context.caches import remembered
 from ..context.call_sites import user_site
 from ..context.divergence import HASH_MASK
-from ..graph import held
+from ..graph import retention
 from ..graph.geometry import Geometry, choice_of, dense, strided
-from ..graph.interned import identity_of
+from ..graph.identities import identity_of
 from ..graph.node import Form as NodeForm
 from ..graph.node import Node, nbytes_of, new_mark, node_of, source
 from ..graph.op import named
@@ -166,7 +166,7 @@ def of_section(section: Section, world: World) -> Any:
         node = source(np.ascontiguousarray(block), dense(layout.shape, block.dtype), place=place)
         if layout.cells > 1:
             statistics.add("distributed")
-        held.stored(world, nbytes_of(node))
+        retention.stored(world, nbytes_of(node))
     return of_view(Cell(node), node.geometry)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..context.caches import Memo, remembered
 from ..context.interrupts import passed_on
 from ..graph.geometry import Geometry, dense, kept_order, number_of, shape_text
-from ..graph.interned import identity_of
+from ..graph.identities import identity_of
 from ..graph.node import Form, Node, new_mark
 from .table import READ, UPDATE
 

@@ -16,7 +16,7 @@ from .. import policy
 from ..comm.world import World
 from ..context.caches import Memo, remembered
 from ..graph.geometry import Geometry, choice_of, dense
-from ..graph.interned import Identity, Interned, identity_of
+from ..graph.identities import Identity, Interned, identity_of
 from ..graph.node import Node
 from ..layout import Layout
 from ..layout.bounds import longest_block

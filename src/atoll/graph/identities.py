@@ -38,7 +38,7 @@ class Interned(Generic[Thing]):
         self._newest: list[Thing] = []
 
     def only(self, key: object, new: Thing) -> Thing:
-        """The object to use for a key: ``new``, or what another thread has put there meanwhile."""
+        """The object to use for a key: ``new``, or the object of another thread."""
         with _changing:
             entry = self.known.get(key)
             known = None if entry is None else entry()
@@ -74,8 +74,8 @@ _identities: Interned[Identity] = Interned()
 def identity_of(key: object) -> Identity:
     """The identity of a key, the same for as long as anything refers to it.
 
-    What is kept with an object, as the code of an operation is with the views that it reads, must not come from a cache that
-    forgets: the objects of before and after would never be equal again.
+    A value that is stored with an object, as the code of an operation is with its views, must not come from a cache that evicts
+    entries: objects from before and after an eviction would never be equal again.
     """
     known = _identities.known.get(key)
     return (known and known()) or _identities.only(key, Identity())

@@ -1,11 +1,11 @@
-"""The bytes of the values that pending work refers to, or has referred to, counted as it is recorded.
+"""Retention: the bytes that pending work keeps alive, counted as operations are recorded.
 
-A value counts from when it is first an operand until it ends. Where these bytes have grown by more than ``policy.limits.held``,
-:func:`relieve` finds out how many of them pending work alone keeps alive (``lazy.pending``). Without the native recorder nothing
-tells when a value ends: each then counts once in a *window*, which lasts until pending work was evaluated for its bytes.
+A value counts from its first use as an operand until it ends. When the count has grown by more than ``policy.limits.held``,
+:func:`relieve` determines the bytes that pending work alone keeps alive (``lazy.pending``). Without the native recorder the end of a
+value is unknown: each value then counts once in a *window*, which lasts until pending work is evaluated for its bytes.
 
-On ranks all must evaluate at the same operation, whatever each of them refers to. So what they store counts, in steps that all
-make; then they ask each other whether pending work keeps too many bytes alive.
+All ranks must evaluate at the same operation, whatever each of them refers to. So ranks count the bytes that they store, in steps that
+all make, and then compare the bytes that pending work keeps alive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..front import native
 
 
 def owner_of(value: Any) -> np.ndarray[Any, Any]:
-    """The array that has the memory of a value, which is a view of it or that itself."""
+    """The array that owns the memory of a value."""
     array: np.ndarray[Any, Any] = value.array
     return array.base if type(array.base) is np.ndarray else array
 
@@ -61,12 +61,12 @@ register_joint_relief = _joint_reliefs.append
 
 
 def relieve(most: float | None = None) -> bool:
-    """Evaluate pending work that keeps too many bytes alive, more than ``most``; whether there was any."""
+    """Evaluate pending work that keeps more than ``most`` bytes alive; true if there was any."""
     return any(relief(most) for relief in _reliefs)
 
 
 def stored(world: Any, nbytes: int) -> None:
-    """Count what all ranks have stored in this step; evaluate what keeps too many bytes alive. Collective."""
+    """Count bytes that all ranks have stored in this step; evaluate pending work that keeps too many alive. Collective."""
     log = world.communicator.log
     log.stored += nbytes
     if log.stored > policy.limits.held:
