@@ -20,7 +20,7 @@ from atoll.functions.clusters import to_dask as to_dask, to_ray as to_ray
 from atoll.functions.storing import restore as restore
 from atoll.global_access.groups import copy_between as copy_between
 from atoll.global_access.onesided import onesided as onesided
-from atoll.global_access.queries import distribution as distribution
+from atoll.global_access.regions import distribution as distribution
 from atoll.global_access.tasks import tasks as tasks
 from atoll.interchange.dask import DaskPartitions as DaskPartitions
 from atoll.interchange.distarray import check_distarray as check_distarray, to_distarray as to_distarray

@@ -61,7 +61,7 @@ LATE = {
     "profile": "profiling",
     "onesided": "global_access.onesided",
     "copy_between": "global_access.groups",
-    "distribution": "global_access.queries",
+    "distribution": "global_access.regions",
     "tasks": "global_access.tasks",
     "RayPartitions": "interchange.ray",
     "restore": "functions.storing",

@@ -9,7 +9,7 @@ import atoll as np
 from atoll import policy
 from atoll.collective import by_nodes
 from atoll.collective.messages import uneven
-from atoll.comm.counting import CountingCommunicator
+from atoll.comm.dry_run import CountingCommunicator
 from atoll.comm.nodes import Charges, consecutive, numbered
 from atoll.comm.simulated import Simulation
 from atoll.errors import DivergenceError

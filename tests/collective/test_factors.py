@@ -18,7 +18,7 @@ from atoll.collective.process_grid import (
 )
 from atoll.collective.reflections import factors_of
 from atoll.collective.section import Section
-from atoll.comm.counting import CountingCommunicator, Sent
+from atoll.comm.dry_run import CountingCommunicator, Sent
 
 from .distributions import normal, put
 

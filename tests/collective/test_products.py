@@ -9,7 +9,7 @@ import atoll
 from atoll import Layout
 from atoll.collective.grid_products import grid_layouts, multiplied_on_grid, product_grid
 from atoll.collective.section import Section
-from atoll.comm.counting import CountingCommunicator, Waited
+from atoll.comm.dry_run import CountingCommunicator, Waited
 from atoll.layout.grids import factorisations
 from atoll.lazy.sections import section_of
 

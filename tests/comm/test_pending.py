@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import atoll
-from atoll.comm.pending import FEW, Pending
+from atoll.comm.communicator import FEW, Pending
 from atoll.comm.single import SingleCommunicator
 from atoll.exchange.messages import Message, Piece
 from atoll.execute.parts import Part, Schedule, State

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import atoll
 from atoll.backend.llvm import cache
-from atoll.comm.counting import Sent
+from atoll.comm.dry_run import Sent
 from atoll.graph.identities import Interned
 from atoll.modelling.counting import Counter
 

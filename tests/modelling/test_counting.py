@@ -7,8 +7,8 @@ import pytest
 
 import atoll as np
 from atoll import policy, system
-from atoll.comm import counting, simulated
-from atoll.comm.counting import Sent, Together
+from atoll.comm import dry_run, simulated
+from atoll.comm.dry_run import Sent, Together
 from atoll.errors import CommunicationError
 from atoll.modelling import counted
 from atoll.modelling.counting import Evaluated
@@ -132,7 +132,7 @@ def test_what_ranks_of_a_node_send_together_is_counted(function):
 
 
 def test_what_values_decide_does_not_go_on_for_ever(monkeypatch):
-    monkeypatch.setattr(counting, "ROUNDS", 20)
+    monkeypatch.setattr(dry_run, "ROUNDS", 20)
 
     def program():
         for _ in range(100):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import atoll as np
-from atoll.comm.counting import Sent, Together, Waited
+from atoll.comm.dry_run import Sent, Together, Waited
 from atoll.errors import ConfigError
 from atoll.modelling import MACHINES, Estimates, Link, Machine
 from atoll.modelling.counting import Evaluated, InPython

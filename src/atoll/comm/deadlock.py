@@ -135,10 +135,10 @@ class DeadlockMonitor:
                 self._tell(record.rank, mine)
             if verdict and not log.gone:
                 if not record.verdict:
-                    told = log.record(answer=True, verdict=verdict)
+                    notice = log.record(answer=True, verdict=verdict)
                     for peer in range(self._communicator.size):
                         if peer != self._communicator.rank:
-                            self._tell(peer, told)
+                            self._tell(peer, notice)
                 raise log.part(verdict)
 
     def find(self) -> str:

@@ -196,12 +196,12 @@ def _come_without_plans(communicator: Communicator, what: str) -> None:
     log = communicator.log
     log.lacks = refusal
     try:
-        met = is_same_here(communicator, 0, refusal)
+        agreed = is_same_here(communicator, 0, refusal)
     except CommunicationError as error:
         raise log.part(refusal) from error
     finally:
         log.lacks = ""
-    if not met:
+    if not agreed:
         raise log.part(refusal)
 
 

@@ -41,6 +41,8 @@ from .clocks import align
 from .communicator import (
     Array,
     Communicator,
+    Item,
+    Pending,
     Request,
     Rows,
     Traffic,
@@ -58,7 +60,6 @@ from .mpi_requests import (
     has_persistent_collectives,
 )
 from .nodes import Nodes, agreed
-from .pending import Item, Pending
 from .waiting import SPINS, Patience
 from .windows import Window
 

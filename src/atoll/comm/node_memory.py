@@ -100,7 +100,7 @@ class NodeMemory:
         free = [number for number, piece in self._kept.items() if piece.is_free]
         mine = np.array([sum(1 << number for number in free)], np.int64)
         everywhere = np.bitwise_and.reduce([mine, *self._to_first(mine, what)])[0]
-        told = np.zeros(16 + _PATH, np.uint8)
+        header = np.zeros(16 + _PATH, np.uint8)
         file, path = -1, ""
         if self._leads:
             usable = [number for number in free if everywhere >> number & 1]
@@ -109,15 +109,15 @@ class NodeMemory:
             if not fitting:
                 path, file = named_memory(nbytes)
                 system.reserve(file, 0, nbytes)
-            told[:16].view(np.int64)[:] = number, nbytes
-            told[16 : 16 + len(path)] = np.frombuffer(path.encode(), np.uint8)
-        self._from_first(told, what)
-        number = int(told[:8].view(np.int64)[0])
-        said = bytes(told[16:]).rstrip(b"\0").decode()
-        if not said:
+            header[:16].view(np.int64)[:] = number, nbytes
+            header[16 : 16 + len(path)] = np.frombuffer(path.encode(), np.uint8)
+        self._from_first(header, what)
+        number = int(header[:8].view(np.int64)[0])
+        path_there = bytes(header[16:]).rstrip(b"\0").decode()
+        if not path_there:
             return number, self._kept[number]
         if file < 0:
-            file = os.open(said, os.O_RDWR)
+            file = os.open(path_there, os.O_RDWR)
         piece = _Piece(file, nbytes)
         self._to_first(mine, what)  # all have opened it
         os.close(file)
@@ -133,9 +133,9 @@ class NodeMemory:
 
     def _to_first(self, message: Array, what: str) -> list[Array]:
         """Send ``message`` to the first rank of the node; there, the result has the messages of the other ranks."""
-        told = {mate: np.empty_like(message) for mate in self._others}
-        self._exchange({} if self._leads else {self._first: message}, told, what)
-        return list(told.values())
+        messages = {mate: np.empty_like(message) for mate in self._others}
+        self._exchange({} if self._leads else {self._first: message}, messages, what)
+        return list(messages.values())
 
     def _from_first(self, message: Array, what: str) -> None:
         """Fill ``message`` by that of the first rank of the node."""

@@ -40,7 +40,7 @@ def nothing() -> None:
     """The end of an operation without data to put in place."""
 
 
-class Dropped(BaseException):
+class RankDropped(BaseException):
     """Unwinds the thread of a rank that the simulation ends."""
 
 
@@ -146,7 +146,7 @@ class Scheduler:
         rank.state = "ended"
         rank.failure = failure
         self._live -= 1
-        if isinstance(failure, Dropped):
+        if isinstance(failure, RankDropped):
             rank.state = "dropped"
             for other in self.ranks:
                 if other.state == "blocked":
@@ -226,7 +226,7 @@ class Scheduler:
                 f"thread {threading.current_thread().name} cannot use it"
             )
         if rank.state == "dropped":
-            raise Dropped
+            raise RankDropped
         if self._failed is not None:
             raise self._failure_of(rank)
 
@@ -237,7 +237,7 @@ class Scheduler:
         rank.looked_in_vain = False
         if rank.last_operation is not None and rank.operations >= rank.last_operation:
             rank.state = "dropped"
-            raise Dropped
+            raise RankDropped
         if self.random is not None and self.random.random() < 0.25:
             self._enqueue(rank, rank.clock)
             self._yield(rank)

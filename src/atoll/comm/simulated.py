@@ -37,7 +37,7 @@ from .communicator import (
     reduced,
 )
 from .nodes import Nodes, consecutive
-from .scheduler import Dropped, Rank, Scheduler, SimulatedRequest, nothing
+from .scheduler import Rank, RankDropped, Scheduler, SimulatedRequest, nothing
 from .windows import Window
 from .world import World
 
@@ -143,7 +143,7 @@ class Simulation:
                     results[rank.number] = function(*args)
             except BaseException as error:
                 failure = error
-                if not isinstance(error, Dropped):
+                if not isinstance(error, RankDropped):
                     failures.append((rank.number, error))
             self.scheduler.end(rank, failure)
 

@@ -124,13 +124,6 @@ class World:
             self._positions = {member: rank for rank, member in enumerate(mine.members)}
         return self._positions
 
-    def congruent(self, other: World) -> bool:
-        """True if both have the same processes as the same ranks."""
-        mine, theirs = self.communicator, other.communicator
-        return mine is theirs or (
-            mine.universe == theirs.universe and mine.members == theirs.members
-        )
-
     def __enter__(self) -> World:
         self._former.append(_current.get(None))
         vary(_current, self)

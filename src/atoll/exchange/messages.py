@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import backend, policy
-from ..comm.communicator import Communicator, Request
-from ..comm.pending import Pending
+from ..comm.communicator import Communicator, Pending, Request
 from ..context import statistics
 from ..graph.geometry import dense
 from ..graph.node import Value

@@ -29,8 +29,7 @@ from typing import Any, NamedTuple, Protocol
 
 from .. import policy
 from ..backend.base import Told
-from ..comm.communicator import Communicator, Request
-from ..comm.pending import Pending
+from ..comm.communicator import Communicator, Pending, Request
 from ..context import statistics
 from ..context.divergence import StepLog
 from ..errors import PartitionInducedCycleError

@@ -30,21 +30,21 @@ def copy_between(source: Any, target: Any, *, world: Any = None) -> None:
             raise TypeError(
                 f"copy_between: {name} must be an atoll array or None, not {a_type(array)}"
             )
-    told = [None if array is None else _Fact.of(array, whole) for array in (source, target)]
-    every = agree(whole.communicator, told, "copy_between()")
-    given, dtype = _joined("source", [pair[0] for pair in every], whole)
-    wanted, into = _joined("target", [pair[1] for pair in every], whole)
-    if given.shape != wanted.shape:
+    facts = [None if array is None else _Fact.of(array, whole) for array in (source, target)]
+    every = agree(whole.communicator, facts, "copy_between()")
+    source_layout, dtype = _joined("source", [pair[0] for pair in every], whole)
+    target_layout, target_dtype = _joined("target", [pair[1] for pair in every], whole)
+    if source_layout.shape != target_layout.shape:
         raise LayoutError(
-            f"copy_between: the source has shape {given.shape}, the target {wanted.shape}; the shapes must agree"
+            f"copy_between: the source has shape {source_layout.shape}, the target {target_layout.shape}; the shapes must agree"
         )
-    if not np.can_cast(dtype, into, "same_kind"):
+    if not np.can_cast(dtype, target_dtype, "same_kind"):
         raise TypeError(
-            f"copy_between: elements of dtype {dtype} do not fit into a target of dtype {into}; convert the source by astype"
+            f"copy_between: elements of dtype {dtype} do not fit into a target of dtype {target_dtype}; convert the source by astype"
         )
     with nullcontext() if target is None else target.access() as block, whole:
-        seen = _seen(block, wanted, into, whole)
-        seen[...] = _seen(None if source is None else _block(source), given, dtype, whole)
+        seen = _seen(block, target_layout, target_dtype, whole)
+        seen[...] = _seen(None if source is None else _block(source), source_layout, dtype, whole)
 
 
 class _Fact(NamedTuple):

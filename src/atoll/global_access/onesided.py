@@ -17,9 +17,8 @@ from ..errors import AtollError, LayoutIndexError, a_type
 from ..layout import Layout
 from ..lazy.agreement import place_of
 from ..lazy.views import Handle
-from .blocks import Blocks
 from .placement import Placed
-from .regions import Key, Part, Region, of_block, parts_of, read_region
+from .regions import Blocks, Key, Part, Region, of_block, parts_of, read_region
 
 Array = np.ndarray[Any, Any]
 
@@ -287,7 +286,7 @@ class OneSided:
             )
 
     def _near(self, region: Any, periodic: bool) -> Any:
-        """The rank, its block and the local key of a region on the fast path (:mod:`.blocks`); otherwise ``None``."""
+        """The rank, its block and the local key of a region on the fast path (:mod:`.regions`); otherwise ``None``."""
         if periodic or self._short is None:
             return None
         self._check_open()

@@ -3,10 +3,14 @@
 An index has an integer, a slice or a sequence of integers for each axis; sequences select along their own axis (an open
 mesh). :func:`read_region` checks it and returns the *selection* of each axis: index sets with their positions in the
 result. :func:`parts_of` intersects these with the owned indices of the layout.
+
+Most operations on few elements stay within one rank's block, and the general path through index sets costs more than they do. Where
+every rank has a contiguous block that this process can address, :class:`Blocks` finds such regions without index sets.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutIndexError
-from ..layout import IndexSet, Layout
+from ..errors import LayoutIndexError, a_type
+from ..layout import BlockAxis, IndexSet, Layout
 from ..layout.index_set import Range, is_index, listed
+from ..lazy.views import Handle
 
 Key = tuple[Any, ...]
 
@@ -195,3 +200,78 @@ def _array(key: Any) -> np.ndarray[Any, Any]:
         return np.arange(key.start, stop, key.step)
     array: np.ndarray[Any, Any] = key
     return array
+
+
+def distribution(array: Any) -> tuple[Key | None, ...]:
+    """Return the region of each rank: a slice or an array of indices for each axis, or ``None`` for a rank without elements.
+
+    The operations of :func:`atoll.onesided` take such regions; regions of slices also index ``numpy.asarray(a)``. No
+    communication.
+    """
+    if not isinstance(array, Handle):
+        raise TypeError(f"distribution() takes an atoll array, not {a_type(array)}")
+    layout = array.layout  # type: ignore[attr-defined]
+    return tuple(
+        tuple(part.key for part in layout.region(rank)) if layout.local_size(rank) else None
+        for rank in range(layout.processes)
+    )
+
+
+Array = np.ndarray[Any, Any]
+
+
+class Blocks:
+    """The blocks of all ranks, by the bounds of their cells."""
+
+    __slots__ = ("_axes", "_blocks")
+
+    def __init__(self, layout: Layout, blocks: list[Array | None]) -> None:
+        counts = [*layout.grid[1:], 1]
+        axes = []
+        for axis, count in zip(layout.axes, counts, strict=True) if layout.ndim else ():
+            assert isinstance(axis, BlockAxis)
+            axes.append((axis.bounds, axis.size, count))
+        self._axes = tuple(axes)
+        owners = layout.table[..., 0].ravel().tolist()
+        self._blocks = [(rank, blocks[rank]) for rank in owners]
+
+    @classmethod
+    def of(cls, layout: Layout, blocks: list[Array | None]) -> Blocks | None:
+        """The blocks of a layout; ``None`` if the fast path does not apply."""
+        if layout.is_block and layout.ndim and all(block is not None for block in blocks):
+            return cls(layout, blocks)
+        return None
+
+    def place(self, key: Any) -> Any:
+        """The rank, its block and the local key of a region within one block; ``None`` if it needs the general path."""
+        if type(key) is not tuple:
+            key = (key,)
+        if len(key) != len(self._axes):
+            return None
+        cell = 0
+        local: list[Any] = []
+        for item, (bounds, size, count) in zip(key, self._axes):
+            if type(item) is int:
+                if not 0 <= item < size:
+                    return None
+                here = bisect_right(bounds, item) - 1
+                local.append(item - bounds[here])
+            elif type(item) is slice:
+                start, stop, step = item.start, item.stop, item.step
+                if start is None:
+                    start = 0
+                if stop is None:
+                    stop = size
+                if type(start) is not int or type(stop) is not int or not 0 <= start < stop <= size:
+                    return None
+                if step is not None and not (type(step) is int and step > 0):
+                    return None
+                here = bisect_right(bounds, start) - 1
+                low = bounds[here]
+                if stop > bounds[here + 1]:
+                    return None
+                local.append(slice(start - low, stop - low, step))
+            else:
+                return None
+            cell = (cell + here) * count
+        return (*self._blocks[cell], tuple(local))

@@ -13,7 +13,7 @@ from inspect import isgeneratorfunction
 from math import isqrt
 from typing import Any, overload
 
-from ..comm.counting import Sent, Together
+from ..comm.dry_run import Sent, Together
 from ..context import statistics
 from ..errors import a_type
 from ..graph.words import size
@@ -165,7 +165,7 @@ def _some_ranks(size: int) -> list[int]:
 def counted(
     program: Callable[[], Any], rank: int, size: int, ranks_per_node: int = 1
 ) -> Sequence[Any]:
-    """The events of one rank of ``size`` in a step, from :mod:`.counting` and :mod:`..comm.counting`."""
+    """The events of one rank of ``size`` in a step, from :mod:`.counting` and :mod:`..comm.dry_run`."""
     counter = Counter(rank, size, ranks_per_node)
     with statistics.separate(), counter.counting():
         if not isgeneratorfunction(program):

@@ -1,6 +1,6 @@
 """Counting: the work and the messages of one rank in a step of a program, without computing or sending.
 
-The program runs in a dry-run world whose messages are counted (:mod:`..comm.counting`). Each evaluation is planned as usual.
+The program runs in a dry-run world whose messages are counted (:mod:`..comm.dry_run`). Each evaluation is planned as usual.
 Then the steps of its program are walked: kernels and NumPy's loops are counted, and steps that communicate run, so that their
 messages are counted. Results get addresses instead of memory, so arrays may exceed this machine's memory. Their values are
 meaningless; scalars are ones, so that divisions and comparisons in the program succeed.
@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import policy, system
 from ..collective.steps import CountLocally, FoldAcross, RunCollective
-from ..comm.counting import CountingCommunicator, Sent, Waited
+from ..comm.dry_run import CountingCommunicator, Sent, Waited
 from ..comm.single import SingleCommunicator
 from ..comm.world import World
 from ..config import config

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import ceil, log2
 from typing import Any
 
-from ..comm.counting import Sent, Together, Waited
+from ..comm.dry_run import Sent, Together, Waited
 from .counting import Evaluated, InPython
 from .machines import Link, Machine
 from .work import Work
