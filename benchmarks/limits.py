@@ -19,7 +19,7 @@ import numpy
 import atoll as np
 from atoll import backend, policy
 from atoll.backend.llvm import compile
-from atoll.collective.movement import by_parts
+from atoll.collective.movement import by_rank
 from atoll.comm.in_step import is_same
 from atoll.lazy.evaluation import _programs
 
@@ -348,7 +348,7 @@ def ranks() -> dict[str, float]:
         owners = numpy.random.default_rng(1).integers(0, count, 1 << 16)
         for limit, words in ((1 << 20, "asking"), (0, "sorting")):
             with policy.limited(few_ranks=limit):
-                found[f"{words} for {count}"] = microseconds(lambda: list(by_parts(owners)))  # noqa: B023
+                found[f"{words} for {count}"] = microseconds(lambda: list(by_rank(owners)))  # noqa: B023
     return found
 
 

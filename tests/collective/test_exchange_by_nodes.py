@@ -7,7 +7,7 @@ import pytest
 
 import atoll as np
 from atoll import policy
-from atoll.collective import by_nodes
+from atoll.collective import routes
 from atoll.collective.messages import uneven
 from atoll.comm.dry_run import CountingCommunicator
 from atoll.comm.nodes import Charges, consecutive, numbered
@@ -157,7 +157,7 @@ def test_pays_where_it_saves_messages():
     def pays(first, second, size, per_node, length=10_000):
         shape = (length, length)
         source, target = (np.Layout(shape, letters, size=size) for letters in (first, second))
-        return by_nodes.pays(source, target, 8, consecutive(size, per_node))
+        return routes.pays(source, target, 8, consecutive(size, per_node))
 
     assert pays("bn", "nb", 1000, 10)
     assert not pays("bn", "nb", 1000, 1)
@@ -197,7 +197,7 @@ def test_no_table_is_as_long_as_the_number_of_ranks():
         pieces = {size // 3 + k: numpy.ones(24, numpy.uint8) for k in (0, 1, 60, size // 2)}
         tracemalloc.start()
         try:
-            by_nodes.routed(communicator, pieces, "pieces")
+            routes.routed(communicator, pieces, "pieces")
             return tracemalloc.get_traced_memory()[1], len(communicator.events)
         finally:
             tracemalloc.stop()

@@ -105,7 +105,7 @@ def drawn_launches(draw):
             low = numpy.array(low)
             high = low + numpy.array([draw.randint(1, 12) for _ in range(chunks)])
             operands.append(Interval(draw.randint(0, 3), draw.random() < 0.4, low, high))
-        launches.append(sweeps.Swept(Intervals(1, chunks, operands), {3: 2}))
+        launches.append(sweeps.ChunkIntervals(Intervals(1, chunks, operands), {3: 2}))
     return launches
 
 
@@ -141,7 +141,7 @@ def test_a_stencil_follows_its_operand_at_a_distance_of_few_rows():
     rows = numpy.arange(100) * 8
 
     def launch(*operands):
-        return sweeps.Swept(
+        return sweeps.ChunkIntervals(
             Intervals(1, 100, [Interval(r, w, rows + a, rows + b) for r, w, a, b in operands]),
             {},
         )

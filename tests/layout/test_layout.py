@@ -134,22 +134,24 @@ def test_slices_leave_every_element_where_it_is(layout: Layout, data: st.DataObj
             key.append(None)
     whole = np.arange(layout.size).reshape(layout.shape)
     expected = whole[tuple(key)]
-    slicing = layout.slicing(tuple(key))
-    assert slicing.layout.shape == expected.shape
-    before, after = scatter(whole, layout), scatter(np.asarray(expected), slicing.layout)
+    sliced = layout.sliced(tuple(key))
+    assert sliced.shape == expected.shape
+    before, after = scatter(whole, layout), scatter(np.asarray(expected), sliced)
     for rank in range(layout.processes):
         block = before[rank]
         if block is None:
             assert after[rank] is None
-        elif after[rank] is None:
-            assert slicing.positions(rank) is None
+            continue
+        again, found = layout.block_slice(tuple(key), block, rank)
+        assert again == sliced
+        if after[rank] is None:
+            assert found is None
         else:
-            found = slicing.local(block, rank)
             assert found is not None
             assert np.array_equal(found, after[rank])
             if layout.is_block:
                 assert found.size == 0 or np.shares_memory(found, block)
-                assert slicing.layout.is_block
+                assert sliced.is_block
 
 
 @given(st.integers(0, 40), st.integers(1, 6), st.data())

@@ -38,7 +38,7 @@ TRAPS = [
     ),
     Mutation(
         "trap 2c: a register lives until its messages are sent",
-        (("Exchange.uses", "{ANY.register for ANY in self.sends}", "set()"), ("Exchange.uses", "{ANY.source for ANY in self.copies}", "set()"),),
+        (("registers_of", "{ANY.register for ANY in sends}", "set()"), ("registers_of", "{ANY.source for ANY in copies}", "set()"),),
         (f"{KNOWN}::test_memory_is_not_used_again_while_somebody_may_read_it",),
     ),
     Mutation(

@@ -22,13 +22,13 @@ from ..exchange.partners import strung, sums
 from ..layout import Layout
 from .messages import answered, exchanged, joined, uneven
 from .movement import (
-    by_parts,
+    as_line,
+    by_rank,
     even_line,
     is_line,
     line_bounds,
     line_start,
     redistributed,
-    reshaped,
     uneven_line,
 )
 from .section import Section, replicated
@@ -61,7 +61,7 @@ def _stretches(indices: tuple[Array, ...]) -> Stretches:
         )
 
 
-def _located(section: Section, count: int, stretches: Stretches) -> tuple[Array, Array]:
+def _owner_rows(section: Section, count: int, stretches: Stretches) -> tuple[Array, Array]:
     """For each of ``count`` indices, the rank that has the row and the row's number in that rank's block."""
     layout, rank = section.layout, section.rank
     here = layout.coordinates(rank)
@@ -73,8 +73,8 @@ def _located(section: Section, count: int, stretches: Stretches) -> tuple[Array,
         rest = (np.zeros(1, np.int64),) * (layout.ndim - len(indices))
         owners[low:high] = layout.ranks_of((*cells, *rest))
         if layout.copies > 1 and here is not None:
-            held = [part == c for part, c in zip((*cells, *rest), here, strict=True)]
-            owners[low:high][np.logical_and.reduce(np.broadcast_arrays(*held))] = rank
+            same = [part == c for part, c in zip((*cells, *rest), here, strict=True)]
+            owners[low:high][np.logical_and.reduce(np.broadcast_arrays(*same))] = rank
         for k, (coordinates, local) in enumerate(located):
             if k:
                 rows[low:high] *= layout.axes[k].counts(coordinates)
@@ -99,7 +99,7 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
         elements = section.block[indices]
         return np.ascontiguousarray(elements)
     shape = (*indices[0].shape, *section.shape[count:])
-    return _asked(section, count, indices[0].size, _stretches(indices)).reshape(shape)
+    return _requested(section, count, indices[0].size, _stretches(indices)).reshape(shape)
 
 
 def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]) -> Array:
@@ -114,13 +114,13 @@ def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]
             split = np.unravel_index(flat, section.shape)
             yield low, tuple([np.ascontiguousarray(part) for part in split])
 
-    return _asked(section, len(section.shape), count, stretches()).reshape(count)
+    return _requested(section, len(section.shape), count, stretches()).reshape(count)
 
 
-def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Array:
+def _requested(section: Section, axes: int, count: int, stretches: Stretches) -> Array:
     """The rows at places along the first axes, from their owners. Collective."""
     communicator, rank = section.communicator, section.rank
-    owners, rows = _located(section, count, stretches)
+    owners, rows = _owner_rows(section, count, stretches)
     table = _as_rows(section, axes)
     result = np.empty((count, table.shape[1]), section.dtype)
     asked: dict[int, tuple[Array, Array | None]] = {}
@@ -129,7 +129,7 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
         here = low + np.flatnonzero(owners[low : low + policy.limits.short] == rank)
         result[here] = table[rows[here]]
     others = np.flatnonzero(owners != rank)
-    for peer, part in by_parts(owners[others]):
+    for peer, part in by_rank(owners[others]):
         places = others[part]
         once, again = np.unique(rows[places], return_inverse=True)
         repeats = once.size < places.size
@@ -148,7 +148,7 @@ def _asked(section: Section, axes: int, count: int, stretches: Stretches) -> Arr
     return result
 
 
-def is_told(section: Section) -> bool:
+def can_push(section: Section) -> bool:
     """True if owners may send without requests the elements that every rank knows to be wanted: to few ranks, by messages of their
     own."""
     communicator, layout = section.communicator, section.layout
@@ -156,14 +156,14 @@ def is_told(section: Section) -> bool:
     return few and layout.copies == 1 and not layout.overlaps
 
 
-def fetch_told(section: Section, indices: tuple[Array, ...], line: Layout) -> Array:
-    """The rows at index arrays in a line that every rank has, for sections that :func:`is_told`.
+def pushed(section: Section, indices: tuple[Array, ...], line: Layout) -> Array:
+    """The rows at index arrays in a line that every rank has, for sections that :func:`can_push`.
 
     The first axis of ``line`` gives the rows that a rank gets: an interval, or all. The other axes must be as for
     :func:`fetch`. Collective.
     """
     communicator, rank, count = section.communicator, section.rank, indices[0].size
-    owners, rows = _located(section, count, _stretches(indices))
+    owners, rows = _owner_rows(section, count, _stretches(indices))
     table, parts = _as_rows(section, len(indices)), [(0, count)] * communicator.size
     if not line.is_replicated:
         keys: list[Any] = [line.region(peer)[0].key for peer in range(communicator.size)]
@@ -174,7 +174,7 @@ def fetch_told(section: Section, indices: tuple[Array, ...], line: Layout) -> Ar
     rows = table[rows[own]]
     ends = [np.searchsorted(own, part) for part in parts]
     pieces = {peer: rows[first:last] for peer, (first, last) in enumerate(ends)}
-    places = dict(by_parts(owners[low:high]))
+    places = dict(by_rank(owners[low:high]))
     shapes = {peer: (len(part), table.shape[1]) for peer, part in places.items()}
     what = "elements that all know to be wanted"
     for peer, piece in exchanged(communicator, pieces, shapes, section.dtype, what).items():
@@ -182,15 +182,15 @@ def fetch_told(section: Section, indices: tuple[Array, ...], line: Layout) -> Ar
     return result.reshape(high - low, *section.shape[len(indices) :])
 
 
-def held_here(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Array]:
+def local_rows(section: Section, indices: tuple[Array, ...]) -> tuple[Array, Array]:
     """The elements, among those at index arrays in a line, of which this rank has a copy, and its rows; for layouts that do not
     overlap."""
     layout, here = section.layout, section.layout.coordinates(section.rank)
     if here is None:
         return _PLACES, _PLACES
     located = [axis.locate_array(part) for axis, part in zip(layout.axes, indices)]
-    ours = [cells == cell for (cells, _), cell in zip(located, here)]
-    chosen = np.flatnonzero(np.logical_and.reduce(ours))
+    matches = [cells == cell for (cells, _), cell in zip(located, here)]
+    chosen = np.flatnonzero(np.logical_and.reduce(matches))
     rows = np.zeros(chosen.size, np.int64)
     for axis, (_, local), cell in zip(layout.axes, located, here):
         rows *= len(axis.owned(cell))
@@ -226,7 +226,7 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
     flat = values.reshape(indices[0].size, wide)
     places: dict[int, Array] = {}
     pieces: dict[int, Array] = {}
-    for holder, chosen, rows in _held(section, indices):
+    for holder, chosen, rows in _holder_rows(section, indices):
         places[holder] = rows
         pieces[holder] = flat[chosen].astype(section.dtype, copy=False)
     arrived = uneven(communicator, places, _PLACES, "where elements go")
@@ -236,12 +236,14 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
     put_rows(section, count, ((arrived[peer], incoming[peer]) for peer in sorted(arrived)), ufunc)
 
 
-def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, Array, Array]]:
+def _holder_rows(
+    section: Section, indices: tuple[Array, ...]
+) -> Iterator[tuple[int, Array, Array]]:
     """Each rank that holds some of the elements, with their places among the indices, and its rows."""
     layout = section.layout
     if not layout.overlaps:
-        owners, rows = _located(section, indices[0].size, _stretches(indices))
-        for peer, chosen in by_parts(owners):
+        owners, rows = _owner_rows(section, indices[0].size, _stretches(indices))
+        for peer, chosen in by_rank(owners):
             place = layout.coordinates(peer)
             assert place is not None
             for holder in layout.ranks_at(place):
@@ -266,12 +268,10 @@ def _held(section: Section, indices: tuple[Array, ...]) -> Iterator[tuple[int, A
 
 def _in_line(section: Section) -> Section:
     """The elements in C order, one interval on each rank."""
-    if is_line(section.layout):
-        return section
-    return reshaped(section, even_line(section.layout.size, section.communicator.size))
+    return section if is_line(section.layout) else as_line(section)
 
 
-def _dealt(pieces: Array, section: Section, small: int = 0) -> Section:
+def _distributed(pieces: Array, section: Section, small: int = 0) -> Section:
     """The pieces of all ranks in order: in even blocks, or on every rank if they have fewer than ``small`` elements."""
     communicator = section.communicator
     mine, what = np.array([len(pieces)], np.int64), "how many elements are kept"
@@ -280,7 +280,7 @@ def _dealt(pieces: Array, section: Section, small: int = 0) -> Section:
         known = Section(pieces, uneven_line(counts), communicator)
         if known.layout.size < small:
             return everywhere(known)
-        return reshaped(known, even_line(known.layout.size, len(counts)))
+        return as_line(known)
     (start,), (length,) = [part.tolist() for part in sums(communicator, mine, what)]
     if length < small:
         return replicated(strung(communicator, pieces, start, length, what), communicator)
@@ -310,9 +310,8 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
         values = _in_line(values)
         mask = redistributed(mask, values.layout) if values.shape == mask.shape else _in_line(mask)
         if values.layout != mask.layout:
-            line = even_line(values.layout.size, values.communicator.size)
-            values, mask = reshaped(values, line), reshaped(mask, line)
-    return _dealt(values.block[mask.block], values, small)
+            values, mask = as_line(values), as_line(mask)
+    return _distributed(values.block[mask.block], values, small)
 
 
 def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> Array:
@@ -358,4 +357,4 @@ def positions_under(mask: Section, small: int = 0) -> Section:
     mask = _in_line(mask)
     positions = np.flatnonzero(mask.block)
     positions += line_start(mask.layout, mask.rank)
-    return _dealt(positions, mask, small)
+    return _distributed(positions, mask, small)

@@ -7,6 +7,9 @@ not depend on the owner. Both ends know the pieces from the two layouts.
 
 Where many ranks have parts of small pieces, or of a result that all ranks are to have, the ranks along the folded axes join
 their parts in the same order by messages up and down the tree, so that each has a few neighbours only.
+
+Segments of a line may start anywhere, overlap, and cross ranks. Each rank folds its part of each segment, and the owners of the
+results combine these in the order of the ranks, which is the order of the elements.
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ import numpy as np
 from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.nodes import Nodes
-from ..exchange.trees import Branches, branches, folded_by_tree, in_pairs
+from ..exchange.trees import Branches, branches, folded_by_tree, in_pairs, packed, unpacked
 from ..layout import EMPTY, Axis, IndexSet, Layout
 from ..layout.index_set import listed
-from .messages import exchanged
+from .messages import exchanged, uneven
+from .movement import by_rank, even_blocks, line_start, reshaped
 from .operation import Form, brought, collective, result_layout
-from .section import Section
+from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
 Partial = tuple[Array, ...]
@@ -146,15 +150,14 @@ def folded(
     if plan.between is not None:
         return _folded_by_tree(partial, plan, communicator, join)
     outgoing = {
-        peer: _bytes(tuple([np.asarray(array[key]) for array in partial]))
-        for peer, key, _ in plan.sends
+        peer: packed([np.asarray(array[key]) for array in partial]) for peer, key, _ in plan.sends
     }
     item = sum(array.dtype.itemsize for array in partial)
     nbytes = {s: (prod(shape) * item,) for _, shape, sources in plan.joins for s in sources}
     arrived = exchanged(communicator, outgoing, nbytes, np.dtype(np.uint8), "partial results")
     results = tuple([np.empty(plan.shape, array.dtype) for array in partial])
     for key, shape, sources in plan.joins:
-        pieces = [_arrays(arrived.pop(source), shape, partial) for source in sources]
+        pieces = [tuple(unpacked(arrived.pop(source), partial, shape)) for source in sources]
         total = in_pairs(pieces, join)
         for array, values in zip(results, total, strict=True):
             array[key] = values
@@ -172,33 +175,22 @@ def _folded_by_tree(
     shape = lies.local_shape(communicator.rank)
     if plan.tree is not None and all(shape):
 
+        def arrays(data: Array) -> Partial:
+            return tuple(unpacked(data, partial, shape))
+
         def joined(left: Array, right: Array) -> Array:
-            return _bytes(join(_arrays(left, shape, partial), _arrays(right, shape, partial)))
+            return packed(join(arrays(left), arrays(right)))
 
         total = folded_by_tree(
-            communicator, plan.tree, _bytes(partial), joined, "partial results in a tree"
+            communicator, plan.tree, packed(partial), joined, "partial results in a tree"
         )
-        partial = _arrays(total, shape, partial)
+        partial = arrays(total)
     sections = [Section(array.reshape(shape), lies, communicator) for array in partial]
     return tuple([brought(section, target).block for section in sections])
 
 
 def _key(positions: list[IndexSet]) -> Any:
     return np.ix_(*[part.array() for part in positions]) if positions else ()
-
-
-def _bytes(arrays: Partial) -> Array:
-    flat = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
-    return flat[0] if len(flat) == 1 else np.concatenate(flat)
-
-
-def _arrays(data: Array, shape: tuple[int, ...], like: Partial) -> Partial:
-    arrays, start = [], 0
-    for array in like:
-        stop = start + prod(shape) * array.dtype.itemsize
-        arrays.append(data[start:stop].view(array.dtype).reshape(shape))
-        start = stop
-    return tuple(arrays)
 
 
 def by_ufunc(ufunc: np.ufunc) -> Callable[[Partial, Partial], Partial]:
@@ -265,3 +257,56 @@ def extreme_places(section: Section, name: str, axis: int | None, target: Layout
         shape = () if axis is None else (*block.shape[:axis], *block.shape[axis + 1 :])
         partial = np.zeros(shape, section.dtype), np.zeros(shape, np.int64)
     return folded(partial, plan, communicator, join)[1]
+
+
+def _segments_form(operand: Form, starts: Form, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Form:
+    return Form(dtype, result_layout((*starts.shape, *operand.shape[1:]), operand.layout.processes))
+
+
+@collective("reduceat", _segments_form)
+def folded_segments(
+    operand: Section, at: Section, ufunc: np.ufunc, dtype: np.dtype[Any], *, target: Layout
+) -> Section:
+    """``ufunc`` folded over the rows from each start to the next; every rank has all starts."""
+    starts, length = at.block.astype(np.int64), operand.shape[0]
+    stops = np.append(starts[1:], length)
+    stops = np.where(stops > starts, stops, starts + 1)
+    shape = length, prod(operand.shape[1:])
+    rows = reshaped(operand, even_blocks(shape, target.processes))
+    rank, communicator, block = rows.rank, rows.communicator, rows.block
+    low = line_start(rows.layout, rank) // max(rows.shape[1], 1)
+    first = np.clip(starts - low, 0, len(block))
+    last = np.clip(stops - low, 0, len(block))
+    mine = np.flatnonzero(first < last)
+    edges = np.stack([first[mine], last[mine]], 1).reshape(-1)
+    ended = np.concatenate([block, block[:1]])  # a stretch may end where the block does
+    if mine.size:
+        partial = ufunc.reduceat(ended, edges, axis=0, dtype=dtype)[::2]
+    else:
+        partial = np.empty((0, rows.shape[1]), dtype)
+    result = empty(
+        even_blocks((len(starts), rows.shape[1]), communicator.size), dtype, communicator
+    )
+    owners = result.layout.axes[0].locate_array(mine)[0]
+    parts = dict(by_rank(owners))
+    places = uneven(
+        communicator,
+        {peer: mine[part] for peer, part in parts.items()},
+        mine[:0],
+        "which stretches",
+    )
+    values = uneven(
+        communicator,
+        {peer: partial[part] for peer, part in parts.items()},
+        partial[:0],
+        "folded stretches",
+    )
+    begin = line_start(result.layout, rank) // max(rows.shape[1], 1)
+    begun = np.zeros(len(result.block), np.bool_)
+    for peer in sorted(places):
+        owned, folded = places[peer] - begin, values[peer]
+        again = begun[owned]
+        result.block[owned[~again]] = folded[~again]
+        result.block[owned[again]] = ufunc(result.block[owned[again]], folded[again])
+        begun[owned] = True
+    return reshaped(result, target)

@@ -20,17 +20,17 @@ from ..context.caches import remembered
 from ..layout import Layout
 from ..layout.transfer import region_key
 from .elements import (
+    can_push,
     fetch,
     fetch_flat,
-    fetch_told,
-    held_here,
-    is_told,
+    local_rows,
+    pushed,
     put_rows,
     store,
     trailing_rows,
 )
 from .messages import agree
-from .movement import even_line, even_rows, flat_indices, redistributed, reshaped
+from .movement import even_blocks, even_line, flat_indices, redistributed, reshaped
 from .operation import Form, Moves, collective, result_layout, small_or
 from .section import Section
 from .steps import base_indices
@@ -72,7 +72,7 @@ def _rows(source: Layout, axes: Axes, *indices: Layout) -> _Rows:
         and not source.is_replicated
     )
     if not stay:
-        return _Rows(order, shape, kept, stay, even_rows((length, *kept), size))
+        return _Rows(order, shape, kept, stay, even_blocks((length, *kept), size))
     line = even_line(length, 1).axes[0]
     seats = turned.seats
     for _ in range(count):  # each has one cell
@@ -109,10 +109,12 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
     *indices, axes = given
     rows = _rows(source.layout, axes, *[index.layout for index in indices])
     in_lines = target.is_replicated or trailing_rows(rows.layout, 1)
-    told = _told(source, indices, axes, rows) if in_lines and is_told(source) else None
-    if told is not None:
+    common = None
+    if in_lines and can_push(source):
+        common = _common_indices(source, indices, axes, rows)
+    if common is not None:
         to_all = target.is_replicated
-        block = fetch_told(source.transposed(rows.order), told, target if to_all else rows.layout)
+        block = pushed(source.transposed(rows.order), common, target if to_all else rows.layout)
         if to_all:
             return Section(block.reshape(target.shape), target, source.communicator)
         result = Section(block, rows.layout, source.communicator)
@@ -125,7 +127,7 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
         else:
             block = fetch_flat(source, len(part), lambda low, high: part[low:high])
     elif not rows.stay:
-        block = _asked(source, parts, rows)
+        block = _fetched(source, parts, rows)
     elif source.layout.coordinates(source.rank) is None:
         block = np.empty(rows.layout.local_shape(source.rank), source.dtype)
     elif len(axes) == 1:
@@ -136,7 +138,7 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
     return result if result.shape == target.shape else reshaped(result, target)
 
 
-def _told(
+def _common_indices(
     source: Section, indices: Sequence[Section], axes: Axes, rows: _Rows
 ) -> tuple[Array, ...] | None:
     """All index arrays in a line, where every rank has them, and each row is on one rank; else ``None``."""
@@ -158,7 +160,7 @@ def _told(
     return tuple([_from_front(part, source.shape[k]) for part, k in zip(wide, axes, strict=True)])
 
 
-def _asked(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
+def _fetched(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
     """This rank's rows, from the owners of their elements."""
     turned, size = source.transposed(rows.order), source.layout.processes
     if not trailing_rows(turned.layout, len(parts)):
@@ -224,10 +226,10 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
         layout = Layout.replicated(region.shape, layout.processes)
     rows = _rows(layout, axes, *[index.layout for index in indices])
     if region is None and values.layout.is_replicated and not layout.overlaps:
-        told = _told(base, indices, axes, rows)
-        if told is not None:  # each rank writes the elements that it holds
+        common = _common_indices(base, indices, axes, rows)
+        if common is not None:  # each rank writes the elements that it holds
             turned = base.transposed(rows.order)
-            chosen, places = held_here(turned, told)
+            chosen, places = local_rows(turned, common)
             lead = len(rows.shape)
             wide = np.broadcast_to(
                 values.block, (*rows.kept[:first], *rows.shape, *rows.kept[first:])
@@ -236,7 +238,7 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
             listed: Array = wide if lead else wide[np.newaxis]
             own = listed[np.unravel_index(chosen, rows.shape or (1,))]
             own = own.reshape(len(chosen), prod(rows.kept)).astype(base.dtype, copy=False)
-            put_rows(turned, len(told), iter([(places, own)]), ufunc)
+            put_rows(turned, len(common), iter([(places, own)]), ufunc)
             return
     parts = _parts(Section(base.block, layout, base.communicator), indices, axes, rows)
     lead, kept = len(rows.shape), rows.kept

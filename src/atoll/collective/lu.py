@@ -100,17 +100,17 @@ class Factors:
             chosen = places[np.searchsorted(self._rows[done:], mine, sorter=places)]
             for part in (self._rows[done:], self.block[done:], below):
                 _to_front(part, chosen)
-            held, below = slice(done, done + len(mine)), below[len(mine) :]
-            done = held.stop
-            ours = np.flatnonzero(homes == self.matrix.place[0])
+            moved, below = slice(done, done + len(mine)), below[len(mine) :]
+            done = moved.stop
+            local = np.flatnonzero(homes == self.matrix.place[0])
             if column.start < column.stop:
-                self.block[held, column] = top[ours]
+                self.block[moved, column] = top[local]
                 self.block[done:, column] = below
             rest = self.block[:, column.stop :]
-            across = self.matrix.gathered(rest[held], pivots, _WHAT)
+            across = self.matrix.gathered(rest[moved], pivots, _WHAT)
             lower = np.tril(top, -1) + np.eye(width, dtype=top.dtype)
             across = np.linalg.solve(lower, across)
-            rest[held] = across[ours]
+            rest[moved] = across[local]
             following = 0
             if stop < length:
                 ahead = self.matrix.held_columns(stop, min(stop + self.matrix.width, length))

@@ -14,7 +14,7 @@ from ..comm.in_step import least, summed
 from ..exchange.messages import exchange
 from ..exchange.partners import arriving
 from ..graph.geometry import dense
-from .by_nodes import routed
+from .routes import routed
 
 Array = np.ndarray[Any, Any]
 
@@ -150,6 +150,6 @@ def agree(
         return
     mine = communicator.rank if place == first else communicator.size
     (rank,) = least(communicator, [mine], what)
-    told = np.array(values if communicator.rank == rank else [0] * len(values), np.int64)
-    total = summed(communicator, told.view(np.uint64), what).view(np.int64)
+    numbers = np.array(values if communicator.rank == rank else [0] * len(values), np.int64)
+    total = summed(communicator, numbers.view(np.uint64), what).view(np.int64)
     raise error(*total.tolist())

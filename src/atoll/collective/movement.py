@@ -16,33 +16,32 @@ import numpy as np
 
 from .. import policy
 from ..context.caches import remembered
-from ..exchange.messages import Piece
-from ..exchange.schedule import Copy, Exchange
+from ..exchange.schedule import Exchange, Pieces, pieces_of
 from ..graph.node import Value
 from ..layout import BlockAxis, Layout, Record, Region, Transfer, transfer
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds, scaled_bounds
-from .by_nodes import pays, routed
 from .messages import exchanged
+from .routes import pays, routed
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
 
 
-def in_blocks_along(shape: tuple[int, ...], axis: int, size: int) -> Layout:
+def even_blocks(shape: tuple[int, ...], size: int, axis: int = 0) -> Layout:
     """One axis in even blocks, in the order of the ranks, the others whole."""
     axes = [BlockAxis.even(n, size if k == axis else 1) for k, n in enumerate(shape)]
     return Layout.in_order(axes, size)
 
 
 def even_line(length: int, size: int) -> Layout:
-    """One axis in even blocks, in the order of the ranks."""
-    return in_blocks_along((length,), 0, size)
+    """A single axis in even blocks, in the order of the ranks."""
+    return even_blocks((length,), size)
 
 
-def even_rows(shape: tuple[int, ...], size: int) -> Layout:
-    """The first axis in even blocks, in the order of the ranks, the others whole."""
-    return in_blocks_along(shape, 0, size)
+def as_line(section: Section) -> Section:
+    """The elements in C order, in even blocks. Collective."""
+    return reshaped(section, even_line(section.layout.size, section.communicator.size))
 
 
 def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
@@ -77,27 +76,18 @@ def _move(section: Section, layout: Layout, into: Array) -> None:
         _move_by_nodes(section, transfer(source, layout, section.rank), into)
         return
     # positions in blocks are slices; others are lists, too long to be kept
-    known = _pieces if source.is_block and layout.is_block else _pieces_of
-    receives, sends, copies = known(source, layout, section.rank, dtype)
-    exchange = Exchange(
-        section.communicator, (), receives, sends, copies, lasting=False, what="a redistribution"
-    )
+    pieces_for = _known_pieces if source.is_block and layout.is_block else _pieces
+    pieces = pieces_for(source, layout, section.rank, dtype)
+    exchange = Exchange(section.communicator, (), *pieces, lasting=False, what="a redistribution")
     exchange.run([Value(section.block), Value(into)])
 
 
-def _pieces_of(
-    source: Layout, layout: Layout, rank: int, dtype: np.dtype[Any]
-) -> tuple[list[Piece], list[Piece], list[Copy]]:
-    """The receives, sends and copies of a rank for a change of layout."""
-    plan = transfer(source, layout, rank)
-    return (
-        [Piece(1, r.shape, dtype, r.target_key, peer=r.peer) for r in plan.receives],
-        [Piece(0, r.shape, dtype, r.source_key, peer=r.peer) for r in plan.sends],
-        [Copy(0, r.source_key, 1, r.target_key) for r in plan.local],
-    )
+def _pieces(source: Layout, layout: Layout, rank: int, dtype: np.dtype[Any]) -> Pieces:
+    """The pieces of a rank for a change of layout, from register 0 to register 1."""
+    return pieces_of(transfer(source, layout, rank), dtype, 0, 1)
 
 
-_pieces = remembered(_pieces_of)
+_known_pieces = remembered(_pieces)
 
 
 def _move_by_nodes(section: Section, plan: Transfer[Record], into: Array) -> None:
@@ -131,7 +121,7 @@ def reshaped(section: Section, target: Layout) -> Section:
     if by_rows is not None:
         return by_rows
     if target.overlaps:  # a transfer finds all receivers of an element
-        return redistributed(reshaped(section, even_rows(target.shape, target.processes)), target)
+        return redistributed(reshaped(section, even_blocks(target.shape, target.processes)), target)
     result = empty(target, section.dtype, communicator)
     into = result.block.reshape(-1)
     if source.is_replicated:
@@ -150,10 +140,10 @@ def reshaped(section: Section, target: Layout) -> Section:
         mine = _holders(source, flat) == rank
         flat, values = flat[mine], values[mine]
     for copy in range(target.copies):
-        for peer, chosen in by_parts(_holders(target, flat, copy)):
+        for peer, chosen in by_rank(_holders(target, flat, copy)):
             outgoing[peer] = values[chosen]
     wanted, order = _ascending(flat_indices(target.region(rank), target.shape))
-    places = dict(by_parts(_holders(source, wanted)))
+    places = dict(by_rank(_holders(source, wanted)))
     shapes = {peer: (len(chosen),) for peer, chosen in places.items()}
     arrived = exchanged(communicator, outgoing, shapes, result.dtype, "a reshape")
     for peer, chosen in places.items():
@@ -175,8 +165,8 @@ def _by_rows(section: Section, target: Layout) -> Section | None:
         if not is_line(layout) and layout.shape[:1] < (size,):
             return None
     if not is_line(section.layout):
-        section = redistributed(section, even_rows(section.shape, size))
-    rows = target if is_line(target) else even_rows(target.shape, size)
+        section = redistributed(section, even_blocks(section.shape, size))
+    rows = target if is_line(target) else even_blocks(target.shape, size)
     return redistributed(reshaped(section, rows), target)
 
 
@@ -208,7 +198,7 @@ def _holders(layout: Layout, flat: Array, copy: int = 0) -> Array:
     return layout.ranks_of(located, copy)
 
 
-def by_parts(ranks: Array) -> Iterator[tuple[int, Array]]:
+def by_rank(ranks: Array) -> Iterator[tuple[int, Array]]:
     """The places of each rank in an array of ranks, ascending."""
     if not ranks.size:
         return

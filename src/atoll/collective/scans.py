@@ -24,7 +24,7 @@ from ..exchange.partners import prefix
 from ..layout import BlockAxis, Layout
 from ..layout.bounds import filled_blocks
 from ..ops.folds import FOLDS
-from .movement import in_blocks_along, redistributed
+from .movement import even_blocks, redistributed
 from .operation import Form, Moves, collective, result_layout, small_or
 from .process_grid import Line
 from .section import Section, replicated
@@ -61,7 +61,7 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
     if along.is_undistributed:
         return section.with_block(ufunc.accumulate(section.block, axis=axis, dtype=dtype))
     if not isinstance(along, BlockAxis) or layout.copies > 1:
-        blocks = redistributed(section, in_blocks_along(layout.shape, axis, layout.processes))
+        blocks = redistributed(section, even_blocks(layout.shape, layout.processes, axis))
         return redistributed(accumulated(blocks, axis, ufunc, dtype), layout)
     scanned = ufunc.accumulate(section.block, axis=axis, dtype=dtype)
     place = layout.coordinates(section.rank)
@@ -88,7 +88,7 @@ def fold_in_order(
     section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any], *, target: Layout
 ) -> Section:
     """``ufunc.reduce`` along an axis, from the first element to the last."""
-    section = _with_order(section, axis)
+    section = _in_order(section, axis)
     layout = section.layout
     if layout.axes[axis].is_undistributed:
         folded = ufunc.reduce(section.block, axis=axis, dtype=dtype)
@@ -96,7 +96,7 @@ def fold_in_order(
         return Section(folded, layout.sliced(key), section.communicator)
     line = Line(section.communicator, range(layout.processes))
     block = np.moveaxis(section.block, axis, 0)
-    row, last = _carried(section, axis, dtype, lambda before: _folded(block, before, ufunc, dtype))
+    row, last = _chained(section, axis, dtype, lambda before: _folded(block, before, ufunc, dtype))
     if row is None:
         row = np.empty(layout.shape[:axis] + layout.shape[axis + 1 :], dtype)
     row = np.array(row, order="C")
@@ -119,7 +119,7 @@ def _accumulated_in_order(
     section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]
 ) -> Section:
     """``ufunc.accumulate`` where the order matters, in the operand's layout."""
-    lying = _with_order(section, axis)
+    lying = _in_order(section, axis)
     if lying.layout.axes[axis].is_undistributed:
         scanned = lying.with_block(ufunc.accumulate(lying.block, axis=axis, dtype=dtype))
         return redistributed(scanned, section.layout)
@@ -137,20 +137,20 @@ def _accumulated_in_order(
         last: Array = np.asarray(into[-1])
         return last
 
-    _carried(lying, axis, dtype, advance)
+    _chained(lying, axis, dtype, advance)
     return redistributed(scanned, section.layout)
 
 
-def _with_order(section: Section, axis: int) -> Section:
+def _in_order(section: Section, axis: int) -> Section:
     """The section with each lane along an axis on one rank; where the lanes are fewer than ranks, in blocks along it."""
     layout = section.layout
     if layout.axes[axis].is_undistributed:
         return section
     whole = whole_along(layout, axis)
-    return redistributed(section, whole or in_blocks_along(layout.shape, axis, layout.processes))
+    return redistributed(section, whole or even_blocks(layout.shape, layout.processes, axis))
 
 
-def _carried(
+def _chained(
     section: Section, axis: int, dtype: np.dtype[Any], advance: Callable[[Array | None], Array]
 ) -> tuple[Array | None, int]:
     """Let each rank with a block continue the row of the rank before it. Returns this rank's row, and the number of the last rank."""
@@ -173,6 +173,5 @@ def whole_along(layout: Layout, axis: int) -> Layout | None:
     others = [k for k in range(layout.ndim) if k != axis and layout.shape[k] >= layout.processes]
     if not others or not prod(layout.shape):
         return None
-    return in_blocks_along(
-        layout.shape, max(others, key=lambda k: layout.shape[k]), layout.processes
-    )
+    longest = max(others, key=lambda k: layout.shape[k])
+    return even_blocks(layout.shape, layout.processes, longest)

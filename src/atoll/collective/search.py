@@ -22,7 +22,7 @@ from ..layout import Layout
 from ..layout.bounds import balanced_bounds
 from .elements import fetch
 from .messages import answered
-from .movement import by_parts, even_line, line_start, redistributed, reshaped
+from .movement import as_line, by_rank, line_start, redistributed
 from .operation import Form, collective, small_or
 from .process_grid import Line
 from .section import Section
@@ -54,8 +54,7 @@ def searched(
     if line.layout.is_replicated:
         return values.with_block(np.searchsorted(line.block, values.block, side))
     sought = np.ascontiguousarray(values.block).reshape(-1)
-    even = reshaped(line, even_line(line.layout.size, line.layout.processes))
-    places = Finder(even).places(sought, side)
+    places = Finder(as_line(line)).places(sought, side)
     return values.with_block(places.reshape(values.block.shape))
 
 
@@ -104,8 +103,8 @@ class Finder:
         if number < fewest:
             above = self._stacked((heads + number).tolist(), first, what)
         longer = bisect_right(self._groups, head) - 1 < communicator.size % len(heads)
-        told = {head + fewest: above} if longer and not number else {}
-        exchange(communicator, told, {head: above} if number == fewest else {}, what)
+        outgoing = {head + fewest: above} if longer and not number else {}
+        exchange(communicator, outgoing, {head: above} if number == fewest else {}, what)
         return above
 
     def _stacked(self, ranks: Sequence[int], first: Array, what: str) -> Array:
@@ -125,14 +124,14 @@ class Finder:
 
         def in_group(sought: Array) -> Array:
             owners = own + _before(self._blocks, sought, side)
-            return _asked(line.communicator, owners, sought, in_block)
+            return _requested(line.communicator, owners, sought, in_block)
 
         if len(groups) == 2:
             return in_group(values)
         heads = np.asarray(groups)
         chosen = _before(self._above, values, side)
         lengths = heads[chosen + 1] - heads[chosen]
-        return _asked(line.communicator, heads[chosen] + line.rank % lengths, values, in_group)
+        return _requested(line.communicator, heads[chosen] + line.rank % lengths, values, in_group)
 
 
 def _before(first: Array, values: Array, side: Literal["left", "right"]) -> Array:
@@ -140,12 +139,12 @@ def _before(first: Array, values: Array, side: Literal["left", "right"]) -> Arra
     return np.maximum(np.searchsorted(first, values, side) - 1, 0)
 
 
-def _asked(
+def _requested(
     communicator: Communicator, ranks: Array, values: Array, answer: Callable[[Array], Array]
 ) -> Array:
     """The places of values, each requested from one rank. Collective, as the answers may be."""
     places = np.empty(values.shape, np.intp)
-    asked = dict(by_parts(ranks))
+    asked = dict(by_rank(ranks))
 
     def answers(wanted: dict[int, Array]) -> dict[int, Array]:
         places_of_all = answer(np.concatenate([values[:0], *wanted.values()]))
@@ -172,11 +171,10 @@ def interpolated(
     x = redistributed(x, shared(x.layout))
     if at.layout.is_replicated and of.layout.is_replicated:
         return x.with_block(np.interp(x.block, at.block, of.block, left, right))
-    line = even_line(at.layout.size, at.layout.processes)
-    at, of = reshaped(at, line), reshaped(of, line)
+    at, of = as_line(at), as_line(of)
     result = np.empty(x.block.shape, of.dtype)
     into, sought = result.reshape(-1), np.ascontiguousarray(x.block).reshape(-1)
-    last = np.array([0, line.size - 1])
+    last = np.array([0, at.layout.size - 1])
     (low, high), values = fetch(at, (last,)), fetch(of, (last,))
     finder = Finder(at)
     limits, share = policy.limits, 8 * x.layout.size // x.layout.processes

@@ -48,31 +48,28 @@ class Section:
 
     def transposed(self, axes: tuple[int, ...]) -> Section:
         """The axes in another order; nothing moves."""
-        return Section(self.block.transpose(axes), _turned(self.layout, axes), self.communicator)
+        return Section(
+            self.block.transpose(axes), _transposed(self.layout, axes), self.communicator
+        )
 
-    def expanded(self, places: tuple[int, ...]) -> Section:
+    def expanded(self, axes: tuple[int, ...]) -> Section:
         """New axes of length one; nothing moves."""
-        if not places:
-            return self
-        layout = _widened(self.layout, places)
-        shape = layout.local_shape(self.rank)
-        return Section(self.block.reshape(shape), layout, self.communicator)
+        return self._in_shape_of(_expanded(self.layout, axes)) if axes else self
 
-    def squeezed(self, places: tuple[int, ...]) -> Section:
+    def squeezed(self, axes: tuple[int, ...]) -> Section:
         """The section without some axes of length one; a rank without an index on such an axis has no elements."""
-        if not places:
-            return self
-        layout = _without(self.layout, places)
+        return self._in_shape_of(_squeezed(self.layout, axes)) if axes else self
+
+    def _in_shape_of(self, layout: Layout) -> Section:
         shape = layout.local_shape(self.rank)
         return Section(self.block.reshape(shape), layout, self.communicator)
 
     def sliced(self, key: tuple[Any, ...]) -> Section:
         """The part that a basic index selects, with the owners of its elements."""
-        slicing = self.layout.slicing(key)
-        part = slicing.local(self.block, self.rank)
+        layout, part = self.layout.block_slice(key, self.block, self.rank)
         if part is None:
-            part = np.empty((0,) * slicing.layout.ndim, self.dtype)
-        return Section(part, slicing.layout, self.communicator)
+            part = np.empty((0,) * layout.ndim, self.dtype)
+        return Section(part, layout, self.communicator)
 
     def seen(self, view: Geometry) -> Section:
         """A slice or a transpose of the array, with the owners of its elements; nothing is copied."""
@@ -87,19 +84,12 @@ class Section:
         return part
 
 
-@remembered
-def _turned(layout: Layout, axes: tuple[int, ...]) -> Layout:
-    return layout.transposed(axes)
+_transposed, _expanded = remembered(Layout.transposed), remembered(Layout.expanded)
 
 
 @remembered
-def _widened(layout: Layout, places: tuple[int, ...]) -> Layout:
-    return layout.expanded(places)
-
-
-@remembered
-def _without(layout: Layout, places: tuple[int, ...]) -> Layout:
-    return layout.sliced(tuple([0 if k in places else slice(None) for k in range(layout.ndim)]))
+def _squeezed(layout: Layout, axes: tuple[int, ...]) -> Layout:
+    return layout.sliced(tuple([0 if k in axes else slice(None) for k in range(layout.ndim)]))
 
 
 def replicated(array: Array, communicator: Communicator) -> Section:

@@ -27,7 +27,7 @@ from ..ops.maps import AxisMap
 from ..ops.placement import Place
 from .messages import Key, Piece
 from .readers import region_under, who_reads
-from .schedule import Copy, Exchange
+from .schedule import Copy, Exchange, Pieces
 from .shares import Box, has_share
 
 Ghosts = Callable[[int], Iterable[tuple[int, "GhostRegion"]]]
@@ -61,9 +61,7 @@ class GhostRegion:
         return tuple([(part.start, part.stop) for part in self.region])  # type: ignore[attr-defined]
 
 
-def moves(
-    ghosts_of: Ghosts, rank: int, readers: Iterable[int]
-) -> tuple[list[Piece], list[Piece], list[Copy]]:
+def moves(ghosts_of: Ghosts, rank: int, readers: Iterable[int]) -> Pieces:
     """The pieces that a rank receives, sends, and copies from its own share.
 
     ``readers`` are the ranks whose ghost regions may meet this rank's share.

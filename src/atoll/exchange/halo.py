@@ -27,8 +27,7 @@ from ..errors import LayoutError
 from ..graph.node import Value
 from ..layout import BlockAxis, HaloRecord, Layout, Transfer, halo_transfer
 from ..ops.fingerprint import of_layout
-from .messages import Piece
-from .schedule import Copy, Exchange
+from .schedule import Exchange, pieces_of
 
 WHAT = "halo exchange"
 
@@ -102,15 +101,6 @@ def exchange_halos(
     part = "" if axis is None else f" of axis {axis}{', ' + side if side else ''}"
     mark = of_layout(layout) ^ zlib.crc32(part.encode()) ^ born & HASH_MASK
     communicator.log.step(mark, WHAT + part)
-    dtype = padded.dtype
-    exchange = Exchange(
-        communicator,
-        (),
-        [Piece(0, r.shape, dtype, r.target_key, peer=r.peer) for r in plan.receives],
-        [Piece(0, r.shape, dtype, r.source_key, peer=r.peer) for r in plan.sends],
-        [Copy(0, r.source_key, 0, r.target_key) for r in plan.local],
-        lasting=False,
-        what=WHAT,
-    )
-    exchange.run([Value(padded)])
+    pieces = pieces_of(plan, padded.dtype, 0, 0)
+    Exchange(communicator, (), *pieces, lasting=False, what=WHAT).run([Value(padded)])
     return padded

@@ -8,9 +8,11 @@ arrives in one piece is read in the buffer itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import backend, policy
 from ..comm.communicator import Communicator, Request
@@ -22,6 +24,7 @@ from ..context.divergence import MESSAGE_BITS
 from ..errors import CommunicationError
 from ..graph.geometry import Geometry
 from ..graph.node import Value
+from ..layout import Transfer
 from .messages import Array, Key, Message, Piece, completed, post, put, region_of
 
 MESSAGES = 1 << MESSAGE_BITS
@@ -38,6 +41,27 @@ class Copy(NamedTuple):
     source_key: Key
     register: int
     key: Key
+
+
+Pieces = tuple[list[Piece], list[Piece], list[Copy]]
+"""The pieces that a rank receives, sends, and copies from its own share."""
+
+
+def pieces_of(transfer: Transfer[Any], dtype: np.dtype[Any], source: int, target: int) -> Pieces:
+    """The pieces of a transfer from the array of one register to that of another."""
+    return (
+        [Piece(target, r.shape, dtype, r.target_key, peer=r.peer) for r in transfer.receives],
+        [Piece(source, r.shape, dtype, r.source_key, peer=r.peer) for r in transfer.sends],
+        [Copy(source, r.source_key, target, r.target_key) for r in transfer.local],
+    )
+
+
+def registers_of(
+    allocate: Iterable[tuple[int, Any]], sends: Iterable[Piece], copies: Iterable[Copy]
+) -> set[int]:
+    """The registers that must live until an exchange is finished."""
+    sources = {piece.register for piece in sends} | {copy.source for copy in copies}
+    return sources | {register for register, _ in allocate}
 
 
 @dataclass(slots=True, eq=False)
@@ -118,11 +142,7 @@ class Exchange:
 
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is finished."""
-        return (
-            {register for register, _ in self.allocate}
-            | {piece.register for piece in self.sends}
-            | {copy.source for copy in self.copies}
-        )
+        return registers_of(self.allocate, self.sends, self.copies)
 
     def messages(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The arriving and the leaving messages: the peer of each, and its bytes, header included."""

@@ -17,7 +17,7 @@ from typing import Any
 from ..comm.world import World
 from ..graph.geometry import Geometry
 from ..layout import Layout, Region
-from ..layout.symbolic import Given, Number, function
+from ..layout.symbolic import Number, Variable, function
 from ..layout.symbolic_layout import SymbolicLayout
 from ..ops.placement import Place
 
@@ -32,7 +32,7 @@ class SymbolicPlace:
         "folds_whole", "given", "held_once", "layout", "lopsided", "number", "padded", "read", "world",
     )  # fmt: skip
 
-    def __init__(self, like: Place, given: Given, number: int, fixed: bool) -> None:
+    def __init__(self, like: Place, given: Variable, number: int, fixed: bool) -> None:
         self.given = given
         self.layout = SymbolicLayout(like.layout, given, fixed)
         self.world: World = like.world

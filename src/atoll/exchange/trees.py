@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from math import prod
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -105,6 +106,25 @@ class Part(NamedTuple):
 def as_bytes(array: Array) -> Array:
     """The elements of an array in C order, as bytes."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def packed(arrays: Sequence[Array]) -> Array:
+    """The bytes of arrays, one array after the other."""
+    parts = list(map(as_bytes, arrays))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def unpacked(
+    data: Array, like: Sequence[Array], shape: tuple[int, ...] | None = None
+) -> list[Array]:
+    """The arrays in packed bytes: of the dtypes of other arrays, and of their shapes, or all of one ``shape``."""
+    arrays, start = [], 0
+    for array in like:
+        extents = array.shape if shape is None else shape
+        stop = start + prod(extents) * array.itemsize
+        arrays.append(data[start:stop].view(array.dtype).reshape(extents))
+        start = stop
+    return arrays
 
 
 def _joined(parts: Sequence[Part], more: Sequence[Part], length: int, join: Join) -> list[Part]:

@@ -17,15 +17,15 @@ from .parts import State
 
 
 @dataclass(slots=True, eq=False)
-class Wanted:
+class Purpose:
     """The purpose of an allocation, formatted only if it is refused."""
 
     geometry: Geometry
     site: Site | None
 
-    def at(self, sites: Mapping[Site | None, Site | None]) -> Wanted:
+    def at(self, sites: Mapping[Site | None, Site | None]) -> Purpose:
         """The purpose with the lines of another run."""
-        return Wanted(self.geometry, sites.get(self.site, self.site))
+        return Purpose(self.geometry, sites.get(self.site, self.site))
 
     def __str__(self) -> str:
         form = self.geometry
@@ -45,7 +45,7 @@ class Allocate:
         self.register = register
         self.geometry = geometry
         self.initial = initial
-        self.wanted = Wanted(geometry, site)
+        self.wanted = Purpose(geometry, site)
 
     def run(self, state: State) -> None:
         value = self.allocate(self.geometry, self.wanted)
@@ -89,7 +89,7 @@ class Copy:
         self.register = register
         self.source = source
         self.geometry = geometry
-        self.wanted = Wanted(geometry, site)
+        self.wanted = Purpose(geometry, site)
 
     def run(self, state: State) -> None:
         value = backend.current().allocate(self.geometry, self.wanted)

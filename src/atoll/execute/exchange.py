@@ -13,7 +13,6 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -26,7 +25,7 @@ from ..comm.communicator import Communicator
 from ..comm.in_step import Gathering
 from ..exchange.messages import Array
 from ..exchange.schedule import Exchange
-from ..exchange.trees import branches, folded_by_tree, in_pairs
+from ..exchange.trees import branches, folded_by_tree, in_pairs, packed, unpacked
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed, region_key
@@ -191,31 +190,22 @@ class AcrossRanks:
 
     def _by_tree(self, given: Sequence[Array], state: State) -> None:
         """Join the values of all ranks by messages in a tree; the last byte is nonzero if some rank has a warning."""
-        ends = np.cumsum([array.nbytes for array in given]).tolist()
         communicator = self.communicator
         log = communicator.log
 
-        def split(data: Array) -> list[Array]:
-            parts = [data[i:j] for i, j in pairwise([0, *ends])]
-            return [
-                part.view(array.dtype).reshape(array.shape)
-                for part, array in zip(parts, given, strict=True)
-            ]
-
         def together(arrays: Sequence[Array], raised: bool) -> Array:
-            rows = [np.ascontiguousarray(a).reshape(-1).view(np.uint8) for a in arrays]
-            return np.concatenate([*rows, np.array([raised], np.uint8)])
+            return packed([*arrays, np.array(raised)])
 
         def pairs(left: Array, right: Array) -> Array:
-            both = zip(self.joins, split(left), split(right), strict=True)
-            joined = [join.pair(ours, theirs) for join, ours, theirs in both]
+            both = zip(self.joins, unpacked(left, given), unpacked(right, given), strict=True)
+            joined = [join.pair(first, second) for join, first, second in both]
             return together(joined, bool(left[-1] or right[-1] or log.noted))
 
         tree = branches(communicator.rank, communicator.size, int, communicator.nodes)
         mine = together(given, bool(log.noted) or is_noticed(state.flags))
         total = folded_by_tree(communicator, tree, mine, pairs, WHAT)
         log.unasked, log.raised = False, log.raised or bool(total[-1])
-        for join, value in zip(self.joins, split(total), strict=True):
+        for join, value in zip(self.joins, unpacked(total, given), strict=True):
             state.registers[join.register] = Value(join.result(value.copy()))
 
 

@@ -4,12 +4,16 @@ A program is made once for a structure and then run any number of times. It work
 *registers*: leaves come first, then every value that it computes. Each step reads and writes
 registers. A register is released after the last step that needs it, so that its buffer can
 serve again within the same run.
+
+Fingerprints include scalars and small arrays, inexact ones only where ranks compute alike. With ``config.debug``, ranks compare a digest
+of each scalar and replicated array before a step, which costs a collective for each step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from types import FrameType
 from typing import Any
 
@@ -22,11 +26,12 @@ from ..context import profiler, statistics, warn
 from ..context.call_sites import site_text
 from ..context.interrupts import outside
 from ..context.threads import turn
+from ..errors import DivergenceError
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, Value
 from ..ops.fingerprint import Outline, computed, of_backend
 from ..ops.worth import Shape, price_of
-from . import observed
+from . import spans
 from .parts import State, Step, joined
 from .sweeps import swept
 
@@ -228,8 +233,8 @@ def computed_words(
         for name, result, views in last
     ]
     where = f", recorded at {site_text(asked)}" if asked else ""
-    told = f" of {', '.join(map(_number, numbers, sites))}" if numbers else ""
-    return "; ".join(["..."] * (len(last) < len(nodes)) + words) + told + where
+    compared = f" of {', '.join(map(_number, numbers, sites))}" if numbers else ""
+    return "; ".join(["..."] * (len(last) < len(nodes)) + words) + compared + where
 
 
 def _number(number: Any, site: Site | None) -> str:
@@ -328,7 +333,7 @@ class Program:
                             state.step = step
                             step.run(state)
                     else:
-                        observed.run(steps, state, getattr(state, "sites", {}))
+                        spans.run(steps, state, getattr(state, "sites", {}))
                     state.done = self
                 except BaseException as error:
                     if state.done is not None and self.communicator is None and outside(error):
@@ -381,3 +386,29 @@ class Program:
             if id(step) in before and value is not None:
                 values.append((number, value))
         return values
+
+
+def compare_replicated(
+    communicator: Communicator, scalars: Sequence[Any], leaves: Sequence[Node]
+) -> None:
+    """Raise on all ranks if a number, or a replicated array, differs between ranks. Collective."""
+    mine = [_digest(f"the number {value!r}", np.asarray(value)) for value in scalars]
+    for leaf in leaves:
+        if leaf.place is None and leaf.value is not None:
+            where = f", made at {site_text(leaf.site)}" if leaf.site else ""
+            shown = np.array2string(leaf.value.array, threshold=8, precision=17)
+            words = f"{shown} in an array of shape {leaf.geometry.shape}{where}"
+            mine.append(_digest(words, leaf.value.array))
+    every = communicator.allgather_object(mine, "replicated values, compared by config.debug")
+    for rank, theirs in enumerate(every):
+        if len(theirs) != len(every[0]):
+            continue  # one rank has evaluated a leaf that the other has not
+        for (words, digest), (other_words, other) in zip(every[0], theirs, strict=True):
+            if digest != other:
+                raise DivergenceError(
+                    f"ranks have diverged: a replicated value differs between them, in {communicator.log.where()}: rank 0 has {words}, rank {rank} has {other_words}. Every rank must compute replicated values alike: look for what differs by rank, such as a random seed, a clock or a file"
+                )
+
+
+def _digest(words: str, array: np.ndarray[Any, Any]) -> tuple[str, bytes]:
+    return words, blake2b(np.ascontiguousarray(array).tobytes(), digest_size=8).digest()

@@ -107,13 +107,13 @@ class _Run:
             intervals = kernel.intervals()
             if intervals is None:
                 return self.steps
-            launches.append(Swept(intervals, self.memory))
+            launches.append(ChunkIntervals(intervals, self.memory))
         for kernel, launch in zip(self.kernels, launches, strict=True):
             kernel.cut(launch.intervals)
         return [Sweep(self, launches)]
 
 
-class Swept:
+class ChunkIntervals:
     """The intervals that the chunks of a kernel read and write, by the register that owns the memory."""
 
     __slots__ = ("intervals", "of")
@@ -125,7 +125,7 @@ class Swept:
             register = interval.register
             self.of.setdefault(memory.get(register, register), []).append(interval)
 
-    def needs(self, earlier: Swept) -> Array:
+    def needs(self, earlier: ChunkIntervals) -> Array:
         """For each chunk, the number of chunks of an earlier launch that must run before it."""
         needed = np.zeros(self.intervals.chunks, np.int64)
         for register, mine in self.of.items():
@@ -146,7 +146,7 @@ def _met(own: Interval, other: Interval) -> Array:
     return np.where(before, 0, count)
 
 
-def ordered(launches: Sequence[Swept], threads: int) -> Order:
+def ordered(launches: Sequence[ChunkIntervals], threads: int) -> Order:
     """The chunks of launches, each as closely behind the chunks that it needs as possible."""
     needs = [
         [
@@ -200,7 +200,7 @@ class Sweep:
 
     __slots__ = ("_launches", "_run", "_threads", "_together", "_written", "steps")
 
-    def __init__(self, run: _Run, launches: Sequence[Swept]) -> None:
+    def __init__(self, run: _Run, launches: Sequence[ChunkIntervals]) -> None:
         self.steps = tuple(run.steps)
         self._run = run
         self._launches = launches

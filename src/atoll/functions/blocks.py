@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, even_rows, redistributed, reshaped
+from ..collective import Section, even_blocks, redistributed, reshaped
 from ..comm.in_step import bcast_object, least
 from ..comm.world import World
 from ..config import config
@@ -110,7 +110,7 @@ def lanes(handle: Any, axes: tuple[int, ...], world: World) -> Section:
     count = prod([handle.shape[k] for k in kept])
     length = prod([handle.shape[k] for k in axes])
     section = section_of(shapes.transpose(handle, (*kept, *axes)), world)
-    return reshaped(section, even_rows((count, length), world.size))
+    return reshaped(section, even_blocks((count, length), world.size))
 
 
 def along(
@@ -130,7 +130,7 @@ def along(
     if count >= world.size:
         section = lanes(handle, axes, world)
         results = rows(section.block)
-        layout = even_rows((count, *results.shape[1:]), world.size)
+        layout = even_blocks((count, *results.shape[1:]), world.size)
         return small_or_there(Section(results, layout, world.communicator), world)
     turned = shapes.reshape(shapes.transpose(handle, (*kept, *axes)), (count, -1))
     return call("stack", [asarray(line(turned[k])) for k in range(count)])

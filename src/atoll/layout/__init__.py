@@ -32,7 +32,6 @@ from .maps import set_default_size as set_default_size
 from .maps import set_ranks_per_node as set_ranks_per_node
 from .pattern import Pattern as Pattern
 from .pattern import block_cyclic as block_cyclic
-from .slicing import Slicing as Slicing
 from .transfer import HaloRecord as HaloRecord
 from .transfer import Record as Record
 from .transfer import Transfer as Transfer

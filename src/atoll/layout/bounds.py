@@ -17,7 +17,7 @@ from typing import Any, overload
 import numpy as np
 
 from .. import policy
-from .index_set import Computed, Indices
+from .index_set import ComputedSequence, Indices
 
 Widths = tuple[int, int]
 
@@ -279,7 +279,7 @@ def longest_block(bounds: Sequence[int]) -> int:
     return max([high - low for low, high in pairwise(bounds)])
 
 
-class Halos(Computed[Widths]):
+class Halos(ComputedSequence[Widths]):
     """The same widths beside every block but the first and the last."""
 
     __slots__ = ("_blocks", "_ends", "_middle")

@@ -23,7 +23,7 @@ from typing import Any
 from .. import policy
 from ..context.caches import remembered
 from ..errors import LayoutError
-from .index_set import Computed
+from .index_set import ComputedSequence
 
 Grid = tuple[int, ...]
 
@@ -125,7 +125,7 @@ def best_grid(shape: Grid, processes: int) -> Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeOrder(Computed[int]):
+class NodeOrder(ComputedSequence[int]):
     """The ranks in the row-major order of their cells; ``node`` is the grid of the ranks of one node."""
 
     grid: Grid

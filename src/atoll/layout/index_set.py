@@ -52,7 +52,7 @@ def is_index(value: object) -> TypeGuard[SupportsIndex]:
 Item = TypeVar("Item")
 
 
-class Computed(Sequence[Item]):
+class ComputedSequence(Sequence[Item]):
     """A sequence whose items are computed on access."""
 
     __slots__ = ()

@@ -26,7 +26,7 @@ from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
 from .axes import Axis, BlockAxis, Widths, in_order
 from .grids import even_grid, inner_grid, node_grid
-from .index_set import EMPTY, IndexSet, Indices, Range
+from .index_set import EMPTY, IndexSet, Indices, Range, listed
 from .maps import (
     LETTERS,
     Map,
@@ -43,7 +43,6 @@ from .maps import (
 )
 from .picture import html, svg, text
 from .seats import Seats
-from .slicing import Slicing
 
 Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
@@ -423,12 +422,7 @@ class Layout:
             for axis, item in zip(self.axes, items)
         ]
         local = tuple(np.broadcast_arrays(*(place for _, place in located)))
-        if self._seats is not None:
-            return self._seats.ranks_of([c for c, _ in located]), local
-        cells = located[0][0]
-        for (coordinates, _), count in zip(located[1:], self.grid[1:]):
-            cells = cells * count + coordinates
-        return cells * self.copies if self.copies > 1 else cells, local
+        return self.ranks_of([coordinates for coordinates, _ in located]), local
 
     def global_index(self, rank: int, local: Any) -> tuple[Any, ...]:
         """The global index of a local one on a rank; items may be arrays, as in ``locate``."""
@@ -442,11 +436,8 @@ class Layout:
 
     # Derived layouts
 
-    def slicing(self, key: Any) -> Slicing:
-        """The layout of ``a[key]``, and the part of each rank's block.
-
-        ``key`` has integers, slices, ``...`` and ``None``. Elements stay where they are.
-        """
+    def _slice(self, key: Any) -> tuple[Layout, list[range | int | None]]:
+        """The layout of ``a[key]``, and the range or integer that the key takes from each axis, ``None`` for a new axis."""
         axes: list[Axis] = []
         cuts: list[range | int | None] = []
         seats, number, dimension = self.seats, 0, 0
@@ -470,11 +461,38 @@ class Layout:
                 owners = axis.owners(item)
                 order = range(owners[0], owners[0] + 1) if len(owners) == 1 else owners
                 seats = seats.selected(dimension, order).joined(dimension)
-        return Slicing(self, self.seated(axes, seats), tuple(cuts))
+        return self.seated(axes, seats), cuts
 
     def sliced(self, key: Any) -> Layout:
-        """The layout of ``a[key]`` for basic indexing; elements stay where they are."""
-        return self.slicing(key).layout
+        """The layout of ``a[key]``; elements stay where they are. ``key`` has integers, slices, ``...`` and ``None``."""
+        return self._slice(key)[0]
+
+    def block_slice(
+        self, key: Any, block: npt.NDArray[Any], rank: int
+    ) -> tuple[Layout, npt.NDArray[Any] | None]:
+        """The layout of ``a[key]``, and a rank's block of it, taken from its block of ``a``; ``None`` if it holds none of the slice.
+
+        The block is a view if slices can express it, else a copy.
+        """
+        layout, cuts = self._slice(key)
+        if layout.coordinates(rank) is None:
+            return layout, None
+        owned = iter(self.region(rank))
+        keys: list[Any] = []
+        for cut in cuts:
+            if isinstance(cut, range):
+                positions = next(owned).sliced(cut)[1].key
+                keys.append(
+                    listed(positions).key if isinstance(positions, np.ndarray) else positions
+                )
+            else:
+                keys.append(None if cut is None else next(owned).local_of(cut))
+        basic = [slice(None) if isinstance(key, np.ndarray) else key for key in keys]
+        part: npt.NDArray[Any] = block[(*basic, ...)]
+        for dimension, key in enumerate([key for key in keys if not isinstance(key, int)]):
+            if isinstance(key, np.ndarray):
+                part = part.take(key, axis=dimension)
+        return layout, part
 
     def seated(self, axes: Sequence[Axis], seats: Seats) -> Layout:
         """The layout of other axes on the same world, with the ranks of the grid in ``seats``."""

@@ -19,11 +19,11 @@ import numpy as np
 from ..context.interrupts import passed_on
 from .bounds import evenly
 from .grids import NodeOrder
-from .index_set import Computed, Indices
+from .index_set import ComputedSequence, Indices
 
 
 @dataclass(frozen=True, slots=True)
-class Turning(Computed[int]):
+class Turning(ComputedSequence[int]):
     """The numbers ``(first + hop * k) % modulus`` for ``k`` in ``range(length)``, which all differ."""
 
     first: int
@@ -66,7 +66,8 @@ def _taken(order: Sequence[int] | Indices, places: Indices) -> Indices:
     """The numbers at an array of places."""
     taken: Indices
     if isinstance(order, range):
-        taken = places * order.step + order.start
+        taken = places if order.step == 1 else places * order.step
+        taken = taken + order.start if order.start else taken
     elif isinstance(order, Turning):
         taken = (places * order.hop + order.first) % order.modulus
     elif isinstance(order, NodeOrder):
@@ -389,7 +390,7 @@ class Seats:
         return ranks
 
 
-class Holders(Computed[int]):
+class Holders(ComputedSequence[int]):
     """The ranks of a cell, where they form no range."""
 
     __slots__ = ("_cell", "_count", "_seats")

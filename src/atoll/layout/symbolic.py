@@ -55,7 +55,7 @@ class Sheet:
     def __init__(self) -> None:
         self.numbers: list[Unknown] = []
         """The integers in which traces differ, in the order in which the guard takes them."""
-        self.given: list[Given] = []
+        self.given: list[Variable] = []
         """The things in which traces differ."""
         self.known: dict[tuple[Any, ...], Any] = {}
         """The results of calculations and comparisons, by line: a sign or a function, and operands. A result is an unknown, or the
@@ -73,9 +73,9 @@ class Sheet:
         self.numbers += unknowns
         return unknowns
 
-    def thing(self, value: Any) -> Given:
+    def thing(self, value: Any) -> Variable:
         """The stand-in for a thing in which traces differ."""
-        self.given.append(Given(self, value))
+        self.given.append(Variable(self, value))
         return self.given[-1]
 
     def guard(self, results: list[Any]) -> Guard:
@@ -189,7 +189,7 @@ def _formed(word: Callable[[], int], number: Callable[[int], int]) -> Any:
 
 
 @dataclass(slots=True, eq=False)
-class Given:
+class Variable:
     """A thing that differs from trace to trace, and from which functions compute numbers: the place of an array."""
 
     sheet: Sheet
@@ -304,7 +304,7 @@ class Unknown:
 def function(what: Callable[..., int], *given: Any) -> Number:
     """The result of a pure function of numbers and things, some of which may be unknown, without a check."""
     for argument in given:
-        if type(argument) is Unknown or type(argument) is Given:
+        if type(argument) is Unknown or type(argument) is Variable:
             break
     else:
         return what(*given)

@@ -37,8 +37,7 @@ from ..context.tracebacks import note_recording
 from ..errors import DeferredValueError
 from ..exchange.gather import joined_blocks, whole_value
 from ..execute.parts import State
-from ..execute.program import Program, computed_words
-from ..execute.replicated import compare_replicated
+from ..execute.program import Program, compare_replicated, computed_words
 from ..graph.geometry import dense
 from ..graph.node import Node, Value
 from ..ops.fingerprint import outlined

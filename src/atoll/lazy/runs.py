@@ -20,8 +20,8 @@ from ..context.threads import turn
 from ..context.tracebacks import note_recording
 from ..context.warn import line_at
 from ..errors import OutOfMemoryError
-from ..execute import observed
-from ..execute.allocation import Wanted
+from ..execute import spans
+from ..execute.allocation import Purpose
 from ..execute.parts import State, Step, told
 from ..execute.program import Program
 from ..front import native
@@ -136,7 +136,7 @@ def flags_reported(program: Program, state: State, order: list[Node]) -> None:
 
 def event_of(step: Step, program: Program, order: list[Node]) -> Any:
     """The event of a step under a profile."""
-    return observed.event_of(step, sites_of(program, order))
+    return spans.event_of(step, sites_of(program, order))
 
 
 def rescued(program: Program, state: State, order: list[Node], error: BaseException) -> None:
@@ -144,7 +144,7 @@ def rescued(program: Program, state: State, order: list[Node], error: BaseExcept
     for place, value in program.completed(state):
         birth = program.outline.ordinals.get(place, -1) if program.outline else -1
         program.settle(order[place], value, birth)
-    if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Wanted):
+    if isinstance(error, OutOfMemoryError) and isinstance(error.wanted, Purpose):
         error.asked_by(error.wanted.at(sites_of(program, order)))
     number = getattr(getattr(state, "step", None), "number", -1)
     if number >= 0:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, even_line, redistributed, reshaped
+from ..collective import Section, as_line, redistributed
 from ..collective.operation import Operand, is_direct, result_layout
 from ..collective.section import replicated
 from ..comm.world import World
@@ -180,8 +180,7 @@ def small_or_there(section: Section, world: World) -> Any:
 
 def line_of(value: Any, world: World) -> Section:
     """The elements in C order, in even blocks."""
-    section = section_of(value, world)
-    return reshaped(section, even_line(section.layout.size, world.size))
+    return as_line(section_of(value, world))
 
 
 def block_of_view(block: Array, place: Place, view: Geometry) -> Array | None:
@@ -201,7 +200,7 @@ def block_of_view(block: Array, place: Place, view: Geometry) -> Array | None:
     part = None
     if view.size and place.layout.coordinates(rank) is not None:
         inner = block[place.layout.inside(rank)]
-        part = place.layout.unpadded().slicing(key).local(inner, rank)
+        _, part = place.layout.unpadded().block_slice(key, inner, rank)
     if part is None:  # this rank has no element of the view
         home = placed_view(place, view)
         return np.empty(view.shape if home is None else home.layout.local_shape(rank), view.dtype)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import policy
 from ..collective.operation import Call
-from ..collective.sorting import groups_of
+from ..collective.sort import groups_of
 from ..comm.dry_run import Sent, Together, Waited
 from ..comm.world import World
 from ..exchange.partners import IN_FRONT

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...collective import even_rows, redistributed
+from ...collective import even_blocks, redistributed
 from ...collective.cholesky import cholesky as factor_cholesky
 from ...collective.lu import Factors
 from ...collective.process_grid import (
@@ -55,7 +55,7 @@ def _solution(matrix: Any, right: Any, world: World) -> Any:
     if factors.is_singular:
         raise np.linalg.LinAlgError("Singular matrix")
     section = factors.solution()
-    return of_section(redistributed(section, even_rows(section.shape, world.size)), world)
+    return of_section(redistributed(section, even_blocks(section.shape, world.size)), world)
 
 
 @of_matrices(square=True, keeps="arrays")
@@ -114,7 +114,7 @@ def cholesky(a: Any, world: World, *, upper: bool = False) -> Any:
     section = section_of(adjoint(a) if upper else a, world)
     factors = GridMatrix(section, grid, panel_width(a.shape, grid))
     factor_cholesky(factors)
-    rows = even_rows(section.shape, world.size)
+    rows = even_blocks(section.shape, world.size)
     lower = of_section(redistributed(factors.section, rows), world)
     return adjoint(lower).copy() if upper else lower
 

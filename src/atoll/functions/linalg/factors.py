@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...collective import Section, even_rows, redistributed
+from ...collective import Section, even_blocks, redistributed
 from ...collective.elements import everywhere
 from ...collective.reflections import (
     factors_of,
@@ -145,7 +145,7 @@ def _thin(tall: Any, world: World, *, full: bool = False) -> tuple[Section, Arra
 
 def _r_of(a: Any, world: World) -> Array:
     section = section_of(double(a), world)
-    return tall_r(redistributed(section, even_rows(section.shape, world.size)))
+    return tall_r(redistributed(section, even_blocks(section.shape, world.size)))
 
 
 @accepts(a=Operand(types=TAKEN, ndim=2, empty=False))
@@ -240,7 +240,7 @@ def _wide_squares(matrix: Any, right: Any, share: float, world: World) -> Any:
     q, r = factors_of(on_grid(section_of(adjoint(matrix), world)), "reduced")
     lower, sides = everywhere(r).block.conj().T, everywhere(section_of(right, world)).block
     y, _, rank, values = np.linalg.lstsq(lower, sides, share)
-    width = even_rows((columns, right.shape[1]), world.size).axes[1]
+    width = even_blocks((columns, right.shape[1]), world.size).axes[1]
     layout = Layout.in_order([q.layout.axes[0], width], world.size)
     shortest = placed(Section(q.block @ y, layout, world.communicator), q.dtype, world)
     return shortest, np.empty(0), rank, values

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...collective import Section, even_rows, redistributed, reshaped
+from ...collective import Section, even_blocks, redistributed, reshaped
 from ...collective.operation import result_layout
 from ...comm.in_step import allgather
 from ...comm.world import World
@@ -87,7 +87,7 @@ def _of_each(original: Callable[..., Any], a: Any, world: World, *args: Any, **o
         parts = [call("stack", list(part)) for part in zip(*map(_several, results))]
         kind = type(results[0])
     else:
-        section = reshaped(section_of(a, world), even_rows((count, *shape[-2:]), world.size))
+        section = reshaped(section_of(a, world), even_blocks((count, *shape[-2:]), world.size))
         result = every_rank(
             world, lambda: original(section.block, *args, **options), "whether a function raised"
         )
@@ -110,6 +110,6 @@ def _agreed(results: tuple[Any, ...], count: int, world: World) -> list[Any]:
     for part, numbers in zip(results, agreed.T):
         kind = np.result_type(*[np.dtype(chr(n)) for n in sorted(set(numbers.tolist()))])
         block = np.asarray(part).astype(kind, copy=False)
-        layout = even_rows((count, *block.shape[1:]), world.size)
+        layout = even_blocks((count, *block.shape[1:]), world.size)
         parts.append(small_or_there(Section(block, layout, world.communicator), world))
     return parts

@@ -66,10 +66,10 @@ def routed(communicator: Communicator, pieces: Mapping[int, Array], what: str) -
             part = piece if _is_short(piece.size) else _NOTHING
             leaving.setdefault(carrier, []).append(_Letter(rank, peer, piece.size, part))
     going: dict[int, list[_Letter]] = {}
-    ours = []
+    delivered = []
     for letter in _exchanged(communicator, leaving, mates, what):
         if letter.receiver == rank:
-            ours.append(letter)
+            delivered.append(letter)
         else:
             partner = charges.partner(nodes.of(letter.receiver))
             going.setdefault(partner, []).append(letter)
@@ -77,11 +77,11 @@ def routed(communicator: Communicator, pieces: Mapping[int, Array], what: str) -
     coming: dict[int, list[_Letter]] = {}
     for letter in _exchanged(communicator, going, partners, what):
         coming.setdefault(letter.receiver, []).append(letter)
-    ours += _exchanged(communicator, coming, mates, what)
-    arrived = {letter.sender: letter.piece for letter in ours if _is_short(letter.nbytes)}
+    delivered += _exchanged(communicator, coming, mates, what)
+    arrived = {letter.sender: letter.piece for letter in delivered if _is_short(letter.nbytes)}
     incoming = {
         letter.sender: np.empty(letter.nbytes, np.uint8)
-        for letter in ours
+        for letter in delivered
         if letter.sender != rank and not _is_short(letter.nbytes)
     }
     outgoing = {
@@ -111,22 +111,22 @@ def _exchanged(
 ) -> list[_Letter]:
     """Exchange letters with some of ``peers``, or of all ranks if ``None``; letters of this rank to itself stay here."""
     rank = communicator.rank
-    kept = leaving.pop(rank, [])
+    own = leaving.pop(rank, [])
     outgoing = {peer: _packed(letters) for peer, letters in leaving.items()}
     lengths = {peer: message.size for peer, message in outgoing.items()}
     if peers is None:
         lengths = arriving(communicator, lengths, what)
     else:
         mark = mark_of(communicator)
-        told = {peer: np.append(mark, lengths.get(peer, 0)) for peer in peers if peer != rank}
-        heads = {peer: np.empty_like(head) for peer, head in told.items()}
-        _carry(communicator, told, heads, what)
+        marks = {peer: np.append(mark, lengths.get(peer, 0)) for peer in peers if peer != rank}
+        heads = {peer: np.empty_like(head) for peer, head in marks.items()}
+        _carry(communicator, marks, heads, what)
         for peer, head in heads.items():
             check_mark(communicator, head[:1], peer)
         lengths = {peer: int(head[1]) for peer, head in heads.items() if head[1]}
     incoming = {peer: np.empty(nbytes, np.uint8) for peer, nbytes in lengths.items()}
     _carry(communicator, outgoing, incoming, what)
-    return [*kept, *[letter for peer in incoming for letter in _opened(incoming[peer])]]
+    return [*own, *[letter for peer in incoming for letter in _opened(incoming[peer])]]
 
 
 def _carry(

@@ -3,32 +3,38 @@
 Many ranks sort in levels: first elements go to groups of ranks, then each group sorts its elements. So a rank cuts its elements
 into as many pieces as there are groups, and exchanges them with about as many ranks.
 
-The splitters (:mod:`.splitters`) are the elements with which the ranks' even blocks of the result begin. A splitter is an
-element, not a value: of equal elements those that come first in the array lie before it. So the sort is stable, every
-element travels once in a level, on the last one to its final rank, and no rank ever has more than its even share.
+The splitters are the elements with which the ranks' even blocks of the result begin. A splitter is an element, not a value: of
+equal elements those of lower ranks, and in a rank those at lower places, lie before it. So the sort is stable, every element travels
+once in a level, on the last one to its final rank, and no rank ever has more than its even share.
+
+The element with a wanted number among those of all ranks is found in rounds: the ranks look at samples, evenly spaced among the
+candidates, and count the elements before each sample. The wanted element is a sample, or lies between two of them, among a small part
+of the candidates. The size of a round's messages depends on the number of wanted elements, and hardly on the number of ranks.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import pairwise
 from math import isqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import policy
+from ..comm.communicator import Communicator
+from ..comm.in_step import summed
 from ..exchange.messages import exchange
 from ..exchange.partners import sums
 from ..layout import Layout
 from ..layout.bounds import balanced_bounds
 from .elements import cut_along
 from .messages import joined
-from .movement import even_line, line_start, redistributed, reshaped
+from .movement import as_line, even_line, line_start, redistributed
 from .operation import Form, Moves, collective, result_layout, small_or
 from .scans import whole_along
 from .section import Section, empty
-from .splitters import cuts_at
 
 Array = np.ndarray[Any, Any]
 _WHAT = "elements in order"
@@ -67,15 +73,11 @@ def _sort_moves(operand: Form, axis: int, *kind: Any) -> Moves:
     return None if whole is None else [(operand, whole), (Form(operand.dtype, whole), target)]
 
 
-def _line(section: Section) -> Section:
-    return reshaped(section, even_line(section.layout.size, section.communicator.size))
-
-
 @collective("sort", lambda operand, axis, kind: _sorted_form(operand, axis, np.sort), _sort_moves)
 def sort(section: Section, axis: int, kind: Any, *, target: Layout) -> Section:
     """The elements in ascending order along an axis; of a ``stable`` kind, -0.0 and 0.0 stay in their order."""
     if len(section.shape) == 1:
-        return in_order(_line(section), kind)
+        return in_order(as_line(section), kind)
     return _along(section, axis, np.sort, kind)
 
 
@@ -83,7 +85,7 @@ def sort(section: Section, axis: int, kind: Any, *, target: Layout) -> Section:
 def argsort(section: Section, axis: int, *, target: Layout) -> Section:
     """The indices that sort the elements in ascending order; of equal elements the lower index comes first."""
     if len(section.shape) == 1:
-        return ordered(_line(section))[1]
+        return ordered(as_line(section))[1]
     return _along(section, axis, np.argsort, "stable")
 
 
@@ -199,3 +201,113 @@ def _differ(left: Array, other: Array) -> Array:
     if left.dtype.kind in "fc":
         differ &= ~(np.isnan(left) & np.isnan(other))
     return differ
+
+
+class _Edge(NamedTuple):
+    """The numbers of elements before a sample: of all ranks, of this rank, of lower ranks."""
+
+    everywhere: int
+    here: int
+    lower: int
+
+
+class _Bracket(NamedTuple):
+    """Two samples, and the numbers of the wanted elements between them."""
+
+    low: _Edge
+    high: _Edge
+    wanted: tuple[int, ...]
+
+
+def cuts_at(
+    values: Array, start: int, length: int, wanted: Sequence[int], communicator: Communicator
+) -> list[int]:
+    """The number of this rank's ``values``, which are in order, before each of the wanted elements. Collective.
+
+    The elements are numbered from 0 in the order of all ranks together. Lower ranks have ``start`` elements, and all
+    have ``length``.
+    """
+    cuts = {k: 0 if k <= 0 else len(values) for k in wanted if k <= 0 or k >= length}
+    between = tuple(sorted({*wanted} - {*cuts}))
+    everything = _Bracket(_Edge(0, 0, 0), _Edge(length, len(values), start), between)
+    brackets = [everything] if between else []
+    while brackets:
+        brackets = _round(values, start, brackets, cuts, communicator)
+    return [cuts[k] for k in wanted]
+
+
+def _round(
+    values: Array,
+    start: int,
+    brackets: list[_Bracket],
+    cuts: dict[int, int],
+    communicator: Communicator,
+) -> list[_Bracket]:
+    """Look at samples of all brackets. Enter the cuts that are exact, and return narrower brackets for the others."""
+    most = max(policy.limits.short // (4 * len(brackets)), policy.limits.pieces, 2)
+    sizes = [min(b.high.everywhere - b.low.everywhere, most) for b in brackets]
+    samples, keys = _samples(values, start, brackets, sizes, communicator)
+    edges = _edges(_places(values, start, samples, keys), communicator)
+    first, narrower = 0, []
+    for bracket, size in zip(brackets, sizes, strict=True):
+        inside = edges[:, first : first + size]
+        inside = inside[:, np.argsort(inside[0])]
+        gaps: dict[int, list[int]] = {}
+        for number, gap in zip(bracket.wanted, np.searchsorted(inside[0], bracket.wanted).tolist()):
+            if gap < size and inside[0, gap] == number:
+                cuts[number] = int(inside[1, gap])
+            else:
+                gaps.setdefault(gap, []).append(number)
+        for gap, wanted in gaps.items():
+            low = _Edge(*inside[:, gap - 1].tolist()) if gap else bracket.low
+            high = _Edge(*inside[:, gap].tolist()) if gap < size else bracket.high
+            narrower.append(_Bracket(low, high, tuple(wanted)))
+        first += size
+    return narrower
+
+
+def _samples(
+    values: Array,
+    start: int,
+    brackets: list[_Bracket],
+    sizes: list[int],
+    communicator: Communicator,
+) -> tuple[Array, Array]:
+    """Elements evenly spaced in the brackets, rank by rank, with their keys: their places among all ranks' elements, which order
+    equal ones."""
+    words = -(-values.dtype.itemsize // 8)
+    table = np.zeros((sum(sizes), words + 1), np.uint64)
+    first = 0
+    for (low, high, _), size in zip(brackets, sizes, strict=True):
+        numbers = (2 * np.arange(size) + 1) * (high.everywhere - low.everywhere) // (2 * size)
+        own = numbers - (high.lower - low.lower)
+        rows = np.flatnonzero((own >= 0) & (own < high.here - low.here))
+        own = own[rows] + low.here
+        chosen = np.zeros((len(own), words * 8), np.uint8)
+        chosen[:, : values.dtype.itemsize] = (
+            values[own].view(np.uint8).reshape(len(own), values.dtype.itemsize)
+        )
+        table[first + rows, :words] = chosen.view(np.uint64)
+        table[first + rows, words] = start + own
+        first += size
+    every = summed(communicator, table.reshape(-1), "samples").reshape(table.shape)
+    data = np.ascontiguousarray(every[:, :words]).view(np.uint8)[:, : values.dtype.itemsize]
+    samples = np.ascontiguousarray(data).view(values.dtype).reshape(-1)
+    return samples, every[:, words].astype(np.int64)
+
+
+def _places(values: Array, start: int, samples: Array, keys: Array) -> Array:
+    """The number of this rank's elements before each sample."""
+    places = np.empty(len(keys), np.int64)
+    behind = keys < start
+    places[behind] = np.searchsorted(values, samples[behind])
+    places[~behind] = np.searchsorted(values, samples[~behind], "right")
+    own = (keys >= start) & (keys < start + len(values))
+    places[own] = keys[own] - start
+    return places
+
+
+def _edges(here: Array, communicator: Communicator) -> Array:
+    """The numbers of an :class:`_Edge` in rows, from those of this rank."""
+    lower, everywhere = sums(communicator, here, "how many elements come before samples")
+    return np.stack([everywhere, here, lower])
