@@ -196,7 +196,7 @@ RULES = [
     ),
     Mutation(
         "a pending value keeps its operands",
-        (("_keep_sources", "reversed(met)", "reversed(trace.order)"),),
+        (("_keep_sources", "reversed(nodes)", "reversed(trace.order)"),),
         (f"{HAZARDS}::test_a_value_that_a_reduction_reads_past_keeps_what_it_is_made_of",),
     ),
     Mutation(

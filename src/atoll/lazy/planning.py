@@ -19,11 +19,11 @@ from ..ops.fingerprint import outlined
 from ..ops.placement import placed_view
 from ..ops.table import check
 from ..plan.build import LaunchMaker, Planner
-from ..plan.choices import Trace
-from ..plan.flattened import whole_folds
+from ..plan.flat_folds import whole_folds
 from ..plan.plans import Plans
 from ..plan.samples import Sample, Twins
 from ..plan.symbolic_steps import SymbolicLaunch
+from ..plan.trace import Trace
 from .walk import Lookup
 
 

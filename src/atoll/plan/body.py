@@ -121,9 +121,13 @@ def updates_under(
     seen: set[Any] = set()
     while left:
         node, outer = left.pop()
-        met = len(seen)
+        count = len(seen)
         seen.add((id(node), outer))
-        if len(seen) == met or id(node) not in registers.varying or id(node) in registers.in_memory:
+        if (
+            len(seen) == count
+            or id(node) not in registers.varying
+            or id(node) in registers.in_memory
+        ):
             continue
         if node.op.is_update:
             updates.append((node, outer))

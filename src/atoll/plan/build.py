@@ -24,17 +24,16 @@ from ..layout import Layout
 from ..ops.folds import reduced_shape
 from ..ops.placement import Place
 from .body import Needs
-from .choices import Trace
 from .coalesce import OpenExchange, Placeholder, read_at_shifts
 from .description import Description, GroupNote, describe_group, describe_registers
 from .groups import Group, make_groups, readers_of
 from .launches import Launch
 from .lower import bodies_of, launches_of
-from .numpy_steps import StepsByNumpy
 from .passes import check_group
 from .shapes import dense_shape
 from .statements import make_statements
-from .steps import Use
+from .steps import Steps, Use
+from .trace import Trace
 
 _register_of = attrgetter("register")
 
@@ -79,7 +78,7 @@ LaunchMaker = Callable[[Launch, dict[int, Combine]], Step]
 """Turns a launch into a step, given the steps that fold the partial results of full reductions, by register."""
 
 
-class Planner(StepsByNumpy):
+class Planner(Steps):
     """Makes the steps of one program, group by group."""
 
     def __init__(self, trace: Trace, leaves: list[Node], make: LaunchMaker) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from .. import policy
 from ..graph.node import Node
 from . import reasons
-from .choices import Choice
-from .reasons import Chosen
+from .reasons import Reasons
+from .trace import Choice
 
 
 def bound_sizes(choice: Choice) -> None:
@@ -43,7 +43,7 @@ def bound_sizes(choice: Choice) -> None:
             )
 
 
-def _inside(root: Node, stored: Chosen) -> list[Node]:
+def _inside(root: Node, stored: Reasons) -> list[Node]:
     """The nodes that the loop storing ``root`` computes, ``root`` included."""
     inside = [root]
     seen = {id(root)}
@@ -56,7 +56,7 @@ def _inside(root: Node, stored: Chosen) -> list[Node]:
     return inside
 
 
-def _ends(inside: list[Node], stored: Chosen) -> list[Node]:
+def _ends(inside: list[Node], stored: Reasons) -> list[Node]:
     """The nodes to store so that several loops compute the nodes that one loop would, which are in their order."""
     limits = policy.limits
     last_use: dict[int, int] = {}
@@ -98,7 +98,7 @@ def _ends(inside: list[Node], stored: Chosen) -> list[Node]:
     return list(chosen.values())
 
 
-def _is_read(node: Node, stored: Chosen) -> bool:
+def _is_read(node: Node, stored: Reasons) -> bool:
     """True if a node only reads memory."""
     if not node.op.is_view or node.value is not None:
         return False

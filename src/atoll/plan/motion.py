@@ -20,9 +20,9 @@ from ..execute.program import ByNumpy, Program
 from ..execute.sweeps import swept
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from .numpy_steps import function_of
 from .plans import Plan
 from .samples import Sample
+from .steps import function_of
 
 _MOST = 1000
 """The largest number of geometries of a trace, the capacity in ``_native/traces.c``."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from ..backend.spec import Instruction, arguments, whole
 
 if TYPE_CHECKING:
-    from .choices import Choice
     from .groups import Group
     from .launches import Launch
     from .nests import Nest
     from .statements import Statement
+    from .trace import Choice
 
 State = TypeVar("State")
 

@@ -29,7 +29,7 @@ from ..graph.node import Node
 from ..layout.symbolic import Sheet
 from ..layout.symbolic_layout import NoPlanError
 from ..ops.fingerprint import outlined
-from .flattened import whole_folds
+from .flat_folds import whole_folds
 from .samples import Sample, Skeleton, Twins
 from .shapes import Dresser
 from .symbolic_steps import Binding, SymbolicLaunch, SymbolicSteps

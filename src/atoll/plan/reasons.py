@@ -5,7 +5,7 @@ The deciding code gives the reason; only the first reason counts.
 
 from __future__ import annotations
 
-Chosen = dict[int, str]
+Reasons = dict[int, str]
 """The nodes, by id, to which something applies, each with the first reason."""
 
 # Why a node is stored, and not computed in the loops that read it.

@@ -25,10 +25,10 @@ from ..ops.elementwise import is_native, parts_of
 from ..ops.maps import AxisMap, broadcast_map, identity, operands_under, reach
 from ..ops.placement import Place, crosses, goes_across, placed_view
 from . import reasons
-from .choices import Choice, Trace
 from .kernel_sizes import bound_sizes
 from .passes import Pass, applied, check_choice, check_statements
-from .reasons import Chosen
+from .reasons import Reasons
+from .trace import Choice, Trace
 
 
 @dataclass(slots=True, eq=False)
@@ -286,7 +286,7 @@ def _is_share(update: Node, trace: Trace) -> bool:
     )
 
 
-def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
+def _store_for_share(update: Node, place: Any, stored: Reasons) -> None:
     """Store the parts of an assigned value that loops over local indices need in memory: all but arithmetic on operands placed like
     the region, and views of values in memory."""
     stack = [update.args[1]]
@@ -308,7 +308,7 @@ def _store_for_share(update: Node, place: Any, stored: Chosen) -> None:
             stored.setdefault(id(node), reasons.SCATTERED)
 
 
-def _spreads(node: Node, stored: Chosen) -> bool:
+def _spreads(node: Node, stored: Reasons) -> bool:
     """True if arithmetic makes a large result of small operands in memory, as an outer product does. Loops then compute it wherever
     they run, since the operands are cheaper to send than the result."""
     return node.op.elementwise and all(
@@ -319,7 +319,7 @@ def _spreads(node: Node, stored: Chosen) -> bool:
     )
 
 
-def _lies_ready(node: Node, stored: Chosen) -> bool:
+def _lies_ready(node: Node, stored: Reasons) -> bool:
     """True if loops over listed shares can read a value of another place directly from memory."""
     while node.op.is_view and node.value is None:
         if crosses(node.params[0]):
@@ -331,7 +331,9 @@ def _lies_ready(node: Node, stored: Chosen) -> bool:
 class Reads:
     """The leaves and stored nodes that an expression reads, each with True if only at its own index."""
 
-    def __init__(self, stored: Chosen, domain: tuple[int, ...], place: Place | None = None) -> None:
+    def __init__(
+        self, stored: Reasons, domain: tuple[int, ...], place: Place | None = None
+    ) -> None:
         self.stored = stored
         self.domain = domain
         self.own = identity(domain)
@@ -381,13 +383,13 @@ class Reads:
 
 def make_statements(trace: Trace) -> list[Statement]:
     """The statements, operands first, each with its style and its reads."""
-    met = trace.order
+    nodes = trace.order
     trace.order = in_order(trace.roots, attrgetter("weight"))
     choice = Choice(trace, dict.fromkeys(map(id, trace.roots), reasons.WANTED), {})
     applied(RULES, choice, check_choice if trace.debug else None)
     stored, by_numpy = choice.stored, choice.by_numpy
     statements: list[Statement] = []
-    _keep_sources(trace, met, stored)
+    _keep_sources(trace, nodes, stored)
     chosen = [node for node in trace.order if id(node) in stored]
     for node in chosen:
         if id(node) in by_numpy:
@@ -411,19 +413,19 @@ def make_statements(trace: Trace) -> list[Statement]:
     return statements
 
 
-def _keep_sources(trace: Trace, met: list[Node], stored: Chosen) -> None:
+def _keep_sources(trace: Trace, nodes: list[Node], stored: Reasons) -> None:
     """Keep the sources of values that stay pending alive: they must not be overwritten.
 
-    This includes values that were ``met`` but are no longer in the trace, since a reduction reads past them.
+    ``nodes`` includes values that are no longer in the trace, since a reduction reads past them.
     """
     kept = set(trace.alive)
-    for node in reversed(met):
+    for node in reversed(nodes):
         if id(node) in kept and id(node) not in stored:
             kept.update(map(id, node.args))
     trace.alive = frozenset(kept)
 
 
-def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) -> None:
+def _place_updates(trace: Trace, statements: list[Statement], stored: Reasons) -> None:
     """Decide which updates write into the old version's buffer."""
     last_read: dict[int, int] = {}
     for k, statement in enumerate(statements):
@@ -493,7 +495,7 @@ def _place_updates(trace: Trace, statements: list[Statement], stored: Chosen) ->
         statements.insert(k, extra)
 
 
-def _reads_of_value(update: Node, stored: Chosen) -> Reads:
+def _reads_of_value(update: Node, stored: Reasons) -> Reads:
     """The reads of the value and the mask of an update, at the indices of its region."""
     shape = update.params[0].shape
     reads = Reads(stored, shape)
@@ -519,7 +521,7 @@ def _what_is_missing(node: Node) -> str:
     return reasons.NO_KERNEL.format(operation=node.op.words(node))
 
 
-def reads_safely(values: Sequence[Any], region: Geometry, base: Node, stored: Chosen) -> bool:
+def reads_safely(values: Sequence[Any], region: Geometry, base: Node, stored: Reasons) -> bool:
     """True if values can be computed while ``region`` of ``base`` is overwritten: they read ``base`` through the very view that is
     written, index by index, or only where nothing is written."""
     stack = [(value, True) for value in values]

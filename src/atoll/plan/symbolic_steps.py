@@ -19,7 +19,7 @@ from ..backend.base import KernelStep
 from ..collective.operation import Call
 from ..collective.steps import RunCollective
 from ..exchange.ghosts import GhostRegion, exchange_under_maps
-from ..exchange.schedule import Exchange
+from ..exchange.schedule import Exchange, registers_of
 from ..exchange.shares import SymbolicPlace
 from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
@@ -31,9 +31,9 @@ from ..layout.symbolic import Unknown
 from ..layout.symbolic_layout import NoPlanError
 from .build import fold_across
 from .launches import Launch
-from .numpy_steps import Nothing, function_of
 from .samples import Sample
 from .shapes import Shape
+from .steps import EmptyShare, function_of
 
 
 class Symbolic:
@@ -47,11 +47,7 @@ class Symbolic:
     def uses(self) -> set[int]:
         """The registers of an exchange."""
         _, allocate, _, sends, copies = self.arguments
-        return (
-            {register for register, _ in allocate}
-            | {piece.register for piece in sends}
-            | {copy.source for copy in copies}
-        )
+        return registers_of(allocate, sends, copies)
 
     def run(self, state: State) -> None:
         """Raise an error: a plan does not run, only the programs made from it do."""
@@ -83,7 +79,7 @@ class Binding:
     the partial results of kernels."""
 
 
-Bound = Callable[[Binding], Any]
+Maker = Callable[[Binding], Any]
 
 
 class SymbolicSteps:
@@ -106,7 +102,7 @@ class SymbolicSteps:
         self._now = -1
         numbered = [planned for planned in steps if getattr(planned, "number", -1) >= 0]
         self._changed = changed() if numbered else []
-        self._shared: dict[int, Bound] = {}
+        self._shared: dict[int, Maker] = {}
         for planned in steps:
             if isinstance(planned, Combine):
                 self._shared[id(planned)] = self._combine(planned)
@@ -114,7 +110,7 @@ class SymbolicSteps:
                 if not isinstance(planned.exchange, Symbolic):  # of other loops than the program's
                     raise NoPlanError
                 self._shared[id(planned.exchange)] = self._called(planned.exchange)
-        self.made: list[Bound] = []
+        self.made: list[Maker] = []
         """The functions that make the steps."""
         for self._now, planned in enumerate(steps):
             is_launch = isinstance(planned, SymbolicLaunch)
@@ -132,12 +128,12 @@ class SymbolicSteps:
             known = binding.shared[id(planned)] = self._shared[id(planned)](binding)
         return known
 
-    def _called(self, symbolic: Symbolic) -> Bound:
+    def _called(self, symbolic: Symbolic) -> Maker:
         """A function that makes the object for which a symbolic one stands."""
         arguments = [self._bound(argument) for argument in symbolic.arguments]
         return lambda binding: symbolic.make(*[argument(binding) for argument in arguments])
 
-    def _bound(self, value: Any) -> Bound:
+    def _bound(self, value: Any) -> Maker:
         """A function that makes a value with symbolic geometries, places or numbers from a binding."""
         if not _is_symbolic(value):
             return lambda binding: value
@@ -164,11 +160,11 @@ class SymbolicSteps:
         numbers = self.result(value)
         return lambda binding: binding.results[numbers]
 
-    def _combine(self, planned: Combine) -> Bound:
+    def _combine(self, planned: Combine) -> Maker:
         geometry, count = self._bound(planned.geometry), self._bound(planned.count)
         return lambda binding: planned.again(count(binding), geometry(binding))
 
-    def _launch(self, planned: SymbolicLaunch, step: type[KernelStep]) -> Bound:
+    def _launch(self, planned: SymbolicLaunch, step: type[KernelStep]) -> Maker:
         launch, combines = planned.launch, planned.combines
         place = self.result((step.numbers_of(launch), launch.partials))
         self.launches[self._now] = place
@@ -182,20 +178,20 @@ class SymbolicSteps:
 
         return make
 
-    def _function(self, planned: ByNumpy) -> Bound:
+    def _function(self, planned: ByNumpy) -> Maker:
         """A function that makes the NumPy function of a step."""
-        if type(planned.function) is Nothing:
+        if type(planned.function) is EmptyShare:
             dtype, counts = planned.function.dtype, self.result(tuple(planned.function.shape))
-            return lambda binding: Nothing(binding.results[counts], dtype)
+            return lambda binding: EmptyShare(binding.results[counts], dtype)
         return lambda binding: function_of(binding.order[planned.number])
 
-    def _join(self, join: Fold | Position) -> Bound:
+    def _join(self, join: Fold | Position) -> Maker:
         if type(join) is not Position:
             return lambda binding: join
         geometry = self._bound(join.geometry)
         return lambda binding: Position(join.register, join.name, geometry(binding))
 
-    def _step(self, planned: Any) -> Bound:
+    def _step(self, planned: Any) -> Maker:
         """A function that makes a step once the geometries are known."""
         if isinstance(planned, (Share, Release)):
             return lambda binding: planned

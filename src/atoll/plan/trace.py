@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..graph.node import Node
-from .reasons import Chosen
+from .reasons import Reasons
 
 
 @dataclass(slots=True)
@@ -38,8 +38,8 @@ class Choice:
     """The nodes of a trace that are stored, and those that NumPy computes, each with the first reason."""
 
     trace: Trace
-    stored: Chosen
-    by_numpy: Chosen
+    stored: Reasons
+    by_numpy: Reasons
 
     def store(self, reason: str, *nodes: Any) -> None:
         """Store the arguments that are nodes and not in memory already."""
