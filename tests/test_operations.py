@@ -83,7 +83,7 @@ def illegal():
         "a view of something else": Node(table.READ, (a,), row, (row,)),
         "a region of something else": Node(table.UPDATE, (a, 1.0), shape, (row,)),
         "an axis kept": Node(folds.FOLDS[numpy.add], (a,), shape, ((0,), False), "add"),
-        "no axis": Node(folds.POSITIONS["argmin"], (a,), shape, ((), False), "argmin"),
+        "no axis": Node(folds.fold_named("argmin"), (a,), shape, ((), False), "argmin"),
         "a number of nodes": Node(table.FILL, (a,), shape),
         "a mask of numbers": Node(table.COMPRESS, (a, a), row),
     }

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABCMeta
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from operator import getitem
 from types import FunctionType, GenericAlias
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 
 from .errors import DeferredValueError
 from .files import raw, writers
-from .front import Kind, adopt
+from .front import COMPOSED, COPY, VIEW, Kind, adopt, attribute, method
 from .graph.node import Site
 from .lazy import (
     creation,
@@ -108,7 +107,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     # -- what it is
 
-    @property
+    @attribute
     def shape(self) -> tuple[int, ...]:
         """The length of each axis; assigning reshapes in place."""
         return self._geometry.shape if self._np is None else self._np.shape
@@ -117,7 +116,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def shape(self, shape: Any) -> None:
         shapes.set_shape(self, shape)
 
-    @property
+    @attribute
     def dtype(self) -> np.dtype[Any]:
         """The type of the elements; assigning reinterprets the memory."""
         return self._geometry.dtype if self._np is None else self._np.dtype
@@ -126,7 +125,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def dtype(self, dtype: Any) -> None:
         shapes.set_dtype(self, dtype)
 
-    @property
+    @attribute
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next, by axis. Assigning to it changes the view, as in NumPy."""
         return shapes.strides_of(self)
@@ -135,12 +134,12 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def strides(self, strides: Any) -> None:
         shapes.set_strides(self, strides)
 
-    @property
+    @attribute
     def itemsize(self) -> int:
         """Bytes of one element."""
         return self.dtype.itemsize
 
-    @property
+    @attribute
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self.dtype.itemsize
@@ -257,6 +256,9 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
         return pickle.dumps(self)
 
+    dump = writers.dump
+    tofile = raw.tofile
+
     # -- deferred values
 
     def tagged(self, tags: Any) -> Any:
@@ -283,12 +285,12 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     # -- views
 
-    @property
+    @attribute
     def T(self) -> Any:
         """The transpose."""
         return shapes.view(self, "T", lambda s: s.T)
 
-    @property
+    @attribute
     def mT(self) -> Any:
         """The last two axes swapped."""
         return shapes.view(self, "mT", lambda s: s.mT)
@@ -324,9 +326,11 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def flat(self, value: Any) -> None:
         flatiter(self)[:] = value
 
+    @method(Kind.VIEWS, VIEW)
     def reshape(self, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
         return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy)
 
+    @method(Kind.VIEWS, VIEW)
     def transpose(self, *axes: Any) -> Any:
         if len(axes) == 1 and axes[0] is None:
             axes = ()
@@ -334,18 +338,22 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
             axes = tuple(axes[0])
         return shapes.transpose(self, axes or None)
 
+    @method(Kind.VIEWS, VIEW)
     def swapaxes(self, axis1: Any, axis2: Any) -> Any:
         return shapes.view(self, ("swap", axis1, axis2), lambda s: s.swapaxes(axis1, axis2))
 
+    @method(Kind.VIEWS)
     def squeeze(self, axis: Any = None) -> Any:
         if type(axis) is list:
             axis = tuple(axis)
         return shapes.view(self, ("squeeze", axis), lambda s: s.squeeze(axis))
 
+    @method()
     def diagonal(self, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
         key = ("diagonal", offset, axis1, axis2)
         return shapes.view(self, key, lambda s: s.diagonal(offset, axis1, axis2))
 
+    @method(Kind.VIEWS, VIEW)
     def ravel(self, order: Any = "C") -> Any:
         return shapes.ravel(self, order)
 
@@ -354,12 +362,15 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     # -- copies
 
+    @method()
     def flatten(self, order: Any = "C") -> Any:
         return shapes.flatten(self, order)
 
+    @method(Kind.ARRAYS, COPY)
     def copy(self, order: Any = "C") -> Any:
         return shapes.copied(self, order)
 
+    @method(Kind.ARRAYS, COMPOSED)
     def astype(
         self,
         dtype: Any,
@@ -379,8 +390,10 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
     def byteswap(self, inplace: bool = False) -> Any:
         if inplace and place_of(self) is None:
             return by_numpy(np.ndarray.byteswap, (self, True), {}, writes=(0,))
-        return shapes.like(self, _byteswapped(self, inplace))
+        swapped: Any = registry.find(np.ndarray.byteswap)
+        return shapes.like(self, swapped(self, inplace))
 
+    @method(Kind.WRITES)
     def fill(self, value: Any) -> None:
         if self._np is not None or type(value) in (list, tuple) or has_methods(type(value)):
             by_numpy(np.ndarray.fill, (self, value), {}, writes=(0,))
@@ -392,6 +405,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     # -- arithmetic
 
+    @method()
     def conj(self, out: Any = None, /) -> Any:
         kind = self.dtype.kind
         if kind not in "biufcO":
@@ -402,12 +416,15 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
     conjugate = conj
 
+    @method(Kind.ARRAYS, COMPOSED)
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         return selections.rounded(self, decimals, out)
 
+    @method(Kind.ARRAYS, COMPOSED)
     def clip(self, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
         return selections.clip(self, min, max, out, options)
 
+    @method(Kind.LARGE, reductions.PRODUCT)
     def dot(self, b: Any, out: Any = None) -> Any:
         return registry.names["dot"](self, b, out)
 
@@ -428,67 +445,9 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return GenericAlias(cls, item)
 
 
-def _fold(ufunc: np.ufunc) -> Callable[..., Any]:
-    def fold(
-        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
-    ) -> Any:  # fmt: skip
-        return reductions.reduce(ufunc, self, axis, None, out, keepdims, initial, where)
-
-    return fold
-
-
-def _test(ufunc: np.ufunc) -> Callable[..., Any]:
-    def fold(
-        self: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
-    ) -> Any:
-        return reductions.reduce(ufunc, self, axis, None, out, keepdims, NOTHING, where)
-
-    return fold
-
-
-_REDUCTIONS: dict[str, Callable[..., Any]] = {
-    "sum": partial(reductions.reduce, np.add),
-    "prod": partial(reductions.reduce, np.multiply),
-    "min": _fold(np.minimum),
-    "max": _fold(np.maximum),
-    "all": _test(np.logical_and),
-    "any": _test(np.logical_or),
-    "mean": reductions.mean_of,
-    "var": reductions.variance,
-    "std": reductions.deviation,
-    "argmin": partial(reductions.position, "argmin"),
-    "argmax": partial(reductions.position, "argmax"),
-}
-
-DECLARED = (
-    "argpartition", "argsort", "choose", "compress", "cumprod", "cumsum", "getfield", "nonzero", "partition", "put",
-    "repeat", "searchsorted", "setfield", "sort", "take", "trace",
-)  # fmt: skip
-"""Methods that are declared beside the functions of the same name."""
-
-
-def _declared(name: str) -> Callable[..., Any]:
-    numpy_method = getattr(np.ndarray, name)
-
-    def call(self: Any, *args: Any, **options: Any) -> Any:
-        ours: Any = registry.find(numpy_method)
-        return ours(self, *args, **options)
-
-    call.__name__ = name
-    call.__doc__ = numpy_method.__doc__
-    return call
-
-
-_byteswapped = _declared("byteswap")
-
-
 def _add_methods() -> None:
-    for name, record in _REDUCTIONS.items():
-        setattr(ndarray, name, reductions.method(name, record))
-    for name in DECLARED:
-        setattr(ndarray, name, _declared(name))
-    for name, function in (("dump", writers.dump), ("tofile", raw.tofile)):
-        setattr(ndarray, name, function)
+    for name, reduction in reductions.METHODS.items():
+        setattr(ndarray, name, reduction)
     for name in dir(np.ndarray):
         own, numpys = getattr(ndarray, name, None), getattr(np.ndarray, name)
         if not isinstance(own, FunctionType):
@@ -512,27 +471,7 @@ ndarray.__hash__ = None  # type: ignore[assignment]
 register_array_type(ndarray)
 _add_methods()
 recorder.install(ndarray, flatiter)
-_KINDS = {
-    Kind.ARRAYS: (
-        "argpartition", "argsort", "astype", "choose", "clip", "compress", "conj",
-        "conjugate", "copy", "diagonal", "flatten", "mean", "nonzero", "prod",
-        "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var",
-    ),
-    Kind.EXACT: ("all", "any"),
-    Kind.EXACT | Kind.WHOLE: ("argmax", "argmin"),
-    Kind.EXACT | Kind.WHOLE | Kind.INTEGERS: ("max", "min"),
-    Kind.INTEGERS | Kind.WHOLE: ("cumprod", "cumsum"),
-    Kind.LARGE: ("dot", "item", "tobytes", "tolist"),
-    Kind.VIEWS: ("ravel", "reshape", "squeeze", "swapaxes", "transpose"),
-    Kind.WRITES: ("fill", "sort"),
-}  # fmt: skip
-adopt(
-    ndarray,
-    np.ndarray,
-    ("T", "dtype", "itemsize", "mT", "nbytes", "ndim", "shape", "size", "strides"),
-    {name: kind for kind, names in _KINDS.items() for name in names},
-)
-recorder.enter(vars(ndarray))
+adopt(ndarray, np.ndarray)
 ndarray.register(np.ndarray)
 
 OWN = (

@@ -12,15 +12,13 @@ import threading
 import warnings
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextvars import ContextVar, Token
-from enum import IntFlag
+from enum import IntEnum, IntFlag
 from functools import wraps
 from importlib import import_module
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from .native_sources import is_stale
 
@@ -76,6 +74,34 @@ class Kind(IntFlag):
 
 PLACE = 20
 """The bit from which on a kind has a place among arguments."""
+
+
+class Way(IntEnum):
+    """Way of recording a function; ``_native/recorder.h`` has the same numbers."""
+
+    ELEMENTWISE = 0
+    VIEW = 1
+    COPY = 2
+    FOLD = 3
+    DOT = 4
+    PRODUCTS = 5
+    RECIPE = 6
+
+
+class Recording(NamedTuple):
+    """How the native front records the calls of a function that it does not compute at once."""
+
+    way: Way = Way.ELEMENTWISE
+    known: Any = None
+    """The forms of nodes that calls were met to record."""
+    fold: Callable[..., Any] | None = None
+    """The method of a ufunc that does all that the function does for whole arrays of numbers."""
+
+
+UNRECORDED = Recording()
+COMPOSED = Recording(Way.RECIPE)
+"""Geometries and plain arguments determine the operations of a call: a recipe records them again."""
+VIEW, COPY = Recording(Way.VIEW), Recording(Way.COPY)
 
 
 if TYPE_CHECKING or native is None:
@@ -148,6 +174,7 @@ else:
 
 
 _Setting = TypeVar("_Setting")
+_Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 def vary(variable: ContextVar[_Setting], value: _Setting) -> Token[_Setting]:
@@ -157,49 +184,61 @@ def vary(variable: ContextVar[_Setting], value: _Setting) -> Token[_Setting]:
     return variable.set(value)
 
 
-FOLDS = {
-    "sum": np.add, "prod": np.multiply, "max": np.maximum, "amax": np.maximum, "min": np.minimum, "amin": np.minimum,
-    "any": np.logical_or, "all": np.logical_and,
-}  # fmt: skip
-"""The ufuncs that functions and methods of these names fold whole arrays of numbers by."""
-
-
 def function(
-    original: Any, python: Callable[..., Any], kind: int = Kind.ARRAYS
+    original: Any,
+    python: Callable[..., Any],
+    kind: int = Kind.ARRAYS,
+    recording: Recording = UNRECORDED,
 ) -> Callable[..., Any]:
     """``python``, or a function that calls NumPy's ``original`` at once if all arrays are in memory."""
     if native is None:
         return boundary(python)
     at_once: Callable[..., Any] = native.Function(original, python, kind)
     at_once.__dict__.update(python.__dict__)
-    name = getattr(original, "__name__", "")
-    if name in FOLDS and original in (getattr(np, name), getattr(np.ndarray, name, None)):
-        at_once._fold = FOLDS[name].reduce  # type: ignore[attr-defined]
+    for name, value in recording._asdict().items():
+        if value is not None:
+            setattr(at_once, f"_{name}", value)
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(at_once, name, getattr(python, name))
     at_once.__wrapped__ = getattr(python, "__wrapped__", python)  # type: ignore[attr-defined]
     return at_once
 
 
-def adopt(
-    array_type: type, numpy_type: type, attributes: Iterable[str], methods: dict[str, int]
-) -> None:
-    """Let the native front answer first for operators, attributes and methods of the class of arrays."""
+if TYPE_CHECKING:
+    attribute = property
+else:
+
+    class attribute(property):
+        """A property that NumPy answers if the array is at hand."""
+
+
+def method(kind: int = Kind.ARRAYS, recording: Recording = UNRECORDED) -> Callable[[_Call], _Call]:
+    """Declare a method of arrays that NumPy computes at once if all arrays are in memory."""
+
+    def enter(python: _Call) -> _Call:
+        python._native = kind, recording  # type: ignore[attr-defined]
+        return python
+
+    return enter
+
+
+def adopt(array_type: type, numpy_type: type) -> None:
+    """Let the native front answer first for operators, and for declared attributes and methods, of the class of arrays."""
     if native is None:
         return
     for name in (*native.operators, "__delitem__", "__iter__"):
         for kind in array_type.__mro__:
             if kind is not native.Front and kind is not object and name in vars(kind):
                 delattr(kind, name)
-    for name in attributes:
-        setattr(array_type, name, native.Attribute(name, getattr(array_type, name)))
-    for name, what in methods.items():
-        python = getattr(array_type, name)
-        setattr(array_type, name, function(getattr(numpy_type, name), python, what))
+    for name, python in [item for kind in array_type.__mro__[::-1] for item in vars(kind).items()]:
+        if isinstance(python, attribute):
+            setattr(array_type, name, native.Attribute(name, python))
+        elif hasattr(python, "_native"):
+            own = function(getattr(numpy_type, name), python, *python._native)
+            setattr(array_type, name, own)
 
 
 _shorten: list[Callable[[BaseException, FrameType | None], object]] = []
-_Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 def register_shortening(shorten: Callable[[BaseException, FrameType | None], object]) -> None:

@@ -32,9 +32,6 @@ from . import fft as fft
 from . import random as random
 
 # isort: on
-from ..lazy import recorder
 from .fallback import coverage as coverage
 from .fallback import late as late
 from .public import names as names
-
-recorder.enter(names)

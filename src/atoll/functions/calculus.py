@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..front import COMPOSED
 from ..lazy.creation import asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import expect
@@ -17,7 +18,7 @@ from .operands import Array, Operand, Recorded, accepts
 from .public import array_of, collective, is_large, names, native
 
 
-@native(keeps="arrays")
+@native(recording=COMPOSED, keeps="arrays")
 @accepts(f=Recorded("iufc", converts=True), edge_order=(1, 2))
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     if axis is None:
@@ -97,7 +98,7 @@ def polyval(p: Any, x: Any) -> Any:
     return value
 
 
-@native()
+@native(recording=COMPOSED)
 @accepts(a=Array(least=1), b=Array(least=1))
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None

@@ -17,7 +17,7 @@ from .. import policy
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
 from ..context.warn import come_first
-from ..front import Kind
+from ..front import COMPOSED, Kind
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node
 from ..lazy import creation, shapes
@@ -90,7 +90,7 @@ def filled_by(boxes: Sequence[tuple[Any, Any]], geometry: Geometry, place: Any =
     return creation.recorded(node)
 
 
-@native(joins=True)
+@native(recording=COMPOSED, joins=True)
 def concatenate(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -158,7 +158,7 @@ def _few_parts(parts: list[Any], axis: int, kind: Any) -> list[Any]:
 publish("concat", concatenate, "native", np.concat)
 
 
-@native(joins=True)
+@native(recording=COMPOSED, joins=True)
 def stack(
     arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
@@ -184,12 +184,12 @@ def _all(function: Any, arrays: Any) -> list[Any]:
     return list(results) if isinstance(results, tuple) else [results]
 
 
-@native(joins=True)
+@native(recording=COMPOSED, joins=True)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     return concatenate(_all(atleast_2d, tup), 0, dtype=dtype, casting=casting)
 
 
-@native(joins=True)
+@native(recording=COMPOSED, joins=True)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     arrays = _all(atleast_1d, tup)
     return concatenate(
@@ -197,12 +197,12 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     )
 
 
-@native(joins=True)
+@native(recording=COMPOSED, joins=True)
 def dstack(tup: Any) -> Any:
     return concatenate(_all(atleast_3d, tup), 2)
 
 
-@native(joins=True)
+@native(recording=COMPOSED, joins=True)
 def column_stack(tup: Any) -> Any:
     arrays = [array_of(a) for a in _sequence(tup)]
     return concatenate([shapes.reshape(a, (-1, 1)) if a.ndim < 2 else a for a in arrays], 1)
@@ -225,7 +225,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return concatenate((arr, values), axis)
 
 
-@native(kind=Kind.ROLLS, grows=True, keeps="arrays")
+@native(recording=COMPOSED, kind=Kind.ROLLS, grows=True, keeps="arrays")
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     a = array_of(a)
     if axis is None and a.ndim == 1:
@@ -258,7 +258,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     )
 
 
-@native(grows=True, keeps="")
+@native(recording=COMPOSED, grows=True, keeps="")
 def tile(A: Any, reps: Any) -> Any:
     A = array_of(A)
     reps = plain(reps)

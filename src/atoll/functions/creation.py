@@ -10,7 +10,7 @@ import numpy as np
 
 from ..array import ndarray
 from ..comm.world import current_world
-from ..front import Kind
+from ..front import COMPOSED, COPY, UNRECORDED, Kind, Recording
 from ..layout import Layout
 from ..lazy import creation, shapes
 from ..lazy.agreement import place_of
@@ -26,22 +26,24 @@ from .public import array_of, collective, declare, is_large, names, native, on_d
 _NATIVE_KINDS = "biufc"
 
 
-def _of_shape(name: str, make: Callable[..., Any]) -> Callable[..., Any]:
+def _of_shape(
+    name: str, make: Callable[..., Any], recording: Recording = COMPOSED
+) -> Callable[..., Any]:
     def function(shape: Any, dtype: Any = None, order: Any = "C", *, layout: Any = None) -> Any:
         shape = shape if type(shape) is int else plain(shape)
         return make(shape, float if dtype is None else dtype, order, layout)
 
-    original = getattr(np, name)
+    traits: Any = {"short": False, "creates": True, "device": True}
     return declare(
-        function, original, name, kind=Kind.SHAPED, short=False, creates=True, device=True
+        function, getattr(np, name), name, kind=Kind.SHAPED, recording=recording, **traits
     )
 
 
-zeros, empty = _of_shape("zeros", creation.zeros), _of_shape("empty", creation.empty)
+zeros, empty = _of_shape("zeros", creation.zeros), _of_shape("empty", creation.empty, UNRECORDED)
 ones = _of_shape("ones", lambda shape, *given: creation.filled(shape, 1, *given))
 
 
-@native(kind=Kind.SHAPED, grows=True, creates=True, device=True)
+@native(recording=COMPOSED, kind=Kind.SHAPED, grows=True, creates=True, device=True)
 def full(
     shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", *, layout: Any = None
 ) -> Any:
@@ -104,14 +106,14 @@ def _shaped_like(
     return shapes.like(a, result) if subok else result
 
 
-@native(grows=True, creates=True, device=True)
+@native(recording=COMPOSED, grows=True, creates=True, device=True)
 def zeros_like(
     a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
     return _shaped_like(a, zeros, (), dtype, order, subok, shape)
 
 
-@native(grows=True, creates=True, device=True)
+@native(recording=COMPOSED, grows=True, creates=True, device=True)
 def ones_like(
     a: Any, dtype: Any = None, order: Any = "K", subok: bool = True, shape: Any = None
 ) -> Any:
@@ -125,7 +127,7 @@ def empty_like(
     return _shaped_like(prototype, empty, (), dtype, order, subok, shape)
 
 
-@native(grows=True, creates=True, device=True)
+@native(recording=COMPOSED, grows=True, creates=True, device=True)
 def full_like(
     a: Any,
     fill_value: Any,
@@ -137,7 +139,7 @@ def full_like(
     return _shaped_like(a, full, (fill_value,), dtype, order, subok, shape)
 
 
-@native(kind=Kind.RANGE, short=False, creates=True, device=True)
+@native(recording=COMPOSED, kind=Kind.RANGE, short=False, creates=True, device=True)
 def arange(*args: Any, dtype: Any = None, **named: Any) -> Any:
     if len(args) == 0 and "stop" not in named and "start" in named:
         numpy_arange: Any = np.arange
@@ -206,20 +208,20 @@ _contiguous("ascontiguousarray", "C")
 _contiguous("asfortranarray", "F")
 
 
-@native(creates=True)
+@native(recording=COPY, creates=True)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     result = shapes.copied(array_of(a), order)
     return result if subok else _asarray(result)
 
 
-@native(creates=True, device=True, keeps="arrays")
+@native(recording=COMPOSED, creates=True, device=True, keeps="arrays")
 def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     if not isinstance(x, (Handle, np.ndarray, np.generic)):
         raise TypeError(f"Input should be a NumPy array or scalar. It is a {type(x)} instead.")
     return creation.astype(_asarray(x), dtype, copy=copy)
 
 
-@native(kind=Kind.SPACED, grows=True, creates=True, device=True, keeps="")
+@native(recording=COMPOSED, kind=Kind.SPACED, grows=True, creates=True, device=True, keeps="")
 def linspace(
     start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..comm.world import World
+from ..front import COMPOSED
 from ..lazy import selections, shapes
 from ..lazy.agreement import place_of
 from ..lazy.elementwise import general
@@ -19,7 +20,7 @@ from .operands import Array, Operand, Recorded, accepts
 from .public import array_of, collective, is_large, names, native
 
 
-@native(keeps="arrays")
+@native(recording=COMPOSED, keeps="arrays")
 def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
     expect(any(map(is_large, (a, prepend, append))) and n >= 1 and np.ndim(a))
     a = array_of(a)
@@ -41,7 +42,7 @@ def diff(a: Any, n: Any = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
     return a
 
 
-@native(keeps="arrays")
+@native(recording=COMPOSED, keeps="arrays")
 @accepts(ary=Recorded())
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     expect(ary.dtype.kind != "b")
@@ -62,7 +63,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return line if len(parts) == 1 else names["concatenate"](parts)
 
 
-@native(keeps="arrays")
+@native(recording=COMPOSED, keeps="arrays")
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     expect(is_large(y) or is_large(x))
     y = Array(least=1).accept(y)
@@ -124,7 +125,7 @@ def fix(x: Any, out: Any = None) -> Any:
     return call(np.trunc, (x,), {} if out is None else {"out": out})
 
 
-@native(keeps="arrays")
+@native(recording=COMPOSED, keeps="arrays")
 def nan_to_num(
     x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..front import Kind
+from ..front import COMPOSED, Kind
 from ..lazy import creation, shapes
 from ..lazy.agreement import in_step, world_of
 from ..lazy.conversion import from_numpy, is_small, plain
@@ -71,12 +71,12 @@ def _triangle(m: Any, k: Any, *, lower: bool) -> Any:
     return where(mask, m, zero) if lower else where(mask, zero, m)
 
 
-@native(creates=True)
+@native(recording=COMPOSED, creates=True)
 def tril(m: Any, k: Any = 0) -> Any:
     return _triangle(m, k, lower=True)
 
 
-@native(creates=True)
+@native(recording=COMPOSED, creates=True)
 def triu(m: Any, k: Any = 0) -> Any:
     return _triangle(m, k, lower=False)
 

@@ -9,7 +9,7 @@ import numpy as np
 from .. import backend
 from ..collective import Section
 from ..comm.world import World
-from ..front import Kind
+from ..front import COMPOSED, Kind, Recording
 from ..lazy import fancy_indexing, selections, shapes
 from ..lazy.agreement import in_step, place_of, world_of
 from ..lazy.creation import asarray
@@ -24,7 +24,7 @@ from .operands import Array, Operand, Operands, Target, accepts, is_writeable
 from .public import array_of, collective, declare, native
 
 
-@native()
+@native(recording=Recording(known=selections.met_choices))
 def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     if x is NOTHING and y is NOTHING:
         return nonzero(condition)
@@ -33,7 +33,7 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
     return selections.where(condition, x, y)
 
 
-@native(asks=True)
+@native(recording=COMPOSED, asks=True)
 def clip(a: Any, a_min: Any = NOTHING, a_max: Any = NOTHING, out: Any = None, *, min: Any = NOTHING, max: Any = NOTHING, **options: Any) -> Any:  # fmt: skip
     a = array_of(a)
     if a_min is NOTHING and a_max is NOTHING:
@@ -48,7 +48,7 @@ def _rounded(a: Any, decimals: Any = 0, out: Any = None) -> Any:
 
 
 for _name in ("round", "around"):
-    declare(_rounded, getattr(np, _name), _name, asks=True)
+    declare(_rounded, getattr(np, _name), _name, recording=COMPOSED, asks=True)
 
 
 @collective(np.take, np.ndarray.take, keeps="arrays")

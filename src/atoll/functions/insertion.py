@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
+from ..front import COMPOSED
 from ..graph.geometry import dense, kept_order
 from ..lazy import creation, shapes
 from ..lazy.agreement import place_of, world_of
@@ -89,7 +90,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return filt[tuple(key)]
 
 
-@native(grows=True)
+@native(recording=COMPOSED, grows=True)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     array = array_of(array)
     constant = mode == "constant" and options.keys() <= {"constant_values"}

@@ -17,12 +17,12 @@ import numpy as np
 from ..collective import Section, fetch_flat, uneven_line
 from ..comm.world import World
 from ..context.interrupts import passed_on
-from ..front import Kind
+from ..front import Kind, Recording, Way
 from ..lazy import reductions, shapes
 from ..lazy.agreement import place_of, world_of
 from ..lazy.conversion import is_small, plain
 from ..lazy.creation import asarray
-from ..lazy.elementwise import general, operate, register_together
+from ..lazy.elementwise import general, known_of, operate, register_together
 from ..lazy.fallback import GENERAL, Unsupported, at_hand, by_numpy, expect
 from ..lazy.float_errors import free
 from ..lazy.sections import line_of, record, small_or_there
@@ -69,7 +69,7 @@ def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 register_together(np.matmul, _matmul)
 
 
-@native(kind=Kind.LARGE | Kind.LINES, keeps="arrays")
+@native(kind=Kind.LARGE | Kind.LINES, recording=reductions.PRODUCT, keeps="arrays")
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     first = _flattened(a)
     second = first if b is a else _flattened(b)
@@ -274,7 +274,7 @@ def _ordered(array: Any, term: str, *groups: list[str]) -> Any:
     )
 
 
-@native(kind=Kind.OUTER, short=False)
+@native(kind=Kind.OUTER, recording=Recording(Way.PRODUCTS, known_of(np.multiply)), short=False)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     if is_small((getattr(a, "size", 0), getattr(b, "size", 0))):
         result = at_hand(np.outer, (a, b, out), {})

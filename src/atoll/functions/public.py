@@ -20,7 +20,7 @@ from .. import front
 from ..array import ndarray
 from ..comm.world import current_world
 from ..errors import DeferredValueError, MixedArraysError
-from ..front import Kind
+from ..front import UNRECORDED, Kind, Recording
 from ..lazy import protocols
 from ..lazy.agreement import place_of
 from ..lazy.conversion import PASSED
@@ -120,6 +120,7 @@ def declare(
     name: str,
     *,
     kind: Kind | None = None,
+    recording: Recording = UNRECORDED,
     short: bool = True,
     grows: bool = False,
     creates: bool = False,
@@ -134,6 +135,7 @@ def declare(
     own subclasses (masked arrays, matrices) keep their class: NumPy runs the function. The traits:
 
     ``kind``: the argument that determines the size of the result, for the native front (see ``_native/functions.c``).
+    ``recording``: how the native front records a call, such as ``COMPOSED`` where it may record the same operations again.
     ``short``: NumPy may do it at once where all arrays are small; not if a view of small arrays may be large.
     ``grows``: the result may be large where all arguments are numbers or small.
     ``creates``: it makes arrays, and so has an argument ``layout``; ``device``: it has an argument ``device``.
@@ -195,7 +197,7 @@ def declare(
     if short or kind is not None:
         natively = kind or Kind.ARRAYS
         natively |= Kind.ANY if not (grows or natively & _SIZED) else 0
-    public = front.function(original, call, natively)
+    public = front.function(original, call, natively, recording)
     publish(name, public, "native", original, creates=creates)
     return public
 
@@ -265,8 +267,10 @@ def collective(
             if getattr(np, name, None) is original:
                 how = "native" if traits.get("alone") else "data"
                 publish(name, standing, how, original, creates=bool(traits.get("creates")))
-            else:  # a method, or a function of a NumPy submodule, which finds it by the original
-                registry.enter(original, standing)
+                continue
+            registry.enter(original, standing)  # where a NumPy submodule, or the class, finds it
+            if original is getattr(np.ndarray, name, None) and not hasattr(ndarray, name):
+                setattr(ndarray, name, standing)
         return declared[0]
 
     return enter

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..array import ndarray
-from ..front import Kind
+from ..front import COMPOSED, Kind, Recording
 from ..lazy import creation, reductions, selections, shapes
 from ..lazy.agreement import place_of
 from ..lazy.elementwise import general
@@ -25,51 +25,36 @@ _COUNT = np.dtype(np.intp)
 _NAN_OPERAND = Recorded(types="fd", least=1, converts=True)
 
 
-def _by_method(kind: Kind, name: str, method: str = "") -> None:
+def _by_method(name: str, method: str, kind: Kind, recording: Recording) -> None:
     """Declare a function that is a method of arrays."""
-    call = getattr(ndarray, method or name)
+    call = getattr(ndarray, method)
+
+    is_spread = method in ("var", "std")
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
+        if is_spread and options.get("correction", NOTHING) is not NOTHING:
+            if "ddof" in options or len(args) > 3:
+                raise ValueError("ddof and correction can't be provided simultaneously.")
+            options["ddof"] = options.pop("correction")
         if type(a) is not ndarray:
             if isinstance(a, Handle):
-                own = getattr(type(a), method or name)
+                own = getattr(type(a), method)
                 if own is not call:
                     return own(a, *args, **options)
             a = array_of(a)
         return call(a, *args, **options)
 
-    declare(function, getattr(np, name), name, kind=kind | Kind.LINES, short=False, asks=True)
+    traits: Any = {"kind": kind | Kind.LINES, "recording": recording}
+    declare(function, getattr(np, name), name, short=False, asks=True, **traits)
 
 
-for _name in ("sum", "prod", "mean"):
-    _by_method(Kind.ARRAYS, _name)
-for _name in ("all", "any"):
-    _by_method(Kind.EXACT, _name)
-for _name in ("argmin", "argmax"):
-    _by_method(Kind.EXACT | Kind.WHOLE, _name)
-for _name in ("min", "max"):
-    for _alias in (_name, f"a{_name}"):
-        _by_method(Kind.EXACT | Kind.WHOLE | Kind.INTEGERS, _alias, _name)
+for _method, _reduction in reductions.METHODS.items():
+    for _name in (_method, f"a{_method}"):  # np.amax is np.max
+        if hasattr(np, _name):
+            _by_method(_name, _method, *_reduction._native)  # type: ignore[attr-defined]
 
 
-def _spread(name: str) -> None:
-    call = getattr(ndarray, name)
-
-    def function(a: Any, *args: Any, correction: Any = NOTHING, **options: Any) -> Any:
-        if correction is not NOTHING:
-            if "ddof" in options or len(args) > 3:
-                raise ValueError("ddof and correction can't be provided simultaneously.")
-            options["ddof"] = correction
-        return call(array_of(a), *args, **options)
-
-    declare(function, getattr(np, name), name, kind=Kind.LINES, short=False, asks=True)
-
-
-_spread("var")
-_spread("std")
-
-
-@native(asks=True, keeps="numbers")
+@native(recording=COMPOSED, asks=True, keeps="numbers")
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> Any:
     a = array_of(a)
     full = axis is None and (keepdims is NOTHING or not keepdims)  # then still in one pass
@@ -82,7 +67,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> A
     return reductions.finished(a, result, out, "same_kind")
 
 
-@native(kind=Kind.EXACT | Kind.LINES, keeps="arrays")
+@native(recording=COMPOSED, kind=Kind.EXACT | Kind.LINES, keeps="arrays")
 @accepts(a=Recorded(converts=True))
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     expect(is_native(a.dtype))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..context.interrupts import passed_on
-from ..front import Kind
+from ..front import COMPOSED, UNRECORDED, VIEW, Kind
 from ..lazy import shapes
 from ..lazy.conversion import plain
 from ..lazy.fallback import by_numpy, expect
@@ -66,9 +66,10 @@ for _name in (
 ):
     _numpys = getattr(np, _name)
     declare(_viewing(_numpys), _numpys, _name, kind=Kind.VIEWS, keeps="")
-for _name in ("flip", "squeeze", "swapaxes"):
+for _name, _recording in (("flip", COMPOSED), ("squeeze", UNRECORDED), ("swapaxes", VIEW)):
     _numpys = getattr(np, _name)
-    declare(_viewing(_numpys), _numpys, _name, kind=Kind.VIEWS, asks=True, keeps="")
+    _traits: Any = {"kind": Kind.VIEWS, "recording": _recording, "asks": True, "keeps": ""}
+    declare(_viewing(_numpys), _numpys, _name, **_traits)
 declare(_viewing(np.broadcast_to), np.broadcast_to, "broadcast_to", short=False, keeps="asked")
 sliding_window_view = _viewing(np.lib.stride_tricks.sliding_window_view)
 look_like(
@@ -79,17 +80,17 @@ look_like(
 registry.enter(np.lib.stride_tricks.sliding_window_view, sliding_window_view)
 
 
-@native(kind=Kind.VIEWS, asks=True)
+@native(kind=Kind.VIEWS, recording=VIEW, asks=True)
 def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: Any = None) -> Any:
     return shapes.reshape(array_of(a), _frozen(shape), order, copy)
 
 
-@native(kind=Kind.VIEWS)
+@native(kind=Kind.VIEWS, recording=VIEW)
 def ravel(a: Any, order: Any = "C") -> Any:
     return shapes.ravel(array_of(a), order)
 
 
-@native(kind=Kind.VIEWS, asks=True)
+@native(kind=Kind.VIEWS, recording=VIEW, asks=True)
 def transpose(a: Any, axes: Any = None) -> Any:
     return shapes.transpose(array_of(a), axes)
 

@@ -23,6 +23,7 @@ from ..collective import (
 )
 from ..collective.section import empty
 from ..comm.world import World
+from ..front import Kind
 from ..layout import Layout
 from ..lazy import shapes
 from ..lazy.agreement import in_step, world_of
@@ -55,7 +56,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     return _sorted("sort", a, axis, "stable" if keeps else None)
 
 
-@collective(np.ndarray.sort, writes=(0,), keeps="arrays")
+@collective(np.ndarray.sort, writes=(0,), kind=Kind.WRITES, keeps="arrays")
 def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
     expect(axis is not None and is_writeable(a))
     a[...] = call("sort", a, axis, *args, **options)

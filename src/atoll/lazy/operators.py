@@ -13,7 +13,7 @@ import numpy as np
 
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
-from ..front import boundary
+from ..front import Kind, attribute, boundary, method
 from ..graph.geometry import Geometry
 from ..ops.elementwise import FAST_SCALARS
 from ..ops.ufuncs import BINARY, COMPARISONS, UNARY, UPDATING
@@ -42,12 +42,12 @@ class Operators(Handle):
 
     # -- what it is
 
-    @property
+    @attribute
     def ndim(self) -> int:
         """The number of axes."""
         return self._geometry.ndim if self._np is None else self._np.ndim
 
-    @property
+    @attribute
     def size(self) -> int:
         """The number of elements."""
         return self._geometry.size if self._np is None else self._np.size
@@ -65,6 +65,7 @@ class Operators(Handle):
     __bool__ = _number_by(bool)
     __index__ = _number_by(index)
 
+    @method(Kind.LARGE)
     def item(self: Any, *args: Any) -> Any:
         """An element as a Python number; its owner broadcasts an element of a distributed array."""
         if place_of(self) is not None and self.ndim:
@@ -80,10 +81,12 @@ class Operators(Handle):
                 return self[tuple([index(k) for k in where])].item()
         return self._array().item(*args)
 
+    @method(Kind.LARGE)
     def tolist(self) -> Any:
         """The elements as nested lists."""
         return self._array().tolist()
 
+    @method(Kind.LARGE)
     def tobytes(self, order: Any = "C") -> bytes:
         """The elements as bytes."""
         array, view = self._array(), self._shape_of_view()

@@ -9,11 +9,8 @@ from __future__ import annotations
 import atexit
 import threading
 import warnings
-from collections.abc import Mapping
 from dataclasses import fields
-from enum import IntEnum
 from functools import partial
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -52,10 +49,8 @@ from .pending import relieve
 from .random_draws import BLOCK
 from .rank_operands import entered
 from .recipes import learn, recipes
-from .reductions import met_folds
 from .replication import priced
 from .runs import event_of, flags_reported, rescued
-from .selections import met_choices
 from .views import Cell
 
 _SLOTS: tuple[tuple[type, str], ...] = (
@@ -118,48 +113,3 @@ def install(array_type: type, iterators: type) -> None:
         )
     )  # fmt: skip
     atexit.register(native.record, False)
-
-
-class Way(IntEnum):
-    """Way of recording a function; ``_native/recorder.h`` has the same numbers."""
-
-    ELEMENTWISE = 0
-    VIEW = 1
-    COPY = 2
-    FOLD = 3
-    DOT = 4
-    PRODUCTS = 5
-    RECIPE = 6
-
-
-COMPOSED = frozenset({
-    "all", "amax", "amin", "any", "arange", "argmax", "argmin", "around", "astype", "clip", "column_stack", "concatenate", "count_nonzero", "cross", "diff", "dstack",
-    "ediff1d", "flip", "full", "full_like", "gradient", "hstack", "linspace", "mean", "nan_to_num", "ones", "ones_like", "pad", "ptp", "roll", "round",
-    "stack", "std", "tile", "trapezoid", "tril", "triu", "var", "vstack", "zeros", "zeros_like",
-})  # fmt: skip
-"""Functions and methods that are recorded by recipes: geometries and plain arguments determine their operations."""
-
-_FOLDS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
-
-
-def enter(functions: Mapping[str, Any]) -> None:
-    """Let the native recorder record functions, or methods, by their names."""
-    if native is None:
-        return
-    for name, function in functions.items():
-        if not isinstance(function, native.Function):
-            continue
-        if name in ("ravel", "reshape", "transpose", "swapaxes"):
-            function._way = Way.VIEW
-        elif name == "copy":
-            function._way = Way.COPY
-        elif name in _FOLDS:
-            function._way, function._known = Way.FOLD, (met_folds, _FOLDS[name])
-        elif name == "where":
-            function._known = met_choices
-        elif name in COMPOSED:
-            function._way = Way.RECIPE
-        elif name == "outer":
-            function._way, function._known = Way.PRODUCTS, known_of(np.multiply)
-        elif name == "dot":
-            function._way, function._known = Way.DOT, (met_folds, np.add, known_of(np.multiply))

@@ -16,24 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend
+from .. import backend, front
 from ..backend.flags import is_noticed
 from ..context.caches import keep, remembered
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
-from ..front import Forms
+from ..front import COMPOSED, Forms, Recording, Way
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout
 from ..ops import folds
 from ..ops.elementwise import is_native, read_of
-from ..ops.folds import FOLDS
+from ..ops.folds import FOLDS, POSITIONS, Fold, Position
 from ..ops.table import CALL, WHERE
 from . import operations, shapes
 from .agreement import chosen_by, place_of, world_of
 from .conversion import from_numpy, in_base_class, of_node, plain, present
 from .creation import asarray
-from .elementwise import general, operand_of
+from .elementwise import general, known_of, operand_of
 from .evaluation import evaluate
 from .fallback import by_numpy
 from .flat import flatiter
@@ -125,6 +125,9 @@ def _masked(handle: Any, where: Any, rest: Any) -> Node | None:
 
 met_folds = Forms()
 """Forms of reductions that were met before: parameters, the result's geometry, code and mark."""
+
+PRODUCT = Recording(Way.DOT, (met_folds, np.add, known_of(np.multiply)))
+"""The product of two lines: the fold of their elementwise product."""
 
 
 def reduce(
@@ -333,9 +336,9 @@ def deviation(
 
 
 def position(
-    name: str, handle: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False
+    op: Position, handle: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False
 ) -> Any:
-    """``argmin`` or ``argmax``."""
+    """The position of an extreme element."""
     if handle._np is not None or not free():
         return NotImplemented
     geometry: Geometry = handle._geometry
@@ -348,13 +351,13 @@ def position(
     world = world_of([handle])
     if world is not None and (axis is not None or not _in_blocks(handle)):
         along = None if axis is None or geometry.ndim == 1 else axis % geometry.ndim
-        places = record("position", (handle,), along, name)
+        places = record("position", (handle,), along, op.name)
         if keepdims:  # of a whole array the position is a number
             shape = folds.reduced_shape(geometry.shape, axes, True)
             number = along is None
             places = from_numpy(np.full(shape, places)) if number else shapes.reshape(places, shape)
         return finished(handle, places, out)
-    node = entered(folds.position(name, handle._node(), axes, keepdims, user_site()))
+    node = entered(folds.position(op, handle._node(), axes, keepdims, user_site()))
     if is_read_now(handle._cell):
         evaluate((node,))
     return finished(handle, of_node(node), out)
@@ -470,10 +473,23 @@ def reduced(
     return folded(array, by_numpy(ufunc.reduce, (array,), options, jointly=jointly), out)
 
 
-def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of arrays: NumPy's on small ones, ``record`` on large ones, else NumPy's on the data."""
+METHODS: dict[str, Callable[..., Any]] = {}
+"""The reductions among the methods of arrays, by name."""
+
+
+def _method(
+    name: str,
+    record: Callable[..., Any],
+    kind: front.Kind = front.Kind.ARRAYS,
+    recording: Recording = COMPOSED,
+    *,
+    positions: bool = False,
+) -> None:
+    """Declare a method of arrays: NumPy's on small ones, ``record`` on large ones, else NumPy's on the data.
+
+    ``positions`` are numbers also for an array of a user's class.
+    """
     small_method = getattr(np.ndarray, name)
-    positions = name in ("argmin", "argmax")  # positions stay numbers in a user's class
 
     def call(self: Any, *args: Any, **options: Any) -> Any:
         if type(self) is not Handle.array_type:
@@ -492,4 +508,35 @@ def method(name: str, record: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = small_method.__doc__
-    return call
+    METHODS[name] = front.method(kind, recording)(call)
+
+
+def _fold_method(fold: Fold) -> None:
+    """Declare the method of a fold, with NumPy's arguments."""
+    ufunc = fold.ufunc
+
+    def extreme(
+        handle: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NOTHING, where: Any = True
+    ) -> Any:  # fmt: skip
+        return reduce(ufunc, handle, axis, None, out, keepdims, initial, where)
+
+    def test(
+        handle: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+    ) -> Any:
+        return reduce(ufunc, handle, axis, None, out, keepdims, NOTHING, where)
+
+    if fold.is_truth:
+        _method(fold.method, test, fold.kind, Recording(Way.RECIPE, None, ufunc.reduce))
+    else:
+        record = partial(reduce, ufunc) if fold.is_arithmetic else extreme
+        known = met_folds, ufunc
+        _method(fold.method, record, fold.kind, Recording(Way.FOLD, known, ufunc.reduce))
+
+
+for _entry in FOLDS.values():
+    if _entry.method:
+        _fold_method(_entry)
+for _position in POSITIONS:
+    _method(_position.method, partial(position, _position), _position.kind, positions=True)
+for _name, _record in (("mean", mean_of), ("var", variance), ("std", deviation)):
+    _method(_name, _record)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ops.folds import FOLDS
 from ..ops.ufuncs import BINARY, COMPARISONS, UNARY
 from . import protocols, shapes
 from .conversion import in_base_class, in_class
@@ -22,10 +23,8 @@ from .ufunc_calls import in_class_of_call
 from .views import Handle
 
 _VIEWING = ("__getitem__", "copy", "flatten")
-_FOLDS = {
-    "sum": "_sum", "prod": "_prod", "max": "_amax", "min": "_amin", "any": "_any", "all": "_all", "clip": "_clip",
-}  # fmt: skip
-"""The private NumPy functions that its methods call."""
+_METHODS: Any = import_module("numpy._core._methods")
+"""The functions of Python that NumPy's methods call."""
 
 
 def prepare(kind: type, base: type) -> None:
@@ -47,9 +46,9 @@ def prepare(kind: type, base: type) -> None:
             elif prefix != "i" or wraps:
                 setattr(kind, method, _wrapping(inherited, ufunc, prefix))
     if overridden:
-        for name, inner in _FOLDS.items():
+        for name in ("clip", *filter(None, [fold.method for fold in FOLDS.values()])):
             if getattr(kind, name) is getattr(base, name):
-                setattr(kind, name, _folding(name, inner))
+                setattr(kind, name, _calling(name))
 
 
 def _viewing(inherited: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,9 +87,10 @@ def _asking(ufunc: np.ufunc, prefix: str) -> Callable[..., Any]:
     return call
 
 
-def _folding(name: str, inner: str) -> Callable[..., Any]:
-    """A reduction that calls the subclass's own ``__array_ufunc__``, as NumPy's method does."""
-    return wraps(getattr(np.ndarray, name))(getattr(import_module("numpy._core._methods"), inner))
+def _calling(name: str) -> Callable[..., Any]:
+    """A method that calls the subclass's own ``__array_ufunc__``, as NumPy's does."""
+    inner = getattr(_METHODS, f"_{name}", None) or getattr(_METHODS, f"_a{name}")
+    return wraps(getattr(np.ndarray, name))(inner)
 
 
 def viewed(handle: Any, dtype: Any, kind: Any) -> Any:

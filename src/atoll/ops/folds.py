@@ -1,7 +1,7 @@
 """The table of reductions.
 
-An entry has the ufunc or the function that NumPy has for it, what it begins with, and in which dtype it folds. A new
-fold is one entry; what kernels cannot compute, NumPy does.
+An entry has the ufunc or the function that NumPy has for it, the name of NumPy's method, what it begins with, and in which
+dtype it folds. The method and the function of that name follow from the entry. What kernels cannot compute, NumPy does.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from ..config import config
 from ..context.interrupts import passed_on
+from ..front import Kind
 from ..graph.geometry import Geometry, dense, kept_order
 from ..graph.node import Node, Site
 from ..graph.op import TABLE
@@ -50,9 +51,16 @@ def reduced_geometry(
 class _Folding(Entry):
     """Base of folds and of searches for positions."""
 
-    __slots__ = ()
+    __slots__ = ("method",)
     folds = True
     colour = "#f7ecd0"
+    method: str
+    """The name of the method, and of the function, that folds so; empty if there is none."""
+
+    @property
+    def kind(self) -> Kind:
+        """When NumPy computes the method at once: of exact results, with any memory; of extremes, whole arrays or integers."""
+        return Kind.ARRAYS
 
     def check(self, node: Node) -> bool:
         (operand,), (axes, keepdims) = node.args, node.params
@@ -86,12 +94,14 @@ class Fold(_Folding):
         ufunc: np.ufunc,
         identity: Callable[[np.dtype[Any]], Any] | None = None,
         *,
+        method: str = "",
         is_exact: bool = False,
         is_truth: bool = False,
         is_arithmetic: bool = False,
     ) -> None:
         super().__init__(ufunc.__name__)
         self.ufunc = ufunc
+        self.method = method
         self._identity = identity
         self.is_truth = is_truth
         """Any elements are folded, to whether they are true."""
@@ -113,6 +123,12 @@ class Fold(_Folding):
         if self._identity is not None:
             return self._identity(dtype)
         return np.asarray(self.ufunc.identity).astype(dtype)[()]
+
+    @property
+    def kind(self) -> Kind:
+        if self.is_truth:
+            return Kind.EXACT
+        return Kind.EXACT | Kind.WHOLE | Kind.INTEGERS if self.is_exact else Kind.ARRAYS
 
     def is_folded_in(self, dtype: np.dtype[Any]) -> bool:
         if self.is_truth:
@@ -146,9 +162,11 @@ class Position(_Folding):
 
     __slots__ = ("find", "finds_largest")
     finds_position = is_exact = True
+    kind = Kind.EXACT | Kind.WHOLE
 
-    def __init__(self, name: str, find: Callable[..., Any], *, finds_largest: bool) -> None:
-        super().__init__(name)
+    def __init__(self, find: Callable[..., Any], *, finds_largest: bool) -> None:
+        super().__init__(find.__name__)
+        self.method = find.__name__
         self.find = find
         self.finds_largest = finds_largest
 
@@ -188,15 +206,15 @@ def _beaten(*, largest: bool, by_nan: bool = False) -> Callable[[np.dtype[Any]],
 FOLDS: dict[np.ufunc, Fold] = {}
 """All folds by their ufuncs."""
 
-Fold(np.add, is_arithmetic=True)
-Fold(np.multiply, is_arithmetic=True)
-Fold(np.logical_and, is_truth=True, is_exact=True)
-Fold(np.logical_or, is_truth=True, is_exact=True)
+Fold(np.add, method="sum", is_arithmetic=True)
+Fold(np.multiply, method="prod", is_arithmetic=True)
+Fold(np.logical_and, method="all", is_truth=True, is_exact=True)
+Fold(np.logical_or, method="any", is_truth=True, is_exact=True)
 Fold(np.bitwise_and, is_exact=True)
 Fold(np.bitwise_or, is_exact=True)
 Fold(np.bitwise_xor, is_exact=True)
-Fold(np.minimum, _beaten(largest=True), is_exact=True)
-Fold(np.maximum, _beaten(largest=False), is_exact=True)
+Fold(np.minimum, _beaten(largest=True), method="min", is_exact=True)
+Fold(np.maximum, _beaten(largest=False), method="max", is_exact=True)
 Fold(np.fmin, _beaten(largest=True, by_nan=True), is_exact=True)
 Fold(np.fmax, _beaten(largest=False, by_nan=True), is_exact=True)
 
@@ -205,10 +223,7 @@ fold_named: Callable[[str], Any] = TABLE.__getitem__
 """The entry of a fold or a position by its name."""
 
 
-POSITIONS = {
-    "argmin": Position("argmin", np.argmin, finds_largest=False),
-    "argmax": Position("argmax", np.argmax, finds_largest=True),
-}
+POSITIONS = Position(np.argmin, finds_largest=False), Position(np.argmax, finds_largest=True)
 
 
 def fold(
@@ -224,8 +239,8 @@ def fold(
 
 
 def position(
-    name: str, operand: Node, axes: tuple[int, ...], keepdims: bool, site: Site | None
+    op: Position, operand: Node, axes: tuple[int, ...], keepdims: bool, site: Site | None
 ) -> Node:
-    """``argmin`` or ``argmax`` over one axis or over all."""
+    """The position of an extreme element over one axis or over all."""
     geometry = dense(reduced_shape(operand.geometry.shape, axes, keepdims), np.dtype(np.intp))
-    return Node(POSITIONS[name], (operand,), geometry, (axes, keepdims), name, site)
+    return Node(op, (operand,), geometry, (axes, keepdims), op.name, site)
