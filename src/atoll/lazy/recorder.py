@@ -35,8 +35,8 @@ from ..graph.node import Node, Value, _lay, _marks, new_mark
 from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, rare_update
 from ..ops.placement import Place
-from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, SETTLED_UFUNCS, UPDATE, WHERE
-from ..ops.ufuncs import COMPARISONS, UNARY, UPDATING
+from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, UPDATE, WHERE
+from ..ops.ufuncs import COMPARISONS, COSTS, UNARY, UPDATING
 from .conversion import PASSED, from_numpy, memory_geometry, of_node
 from .elementwise import apply, known_of
 from .evaluation import evaluate, shared, store_line
@@ -87,7 +87,7 @@ def install(array_type: type, iterators: type) -> None:
         state_type=State, number_types=frozenset(FAST_SCALARS), plain_types=PASSED,
         # operators and functions
         operators={name: getattr(array_type, name) for name in native.operators}, operator_forms=forms, operator_ufuncs=_UFUNCS,
-        settled_ufuncs=SETTLED_UFUNCS, fill=FILL, source=SOURCE,
+        settled_ufuncs=frozenset({name for name, cost in COSTS.items() if cost.is_settled}), fill=FILL, source=SOURCE,
         call_op=CALL, read_op=READ, update_op=UPDATE, compress_op=COMPRESS, broadcasting_ops=frozenset({CALL, CAST, WHERE}), lay=_lay, entered=entered, rare_update=rare_update,
         powers={number: known_of(ufunc) for number, ufunc in POWERS.items()},
         # state

@@ -12,9 +12,10 @@ from .. import policy
 from ..backend.spec import STREAMS, arguments, is_full, rounds
 from ..context.call_sites import site_text
 from ..execute.allocation import Allocate, Release, Share
+from ..ops.ufuncs import COSTS, Cost
 from ..plan.launches import Launch
 from .reuse import Reuse, Span, Touched, span, united
-from .work import WEIGHTS, Work, weight
+from .work import Work, weight
 
 ROW = 1 << 8
 """Distance in bytes beyond which elements belong to different rows."""
@@ -128,13 +129,12 @@ def _work_of(launch: Launch, touched: Touched, asked: str) -> Work:
     for each in spec.body:
         depth = max([depths[k] for k in arguments(each)], default=0.0)
         if each.op == "call":
-            named = WEIGHTS.get(each.name)
-            size = weight(each.dtype)
-            if named is None:
+            cost, size = COSTS.get(each.name, Cost()), weight(each.dtype)
+            if cost.like == "add":
                 operations += size
                 depth += 1
             else:
-                functions[named[0]] += named[1] * size * elements
+                functions[cost.like] += cost.times * size * elements
         depths.append(depth)
     again = _rows_again(launch)
     sites = [operation.site for operation in launch.operations if operation.site]

@@ -1,4 +1,4 @@
-"""The costs of NumPy functions by name: floating-point operations of products and factorisations, comparisons of sorts.
+"""The costs of NumPy functions: floating-point operations of products and factorisations, comparisons of sorts.
 
 The counts are those of the textbook algorithms. Any other function is one pass over its operands and its result.
 """
@@ -9,18 +9,10 @@ from collections.abc import Sequence
 from math import log2, prod
 from typing import NamedTuple
 
+from ..ops.ufuncs import COSTS, Cost
 from .reuse import Touched
 
 Shape = tuple[int, ...]
-
-WEIGHTS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("divide", "sqrt", "reciprocal"), ("divide", 1.0)),
-    **dict.fromkeys(("floor_divide", "remainder", "fmod"), ("divide", 2.0)),
-    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "cbrt", "arctan"), ("exp", 1.0)),
-    **dict.fromkeys(("tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "hypot", "arctan2", "logaddexp"), ("exp", 2.0)),
-    **dict.fromkeys(("power", "float_power", "arcsinh", "arccosh", "arctanh"), ("power", 1.0)),
-}  # fmt: skip
-"""Functions slower than an addition: a function whose rate a machine has, and the cost as a multiple of that function's."""
 
 CUBES = {"solve": 2 / 3, "det": 2 / 3, "slogdet": 2 / 3, "cholesky": 1 / 3, "inv": 2, "lstsq": 4, "qr": 8 / 3, "pinv": 20,
     "svd": 20, "eigh": 9, "eigvalsh": 4 / 3, "eig": 25, "eigvals": 10}  # fmt: skip
@@ -91,7 +83,7 @@ def named(
         return Work("transform", touched, 5 * most * log2(max(together, 2)), site)
     if "sort" in name or "partition" in name or name in ("unique", "median"):
         return Work("sort", touched, most * log2(max(longest, 2)), site)
-    if name in WEIGHTS:
-        like, times = WEIGHTS[name]
-        return Work("numpy", touched, most, site, ((like, most * times),))
+    cost = COSTS.get(name, Cost())
+    if cost.like != "add":
+        return Work("numpy", touched, most, site, ((cost.like, most * cost.times),))
     return Work("numpy", touched, most, site)

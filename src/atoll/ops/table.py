@@ -90,18 +90,6 @@ def check(nodes: Iterable[Node]) -> None:
             )
 
 
-SETTLED_UFUNCS = frozenset(
-    {
-        "add", "subtract", "multiply", "divide", "negative", "positive", "absolute", "square", "sqrt",
-        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-        "logical_and", "logical_or", "logical_xor", "logical_not",
-        "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
-        "isnan", "isfinite", "isinf", "signbit", "floor", "ceil", "trunc", "rint",
-    }
-)  # fmt: skip
-"""Ufuncs whose every bit is settled by their definition, and which NumPy computes about as quickly as kernels."""
-
-
 class _Call(Entry):
     __slots__ = ()
     elementwise = is_ufunc = True

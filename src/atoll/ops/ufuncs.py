@@ -1,8 +1,9 @@
-"""The ufuncs of operators; elementwise functions that NumPy lacks, as ufuncs over functions of NumPy arrays."""
+"""The ufuncs of operators, the costs of ufuncs, and elementwise functions that NumPy lacks, as ufuncs over functions of NumPy arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,41 @@ UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": n
 COMPARISONS = {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a ufunc for an element, and whether kernels and NumPy agree on it."""
+
+    like: str = "add"
+    """A ufunc whose rate a machine has."""
+    times: float = 1.0
+    """The cost as a multiple of that ufunc's."""
+    is_settled: bool = False
+    """True if the definition settles every bit of the result, and NumPy computes it about as quickly as kernels."""
+
+    @property
+    def is_heavy(self) -> bool:
+        """True if it takes several times as long as the elements take to come from memory."""
+        return self.like != "add" and (self.like != "divide" or self.times > 1)
+
+
+COSTS = {
+    **dict.fromkeys((
+        "add", "subtract", "multiply", "negative", "positive", "absolute", "square",
+        "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+        "logical_and", "logical_or", "logical_xor", "logical_not",
+        "bitwise_and", "bitwise_or", "bitwise_xor", "invert", "left_shift", "right_shift",
+        "isnan", "isfinite", "isinf", "signbit", "floor", "ceil", "trunc", "rint",
+    ), Cost(is_settled=True)),
+    **dict.fromkeys(("divide", "sqrt"), Cost("divide", is_settled=True)),
+    "reciprocal": Cost("divide"),
+    **dict.fromkeys(("floor_divide", "remainder", "fmod"), Cost("divide", 2)),
+    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "cbrt", "arctan"), Cost("exp")),
+    **dict.fromkeys(("tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "hypot", "arctan2", "logaddexp"), Cost("exp", 2)),
+    **dict.fromkeys(("power", "float_power", "arcsinh", "arccosh", "arctanh"), Cost("power")),
+}  # fmt: skip
+"""The ufuncs that are settled, or slower than an addition, by name."""
 
 
 class Ufunc:

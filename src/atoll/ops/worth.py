@@ -9,21 +9,14 @@ from collections.abc import Sequence
 from itertools import repeat
 from math import prod
 
-import numpy as np
-
 from .. import policy
 from ..config import config
 from ..graph.geometry import Geometry
 from ..graph.node import Node
+from .ufuncs import COSTS, Cost
 
 Shape = tuple[int, ...]
 
-HEAVY = {
-    *(np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.sin, np.cos, np.cbrt, np.arctan, np.tan, np.tanh),
-    *(np.sinh, np.cosh, np.arcsin, np.arccos, np.hypot, np.arctan2, np.logaddexp, np.power, np.float_power, np.arcsinh),
-    *(np.arccosh, np.arctanh, np.floor_divide, np.remainder, np.fmod),
-}  # fmt: skip
-"""Functions that take several times as long as the elements take to come from memory."""
 MOVES = frozenset(
     ("fancy indexing", "take along an axis", "read across ranks", "write across ranks")
     + ("assign at indices", "redistribute")
@@ -109,5 +102,5 @@ def _work(node: Node) -> float:
         return max(plain, products / policy.limits.rate)
     if op.name in MOVES:
         return policy.numpy_time(node.geometry.nbytes)
-    heavy = op.is_collective or (op.is_ufunc and getattr(np, node.name, None) in HEAVY)
+    heavy = op.is_collective or (op.is_ufunc and COSTS.get(node.name, Cost()).is_heavy)
     return policy.numpy_time(nbytes, heavy=True) if heavy else plain
