@@ -22,6 +22,7 @@ from ..lazy.creation import asarray
 from ..lazy.fallback import expect
 from ..lazy.registry import registry
 from ..lazy.sections import record
+from ..lazy.shared_calls import by_lines
 from .blocks import call, into, normal_axis
 from .namespaces import Namespace
 from .operands import Operand, accepts
@@ -117,7 +118,7 @@ def _whole_line(name: str, line: Any, length: int, norm: Any, world: World) -> A
 def _along_axis(name: str) -> Any:
     original = getattr(np.fft, name)
 
-    @collective(original, order=shapes.order_of)
+    @collective(original, order=shapes.order_of, cut=by_lines(2))
     @_accepts(name)
     def transform(
         a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None, *, world: World
@@ -202,12 +203,18 @@ def _declared() -> Mapping[str, Any]:
         transforms[f"{name[:-1]}2"] = _over_axes(f"{name[:-1]}2", last, others, (-2, -1))
     transforms["fftshift"] = _shifted("fftshift", back=False)
     transforms["ifftshift"] = _shifted("ifftshift", back=True)
+    for name in ("hfft", "ihfft"):
+        _on_data(name, cut=by_lines(2))
     for name in ("fftfreq", "rfftfreq"):
-        original = getattr(np.fft, name)
-        transforms[name] = numpy_function(original, f"fft.{name}", kind=Kind.SHAPED, creates=True)
-        registry.enter(original, transforms[name])
+        _on_data(name, kind=Kind.SHAPED, creates=True)
         registry.created.add(f"fft.{name}")
     return transforms
+
+
+def _on_data(name: str, **traits: Any) -> None:
+    original = getattr(np.fft, name)
+    transforms[name] = numpy_function(original, f"fft.{name}", **traits)
+    registry.enter(original, transforms[name])
 
 
 fft = Namespace("fft", _declared)

@@ -17,6 +17,7 @@ from ..lazy.fallback import expect
 from ..lazy.fancy_indexing import Selection, check_indices, operands, selected, write
 from ..lazy.reductions import NOTHING
 from ..lazy.sections import record, small_or_there
+from ..lazy.shared_calls import taken
 from ..lazy.ufunc_calls import register_method
 from ..lazy.views import Handle
 from .blocks import by_blocks, call, into
@@ -51,7 +52,7 @@ for _name in ("round", "around"):
     declare(_rounded, getattr(np, _name), _name, recording=COMPOSED, asks=True)
 
 
-@collective(np.take, np.ndarray.take, keeps="arrays")
+@collective(np.take, np.ndarray.take, cut=taken, keeps="arrays")
 @accepts(a=Operand(empty=False), mode=("raise", "wrap", "clip"))
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     world: Any = world_of([a, indices])
@@ -69,10 +70,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     else:
         check_indices([indices], [axis or 0], [length], world)
     if axis is None:
-        taken = record("fancy indexing", (a, *operands([indices], indices.shape)), None)
+        elements = record("fancy indexing", (a, *operands([indices], indices.shape)), None)
     else:
-        taken = selected(Selection(a, (axis,), [indices], indices.shape, axis), dense=True)
-    return into(out, taken, "unsafe")
+        elements = selected(Selection(a, (axis,), [indices], indices.shape, axis), dense=True)
+    return into(out, elements, "unsafe")
 
 
 @collective(np.compress, keeps="arrays")

@@ -26,6 +26,7 @@ from ..lazy.elementwise import general, known_of, operate, register_together
 from ..lazy.fallback import GENERAL, Unsupported, at_hand, by_numpy, expect
 from ..lazy.float_errors import free
 from ..lazy.sections import line_of, record, small_or_there
+from ..lazy.shared_calls import convolved
 from ..lazy.ufunc_calls import call as ufunc_call
 from ..lazy.views import Handle
 from ..ops.elementwise import is_native
@@ -360,7 +361,8 @@ def _sliding(name: str) -> None:
         layout = uneven_line(np.diff(ends))
         return small_or_there(Section(part_of_result, layout, world.communicator), world)
 
-    collective(original, keeps="arrays" if name == "correlate" else None)(function)
+    keeps = "arrays" if name == "correlate" else None
+    collective(original, cut=convolved, keeps=keeps)(function)
 
 
 _sliding("convolve")

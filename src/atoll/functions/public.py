@@ -32,7 +32,7 @@ from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
 from ..lazy.result_classes import in_class_of, is_subclass
 from ..lazy.shapes import in_order
-from ..lazy.shared_calls import is_cut
+from ..lazy.shared_calls import Cut, cuts
 from ..lazy.ufunc_calls import overrides
 from ..lazy.views import Handle, arrays_among
 
@@ -218,11 +218,17 @@ def numpy_function(
     *,
     warns: bool = False,
     kind: Kind | None = None,
+    cut: Cut | None = None,
     grows: bool = False,
     creates: bool = False,
     **how: Any,
 ) -> Callable[..., Any]:
-    """A NumPy function that runs on the data, or collectively on ranks; ``how`` is passed to :func:`by_numpy`."""
+    """A NumPy function that runs on the data, or collectively on ranks; ``how`` is passed to :func:`by_numpy`.
+
+    ``cut`` divides the arguments among threads where the data is in this process (see :mod:`..lazy.shared_calls`).
+    """
+    if cut is not None:
+        cuts[original] = cut
     if warns:
         how["name"] = f"numpy.{name}"
 
@@ -239,7 +245,7 @@ def numpy_function(
     natively = kind or Kind.ARRAYS
     natively |= Kind.ANY if "jointly" in how and not grows else 0
     if not (how.get("writes") or how.get("alone")):
-        natively |= Kind.LARGE | Kind.DATA | (Kind.SHARED if is_cut(original) else 0)
+        natively |= Kind.LARGE | Kind.DATA | (Kind.SHARED if cut is not None else 0)
     return front.function(original, function, natively)
 
 
@@ -251,8 +257,8 @@ def collective(
     The function takes their arguments. It is called if an array is distributed (with ``alone``: if an
     array is large), and returns ``NotImplemented`` for unsupported calls. Then, and in one process, NumPy
     computes the result on the data. ``writes`` names the arguments that are written into. ``order`` computes from the first
-    operand the memory order of NumPy's result, if the function does not produce it by itself. ``kind``,
-    ``grows``, ``creates`` and ``keeps`` are as in :func:`declare`.
+    operand the memory order of NumPy's result, if the function does not produce it by itself. ``cut`` is as in
+    :func:`numpy_function`. ``kind``, ``grows``, ``creates`` and ``keeps`` are as in :func:`declare`.
     """
 
     def enter(function: Callable[..., Any]) -> Callable[..., Any]:

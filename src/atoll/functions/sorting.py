@@ -30,6 +30,7 @@ from ..lazy.agreement import in_step, world_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
 from ..lazy.sections import line_of, record, small_or_there
+from ..lazy.shared_calls import by_elements, by_lines
 from ..ops.elementwise import is_native
 from .blocks import call
 from .operands import DEFAULT, Operand, Operands, accepts, is_writeable
@@ -48,7 +49,7 @@ def _sorted(name: str, handle: Any, axis: Any, *kind: Any) -> Any:
     return record(name, (handle,), axis % handle.ndim, *kind, order=order)
 
 
-@collective(np.sort, keeps="arrays")
+@collective(np.sort, cut=by_lines(1, "sort"), keeps="arrays")
 @accepts(order=DEFAULT)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     np.sort(np.empty(0), kind=kind, stable=stable)  # or NumPy's error
@@ -63,7 +64,7 @@ def sort_in_place(a: Any, axis: Any = -1, *args: Any, **options: Any) -> Any:
     return None
 
 
-@collective(np.argsort, np.ndarray.argsort, keeps="arrays")
+@collective(np.argsort, np.ndarray.argsort, cut=by_lines(1), keeps="arrays")
 @accepts(order=DEFAULT)
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
@@ -72,7 +73,7 @@ def argsort(
     return _sorted("argsort", a, axis)
 
 
-@collective(np.searchsorted, np.ndarray.searchsorted)
+@collective(np.searchsorted, np.ndarray.searchsorted, cut=by_elements(1))
 @accepts(a=Operand(ndim=1, empty=False), v=Operand(), side=("left", "right"))
 def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None, *, world: World) -> Any:
     if sorter is not None:
@@ -81,7 +82,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None, *, worl
     return record("searchsorted", (a.astype(kind), v.astype(kind)), side)
 
 
-@collective(np.digitize)
+@collective(np.digitize, cut=by_elements(0))
 @accepts(x=Operand("biuf"), bins=Operand(ndim=1, empty=False))
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     side = "left" if right else "right"
@@ -93,7 +94,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     raise ValueError("bins must be monotonically increasing or decreasing")
 
 
-@collective(np.interp)
+@collective(np.interp, cut=by_elements(0))
 @accepts(x=Operand(), xp=Operand("biuf", ndim=1, empty=False), fp=Operand(), period=DEFAULT)
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None, *, world: World
@@ -122,7 +123,7 @@ def _places(a: Any, kth: Any, axis: Any) -> bool:
     return all(-length <= int(k) < length for k in np.atleast_1d(np.asarray(kth)))
 
 
-@collective(np.partition, keeps="arrays")
+@collective(np.partition, cut=by_lines(2, "partition"), keeps="arrays")
 @accepts(a=Operand(empty=False), order=DEFAULT)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     expect(_places(a, kth, axis))
@@ -135,7 +136,7 @@ def partition_in_place(a: Any, kth: Any, *args: Any, **options: Any) -> Any:
     return None
 
 
-@collective(np.argpartition, np.ndarray.argpartition, keeps="arrays")
+@collective(np.argpartition, np.ndarray.argpartition, cut=by_lines(2), keeps="arrays")
 @accepts(a=Operand(empty=False), order=DEFAULT)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Any:
     expect(_places(a, kth, axis))

@@ -27,6 +27,10 @@ Array = np.ndarray[Any, Any]
 Cut = Callable[[Callable[..., Any], list[Any], dict[str, Any], int], Any]
 
 
+cuts: dict[Callable[..., Any], Cut] = {}
+"""By NumPy function, the rule that cuts its arguments, which the declaration of the function gives."""
+
+
 def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
     """``function(*args, **options)``, on several threads if that is faster."""
     if looks.call is not None:
@@ -42,14 +46,9 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
     return function(*args, **options)
 
 
-def is_cut(function: Callable[..., Any]) -> bool:
-    """True if several threads may share calls of a function."""
-    return _cut_of(function) is not None
-
-
 def _cut_of(function: Callable[..., Any]) -> Cut | None:
     try:
-        return _CUTS.get(function)
+        return cuts.get(function)
     except TypeError as problem:  # a function that has no hash
         passed_on(problem)
         return None
@@ -103,7 +102,7 @@ def _is_plain(array: Any) -> bool:
     return type(array) is np.ndarray and array.dtype.kind in "biufc" and array.dtype.isnative
 
 
-def _by_elements(place: int) -> Cut:
+def by_elements(place: int) -> Cut:
     """Cut for functions that treat each element of an argument independently."""
 
     def cut(
@@ -118,7 +117,7 @@ def _by_elements(place: int) -> Cut:
     return cut
 
 
-def _by_lines(position: int, method: str = "") -> Cut:
+def by_lines(position: int, method: str = "") -> Cut:
     """Cut for functions along one axis; ``position`` is that of the axis among the arguments, and the last axis is the
     default. A ``method`` does the same in place."""
 
@@ -152,7 +151,7 @@ def _by_lines(position: int, method: str = "") -> Cut:
     return cut
 
 
-def _convolved(
+def convolved(
     function: Callable[..., Any], args: list[Any], options: dict[str, Any], threads: int
 ) -> Any:
     """A long line with a short one: each piece has the elements before it that it needs."""
@@ -181,33 +180,13 @@ def _convolved(
     return whole[over // 2 : over // 2 + len(long)].copy()
 
 
-def _taken(
+def taken(
     function: Callable[..., Any], args: list[Any], options: dict[str, Any], threads: int
 ) -> Any:
     """Elements at indices, where these do not go along one axis of several."""
     axis = args[2] if len(args) > 2 else options.get("axis")
-    return _by_elements(1)(function, args, options, threads) if axis is None else NotImplemented
+    return by_elements(1)(function, args, options, threads) if axis is None else NotImplemented
 
-
-_CUTS: dict[Callable[..., Any], Cut] = {
-    np.searchsorted: _by_elements(1),
-    np.digitize: _by_elements(0),
-    np.interp: _by_elements(0),
-    np.ndarray.searchsorted: _by_elements(1),
-    np.take: _taken,
-    np.sort: _by_lines(1, "sort"),
-    np.argsort: _by_lines(1),
-    np.ndarray.argsort: _by_lines(1),
-    np.partition: _by_lines(2, "partition"),
-    np.argpartition: _by_lines(2),
-    np.convolve: _convolved,
-    np.correlate: _convolved,
-    **{
-        getattr(np.fft, name): _by_lines(2)
-        for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
-    },
-}
-"""Rules that cut the arguments of each function."""
 
 _pools: dict[int, ThreadPoolExecutor] = {}
 """Executors of waiting threads, by the number of threads."""
