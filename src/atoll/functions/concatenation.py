@@ -96,33 +96,31 @@ def concatenate(
 ) -> Any:
     if isinstance(arrays, Handle):
         arrays = list(arrays)  # type: ignore[call-overload]
-    if isinstance(arrays, (list, tuple)) and any(map(has_class, arrays)):
-        return NotImplemented
+    several = isinstance(arrays, (list, tuple))
+    expect(not (several and any(map(has_class, arrays))))
     if is_foreign(arrays):
         arrays = [array_of(a) if is_foreign(a) else a for a in arrays]
         return names["concatenate"](arrays, axis, out, dtype=dtype, casting=casting)
-    if isinstance(arrays, (list, tuple)) and any(is_large(a) for a in arrays):
-        parts = [array_of(a) for a in arrays]
-        on_ranks = any(place_of(part) is not None for part in parts)
-        if on_ranks or out is None:
-            flat, kind = axis is None, None
-            if flat:
-                parts, axis = [part.ravel() for part in parts], 0
-            if type(axis) is bool:
-                np.concatenate(([0],), axis=axis)  # NumPy's error
-            axis = index(axis)
-            if not _fit(parts, axis):
-                return NotImplemented
-            if hasattr(out, "dtype"):
-                check_shape(out, _shape(parts, axis % parts[0].ndim))
-            if flat or casting != "same_kind" or not (dtype is out is None):
-                kind = _joined_dtype(arrays, parts, flat, out, dtype, casting)
-            if on_ranks:
-                parts = _few_parts(parts, axis, kind)
-            joined = _joined(parts, axis, kind)
-            if joined is not None:
-                return into(out, joined)
-    return NotImplemented
+    expect(several and any(map(is_large, arrays)))
+    parts = [array_of(a) for a in arrays]
+    on_ranks = any(place_of(part) is not None for part in parts)
+    expect(on_ranks or out is None)
+    flat, kind = axis is None, None
+    if flat:
+        parts, axis = [part.ravel() for part in parts], 0
+    if type(axis) is bool:
+        np.concatenate(([0],), axis=axis)  # NumPy's error
+    axis = index(axis)
+    expect(_fit(parts, axis))
+    if hasattr(out, "dtype"):
+        check_shape(out, _shape(parts, axis % parts[0].ndim))
+    if flat or casting != "same_kind" or not (dtype is out is None):
+        kind = _joined_dtype(arrays, parts, flat, out, dtype, casting)
+    if on_ranks:
+        parts = _few_parts(parts, axis, kind)
+    joined = _joined(parts, axis, kind)
+    expect(joined is not None)
+    return into(out, joined)
 
 
 def _joined_dtype(

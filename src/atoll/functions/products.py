@@ -1,7 +1,7 @@
 """Products of matrices and vectors, Kronecker products, and convolutions.
 
-On ranks every product reduces to one of two stacks of matrices (see :mod:`..collective.products`). A function returns
-``NotImplemented`` if no operand is distributed: then BLAS has the whole data.
+On ranks every product reduces to one of two stacks of matrices (see :mod:`..collective.products`). If no operand is distributed,
+BLAS has the whole data.
 """
 
 from __future__ import annotations
@@ -38,19 +38,18 @@ _read_subscripts: Any = import_module("numpy._core.einsumfunc")._parse_einsum_in
 """The terms of operands and of the result, with a letter for each axis."""
 
 
-def _dtype(a: Any, b: Any) -> Any:
-    if not all(isinstance(v, (Handle, np.ndarray)) for v in (a, b)):
-        return None
+def _dtype(a: Any, b: Any) -> np.dtype[Any]:
+    """The dtype of a product on ranks."""
+    expect(world_of((a, b)) is not None and _is_native(a) and _is_native(b))
     dtype = np.result_type(a.dtype, b.dtype)
-    return dtype if is_native(a.dtype) and is_native(b.dtype) and is_native(dtype) else None
+    expect(is_native(dtype))
+    return dtype
 
 
 def _matmul(a: Any, b: Any, **options: Any) -> Any:
     """``a @ b``, on any layouts."""
-    world = world_of((a, b))
-    dtype = None if world is None else _dtype(a, b)
-    if options or world is None or dtype is None:
-        return NotImplemented
+    expect(not options)
+    dtype = _dtype(a, b)
     if not _agree(a.shape, b.shape):
         np.matmul(*[np.broadcast_to(np.zeros((), bool), v.shape) for v in (a, b)])  # its error
     return record("matmul", (a, b), dtype)
@@ -94,11 +93,12 @@ def _dot(a: Any, b: Any) -> Any:
         shape, dtype = a.shape, a.dtype
         if len(shape) == 1 and shape[0] and shape == b.shape and dtype == b.dtype and dtype.char in "fdFD":  # fmt: skip
             return reductions.reduce(np.add, operate(np.multiply, a, b))
-    if world_of((a, b)) is None or _dtype(a, b) is None or not a.ndim or not b.ndim:
-        return NotImplemented
+    _dtype(a, b)
+    expect(a.ndim and b.ndim)
     if b.ndim > 2:
         return _contracted(a, b, ((a.ndim - 1,), (b.ndim - 2,)))
-    return _matmul(a, b) if _agree(a.shape, b.shape) else NotImplemented
+    expect(_agree(a.shape, b.shape))
+    return _matmul(a, b)
 
 
 @collective(np.vdot, alone=True, kind=Kind.LARGE | Kind.LINES)
@@ -140,8 +140,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
 
 def _contracted(a: Any, b: Any, axes: Any) -> Any:
     """Two arrays transposed and flattened to matrices, which are multiplied."""
-    if world_of((a, b)) is None or _dtype(a, b) is None:
-        return NotImplemented
+    _dtype(a, b)
     first, second = _axes(axes, a, b)
     a, b = array_of(a), array_of(b)
     left = [k for k in range(a.ndim) if k not in first]
@@ -152,8 +151,7 @@ def _contracted(a: Any, b: Any, axes: Any) -> Any:
     columns = (prod([b.shape[k] for k in right]),) if right else ()
     a = shapes.reshape(shapes.transpose(a, (*left, *first)), (*rows, length))
     b = shapes.reshape(shapes.transpose(b, (*second, *right)), (length, *columns))
-    result = _matmul(a, b)
-    return result if result is NotImplemented else shapes.reshape(array_of(result), shape)
+    return shapes.reshape(array_of(_matmul(a, b)), shape)
 
 
 @native()
@@ -248,9 +246,7 @@ def _pair(a: Any, first: str, b: Any, second: str, later: str) -> tuple[Any, str
         )
     left = _ordered(a, first, stack, rows, inner)
     right = _ordered(b, second, stack, inner, columns)
-    product = _matmul(left, right)
-    if product is NotImplemented:
-        product = general(np.matmul, left, right)
+    product = call("matmul", left, right)
     extent = dict(zip(first + second, a.shape + b.shape))
     letters = [*stack, *rows, *columns]
     shape = tuple(extent[c] for c in letters)

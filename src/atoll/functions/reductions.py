@@ -59,8 +59,7 @@ def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = NOTHING) -> A
     a = array_of(a)
     full = axis is None and (keepdims is NOTHING or not keepdims)  # then still in one pass
     largest = reductions.reduce(np.maximum, a, axis, None, None, full or keepdims)
-    if largest is NotImplemented:
-        return NotImplemented
+    expect(largest is not NotImplemented)
     smallest = reductions.reduce(np.minimum, a, axis, None, None, full or keepdims)
     result = general(np.subtract, largest, smallest)
     result = result[(0,) * result.ndim] if full else result

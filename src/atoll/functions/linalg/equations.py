@@ -19,7 +19,7 @@ from ...collective.process_grid import (
 from ...comm.world import World
 from ...lazy import shapes
 from ...lazy.creation import asarray
-from ...lazy.fallback import expect
+from ...lazy.fallback import Unsupported, expect
 from ...lazy.registry import registry
 from ...lazy.sections import of_section, section_of
 from ..blocks import call
@@ -131,7 +131,7 @@ def cond(x: Any, p: Any = None) -> Any:
         try:
             inverse = inv(x)
         except np.linalg.LinAlgError:
-            return NotImplemented
+            raise Unsupported from None
         ratio = np.asarray(norm(x, p, (0, 1)) * norm(inverse, p, (0, 1)))[()]
     expect(not np.isnan(ratio))
     return ratio

@@ -25,7 +25,7 @@ from ...comm.world import World
 from ...layout import Layout
 from ...lazy import shapes
 from ...lazy.creation import asarray
-from ...lazy.fallback import expect
+from ...lazy.fallback import Unsupported, expect
 from ...lazy.sections import record, section_of
 from ..blocks import call
 from ..operands import Operand, accepts
@@ -47,12 +47,12 @@ def qr(a: Any, world: World, mode: str = "reduced") -> Any:
 
 @of_matrices()
 def eig(a: Any, world: World) -> Any:
-    return NotImplemented
+    raise Unsupported
 
 
 @of_matrices()
 def eigvals(a: Any, world: World) -> Any:
-    return NotImplemented
+    raise Unsupported
 
 
 def _eigen(a: Any, world: World, uplo: str) -> tuple[Array, Any]:

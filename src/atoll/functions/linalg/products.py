@@ -11,7 +11,7 @@ import numpy as np
 
 from ...context.interrupts import passed_on
 from ...lazy.creation import asarray
-from ...lazy.fallback import expect
+from ...lazy.fallback import Unsupported, expect
 from ...lazy.registry import registry
 from ..blocks import call, into
 from ..operands import Operands, accepts
@@ -25,7 +25,7 @@ def matrix_power(a: Any, n: Any) -> Any:
         n = index(n)
     except TypeError as problem:
         passed_on(problem)
-        return NotImplemented
+        raise Unsupported from None
     expect(a.ndim == 2 and a.shape[0] == a.shape[1] and n)
     if n < 0:
         inverse: Any = registry.find(np.linalg.inv)
@@ -71,12 +71,14 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 @collective(np.linalg.outer, alone=True)
 def matrix_outer(x1: Any, x2: Any, /) -> Any:
     x1, x2 = array_of(x1), array_of(x2)
-    return call("outer", x1, x2) if x1.ndim == x2.ndim == 1 else NotImplemented
+    expect(x1.ndim == x2.ndim == 1)
+    return call("outer", x1, x2)
 
 
 @collective(np.linalg.trace, alone=True, keeps="asked")
 def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    return call("trace", x, offset, -2, -1, dtype) if np.ndim(x) >= 2 else NotImplemented
+    expect(np.ndim(x) >= 2)
+    return call("trace", x, offset, -2, -1, dtype)
 
 
 @collective(np.linalg.diagonal, alone=True)
