@@ -51,15 +51,6 @@ CLASSES = {
 }
 """The classes that are subclasses of NumPy's here, by the classes whose members they have."""
 
-SEEDED = ("BitGenerator", "MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
-"""Subclasses of NumPy's that accept arrays of atoll's as seeds, and nothing else."""
-
-FILES = {
-    "numpy": ("load", "fromfile", "loadtxt", "genfromtxt"),
-    "numpy.lib.format": ("open_memmap",),
-}
-"""Functions that read files, which take ``layout=`` as those do that make arrays."""
-
 LAYOUT = "Layout | str | Sequence[Any] | None"
 
 
@@ -79,7 +70,6 @@ class Writer:
         self.kept = self._numpys_own()
         created = {f"numpy.{name}".rpartition(".") for name in registry.created}
         named = {(module, name) for module, _, name in created}
-        named |= {(module, name) for module, names in FILES.items() for name in names}
         self.laid_out = {resolve(*name) for name in named} | {
             ("numpy._core.multiarray", "_ConstructorEmpty")
         }
@@ -90,13 +80,16 @@ class Writer:
         """By stub of NumPy's, the rewritten definitions so far, by name."""
 
     def _numpys_own(self) -> frozenset[Place]:
-        """The definitions of classes whose objects are NumPy's own."""
-        same: set[Place | None] = {resolve("numpy.random", name) for name in SEEDED}
+        """The definitions of classes whose objects are NumPy's own, and of those that only take arrays of atoll's as seeds."""
+        same: set[Place | None] = set()
         for name in ("", *SUBMODULES):
             theirs, ours = modules(name)
             for word in public(ours):
-                value = getattr(ours, word, None)
-                if isinstance(value, type) and getattr(theirs, word, None) is value:
+                value, original = getattr(ours, word, None), getattr(theirs, word, None)
+                is_seeded = name == "random" and isinstance(original, type)
+                if isinstance(value, type) and (
+                    value is original or (is_seeded and issubclass(value, original))
+                ):
                     same.add(resolve(theirs.__name__, word))
         return frozenset(place for place in same if place is not None) - OURS.keys()
 

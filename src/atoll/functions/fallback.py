@@ -98,6 +98,12 @@ def _for_ctypes() -> dict[str, Any]:
     return own
 
 
+def _format() -> dict[str, Any]:
+    """The functions of ``numpy.lib.format`` that write and read arrays."""
+    registry.created.add("lib.format.open_memmap")
+    return {"write_array": npy.write_array, "open_memmap": npy.open_memmap}
+
+
 def _mixins() -> dict[str, Any]:
     """NumPy's operator mixin for a class with ``__array_ufunc__``, wrapped so that the class receives atoll's ufuncs."""
 
@@ -150,16 +156,15 @@ def publish_the_rest() -> None:
     Namespace("lib.mixins", _mixins)
     for name in ("lib.stride_tricks", "lib.scimath", "lib.array_utils"):
         Namespace(name, nothing_of_its_own)
-    Namespace(
-        "lib.format", lambda: {"write_array": npy.write_array, "open_memmap": npy.open_memmap}
-    )
+    Namespace("lib.format", _format)
     publish("save", npy.save, "data", np.save)
-    publish("load", npz.load, "data", np.load)
+    publish("load", npz.load, "data", np.load, creates=True)
     publish("savez", npz.savez, "data", np.savez)
     publish("savez_compressed", npz.savez_compressed, "data", np.savez_compressed)
-    for name in ("savetxt", "loadtxt", "genfromtxt"):
-        publish(name, getattr(text, name), "data", getattr(np, name))
-    publish("fromfile", raw.fromfile, "data", np.fromfile)
+    publish("savetxt", text.savetxt, "data", np.savetxt)
+    publish("loadtxt", text.loadtxt, "data", np.loadtxt, creates=True)
+    publish("genfromtxt", text.genfromtxt, "data", np.genfromtxt, creates=True)
+    publish("fromfile", raw.fromfile, "data", np.fromfile, creates=True)
     publish("testing", Namespace("testing", _calling), "data")
     publish("ctypeslib", Namespace("ctypeslib", _for_ctypes), "data")
     for name in _UNTOUCHED:
