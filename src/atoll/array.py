@@ -445,6 +445,13 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
         return GenericAlias(cls, item)
 
 
+def enter_method(original: Any, function: Any) -> None:
+    """Add the replacement of a method of NumPy's arrays, unless the class has its own."""
+    name = original.__name__
+    if original is getattr(np.ndarray, name, None) and not hasattr(ndarray, name):
+        setattr(ndarray, name, function)
+
+
 def _add_methods() -> None:
     for name, reduction in reductions.METHODS.items():
         setattr(ndarray, name, reduction)

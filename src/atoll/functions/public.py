@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import front
-from ..array import ndarray
+from ..array import enter_method, ndarray
 from ..comm.world import current_world
 from ..errors import DeferredValueError, MixedArraysError
 from ..front import UNRECORDED, Kind, Recording
@@ -32,7 +32,7 @@ from ..lazy.protocols import knows_atoll
 from ..lazy.registry import registry
 from ..lazy.result_classes import in_class_of, is_subclass
 from ..lazy.shapes import in_order
-from ..lazy.shared_calls import Cut, cuts
+from ..lazy.shared_calls import Cut, register_cut
 from ..lazy.ufunc_calls import overrides
 from ..lazy.views import Handle, arrays_among
 
@@ -228,7 +228,7 @@ def numpy_function(
     ``cut`` divides the arguments among threads where the data is in this process (see :mod:`..lazy.shared_calls`).
     """
     if cut is not None:
-        cuts[original] = cut
+        register_cut(original, cut)
     if warns:
         how["name"] = f"numpy.{name}"
 
@@ -275,8 +275,7 @@ def collective(
                 publish(name, standing, how, original, creates=bool(traits.get("creates")))
                 continue
             registry.enter(original, standing)  # where a NumPy submodule, or the class, finds it
-            if original is getattr(np.ndarray, name, None) and not hasattr(ndarray, name):
-                setattr(ndarray, name, standing)
+            enter_method(original, standing)
         return declared[0]
 
     return enter

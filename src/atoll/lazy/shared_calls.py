@@ -29,6 +29,7 @@ Cut = Callable[[Callable[..., Any], list[Any], dict[str, Any], int], Any]
 
 cuts: dict[Callable[..., Any], Cut] = {}
 """By NumPy function, the rule that cuts its arguments, which the declaration of the function gives."""
+register_cut = cuts.__setitem__
 
 
 def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
