@@ -107,9 +107,9 @@ class Loop:
     def store_operand(self, number, value):
         return self._emit("store", "", number, value)
 
-    def reduce(self, op, dtype, value, axes=None, operand=-1, position=-1, mask=-1):
+    def reduce(self, op, dtype, value, axes=None, operand=-1, position=-1):
         axes = tuple(range(len(self.shape))) if axes is None else axes
-        self.reductions.append(Reduction(op, dtype, value, axes, operand, position, mask))
+        self.reductions.append(Reduction(op, dtype, value, axes, operand, position))
 
     def spec(self):
         return KernelSpec(

@@ -94,7 +94,6 @@ class Reduction(NamedTuple):
     smaller position wins a tie (a NaN wins over everything, the first one over the others), and
     positions rise along the innermost axis;
     positions go to partials of their own, or to the operand after ``operand``.
-    ``mask`` is the number of a ``b1`` value, or -1: elements where it is false do not count.
     """
 
     op: str
@@ -103,7 +102,6 @@ class Reduction(NamedTuple):
     axes: tuple[int, ...]
     operand: int = -1
     position: int = -1
-    mask: int = -1
 
 
 class KernelSpec(NamedTuple):

@@ -213,7 +213,7 @@ def _emit_statement(
         else:
             value = body.cast(value, node.geometry.dtype)
         code, register = body.instructions[value].dtype, registers.of[id(node)]
-        fold = node.name, code, value, axes, register, position, -1
+        fold = node.name, code, value, axes, register, position
         body.reductions.append(new(Reduction, fold))
 
 

@@ -373,8 +373,8 @@ def _assemble(nest: Nest, scratch: dict[int, int]) -> Launch:
         else:
             axes = tuple(sorted({place_of[k] for k in reduction.axes if k in place_of}))
             operand = reduction.operand
-        op, dtype, value, _, _, position, mask = reduction
-        reductions.append(new(Reduction, (op, dtype, value, axes, operand, position, mask)))
+        op, dtype, value, _, _, position = reduction
+        reductions.append(new(Reduction, (op, dtype, value, axes, operand, position)))
     operands: list[Operand] = []
     final: list[Memory] = []
     groups = alias_groups(memories)

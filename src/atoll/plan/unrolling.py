@@ -115,7 +115,7 @@ def _independent(body: Body, loops: list[Loop], memories: list[Memory], place: i
         outside = place > 0 and loops[place - 1].axis in fold.axes
         last = place == len(loops) - 1
         inside = not last and loops[place + 1].axis in fold.axes
-        if fold.mask >= 0 or (fold.position >= 0 and (not along or outside or inside)):
+        if fold.position >= 0 and (not along or outside or inside):
             return False
         if rounds(fold) and (full or (outside and (last or inside)) or (along and not last)):
             return False

@@ -144,7 +144,7 @@ class Body:
             for number in range(len(self.spec.reductions)):
                 if number in self.folds:
                     fold = self.folds[number]
-                    new = self.folded(place, row, values, number)
+                    new = self._folded(place, row, values, number, fold)
                     if fold in state and len(state[fold]) > len(fold.parts):
                         best, nans = state[fold]
                         quick = fold.add_quickly(place.code, best, nans, new[0])
@@ -202,28 +202,15 @@ class Body:
         lane are computed only if they are used."""
         values: dict[int, Value] = {}
         self._emit(ELEMENT, place, row, values)
-        return {number: self.folded(place, row, values, number) for number in self.folds}
+        return {
+            number: self._folded(place, row, values, number, fold)
+            for number, fold in self.folds.items()
+        }
 
-    def counted(self, place: Place, row: Row, number: int) -> Value:
-        """Mask of the elements that count in a masked fold."""
-        values: dict[int, Value] = {}
-        self._emit(ELEMENT, place, row, values)
-        return self._value(place, row, values, self.spec.reductions[number].mask)
-
-    def folded(self, place: Place, row: Row, values: dict[int, Value], number: int) -> list[Value]:
-        """The input of reduction ``number``: its identity where the mask is false."""
-        code, reduction = place.code, self.spec.reductions[number]
-        fold = self.folds.get(number) or Fold(reduction, code.width)
-        new = self._taken(place, row, values, number, fold)
-        if reduction.mask >= 0:
-            mask = self._value(place, row, values, reduction.mask)
-            new = [code.select(mask, a, b) for a, b in zip(new, fold.identity(code))]
-        return new
-
-    def _taken(
+    def _folded(
         self, place: Place, row: Row, values: dict[int, Value], number: int, fold: Fold
     ) -> list[Value]:
-        """The input of reduction ``number``, regardless of its mask."""
+        """The input of reduction ``number``."""
         reduction = self.spec.reductions[number]
         numbers = [self._analysis.counts[number] if fold.counts else reduction.value]
         numbers += [reduction.position] * (reduction.position >= 0)
@@ -243,17 +230,13 @@ class Body:
         sums: dict[int, list[Value]],
     ) -> None:
         """One step of a reduction whose results lie along the row; ``sums`` holds them so far."""
-        code, reduction = place.code, self.spec.reductions[number]
-        fold = Fold(reduction, code.width)
+        code = place.code
+        fold = Fold(self.spec.reductions[number], code.width)
         if number not in sums:
             old = [row.accesses[slot].load(place) for slot in self.slots(number)]
             sums[number] = fold.prepare(code, *old)
-        before = sums[number]
-        after = fold.combine(code, before, self._taken(place, row, values, number, fold))
-        if reduction.mask >= 0:
-            mask = self._value(place, row, values, reduction.mask)
-            after = [code.select(mask, a, b) for a, b in zip(after, before)]
-        sums[number] = after
+        new = self._folded(place, row, values, number, fold)
+        sums[number] = fold.combine(code, sums[number], new)
 
     # instructions
 

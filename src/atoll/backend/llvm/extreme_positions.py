@@ -240,14 +240,12 @@ class Seek:
 
     def _matches(self, place: Place, row: Row, number: int, extreme: Value) -> Value:
         """Mask of the elements that equal ``extreme``; NaN elements always match, since a NaN is the extreme."""
-        code, fold = place.code, self.folds[number]
+        code = place.code
         new = self._element(place, row, number)
         if KIND[new.dtype] == "f":
             matches = code.op("or", code.fcmp("oeq", new, extreme), is_nan(code, new))
         else:
             matches = code.icmp("eq", new, extreme)
-        if fold.reduction.mask >= 0:
-            matches = code.op("and", matches, self.elements.counted(place, row, number))
         return matches
 
     def _join(self, row: Row, fold: Fold, number: int, index: str) -> None:

@@ -88,9 +88,8 @@ class Analysis:
             value, exact = reduction.value, KIND[reduction.dtype] in "iu" or reduction.dtype == "f8"
             while self.spec.body[value].op == "cast" and self.spec.body[value].dtype != "b1":
                 value = whole(self.spec.body[value].args[0])
-            plain = reduction.op == "add" and reduction.mask < 0
             truth = self.spec.body[value].dtype == "b1"
-            if plain and exact and truth and self.spec.ndim - 1 in reduction.axes:
+            if reduction.op == "add" and exact and truth and self.spec.ndim - 1 in reduction.axes:
                 counted[number] = value
         return counted
 
@@ -123,7 +122,7 @@ class Analysis:
         stores = [n for n in self.members[ELEMENT] if body[n].op == "store"]
         masked = [n for n in stores if mask_of(body[n]) >= 0]
         open_ = [n for n in stores if mask_of(body[n]) < 0]
-        used = [n for r in self.spec.reductions for n in (r.value, r.position, r.mask) if n >= 0]
+        used = [n for r in self.spec.reductions for n in (r.value, r.position) if n >= 0]
         used += [whole(body[n].args[1]) for n in open_]
         self.guarded = sorted([*self._behind([whole(body[n].args[1]) for n in masked]), *masked])
         early = [n for n in open_ if n < masked[0]]
@@ -157,7 +156,7 @@ class Analysis:
         needed = [instruction.op == "store" for instruction in self.spec.body]
         for k, reduction in enumerate(self.spec.reductions):
             value = self.counts.get(k, reduction.value)
-            for number in (value, reduction.position, reduction.mask):
+            for number in (value, reduction.position):
                 if number >= 0:
                     needed[number] = True
         for number in reversed(range(len(needed))):
@@ -215,9 +214,7 @@ class Analysis:
         sizes = [1]
         members = self.members[ELEMENT]
         if self.seeks:  # positions are computed one by one
-            members = self._behind(
-                [n for r in self.spec.reductions for n in (r.value, r.mask) if n >= 0]
-            )
+            members = self._behind([reduction.value for reduction in self.spec.reductions])
         for number in members:
             dtype = self.spec.body[number].dtype
             if dtype:

@@ -294,9 +294,6 @@ class Nest:
             and not self.analysis.settles
             and self.analysis.folds_only
             and (self._begin_with_rows() or (self.analysis.seeks and not any(anew)))
-            and all(
-                reduction.mask < 0 or not self.analysis.seeks for reduction in self.spec.reductions
-            )
             and "unit" in loads
             and "any" not in loads
         )

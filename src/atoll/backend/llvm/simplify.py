@@ -49,7 +49,6 @@ def simplified(spec: KernelSpec) -> KernelSpec:
         reduction._replace(
             value=place[reduction.value],
             position=place[reduction.position] if reduction.position >= 0 else -1,
-            mask=place[reduction.mask] if reduction.mask >= 0 else -1,
         )
         for reduction in spec.reductions
     ]

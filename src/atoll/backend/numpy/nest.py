@@ -139,15 +139,14 @@ class Nest:
         position = 0
         for reduction in self.spec.reductions:
             value = np.broadcast_to(values[reduction.value], shape)
-            places, mask = (
-                np.broadcast_to(values[n], shape) if n >= 0 else None
-                for n in (reduction.position, reduction.mask)
-            )
+            places = None
+            if reduction.position >= 0:
+                places = np.broadcast_to(values[reduction.position], shape)
             if is_full(reduction, self.spec.ndim):
-                full[position].take(value, places, mask)
+                full[position].take(value, places)
                 position += 1
             else:
-                _fold_into(reduction, value, places, mask, blocks)
+                _fold_into(reduction, value, places, blocks)
 
     def _instruction(self, number: int) -> Callable[[list[Any], Any], Any]:
         """Function that computes an instruction from earlier values and the location of the block."""
@@ -245,7 +244,7 @@ def _masked(spec: KernelSpec) -> tuple[int, set[int]]:
         return -1, set()
     mask = masks.pop()
     open_ = [whole(store.args[1]) for store in stores if mask_of(store) < 0]
-    folded = [n for r in spec.reductions for n in (r.value, r.position, r.mask) if n >= 0]
+    folded = [n for r in spec.reductions for n in (r.value, r.position) if n >= 0]
     needed = behind(spec.body, [mask, *open_, *folded])
     wanted = behind(spec.body, [whole(store.args[1]) for store in stores if mask_of(store) >= 0])
     return mask, wanted - needed
@@ -352,17 +351,14 @@ class _Fold:
         """The elements of an incomplete chunk, if the order of the fold affects its result."""
         self.length = self.done = 0
 
-    def take(self, value: Array, positions: Array | None, mask: Array | None) -> None:
+    def take(self, value: Array, positions: Array | None) -> None:
         """Fold the elements of one more block."""
-        if mask is not None and positions is None:
-            value, mask = np.where(mask, value, self.identity.astype(value.dtype)), None
-        rows = [None if block is None else block.reshape(-1) for block in (value, positions, mask)]
+        row = value.reshape(-1)
         for start, stop in self._cuts(value.size):
-            part, places, wanted = (None if row is None else row[start:stop] for row in rows)
-            assert part is not None
+            part = row[start:stop]
             self.length += stop - start
-            if places is not None:
-                self._compare(part, places, wanted)
+            if positions is not None:
+                self._compare(part, positions.reshape(-1)[start:stop])
             elif self.rounds:
                 self.rows.append(part if part.base is None else part.copy())
             else:
@@ -379,15 +375,12 @@ class _Fold:
             yield start, stop
             start = stop
 
-    def _compare(self, part: Array, places: Array, wanted: Array | None) -> None:
-        if wanted is not None:
-            part, places = part[wanted], places[wanted]
-        if part.size:
-            assert self.positions is not None
-            here = slice(self.done, self.done + 1)
-            new = _best(self.op, part[None], places[None])
-            old = self.partials[here], self.positions[here]
-            self.partials[here], self.positions[here] = _better(self.op, old, new)
+    def _compare(self, part: Array, places: Array) -> None:
+        assert self.positions is not None
+        here = slice(self.done, self.done + 1)
+        new = _best(self.op, part[None], places[None])
+        old = self.partials[here], self.positions[here]
+        self.partials[here], self.positions[here] = _better(self.op, old, new)
 
     def end(self) -> None:
         """The chunk is complete: go on to the next."""
@@ -400,18 +393,12 @@ class _Fold:
 
 
 def _fold_into(
-    reduction: Reduction,
-    value: Array,
-    positions: Array | None,
-    mask: Array | None,
-    blocks: list[Array],
+    reduction: Reduction, value: Array, positions: Array | None, blocks: list[Array]
 ) -> None:
     """Fold a block along some axes into an operand, or into an operand of elements and one of positions."""
     op, axes, dtype = reduction.op, reduction.axes, np.dtype(reduction.dtype)
     corner = tuple(slice(0, 1) if k in axes else slice(None) for k in range(value.ndim))
     target = blocks[reduction.operand][corner]
-    if mask is not None:
-        value = np.where(mask, value, fold_named(op).neutral(value.dtype))
     if positions is None:
         ufunc = getattr(np, op)
         if rounds(reduction):
@@ -419,8 +406,6 @@ def _fold_into(
         else:
             target[...] = ufunc(target, ufunc.reduce(value, axis=axes, keepdims=True, dtype=dtype))
         return
-    if mask is not None:
-        positions = np.where(mask, positions, np.iinfo(positions.dtype).max)
     places = blocks[reduction.operand + 1][corner]
     new = _best(op, _lines(value, axes), _lines(positions, axes))
     old = target.reshape(-1), places.reshape(-1)
