@@ -220,13 +220,6 @@ def may_exceed(code: Code, op: str, best: Value, value: Value) -> Value:
     return compare(code, "lt" if op == "argmin" else "gt", value, best)
 
 
-def may_equal(code: Code, op: str, best: Value, value: Value) -> Value:
-    """The same for values that may come earlier than the best."""
-    if KIND[value.dtype] == "f":
-        return code.fcmp("ule" if op == "argmin" else "uge", value, best)
-    return compare(code, "le" if op == "argmin" else "ge", value, best)
-
-
 # complex arithmetic
 
 

@@ -103,7 +103,7 @@ class Nest:
         ]
         pointers = [body.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))]
         for fold in self.folds.values():
-            fold.allocate(body, STREAMS if self._streams() else 0)
+            fold.allocate(body, STREAMS if self._streams() else int(self.analysis.seeks))
         for written, other in self.pairs:
             overlap = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
             if self.rows.ordered:
@@ -331,7 +331,9 @@ class Nest:
 
             def row_of(way: str) -> Row:
                 at = index(way)
-                return self._at(self._moved(pointers, at, inner - 1), "0", [*indices, at])
+                row = self._at(self._moved(pointers, at, inner - 1), "0", [*indices, at])
+                self.elements.begin_row(row)
+                return row
 
             def begin(way: str) -> None:
                 for fold in strands(way).values():

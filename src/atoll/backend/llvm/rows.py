@@ -101,7 +101,7 @@ class Rows:
         return head, function.op(f"add i64 {head}, {whole}")
 
     def _seek(self, width: int) -> Seek:
-        return Seek(self.elements, width, self.analysis.tail, self.fresh)
+        return Seek(self.elements, width, self.fresh)
 
     def _blocked(self) -> list[Fold]:
         return [fold for fold in self.folds.values() if fold.blocked]
@@ -162,10 +162,11 @@ class Rows:
     ) -> None:
         """The ``count`` elements of each of ``ways`` rows, in turns.
 
-        ``row_of`` returns the row of a stream and ``strands`` its folds, which have begun.
+        ``row_of`` begins the row of a stream and ``strands`` its folds, which have begun.
         """
         if self.analysis.seeks:
-            self._seek(self.width).abreast(row_of, ways, count, strands)
+            results = strands if self.fresh else lambda way: self.folds
+            self._seek(self.width).rows(row_of, ways, count, self.visit(), strands, results)
             return
         function = self.function
         main = function.op(f"and i64 {count}, {-self.width}")
@@ -181,9 +182,7 @@ class Rows:
             function.loop("stream", "0", ways, stream)
 
         def begin(way: str) -> tuple[Rows, Row]:
-            strand, row = self._folding(strands(way)), row_of(way)
-            strand.elements.begin_row(row)
-            return strand, row
+            return self._folding(strands(way)), row_of(way)
 
         def end(way: str) -> None:
             strand, row = begin(way)
