@@ -10,8 +10,8 @@ from .builder import Code, Value, carried
 from .fold import Fold, with_nans
 from .function import Function
 from .kernel import Layout
-from .levels import ELEMENT, NEST, ROW, Analysis
 from .memory import Access, Place
+from .schedule import ELEMENT, NEST, ROW, Schedule
 from .types import VALUE_TYPE
 from .ufuncs import perform
 
@@ -40,18 +40,18 @@ class Body:
         spec: KernelSpec,
         function: Function,
         soft_flags: str,
-        analysis: Analysis,
+        schedule: Schedule,
         folds: dict[int, Fold],
     ) -> None:
         self.spec = spec
         self.function = function
         self.folds = folds
         self._soft_flags = soft_flags
-        self._analysis = analysis
+        self._schedule = schedule
         self._layout = Layout.of(spec)
         self._origins: list[str] = []
         self._constants: dict[int, Value] = {}
-        numbers = [n for n in analysis.members[NEST] if spec.body[n].op == "scalar"]
+        numbers = [n for n in schedule.members[NEST] if spec.body[n].op == "scalar"]
         self._reloaded = frozenset(
             numbers if STREAMS * len(numbers) > policy.limits.registers else ()
         )
@@ -134,10 +134,10 @@ class Body:
         sums: dict[int, list[Value]] = {}
         for row in rows:
             values: dict[int, Value] = {}
-            if self._analysis.guard >= 0:
-                self._compute_all(self._analysis.decides, place, row, values)
+            if self._schedule.guard >= 0:
+                self._compute_all(self._schedule.decides, place, row, values)
                 self._where_wanted(place, row, values)
-                others = [n for n in self._analysis.others if n not in values]
+                others = [n for n in self._schedule.others if n not in values]
                 self._compute_all(others, place, row, values)
             else:
                 self._emit(ELEMENT, place, row, values)
@@ -168,11 +168,11 @@ class Body:
         Unwanted elements must raise no flags. So if some elements of a vector are wanted, one of them
         replaces the unwanted ones in all values that are loaded, or were kept before their memory was overwritten.
         """
-        analysis, code, function = self._analysis, place.code, self.function
-        wanted = mask = self._value(place, row, values, analysis.guard)
+        schedule, code, function = self._schedule, place.code, self.function
+        wanted = mask = self._value(place, row, values, schedule.guard)
         if place.mask is not None:
             wanted = code.op("and", mask, place.mask)
-        rest = [n for n in analysis.guarded if n not in values]
+        rest = [n for n in schedule.guarded if n not in values]
 
         def every(masked: bool = True) -> None:
             self._compute_all(rest, place, row, dict(values), masked)
@@ -181,18 +181,18 @@ class Body:
             lane = code.first(wanted)
             spare = function.op(f"add i64 {place.index}, {lane}")
             careful = Place(code, place.index, place.mask, place.indices, wanted, spare)
-            known = {analysis.guard: mask}
-            for n in analysis.kept:
+            known = {schedule.guard: mask}
+            for n in schedule.kept:
                 known[n] = code.select(
                     wanted, values[n], code.broadcast(code.lane(values[n], lane))
                 )
-            left = [n for n in analysis.guarded if n not in known]
+            left = [n for n in schedule.guarded if n not in known]
             self._compute_all(left, careful, row, known)
 
         with function.when(code.any(wanted), "wanted"):
-            if code.width == 1 or analysis.harmless:
+            if code.width == 1 or schedule.harmless:
                 every()
-            elif analysis.twice and place.mask is None:
+            elif schedule.twice and place.mask is None:
                 function.choose(code.all(wanted), lambda: every(masked=False), mixed)
             else:
                 mixed()
@@ -212,7 +212,7 @@ class Body:
     ) -> list[Value]:
         """The input of reduction ``number``."""
         reduction = self.spec.reductions[number]
-        numbers = [self._analysis.counts[number] if fold.counts else reduction.value]
+        numbers = [self._schedule.counts[number] if fold.counts else reduction.value]
         numbers += [reduction.position] * (reduction.position >= 0)
         return fold.prepare(place.code, *[self._value(place, row, values, n) for n in numbers])
 
@@ -252,7 +252,7 @@ class Body:
 
     def _emit(self, level: int, place: Place, row: Row, values: dict[int, Value]) -> None:
         """Compute the instructions of ``level`` into ``values``."""
-        numbers = [n for n in self._analysis.members[level] if n not in self._reloaded]
+        numbers = [n for n in self._schedule.members[level] if n not in self._reloaded]
         self._compute_all(numbers, place, row, values)
 
     def _compute_all(

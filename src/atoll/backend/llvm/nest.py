@@ -27,16 +27,16 @@ from collections.abc import Callable
 
 from ... import policy
 from ..flags import INVALID
-from ..spec import QUARTER, STREAMS, KernelSpec, Operand, conflicting_pairs, is_flat, is_full
+from ..spec import QUARTER, STREAMS, KernelSpec, Operand, is_full
 from .body import Body, Row
 from .entry import define_entry, define_overlap
 from .fold import Fold
 from .function import Function, Module
 from .kernel import Layout
-from .levels import Analysis
 from .machine import Machine
 from .memory import Access
 from .rows import Rows
+from .schedule import Schedule
 from .simplify import simplified
 from .types import SETTLED, itemsize
 from .ufuncs import flags_of
@@ -59,17 +59,13 @@ class Nest:
         self.layout = Layout.of(spec)
         self.module = Module(machine)
         self.inner = spec.ndim - 1
-        self.analysis = Analysis(spec, machine.vector_bytes)
-        self.width = self.analysis.width
-        lanes = 1 if self.analysis.seeks else self.width
+        self.schedule = Schedule(spec, machine.vector_bytes)
+        lanes = 1 if self.schedule.seeks else self.schedule.width
         silent = not flags_of(spec) & INVALID
         self.folds = {
-            number: Fold(reduction, lanes, number in self.analysis.counts, silent)
-            for number, reduction in enumerate(spec.reductions)
-            if self.inner in reduction.axes
+            number: Fold(spec.reductions[number], lanes, number in self.schedule.counts, silent)
+            for number in self.schedule.scopes
         }
-        self.flat = is_flat(spec)
-        self.pairs = conflicting_pairs(spec)
         self.body = Function(
             self.module,
             f"define internal i32 @{name}.nest(ptr %block, i64 %first, i64 %last) noinline",
@@ -78,14 +74,14 @@ class Nest:
         self.chunk = ""
         self.extents: list[str] = []
         self.strides: list[list[str]] = []
-        self.elements = Body(spec, self.body, self.soft_flags, self.analysis, self.folds)
-        self.rows = Rows(self.elements, self.analysis, self._begin_with_rows(), self._quarters())
+        self.elements = Body(spec, self.body, self.soft_flags, self.schedule, self.folds)
+        self.rows = Rows(self.elements, self.schedule)
 
     def text(self) -> str:
         """The module."""
         self._nest()
         define_entry(self.module, self.name, flags_of(self.spec))
-        if self.pairs:
+        if self.schedule.pairs:
             largest = max(itemsize(operand.dtype) for operand in self.spec.operands)
             define_overlap(self.module, self.layout, largest)
         return self.module.text()
@@ -103,18 +99,18 @@ class Nest:
         ]
         pointers = [body.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))]
         for fold in self.folds.values():
-            fold.allocate(body, STREAMS if self._streams() else int(self.analysis.seeks))
-        for written, other in self.pairs:
+            fold.allocate(body, STREAMS if self.schedule.streams else int(self.schedule.seeks))
+        for written, other in self.schedule.pairs:
             overlap = body.op(f"call i1 @overlap(ptr %block, i64 {written}, i64 {other})")
             if self.rows.ordered:
                 overlap = body.op(f"or i1 {self.rows.ordered}, {overlap}")
             self.rows.ordered = overlap
         self.elements.begin()
-        if self.analysis.settles:
+        if self.schedule.settles:
             self._begin_settling()
         body.loop("chunk", "%first", "%last", lambda chunk: self._chunk(chunk, pointers))
         flags = body.op(f"load i32, ptr {self.soft_flags}")
-        if self.analysis.settles:
+        if self.schedule.settles:
             settled = body.op(f"select i1 {self.rows.settled()}, i32 {SETTLED}, i32 0")
             flags = body.op(f"or i32 {flags}, {settled}")
         body.end(self.name + ".nest", f"i32 {flags}")
@@ -122,13 +118,13 @@ class Nest:
     def _chunk(self, chunk: str, pointers: list[str]) -> None:
         body = self.body
         total = self.extents[0]
-        for extent in self.extents[1:] if self.flat else ():
+        for extent in self.extents[1:] if self.schedule.flat else ():
             total = body.op(f"mul i64 {total}, {extent}")
         start = body.op(f"mul i64 {chunk}, {self.chunk}")
         stop = body.smaller(body.op(f"add i64 {start}, {self.chunk}"), total)
-        if not self.analysis.settles:
+        if not self.schedule.settles:
             self._begin_folds(0)
-        if self.flat:
+        if self.schedule.flat:
             self._pieces(start, stop, pointers)
         else:
             self._axis(0, start, stop, pointers, [])
@@ -185,23 +181,21 @@ class Nest:
             self.rows.row([row], count)
             return
 
-        if axis == self.inner - 1 and self._tiles():
-            self._tile(start, stop, pointers, indices)
-            return
-        if axis == self.inner - 1 and self._batched():
-            self._batches(start, stop, pointers, indices)
-            return
-
         def inside(index: str) -> None:
             moved = self._moved(pointers, index, axis)
             self._begin_folds(axis + 1)
             self._axis(axis + 1, "0", self.extents[axis + 1], moved, [*indices, index])
             self._end_folds(axis + 1, moved, self.folds)
 
-        if axis == self.inner - 1 and self._streams():
-            self._abreast(start, stop, pointers, indices, inside)
-            return
-        body.loop(f"axis{axis}.", start, stop, inside)
+        order = self.schedule.order if axis == self.inner - 1 else "rows"
+        if order == "tiles":
+            self._tiles(start, stop, pointers, indices)
+        elif order == "batches":
+            self._batches(start, stop, pointers, indices)
+        elif order == "streams":
+            self._streams(start, stop, pointers, indices, inside)
+        else:
+            body.loop(f"axis{axis}.", start, stop, inside)
 
     def _moved(self, pointers: list[str], index: str, axis: int) -> list[str]:
         """The pointers at ``index`` of an axis."""
@@ -211,13 +205,7 @@ class Nest:
         offset = self.body.op(f"mul i64 {index}, {stride}")
         return self.body.op(f"getelementptr i8, ptr {pointer}, i64 {offset}")
 
-    def _tiles(self) -> bool:
-        """True if the two innermost axes may be done by tiles: no result may hang on whole rows."""
-        return any(operand.inner == "any" for operand in self.spec.operands) and not any(
-            fold.rounds or self._scope(number) == self.inner for number, fold in self.folds.items()
-        )
-
-    def _tile(self, start: str, stop: str, pointers: list[str], indices: list[str]) -> None:
+    def _tiles(self, start: str, stop: str, pointers: list[str], indices: list[str]) -> None:
         """The two innermost axes, cut along the inner one if some operand runs across its memory.
 
         Such an operand shares its cache lines between neighbouring rows; tiles are narrow enough
@@ -258,7 +246,7 @@ class Nest:
 
     def _before(self, indices: list[str]) -> str:
         """Number of elements that rounded folds of several rows took before this row: they continue the last row."""
-        scopes = {self._scope(number) for number, fold in self.folds.items() if fold.rounds}
+        scopes = {self.schedule.scopes[number] for number in self.schedule.rounded}
         scope = scopes.pop() if len(scopes) == 1 else 0
         if not 0 < scope < self.inner:
             return "0"
@@ -268,42 +256,7 @@ class Nest:
             rows = self.body.op(f"add i64 {outside}, {indices[axis]}")
         return self.body.op(f"mul i64 {rows}, {self.extents[self.inner]}")
 
-    def _scope(self, number: int) -> int:
-        """The outermost axis of the innermost run of axes that reduction ``number`` folds."""
-        axis = self.inner
-        while axis - 1 in self.spec.reductions[number].axes:
-            axis -= 1
-        return axis
-
-    def _begin_with_rows(self) -> bool:
-        """True if all folds restart at each row."""
-        return all(self._scope(number) == self.inner for number in self.folds)
-
-    def _streams(self) -> bool:
-        """True if several rows, or parts of one, may be read in turns: see :mod:`.rows`."""
-        loads = [
-            self.spec.operands[int(instruction.args[0].real)].inner
-            for instruction in self.spec.body
-            if instruction.op == "load"
-        ]
-        anew = [self._scope(number) == self.inner for number in self.folds]
-        return (
-            bool(self.folds)
-            and len(self.folds) == len(self.spec.reductions)
-            and not self.pairs
-            and not self.analysis.settles
-            and self.analysis.folds_only
-            and (self._begin_with_rows() or (self.analysis.seeks and not any(anew)))
-            and "unit" in loads
-            and "any" not in loads
-        )
-
-    def _quarters(self) -> bool:
-        """True if rows may be cut: not where the elements of a product have to be in order."""
-        ordered = any(fold.rounds and not fold.blocked for fold in self.folds.values())
-        return self._streams() and not self.analysis.seeks and not ordered
-
-    def _abreast(
+    def _streams(
         self,
         start: str,
         stop: str,
@@ -343,10 +296,10 @@ class Nest:
                 moved = self._moved(pointers, index(way), inner - 1)
                 self._end_folds(inner, moved, strands(way))
 
-            if not self.analysis.seeks:
+            if not self.schedule.seeks:
                 body.loop("begin", "0", ways, begin)
             self.rows.abreast(row_of, ways, extent, strands)
-            if self._begin_with_rows():
+            if self.schedule.fresh:
                 body.loop("end", "0", ways, end)
 
         body.choose(
@@ -357,14 +310,14 @@ class Nest:
 
     def _begin_folds(self, axis: int) -> None:
         for number, fold in self.folds.items():
-            if self._scope(number) == axis:
+            if self.schedule.scopes[number] == axis:
                 fold.begin(self.elements.code())
 
     def _end_folds(self, axis: int, pointers: list[str], folds: dict[int, Fold]) -> None:
         code = self.elements.code()
         for number, fold in folds.items():
             reduction = self.spec.reductions[number]
-            if self._scope(number) != axis or is_full(reduction, self.spec.ndim):
+            if self.schedule.scopes[number] != axis or is_full(reduction, self.spec.ndim):
                 continue
             new = fold.finish(code)
             slots = self.elements.slots(number)
@@ -385,23 +338,8 @@ class Nest:
         ]
         return Row(accesses, indices, first)
 
-    def _batched(self) -> bool:
-        """True if rows are taken several at a time: all of them fold into the same results."""
-        reductions = self.spec.reductions
-        return (
-            bool(reductions)
-            and not self.folds
-            and not self.pairs
-            and self.analysis.folds_only
-            and all(self.inner - 1 in reduction.axes for reduction in reductions)
-        )
-
     def _batches(self, start: str, stop: str, pointers: list[str], indices: list[str]) -> None:
-        """The two innermost axes, several rows at a time.
-
-        Each vector of results is loaded and stored once for all of them, and memory is read in
-        several streams. The order in which an element is folded stays the same.
-        """
+        """The two innermost axes, several rows at a time. The order in which an element is folded stays the same."""
         body, inner = self.body, self.inner
         whole = body.op(f"and i64 {body.op(f'sub i64 {stop}, {start}')}, {-STREAMS}")
         middle = body.op(f"add i64 {start}, {whole}")

@@ -28,23 +28,20 @@ from .body import Body, Row
 from .builder import Code
 from .extreme_positions import Seek, Strands
 from .fold import Fold
-from .levels import Analysis
+from .schedule import Schedule
 
 
 class Rows:
-    """Writes the loops along rows. ``fresh`` tells whether nothing is known when a row begins, ``quarters``
-    whether rows may be cut."""
+    """Writes the loops along rows."""
 
-    def __init__(self, elements: Body, analysis: Analysis, fresh: bool, quarters: bool) -> None:
+    def __init__(self, elements: Body, schedule: Schedule) -> None:
         self.elements = elements
         self.folds = elements.folds
         self.function = elements.function
-        self.analysis = analysis
-        self.width = analysis.width
+        self.schedule = schedule
+        self.width = schedule.width
         self.ordered = ""
         """Name of an ``i1`` that demands elements one by one, if operands may overlap."""
-        self.fresh = fresh
-        self.quarters = quarters
 
     def row(self, rows: list[Row], count: str) -> None:
         """The ``count`` elements of a row, or of several rows at once."""
@@ -64,21 +61,21 @@ class Rows:
     def _vectors(self, rows: list[Row], count: str, width: int) -> None:
         """A row by vectors of ``width`` elements, and the rest of it by masked ones."""
         function = self.function
-        if self.analysis.seeks:
+        if self.schedule.seeks:
             self._seek(width).row(rows[0], count)
             return
-        if self.analysis.settles:
+        if self.schedule.settles:
             count = function.op(f"select i1 {self.settled()}, i64 0, i64 {count}")
         start, main = "0", count
         if width > 1 and rows[0].before != "0":
             start, main = self._head(rows, count, width)
         elif width > 1:
             main = function.op(f"and i64 {count}, {-width}")
-        if self.quarters:
+        if self.schedule.quarters:
             start = self._quarters(rows[0], main)
         if self._blocked():
             self._blocks(rows, start, main, width)
-        elif self.analysis.settles:
+        elif self.schedule.settles:
             self._until_settled(rows, main, width)
         else:
             self._stretch(rows, start, main, width)
@@ -101,7 +98,7 @@ class Rows:
         return head, function.op(f"add i64 {head}, {whole}")
 
     def _seek(self, width: int) -> Seek:
-        return Seek(self.elements, width, self.fresh)
+        return Seek(self.elements, width, self.schedule.fresh)
 
     def _blocked(self) -> list[Fold]:
         return [fold for fold in self.folds.values() if fold.blocked]
@@ -164,8 +161,8 @@ class Rows:
 
         ``row_of`` begins the row of a stream and ``strands`` its folds, which have begun.
         """
-        if self.analysis.seeks:
-            results = strands if self.fresh else lambda way: self.folds
+        if self.schedule.seeks:
+            results = strands if self.schedule.fresh else lambda way: self.folds
             self._seek(self.width).rows(row_of, ways, count, self.visit(), strands, results)
             return
         function = self.function
@@ -288,7 +285,7 @@ class Rows:
 
     def _rest(self, rows: list[Row], start: str, stop: str) -> None:
         """The remaining elements of a row, fewer than a vector."""
-        if self.analysis.tail == 1:
+        if self.schedule.tail == 1:
             self._stretch(rows, start, stop, 1)
         else:
-            self.elements.vectors(rows, start, stop, self.analysis.tail, {}, last=True)
+            self.elements.vectors(rows, start, stop, self.schedule.tail, {}, last=True)

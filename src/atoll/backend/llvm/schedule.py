@@ -1,4 +1,13 @@
-"""Analysis of a body: the values that it needs, the level at which it computes each, and the vector width."""
+"""The schedule of a kernel: the level at which each value is computed, the vector width, and the order of the loops.
+
+The two innermost axes are done by one of four *orders*:
+
+* ``rows``: one row after the other;
+* ``tiles``: narrow strips of all rows, where an operand runs across its memory and no result hangs on whole rows;
+* ``batches``: several rows at a time, where all fold into the same results: each vector of results is loaded and stored
+  once for them, and memory is read in several streams;
+* ``streams``: several rows in turns, each with accumulators of its own (:mod:`.rows` says why).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +17,8 @@ from ..spec import (
     KernelSpec,
     arguments,
     behind,
+    conflicting_pairs,
+    is_flat,
     is_full,
     mask_of,
     rounds,
@@ -30,7 +41,7 @@ _QUICK = frozenset({
 """Operations that take about as long as reading an element that lies apart from others."""
 
 
-class Analysis:
+class Schedule:
     """``members`` lists the instructions of each level; ``width`` is the number of elements that
     vector code takes at a time, ``tail`` that of the masked code at the end of a row; ``seeks`` is True
     if the kernel only searches positions, ``folds_only`` if its body is small and stores
@@ -40,7 +51,11 @@ class Analysis:
     memory that the body stores to: ``kept`` are the loads whose memory is overwritten before it begins; they
     run once, among ``decides``. A body in which other reads and writes of one memory would change their order
     has no guard. ``counts`` has the truth value that a sum along the innermost axis
-    counts; ``settles`` is True if one element can decide all results of the kernel."""
+    counts; ``settles`` is True if one element can decide all results of the kernel.
+    ``scopes`` has, for each reduction along the innermost axis, the outermost axis of the innermost run of axes that it
+    folds; ``fresh`` is True if all of them begin anew with each row. ``flat`` tells whether chunks count elements, ``pairs`` lists the
+    operands that may overlap. ``order`` is that of the two innermost axes; ``streams`` is True if several rows, or parts of one, may be
+    read in turns, and ``quarters`` if rows may be cut for that."""
 
     def __init__(self, spec: KernelSpec, vector_bytes: int) -> None:
         self.spec = spec
@@ -58,7 +73,7 @@ class Analysis:
         )
         widest = self._widest()
         register = max(1, vector_bytes // widest)
-        self.width = min(policy.limits.vector, register * self._registers(), *self._order())
+        self.width = min(policy.limits.vector, register * self._registers(), *self._accumulators())
         if not spec.reductions:
             self.width = min(self.width, self._useful())
         several = STREAMS * len(self.members[ELEMENT]) <= policy.limits.registers
@@ -77,6 +92,19 @@ class Analysis:
         """True if the guarded instructions raise no flags, whatever elements they are given."""
         self.twice = len(self.guarded) <= policy.limits.registers
         """True if vectors without unwanted elements are worth code of their own."""
+        self.inner = spec.ndim - 1
+        self.flat = is_flat(spec)
+        self.pairs = conflicting_pairs(spec)
+        along = [n for n, r in enumerate(spec.reductions) if self.inner in r.axes]
+        self.scopes = {number: self._scope(number) for number in along}
+        self.rounded = [n for n in along if n not in self.counts and rounds(spec.reductions[n])]
+        """The reductions along the innermost axis whose order affects the result."""
+        self.fresh = all(scope == self.inner for scope in self.scopes.values())
+        self.streams = self._streams()
+        # The elements of a product have to be in order.
+        products = any(spec.reductions[n].op != "add" for n in self.rounded)
+        self.quarters = self.streams and not self.seeks and not products
+        self.order = self._order()
 
     def _counts(self) -> dict[int, int]:
         """For each sum of truth values along the innermost axis, which value these are.
@@ -93,11 +121,45 @@ class Analysis:
                 counted[number] = value
         return counted
 
-    def _order(self) -> list[int]:
+    def _accumulators(self) -> list[int]:
         """Maximum vector widths for each rounded sum or product along the innermost axis."""
         along = [n for n, r in enumerate(self.spec.reductions) if self.spec.ndim - 1 in r.axes]
         folds = [self.spec.reductions[n] for n in along if n not in self.counts]
         return [accumulators(fold.dtype) for fold in folds if rounds(fold)]
+
+    def _scope(self, number: int) -> int:
+        axis = self.inner
+        while axis - 1 in self.spec.reductions[number].axes:
+            axis -= 1
+        return axis
+
+    def _order(self) -> str:
+        reductions, scopes = self.spec.reductions, self.scopes
+        across = any(operand.inner == "any" for operand in self.spec.operands)
+        if across and not self.rounded and self.inner not in scopes.values():
+            return "tiles"
+        several = all(self.inner - 1 in reduction.axes for reduction in reductions)
+        if reductions and not scopes and not self.pairs and self.folds_only and several:
+            return "batches"
+        return "streams" if self.streams else "rows"
+
+    def _streams(self) -> bool:
+        loads = [
+            self.spec.operands[whole(instruction.args[0])].inner
+            for instruction in self.spec.body
+            if instruction.op == "load"
+        ]
+        anew = self.inner in self.scopes.values()
+        return (
+            bool(self.scopes)
+            and len(self.scopes) == len(self.spec.reductions)
+            and not self.pairs
+            and not self.settles
+            and self.folds_only
+            and (self.fresh or (self.seeks and not anew))
+            and "unit" in loads
+            and "any" not in loads
+        )
 
     def _settles(self) -> bool:
         """True if there are only folds of everything by ``and`` and ``or``."""
