@@ -72,7 +72,7 @@ NAMES = {
     "offsets in memory": "HEADER LINE MOST_PARTICIPANTS SPIN TEAM _ALONE _ARGUMENT _ASLEEP _BITE _CALLER_SLEEPS _END _FUNCTION _LAST_ALONE "
     "_PARTICIPANTS _STATE",
     "arguments of a system call": "_ALL _WAIT _WAKE",
-    "microseconds": "SPIN_MICROSECONDS _LONGEST_SPIN",
+    "microseconds": "SPIN_MICROSECONDS",
     "pages and lines of the machine's memory": "ALIGNMENT _HUGE _LARGE _MAPPED _TINY _WAITING",
     "the form of a message": "IN_FRONT",
     "a name": "_COMPARED _NONE",

@@ -207,22 +207,17 @@ def test_a_forked_child_has_a_team_of_its_own(team, count_up):
     assert (array == 2).all()
 
 
-def test_the_module_functions(count_up):
-    workers.stop()  # what other tests have left
+def test_the_team_of_the_process(count_up):
+    team = workers.team()
+    team.stop()  # the threads that other tests have left
     array = np.zeros(1000, np.int64)
-    for spin in (True, False, 20.0, None):
-        workers.set_spin(spin)
+    for spin in (50.0, 0.0, 20.0, None):
+        team.spin(spin)
         workers.parallel_for(count_up, array.ctypes.data, array.size, 2)
     assert (array == 4).all()
-    assert workers.thread_count() == 2
-    workers.stop()
-    assert workers.thread_count() == 1
-
-
-def test_a_spin_that_makes_no_sense():
-    for spin in (-1, 1e9, float("nan")):
-        with pytest.raises(ValueError, match="microseconds"):
-            workers.set_spin(spin)
+    assert team.size == 2
+    team.stop()
+    assert team.size == 1
 
 
 def test_nobody_spins_where_ranks_share_cores(monkeypatch):
@@ -246,7 +241,7 @@ import ctypes, os, sys, threading, time
 from atoll.backend.llvm import worker_loops as waiting, workers
 kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(lambda a, l, h: None)
 address = ctypes.cast(kernel, ctypes.c_void_p).value
-workers.set_spin({spin})
+workers.team().spin({spin})
 workers.parallel_for(address, None, 100, 3)
 def forever():
     while True:

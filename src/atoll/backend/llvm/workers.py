@@ -57,7 +57,6 @@ from . import machine as host
 SPIN_MICROSECONDS = 50.0
 """Time for which an idle worker watches before it sleeps, if it has a core of its own."""
 
-_LONGEST_SPIN = 10_000.0
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
@@ -353,30 +352,6 @@ def parallel_for(function_address: int, argument_address: int, count: int, threa
     not held meanwhile. Returns when all is done.
     """
     team().run(function_address, argument_address, count, threads, SimpleNamespace(), None)
-
-
-def set_spin(spin: bool | float | None) -> None:
-    """Let idle workers watch for work for ``spin`` microseconds before they sleep.
-
-    ``True`` is :data:`SPIN_MICROSECONDS`; ``False`` is none, for machines where others need the
-    cores (more ranks times threads than cores). ``None`` spins while there are enough cores.
-    """
-    if spin is True:
-        spin = SPIN_MICROSECONDS
-    elif spin is not None and not 0 <= spin <= _LONGEST_SPIN:
-        raise ValueError(f"set_spin: {spin!r} is not between 0 and {_LONGEST_SPIN:g} microseconds")
-    team().spin(None if spin is None else float(spin))
-
-
-def thread_count() -> int:
-    """Number of threads of the team so far, including the caller."""
-    return 1 if _team is None else _team.size
-
-
-def stop() -> None:
-    """Send the workers home; they come back when a loop needs them."""
-    if _team is not None:
-        _team.stop()
 
 
 def _after_fork_in_child() -> None:
