@@ -183,6 +183,12 @@ def mask_of(store: Instruction) -> int:
     return whole(store.args[2]) if len(store.args) == 3 else -1
 
 
+def common_mask(spec: KernelSpec) -> int:
+    """The mask of all masked stores, or -1 if there is none, or more than one."""
+    masks = {mask_of(instruction) for instruction in spec.body if instruction.op == "store"} - {-1}
+    return masks.pop() if len(masks) == 1 else -1
+
+
 def written_operands(spec: KernelSpec) -> set[int]:
     """The numbers of the operands that a kernel writes."""
     written = {k for k, operand in enumerate(spec.operands) if operand.access != "r"}

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ... import policy
-from ...config import config
 from ...graph.geometry import dense
 from ...graph.node import Value
 from ..memory import allocate_array
@@ -25,7 +24,7 @@ from .compile import compile_kernel, compile_text
 from .function import Function, Module
 from .kernel import Kernel
 from .machine import machine
-from .workers import parallel_for
+from .workers import run_chunks
 
 Array = np.ndarray[Any, Any]
 
@@ -146,9 +145,7 @@ def _pick(size: int, chunk: int) -> int:
 
 
 def _run(function: int, words: Sequence[Any], elements: int) -> None:
-    block = np.array(words, np.int64)
-    threads = config.threads if elements >= policy.limits.parallel else 1
-    parallel_for(function, _address(block), -(-elements // policy.limits.chunk), threads)
+    run_chunks(function, words, -(-elements // policy.limits.chunk), elements)
 
 
 def _run_kernel(

@@ -29,10 +29,9 @@ from ... import policy
 from ..flags import INVALID
 from ..spec import QUARTER, STREAMS, KernelSpec, Operand, is_full
 from .body import Body, Row
-from .entry import define_entry, define_overlap
 from .fold import Fold
 from .function import Function, Module
-from .kernel import Layout
+from .kernel import Layout, define_entry, define_overlap
 from .machine import Machine
 from .memory import Access
 from .rows import Rows

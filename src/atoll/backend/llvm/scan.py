@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ... import policy
-from ...config import config
 from ...graph.geometry import dense
 from ...graph.node import Value as Memory
 from ..flags import INVALID, OVERFLOW, UNDERFLOW
@@ -25,13 +24,13 @@ from ..spec import STREAMS, Operand
 from .arithmetic import cast
 from .builder import Code, Value, carried
 from .compile import compile_text
-from .entry import define_entry
 from .function import Function, Module
+from .kernel import define_entry
 from .machine import machine
 from .memory import Access, Place
 from .types import KIND, itemsize
 from .ufuncs import emission
-from .workers import parallel_for
+from .workers import run_chunks
 
 Array = np.ndarray[Any, Any]
 
@@ -62,12 +61,10 @@ def scanned(ufunc: str, array: Array, axis: int, dtype: np.dtype[Any]) -> tuple[
     strips = -(-inner // strip)
     chunks = outer * strips if inner > 1 else -(-outer // STREAMS)
     source = array.__array_interface__["data"][0]
-    block = np.array([0, source, result.address, outer, length, inner, strips], np.int64)
+    words = [0, source, result.address, outer, length, inner, strips]
     codes = tuple([kind.kind + str(kind.itemsize) for kind in (array.dtype, dtype)])
-    threads = config.threads if array.size >= policy.limits.parallel else 1
     function = _function(ufunc, *codes, strip if inner > 1 else 0)
-    parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
-    return result, int(block[0])
+    return result, run_chunks(function, words, chunks, array.size)
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from ..spec import (
     KernelSpec,
     arguments,
     behind,
+    common_mask,
     conflicting_pairs,
     is_flat,
     is_full,
@@ -172,10 +173,7 @@ class Schedule:
         )
 
     def _guard(self, levels: list[int]) -> int:
-        masks = {
-            mask_of(instruction) for instruction in self.spec.body if instruction.op == "store"
-        } - {-1}
-        mask = masks.pop() if len(masks) == 1 else -1
+        mask = common_mask(self.spec)
         return mask if mask >= 0 and levels[mask] == ELEMENT else -1
 
     def _separate(self) -> None:

@@ -38,17 +38,18 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter, sleep
 from types import SimpleNamespace
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
+import numpy as np
 
 from ... import policy, system
 from ...comm import launcher
-from ...config import available_cores
+from ...config import available_cores, config
 from ...context.interrupts import passed_on
 from ...context.threads import process_lock, tried
 from . import cache, worker_loops
@@ -196,24 +197,23 @@ class NativeTeam(Team):
     def run(
         self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
-        if threads > self.size < self._limit:
-            self._grow(threads)
+        self._grow(threads)
         state.done = step
         self._share(self._address, function, argument, 0, count, threads)
 
     def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
-        if threads > self.size < self._limit:
-            self._grow(threads)
+        self._grow(threads)
         state.done = step
         flags: int = self._launches(self._address, table, registers, threads)
         return flags
 
     def shared(self, threads: int) -> tuple[int, int, int]:
-        if threads > self.size < self._limit:
-            self._grow(threads)
+        self._grow(threads)
         return self._launches_address, self._address, threads
 
     def _grow(self, threads: int) -> None:
+        if not threads > self.size < self._limit:
+            return
         for is_taken in tried(self._lock):
             if not is_taken:  # another thread holds it, or this thread in a finaliser
                 return
@@ -352,6 +352,15 @@ def parallel_for(function_address: int, argument_address: int, count: int, threa
     not held meanwhile. Returns when all is done.
     """
     team().run(function_address, argument_address, count, threads, SimpleNamespace(), None)
+
+
+def run_chunks(function: int, words: Sequence[Any], chunks: int, elements: int) -> int:
+    """Call a compiled function on ``range(chunks)`` and a block of these words, on all threads if it works on many ``elements``; the first
+    word at the end."""
+    block = np.array(words, np.int64)
+    threads = config.threads if elements >= policy.limits.parallel else 1
+    parallel_for(function, block.__array_interface__["data"][0], chunks, threads)
+    return int(block[0])
 
 
 def _after_fork_in_child() -> None:

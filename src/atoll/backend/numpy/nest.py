@@ -26,6 +26,7 @@ from ..spec import (
     KernelSpec,
     Reduction,
     behind,
+    common_mask,
     conflicting_pairs,
     is_flat,
     is_full,
@@ -239,10 +240,9 @@ def _masked(spec: KernelSpec) -> tuple[int, set[int]]:
     NumPy raises no flags for unwanted elements.
     """
     stores = [instruction for instruction in spec.body if instruction.op == "store"]
-    masks = {mask_of(store) for store in stores} - {-1}
-    if len(masks) != 1:
+    mask = common_mask(spec)
+    if mask < 0:
         return -1, set()
-    mask = masks.pop()
     open_ = [whole(store.args[1]) for store in stores if mask_of(store) < 0]
     folded = [n for r in spec.reductions for n in (r.value, r.position) if n >= 0]
     needed = behind(spec.body, [mask, *open_, *folded])
