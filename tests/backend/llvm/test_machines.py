@@ -115,7 +115,9 @@ def folds(shape, dtypes, axes=None, extra=0, masked=False, stored=False):
         value = loop.load(x)
         for turn in range(extra):
             value = loop.call("add", dtype, value, loop.const(float(turn), dtype))
-        mask = loop.load(np.arange(x.size).reshape(shape) % 5 != 0) if masked else -1
+        if masked:
+            mask = loop.load(np.arange(x.size).reshape(shape) % 5 != 0)
+            value = loop.where(mask, value, loop.const(1.0, dtype))
         names = ("add", "multiply") if dtype[0] in "fc" else ("add",)
         for name in names + (("minimum", "maximum", "fmin") if dtype[0] == "f" else ()):
             operand = -1
@@ -124,7 +126,7 @@ def folds(shape, dtypes, axes=None, extra=0, masked=False, stored=False):
                 start = getattr(np, name).identity
                 outs.append(np.full(kept, x.flat[0] if start is None else start, dtype))
                 operand = loop.operand(outs[-1], "rw")
-            loop.reduce(name, dtype, value, axes, operand, mask=mask)
+            loop.reduce(name, dtype, value, axes, operand)
         if stored:
             outs.append(np.empty_like(x))
             loop.store(outs[-1], value)
