@@ -27,10 +27,12 @@ and no message is overlooked for good.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +44,6 @@ if TYPE_CHECKING:
     from .node_memory import NodeMemory
     from .nodes import Nodes
     from .windows import Window
-
-
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Generic, TypeVar
 
 Array = NDArray[Any]
 PLAIN = frozenset("?bBhHiIlLqQefdgFDG")
