@@ -72,11 +72,11 @@ class Seek:
 
         def turn(index: str, values: list[Value]) -> list[Value]:
             best = iter(values)
-            found = self.elements.scanned(Place(code, index), row)
+            inputs = self.elements.scanned(Place(code, index), row)
             return [
                 value
                 for number, fold in folds.items()
-                for value in fold.combine(code, [next(best), next(best)], found[number])
+                for value in fold.combine(code, [next(best), next(best)], inputs[number])
             ]
 
         ends = iter(carried(self.body, "single", "0", count, 1, begin, turn))
@@ -171,5 +171,5 @@ class Seek:
         body.jump(loop.label)
         body.label(hit)
         index = body.op(f"add i64 {loop.index}, {code.first(matches)}")
-        found = self.elements.scanned(Place(single, index), row)[number]
-        result.store(single, result.combine(single, result.load(single), found))
+        inputs = self.elements.scanned(Place(single, index), row)[number]
+        result.store(single, result.combine(single, result.load(single), inputs))
