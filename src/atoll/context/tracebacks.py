@@ -173,7 +173,7 @@ def _guard_class(kind: type) -> None:
             setattr(kind, name, boundary(value))
         elif type(value) is classmethod or type(value) is staticmethod:
             setattr(kind, name, type(value)(boundary(value.__func__)))
-        elif type(value) is property:
+        elif isinstance(value, property):
             ways: list[Any] = [value.fget, value.fset, value.fdel]
             get, put, remove = [way and boundary(way) for way in ways]
             get = value.fget if name in _ATTRIBUTES else get
