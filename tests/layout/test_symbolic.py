@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from atoll.layout import symbolic
 from atoll.layout.symbolic import Sheet, function, greatest, least
 
+
+def distance(a: Any, b: Any) -> Any:
+    """A calculation that takes the sign of a number."""
+    return abs(a) - -b
+
+
 CALCULATIONS: list[Any] = [
-    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, least, greatest, lambda a, b: abs(a) - -b,
+    operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, least, greatest, distance,
     lambda a, b: function(lambda n, m, by: n // by + m, a, b, 3),
 ]  # fmt: skip
 COMPARISONS: list[Any] = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]  # fmt: skip
@@ -34,6 +40,8 @@ def calculated(numbers: list[Any], lines: list[Any]) -> tuple[list[Any], list[bo
     for what, a, b, compare in lines:
         first, second = numbers[a % len(numbers)], numbers[b % len(numbers)]
         outcomes.append(compare(first, second))
+        if what is distance:
+            outcomes.append(first <= 0)
         numbers.append(what(first, second))
     return numbers, outcomes
 
