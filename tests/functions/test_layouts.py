@@ -100,7 +100,7 @@ def check(call, size):
 
 
 def test_every_function_that_makes_an_array_is_tried():
-    assert set(CALLS) >= registry.created
+    assert registry.created - set(CALLS) == {"fromfile", "load"}  # tests/files reads with layouts
 
 
 @pytest.mark.filterwarnings("ignore:.*text mode.*")

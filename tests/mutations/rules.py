@@ -181,7 +181,7 @@ RULES = [
     ),
     Mutation(
         "a guarded part is loaded before the same loop stores it",
-        (("Analysis._separate", "any(n < k and self._meet(n, k) for k in early)", "False"), ("Analysis._separate", "a > b and self._meet(a, b)", "False"),),
+        (("Schedule._separate", "any(n < k and self._meet(n, k) for k in early)", "False"), ("Schedule._separate", "a > b and self._meet(a, b)", "False"),),
         (f"{HAZARDS}::test_what_a_group_stores_is_read_under_a_mask",),
     ),
     Mutation(
