@@ -100,7 +100,8 @@ def check(call, size):
 
 
 def test_every_function_that_makes_an_array_is_tried():
-    assert registry.created - set(CALLS) == {"fromfile", "load"}  # tests/files reads with layouts
+    by_files = {"fromfile", "lib.format.open_memmap", "load"}  # see tests/files
+    assert registry.created <= {*CALLS, *by_files}
 
 
 @pytest.mark.filterwarnings("ignore:.*text mode.*")
