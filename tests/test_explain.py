@@ -1,6 +1,7 @@
 """What ``atoll.explain`` says is what evaluating does."""
 
 import gc
+import re
 
 import numpy as np
 import pytest
@@ -93,6 +94,36 @@ def test_explaining_changes_nothing():
     assert atoll.stats() == before
     assert atoll.graph.show(u) == shown
     assert error() == pytest.approx(48 * 58 * (3 * 0.5 - 3) ** 2)
+
+
+def test_a_call_is_explained_up_to_its_first_evaluation():
+    a = data((400, 500))
+
+    def work():
+        try:
+            return float((a * 2).sum())
+        finally:
+            float((a[:3] + 3).max())
+
+    def plain():
+        return float((a * 2).sum())
+
+    explained = [re.sub(r":\d+", "", str(atoll.explain(call))) for call in (work, plain)]
+    assert explained[0] == explained[1]
+
+
+def test_a_model_goes_on_after_an_explanation():
+    def program():
+        b = atoll.ones(200_000) * 2 + 1
+        atoll.explain(lambda: (b + 1).sum())
+        return float((atoll.sqrt(b) + 3).sum())
+
+    def plain():
+        b = atoll.ones(200_000) * 2 + 1
+        return float((atoll.sqrt(b) + 3).sum())
+
+    explained, alone = atoll.model(program, 1), atoll.model(plain, 1)
+    assert explained.operations == alone.operations > 0
 
 
 def test_the_plan_of_a_repeated_step_is_known():

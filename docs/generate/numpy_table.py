@@ -2,7 +2,7 @@
 
 Each function is called on arrays that are recorded, by the calls of ``tests/collective/calls.py``, and the count of
 kernels tells whether compiled loops ran. The tests make the same calls on ranks: a function that gathers
-without being named in ``tests/collective/exceptions.py`` fails them.
+without being exempt there fails them.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ STAGES = [
     "exchange.ghosts.moves",
     "plan.build.plan_exchange",
     "exchange.gather.moves",
-    "plan.numpy_steps.function_of",
+    "plan.steps.function_of",
     "plan.plans.Plans.bound",
     "plan.plans.Plans.extended",
     "backend.llvm.compile.build",
@@ -43,7 +43,7 @@ def marked(stages):
 
 ON_RANKS = {"plan.build.readers_of", "exchange.ghosts.needed", "exchange.ghosts.moves", "plan.build.plan_exchange", "exchange.gather.moves"}  # fmt: skip
 
-ALONE = {"plan.numpy_steps.function_of"}
+ALONE = {"plan.steps.function_of"}
 
 
 def program(np):

@@ -4,7 +4,7 @@
 #include "forms.h"
 #include "recipes.h"
 
-enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, PRODUCTS, RECIPE };  /* how a function is recorded: lazy.recorder has the same numbers */
+enum { ELEMENTWISE, VIEW, COPY, FOLD, DOT, PRODUCTS, RECIPE };  /* how a function is recorded: front.Way has the same numbers */
 
 /* The recorder answers NULL or 0 without an error where Python has to decide, and -1 or NULL with an error. `known` has the forms of nodes
  * by the numbers of geometries and the classes of numbers: see lazy.elementwise.binary. */

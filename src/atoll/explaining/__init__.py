@@ -93,17 +93,20 @@ class _Explained(BaseException):
 
 
 def _explain_call(function: Callable[[], Any]) -> Explanation:
-    explanation = _without_program("a call that looks at nothing", "small")
+    explanation: Explanation | None = None
 
     def stop(wanted: list[Node]) -> None:
         nonlocal explanation
-        geometry = wanted[0].geometry
-        explanation = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
+        if (
+            explanation is None
+        ):  # else the call goes on after its first evaluation, as in a ``finally``
+            geometry = wanted[0].geometry
+            explanation = _explain_pending(wanted, f"{shape_text(geometry.shape)} {geometry.dtype}")
         raise _Explained
 
     with suppress(_Explained), computed_by(stop):
         function()
-    return explanation
+    return explanation or _without_program("a call that looks at nothing", "small")
 
 
 def _explain_pending(nodes: list[Node], what: str) -> Explanation:

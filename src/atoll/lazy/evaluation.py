@@ -143,13 +143,14 @@ def is_occupied() -> bool:
 @contextmanager
 def computed_by(compute: Callable[[list[Node]], None], call: Any = None) -> Iterator[None]:
     """Context in which ``compute`` takes the pending nodes, and ``call`` the calls of NumPy's, instead of a computation."""
+    before = looks.compute, looks.call
     looks.compute, looks.call = compute, call
     if native is not None:
         native.explain(1)
     try:
         yield
     finally:
-        looks.compute = looks.call = None
+        looks.compute, looks.call = before
         if native is not None:
             native.explain(-1)
 
