@@ -55,6 +55,23 @@ def test_the_bits_of_one_call(name):
     assert result.tobytes() == expected.tobytes()
 
 
+TARGETS = {
+    "by name": lambda np, a, i, out: np.take(a, i, out=out),
+    "in place": lambda np, a, i, out: np.take(a, i, None, out),
+    "method": lambda np, a, i, out: a.take(i, out=out),
+    "fft": lambda np, a, i, out: np.fft.fft(a, out=out),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_an_array_of_the_program_is_written_by_one_call(name):
+    out, expected = (numpy.zeros(LINE.shape, complex if name == "fft" else float) for _ in "ab")
+    TARGETS[name](numpy, LINE, numpy.arange(5000)[::-1], expected)
+    with np.config(small=0, threads=3), policy.limited(chunk=100):
+        TARGETS[name](np, np.array(LINE), numpy.arange(5000)[::-1], out)
+    numpy.testing.assert_array_equal(out, expected)
+
+
 def test_that_threads_are_used_and_errors_reach_the_caller(monkeypatch):
     calls = []
     together = shared_calls._together

@@ -52,7 +52,7 @@ for _name in ("round", "around"):
     declare(_rounded, getattr(np, _name), _name, recording=COMPOSED, asks=True)
 
 
-@collective(np.take, np.ndarray.take, cut=taken, keeps="arrays")
+@collective(np.take, cut=taken, keeps="arrays")
 @accepts(a=Operand(empty=False), mode=("raise", "wrap", "clip"))
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     world: Any = world_of([a, indices])
@@ -74,6 +74,11 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     else:
         elements = selected(Selection(a, (axis,), [indices], indices.shape, axis), dense=True)
     return into(out, elements, "unsafe")
+
+
+@collective(np.ndarray.take, keeps="arrays")
+def _taken(a: Any, *args: Any, **options: Any) -> Any:
+    return take(a, *args, **options)
 
 
 @collective(np.compress, keeps="arrays")

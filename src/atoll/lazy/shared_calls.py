@@ -37,7 +37,7 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
     if looks.call is not None:
         return looks.call(function, args, options)
     cut = _cut_of(function)
-    if cut is not None and not turn.simulated:
+    if cut is not None and not turn.simulated and not _has_target(args, options):
         largest = max([a.size for a in args if type(a) is np.ndarray], default=0)
         threads = min(config.threads, largest // policy.limits.chunk)
         if threads > 1:
@@ -45,6 +45,11 @@ def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str,
             if result is not NotImplemented:
                 return result
     return function(*args, **options)
+
+
+def _has_target(args: Sequence[Any], options: dict[str, Any]) -> bool:
+    """True if a call may write into an array of the program, which pieces of it cannot share."""
+    return options.get("out") is not None or any(type(arg) is np.ndarray for arg in args[3:])
 
 
 def _cut_of(function: Callable[..., Any]) -> Cut | None:
