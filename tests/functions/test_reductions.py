@@ -60,3 +60,11 @@ def test_columns_are_shared_out_in_strips(columns):
         for name in ("sum", "min", "any", "argmax"):
             found = getattr(np, name)(np.array(a), axis=0)
             assert (numpy.asarray(found) == getattr(numpy, name)(a, axis=0)).all()
+
+
+@pytest.mark.parametrize("name", ["var", "std"])
+def test_a_correction_that_is_left_out_by_its_mark(name):
+    whole = numpy.arange(9.0)
+    given = {"correction": numpy._NoValue}
+    found = getattr(np, name)(np.array(whole), **given)
+    assert found == getattr(numpy, name)(whole, **given)

@@ -32,10 +32,12 @@ def _by_method(name: str, method: str, kind: Kind, recording: Recording) -> None
     is_spread = method in ("var", "std")
 
     def function(a: Any, *args: Any, **options: Any) -> Any:
-        if is_spread and options.get("correction", NOTHING) is not NOTHING:
-            if "ddof" in options or len(args) > 3:
-                raise ValueError("ddof and correction can't be provided simultaneously.")
-            options["ddof"] = options.pop("correction")
+        if is_spread:
+            correction = options.pop("correction", NOTHING)
+            if correction is not NOTHING:
+                if "ddof" in options or len(args) > 3:
+                    raise ValueError("ddof and correction can't be provided simultaneously.")
+                options["ddof"] = correction
         if type(a) is not ndarray:
             if isinstance(a, Handle):
                 own = getattr(type(a), method)
