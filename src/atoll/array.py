@@ -449,6 +449,7 @@ def enter_method(original: Any, function: Any) -> None:
     """Add the replacement of a method of NumPy's arrays, unless the class has its own."""
     name = original.__name__
     if original is getattr(np.ndarray, name, None) and not hasattr(ndarray, name):
+        function.__qualname__ = f"ndarray.{name}"
         setattr(ndarray, name, function)
 
 

@@ -41,7 +41,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyObject *array, *address, *program;
-    double counted;                /* the bytes that held.c has counted of it */
+    double counted;                /* the bytes that are counted of it */
     Py_ssize_t count;
     char pinned, pooled;
 } Value;

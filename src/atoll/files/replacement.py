@@ -123,7 +123,7 @@ class NewFile:
     """A file that all ranks write, each its own part, under a temporary name beside its own.
 
     It is renamed when all ranks have written their parts. After an error it is removed, and the original stays. A file that
-    cannot be replaced (:mod:`.replacement`) is written in place. Code that may fail runs in ``with file.attempt():``, after
+    cannot be replaced (:func:`create`) is written in place. Code that may fail runs in ``with file.attempt():``, after
     which the rank continues; the error is raised on all ranks at the end. Entering and leaving are collective.
     """
 
