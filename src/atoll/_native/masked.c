@@ -120,11 +120,12 @@ static PyObject *on_whole(PyObject *node, Wholes *wholes) {
 int store_masked(PyObject *array, PyObject *mask, PyObject *value) {
     Front *front = (Front *)array;
     if (!are_masked(array, mask) || !may_show(front) || GEOMETRY(front->geometry)->overlapping) return 0;
-    Wholes wholes = {.mask = BOX(((Front *)mask)->cell)->node};
-    if (!is_large(value)) return record_number(front->cell, front->geometry, value, wholes.mask);
+    if (!is_large(value)) return record_number(front->cell, front->geometry, value, BOX(((Front *)mask)->cell)->node);
+    Wholes wholes = {.mask = NULL};
     PyObject *root, *whole = NULL;
     int done = 0;
     if (!GEOMETRY(((Front *)value)->geometry)->is_base || !is_calm() || lock() < 0) return PyErr_Occurred() ? -1 : 0;
+    wholes.mask = Py_NewRef(BOX(((Front *)mask)->cell)->node);
     root = Py_NewRef(BOX(((Front *)value)->cell)->node);
     whole = on_whole(root, &wholes);
     unlock();
@@ -132,5 +133,6 @@ int store_masked(PyObject *array, PyObject *mask, PyObject *value) {
     if (whole != NULL && GEOMETRY(NODE(whole)->geometry)->dtype == dtype_of(front) && PyObject_RichCompareBool(GEOMETRY(NODE(whole)->geometry)->shape, GEOMETRY(front->geometry)->shape, Py_EQ) > 0)
         done = record_elements(front->cell, front->geometry, whole, wholes.mask);
     while (wholes.count--) Py_DECREF(wholes.whole[wholes.count]), Py_DECREF(wholes.of[wholes.count]);
+    Py_DECREF(wholes.mask);
     return PyErr_Occurred() ? -1 : done;
 }
