@@ -27,9 +27,13 @@ Array = np.ndarray[Any, Any]
 Cut = Callable[[Callable[..., Any], list[Any], dict[str, Any], int], Any]
 
 
-cuts: dict[Callable[..., Any], Cut] = {}
+_cuts: dict[Callable[..., Any], Cut] = {}
 """By NumPy function, the rule that cuts its arguments, which the declaration of the function gives."""
-register_cut = cuts.__setitem__
+
+
+def register_cut(function: Callable[..., Any], cut: Cut) -> None:
+    """Let threads share the calls of a NumPy function."""
+    _cuts[function] = cut
 
 
 def shared(function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
@@ -54,7 +58,7 @@ def _has_target(args: Sequence[Any], options: dict[str, Any]) -> bool:
 
 def _cut_of(function: Callable[..., Any]) -> Cut | None:
     try:
-        return cuts.get(function)
+        return _cuts.get(function)
     except TypeError as problem:  # a function that has no hash
         passed_on(problem)
         return None
