@@ -446,7 +446,7 @@ class ndarray(Operators, Distributed, metaclass=ABCMeta):
 
 
 def enter_method(original: Any, function: Any) -> None:
-    """Add the replacement of a method of NumPy's arrays, unless the class has its own."""
+    """Add the replacement of a NumPy method to the class, unless it defines the method itself."""
     name = original.__name__
     if original is getattr(np.ndarray, name, None) and not hasattr(ndarray, name):
         function.__qualname__ = f"ndarray.{name}"

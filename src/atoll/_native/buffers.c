@@ -46,7 +46,7 @@ static PyObject *names_asking(PyObject *code, int instruction) {
     return names;
 }
 
-/* True if the caller is one of NumPy's classes of numbers, which gets memory to write to. */
+/* True if a NumPy class of numbers asks, which gets memory to write to. */
 static int asks_class_of_numbers(void) {
     PyFrameObject *frame = PyEval_GetFrame();
     if (frame == NULL || python.names_of_call == NULL) return 0;

@@ -192,7 +192,7 @@ static int is_into(Function *function, Py_ssize_t n, Py_ssize_t target) {
     return ufunc->nout == 1 && target == ufunc->nin && n == target + 1;
 }
 
-/* True if a tuple of targets has an array of NumPy's. */
+/* True if a NumPy array is among the targets. */
 static int holds_numpys(PyObject *target) {
     Py_ssize_t k = PyTuple_CheckExact(target) ? PyTuple_GET_SIZE(target) : 0;
     while (k > 0 && !PyArray_Check(PyTuple_GET_ITEM(target, k - 1))) k--;

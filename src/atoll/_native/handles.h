@@ -46,7 +46,7 @@ static inline int is_of(PyObject *classes, PyObject *value) {
     return found > 0;
 }
 
-/* True if a value is a small array of NumPy's, which calls treat like a computed array of atoll's. */
+/* True if a value is a small NumPy array, which calls treat like a computed atoll array. */
 static inline int is_numpys(PyObject *value) { return PyArray_CheckExact(value) && PyArray_SIZE((PyArrayObject *)value) < limit; }
 
 /* True if an array lies on ranks. */

@@ -144,8 +144,9 @@ def blocks_behind(headers: Iterable[Array | None]) -> list[Array | None]:
 def mapped_by_rank(
     communicator: Communicator, nbytes: int, wanted: Iterable[int], what: str, works: bool = True
 ) -> tuple[list[Array | None], bool]:
-    """The new segments of this rank and of its ``wanted`` ranks, ``None`` for those that this process cannot map and for all
-    others; and True if all ranks have mapped what they want and have passed ``works``. Collective.
+    """A new segment of each rank. Returns those of this rank and of its ``wanted`` ranks, ``None`` in the places of others and of
+    those that this process cannot map; and True if all ranks have mapped their ``wanted`` ones and have passed ``works``.
+    Collective.
     """
     mine, wanted = Segment(nbytes), set(wanted)
     facts = (system.host(), mine.path, mine.nbytes, mine.token)

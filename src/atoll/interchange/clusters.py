@@ -121,7 +121,7 @@ def first_rank(world: World, name: str, has: bool, absent: str) -> int:
 
 
 def new_label(world: World, name: str, root: int) -> str:
-    """A random word of the root, by which the ranks name what they exchange in the cluster. Collective."""
+    """A random word of the root, a part of the names of all values that the ranks exchange in the cluster. Collective."""
     return everywhere(world, name, lambda: uuid.uuid4().hex)[root]
 
 

@@ -125,7 +125,7 @@ class _Looks(threading.local):
     compute: Callable[[list[Node]], None] | None = None
     """Function that takes nodes instead of a computation: it assigns their values, or ends the call by an error."""
     call: Callable[[Callable[..., Any], Sequence[Any], dict[str, Any]], Any] | None = None
-    """Function that makes a call of NumPy's on arrays in memory instead of NumPy."""
+    """Function that replaces NumPy functions on arrays in memory."""
     computing = False
     """True if the thread computes values."""
 
@@ -142,7 +142,7 @@ def is_occupied() -> bool:
 
 @contextmanager
 def computed_by(compute: Callable[[list[Node]], None], call: Any = None) -> Iterator[None]:
-    """Context in which ``compute`` takes the pending nodes, and ``call`` the calls of NumPy's, instead of a computation."""
+    """Context in which ``compute`` takes the pending nodes, and ``call`` the calls of NumPy functions, instead of a computation."""
     before = looks.compute, looks.call
     looks.compute, looks.call = compute, call
     if native is not None:

@@ -1,7 +1,7 @@
 """The table of reductions.
 
-An entry has the ufunc or the function that NumPy has for it, the name of NumPy's method, what it begins with, and in which
-dtype it folds. The method and the function of that name follow from the entry. What kernels cannot compute, NumPy does.
+An entry has NumPy's ufunc or function, the name of NumPy's method, the identity, and the dtypes that kernels fold in; NumPy folds
+others. The method and the function of that name follow from the entry.
 """
 
 from __future__ import annotations
