@@ -310,9 +310,7 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
 
         @pytest.mark.ranks(1, distributes=False)
         def test_on_one_rank():
-            while not (HERE / "last").exists():  # the helper's, which runs at the same time
-                time.sleep(0.02)
-            assert not (HERE / "first").exists()
+            assert not (HERE / "last").exists()  # helpers start later
 
         def test_first():
             while not (HERE / "died").exists():
@@ -333,6 +331,8 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
             os._exit(3)
 
         def test_with_what_is_shared(shared):
+            while not (HERE / "last").exists():  # the helper's, which runs at the same time
+                time.sleep(0.02)
             assert not (HERE / "first").exists()
 
         def test_fails():
@@ -354,7 +354,7 @@ def test_a_helper_takes_the_last_tests_and_its_death_is_one_failure(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_helpers_work_beside_each_other_and_beside_any_number_of_ranks(tmp_path: Path) -> None:
+def test_helpers_work_beside_each_other_and_after_any_number_of_ranks(tmp_path: Path) -> None:
     source = """
         import os, pathlib, time
         import pytest
@@ -371,8 +371,16 @@ def test_helpers_work_beside_each_other_and_beside_any_number_of_ranks(tmp_path:
 
         @pytest.mark.ranks(2, distributes=False)
         def test_on_ranks():
+            time.sleep(1)
+            assert not list(HERE.glob("at_once_*"))
+
+        @pytest.fixture(scope="module")
+        def both():
             while len(list(HERE.glob("at_once_*"))) < 2:
                 time.sleep(0.02)
+
+        def test_beside(both):
+            pass
 
         @pytest.mark.parametrize("number", range(4))
         def test_later(number):
@@ -383,7 +391,11 @@ def test_helpers_work_beside_each_other_and_beside_any_number_of_ranks(tmp_path:
             assert len(meet(f"at_once_{number}")) == 2
     """
     found = Outcome(run_pytest(tmp_path, source))
-    expected = ["test_on_ranks[2ranks]", *(f"test_later[{number}]" for number in range(4))]
+    expected = [
+        "test_on_ranks[2ranks]",
+        "test_beside",
+        *(f"test_later[{number}]" for number in range(4)),
+    ]
     expected += [f"test_at_once[{number}]" for number in range(2)]
     assert found.outcomes == dict.fromkeys(expected, "PASSED"), found.output
 

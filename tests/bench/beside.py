@@ -1,7 +1,8 @@
 """Processes that run tests beside this one, one for each core: while some tests wait, others compute.
 
-All have collected the same tests. This process begins with what it alone can run, and then with the
-first of those that need no MPI; its helpers begin with the last, and they meet somewhere. Each claims
+They start after the tests on real ranks, which take all cores themselves. All have collected the same
+tests. This process begins with those that it alone can run, and then with the first of those that need
+no MPI; its helpers begin with the last, and they meet somewhere. Each claims
 a test before it runs it, a byte in a file that all have mapped. A helper appends its reports to a file
 of its own, which is read when it is the turn of what the helper has done. So nobody has to listen to
 anybody while tests run, and tests see neither a thread nor a socket more than before.

@@ -66,6 +66,19 @@ class Bench:
             self._pool = Pool(size, _files(item.session, size), item.config)
         return self._pool
 
+    def start_helpers(self, session: pytest.Session) -> None:
+        """Let helpers run some of the tests, where there are many and more than one core."""
+        config = session.config
+        movable = [item for item in session.items if beside.may_move(item)]
+        cores = available_cores()
+        seen = config.getoption("capture") == "no" or config.getoption("usepdb")
+        if (
+            len(movable) >= beside.LEAST
+            and cores > 1
+            and not (seen or config.getoption("alone") or config.getoption("collectonly"))
+        ):
+            self.helpers = beside.Helpers(movable, config, min(cores, beside.MOST))
+
     def drop(self) -> None:
         """Kill the pool; the next test gets a new one."""
         if self._pool is not None:
@@ -82,6 +95,11 @@ class Bench:
         if self._pool is not None:
             self._pool.close()
             self._pool = None
+
+
+def _is_on_ranks(item: pytest.Item) -> bool:
+    place = place_of(item)
+    return place is not None and place.kind == "ranks"
 
 
 def _files(session: pytest.Session, size: int) -> list[str]:
@@ -154,14 +172,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """First what only this process can run, tests on real ranks by their number, so that one pool is
-    alive at a time; then what helpers may take, which have begun with it."""
+    """First tests on real ranks, by their number, so that one pool is alive at a time; then the tests
+    that only this process can run; last those that helpers may take."""
 
     def order(item: pytest.Item) -> tuple[int, int]:
         place = place_of(item)
         if place is not None and place.kind == "ranks":
-            return 1, place.size
-        return 2 * beside.may_move(item), place is not None
+            return 0, place.size
+        return 1 + beside.may_move(item), place is not None
 
     if tiers.is_quick(config):
         tiers.choose(config, items)
@@ -182,22 +200,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(line)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtestloop(session: pytest.Session) -> Iterator[None]:
-    """Let helpers run some of the tests, where there are many and more than one core."""
-    config = session.config
-    bench = config.stash.get(BENCH, None)
-    if bench is not None and _plugin(config, beside.Helping) is None:
-        movable = [item for item in session.items if beside.may_move(item)]
-        cores = available_cores()
-        seen = config.getoption("capture") == "no" or config.getoption("usepdb")
-        if (
-            len(movable) >= beside.LEAST
-            and cores > 1
-            and not (seen or config.getoption("alone") or config.getoption("collectonly"))
-        ):
-            bench.helpers = beside.Helpers(movable, config, min(cores, beside.MOST))
-    return (yield)
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Start the helpers, unless tests on ranks come first."""
+    bench = session.config.stash.get(BENCH, None)
+    is_helper = _plugin(session.config, beside.Helping) is not None
+    if bench and session.items and not (is_helper or _is_on_ranks(session.items[0])):
+        bench.start_helpers(session)
 
 
 def pytest_collection_finish() -> None:
@@ -259,9 +268,13 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     if place is not None and place.kind == "ranks":
         reports = run_on_pool(item, place, bench)
-        after = None if nextitem is None else place_of(nextitem)
-        if after is None or after.kind != "ranks":
+        if nextitem is None:
             bench.close_pool()
+        elif not _is_on_ranks(nextitem):
+            # Helpers that computed beside the ranks would make them wait: ranks look for messages
+            # with all cores.
+            bench.close_pool()
+            bench.start_helpers(item.session)
     else:
         found = bench.helpers.reports_of(item) if bench.helpers is not None else None
         if found is None:
