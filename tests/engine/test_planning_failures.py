@@ -88,10 +88,10 @@ def broken(stage, monkeypatch, rank=None, when=lambda: True):
 
 
 def check(monkeypatch):
-    """The program gives NumPy's values, with limits at which it is cut."""
+    """The program gives NumPy's values, with limits at which it is cut, and arrays are gathered by plans."""
     _programs.forget()
     current_world().communicator.log.plans.clear()  # what ranks agreed on in other tests
-    limits = policy.limited(pending=20)
+    limits = policy.limited(pending=20, cached=1024)  # larger arrays are gathered by a plan
     with limits, atoll.config(small=0, kernel_cache="off"), np.errstate(all="ignore"):
         for _ in range(2):
             for ours, theirs in zip(program(atoll), program(np), strict=True):

@@ -6,6 +6,7 @@ node. So an element goes to each node once, not to each rank, and the node holds
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from .. import backend, policy
 from ..comm import common_warnings
 from ..comm.communicator import Communicator
-from ..comm.in_step import agree, all_have_plans
+from ..comm.in_step import all_have_plans, allgather
 from ..comm.node_memory import NodeMemory, node_memory
 from ..comm.world import World
 from ..context import statistics
@@ -36,16 +37,27 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
     layout, geometry = node.place.layout, node.geometry
     communicator = node.place.world.communicator
     assert node.value is not None
+    what = "the gathering of an array"
+    communicator.log.step(of_move(geometry.shape, layout) ^ node.born & _BITS, what)
     memory = None if for_writing else shared_memory(communicator, layout, geometry)
     if memory is not None:
-        what = "the gathering of an array"
-        communicator.log.step(of_move(geometry.shape, layout) ^ node.born & _BITS, what)
         statistics.add("gathered", geometry.nbytes)
         whole = whole_on_node(memory, layout, node.value.array, geometry, what)
+    elif geometry.nbytes <= policy.limits.cached and _is_even(layout):
+        statistics.add("gathered", geometry.nbytes)
+        whole = joined_blocks(node, node.value.array, what)
     else:
-        whole = _collected(node)
+        whole = _collected(node, what)
     common_warnings.ask(communicator)
     return whole
+
+
+def _is_even(layout: Layout) -> bool:
+    """True if each element lies on one rank, and each rank has about as many."""
+    if layout.overlaps or layout.is_padded or layout.copies > 1:
+        return False
+    longest = max(map(layout.local_size, range(layout.processes)))
+    return longest * layout.processes <= 2 * layout.size + layout.processes
 
 
 def whole_value(node: Node) -> np.ndarray[Any, Any]:
@@ -57,17 +69,22 @@ def whole_value(node: Node) -> np.ndarray[Any, Any]:
     return joined_blocks(node, node.value.array[layout.inside(rank)])
 
 
-def joined_blocks(node: Node, block: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def joined_blocks(
+    node: Node, block: np.ndarray[Any, Any], what: str = "an operand without a plan"
+) -> np.ndarray[Any, Any]:
     """Join the blocks of all ranks, laid out as the node, into the whole array, without a plan. Collective."""
     layout, communicator = node.place.layout, node.place.world.communicator
-    block = np.ascontiguousarray(block)
+    shapes = [layout.local_shape(rank) for rank in range(layout.processes)]
+    row = np.zeros(max(map(prod, shapes)), block.dtype)
+    row[: block.size] = block.reshape(-1)
     whole = backend.current().allocate(node.geometry).array
-    for rank, part in enumerate(agree(communicator, block, "an operand without a plan")):
-        whole[region_key(layout.region(rank))] = part
+    rows = allgather(communicator, row, what)
+    for rank, shape in enumerate(shapes):
+        whole[region_key(layout.region(rank))] = rows[rank, : prod(shape)].reshape(shape)
     return whole
 
 
-def _collected(node: Node) -> np.ndarray[Any, Any]:
+def _collected(node: Node, what: str) -> np.ndarray[Any, Any]:
     world: World = node.place.world
     communicator, geometry = world.communicator, node.geometry
     region = tuple([Range(0, n) for n in geometry.shape])
@@ -78,14 +95,9 @@ def _collected(node: Node) -> np.ndarray[Any, Any]:
         return Exchange(communicator, [(1, geometry)], *pieces, lasting=False)
 
     exchange = statistics.attempted(plan)
-    what = "the gathering of an array"
-    mark = of_move(geometry.shape, node.place.layout)
-    communicator.log.step(mark ^ hash((0, node.born)) & _BITS, what)
     structure = what, geometry.ndim, node.place.is_boxes
     if not all_have_plans(communicator, structure, what, exchange is not None):
-        array = backend.current().allocate(geometry).array
-        array[...] = whole_value(node)
-        return array
+        return whole_value(node)
     assert exchange is not None
     exchange.gathered = geometry.nbytes
     registers: Memory = [node.value, None]

@@ -9,6 +9,7 @@ whole array becomes the array of its register on arrival.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,8 +48,7 @@ class Piece(NamedTuple):
     @property
     def nbytes(self) -> int:
         """The size in bytes."""
-        size: int = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-        return size
+        return prod(self.shape) * self.dtype.itemsize
 
     @property
     def is_small(self) -> bool:
