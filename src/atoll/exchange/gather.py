@@ -74,12 +74,14 @@ def joined_blocks(
 ) -> np.ndarray[Any, Any]:
     """Join the blocks of all ranks, laid out as the node, into the whole array, without a plan. Collective."""
     layout, communicator = node.place.layout, node.place.world.communicator
-    shapes = [layout.local_shape(rank) for rank in range(layout.processes)]
+    holders = [rank for rank in range(layout.processes) if layout.coordinates(rank) is not None]
+    shapes = [layout.local_shape(rank) for rank in holders]
     row = np.zeros(max(map(prod, shapes)), block.dtype)
-    row[: block.size] = block.reshape(-1)
+    if communicator.rank in holders:
+        row[: block.size] = block.reshape(-1)
     whole = backend.current().allocate(node.geometry).array
     rows = allgather(communicator, row, what)
-    for rank, shape in enumerate(shapes):
+    for rank, shape in zip(holders, shapes, strict=True):
         whole[region_key(layout.region(rank))] = rows[rank, : prod(shape)].reshape(shape)
     return whole
 
