@@ -176,3 +176,33 @@ def test_few_elements_under_a_mask_are_planned(size):
             a[b > 1] = (b + 1)[b > 1]
             assert a.tolist() == [0.0, 3.0, 5.0][:length]
     assert atoll.stats().planning_failures == failures
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
+def test_arrays_that_every_rank_has_and_divided_masks(size):
+    """Their elements stay where they are, and so do those of divided arrays under masks that every rank has."""
+    whole = numpy.arange(24 * 17.0).reshape(24, 17) % 13
+    everywhere = atoll.Layout.replicated(whole.shape, size)
+
+    def turn(np, c, z, mask):
+        inside = z < 9
+        z[inside] = z[inside] ** 2 % 20 + c[inside]
+        z[mask] = z[mask] * 0.5 + 1
+        return z
+
+    c = atoll.array(whole).redistribute(everywhere)
+    mask = (atoll.array(whole) > 4).redistribute(everywhere)
+    ours, theirs = atoll.array(whole) + 1, whole + 1
+    for _ in range(3):
+        atoll.sync()
+        before = atoll.stats().messages
+        turn(atoll, c, ours, mask)
+        atoll.sync()
+        assert atoll.stats().messages == before
+        turn(numpy, whole, theirs, whole > 4)
+    numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
+    picked = c[ours < 9] * 2, ours[mask] * 2
+    expected = whole[theirs < 9] * 2, theirs[whole > 4] * 2
+    for mine, his in zip(picked, expected, strict=True):
+        numpy.testing.assert_array_equal(numpy.asarray(mine), his)

@@ -306,6 +306,10 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
 
     They are in C order, as ``values[mask]`` has them. Collective.
     """
+    if values.layout.is_replicated:
+        values = redistributed(values, mask.layout)
+    elif mask.layout.is_replicated:
+        mask = redistributed(mask, values.layout)
     if not (values.layout == mask.layout and is_line(values.layout)):
         values = _in_line(values)
         mask = redistributed(mask, values.layout) if values.shape == mask.shape else _in_line(mask)

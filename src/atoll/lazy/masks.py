@@ -54,7 +54,10 @@ def compressed(handle: Handle, key: Any) -> Any:
     if mask is None:
         return None
     home = place_of(handle)
-    if home is not mask.place or (home is not None and not (home.is_boxes and home.held_once)):
+    if home is not mask.place and None not in (home, mask.place):
+        return None
+    home = home or mask.place
+    if home is not None and not (home.is_boxes and home.held_once):
         return None
     count = _true_elements(key._cell)
     if key._cell.node.place is not mask.place:  # counting has laid it out evenly
