@@ -240,9 +240,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         wanted = np.repeat(wanted, given.shape[axis])
     shape = (*arr.shape[:axis], wanted.size, *arr.shape[axis + 1 :])
     given = shapes.broadcast_to(given, shape)
-    order = np.argsort(wanted, kind="stable")
     if not wanted.size:
         return arr.copy()
+    first = int(wanted[0])
+    if (wanted == first).all():
+        parts = arr[(*before, slice(first))], given, arr[(*before, slice(first, None))]
+        return concatenate(parts, axis)
+    order = np.argsort(wanted, kind="stable")
     result = call("empty", (*shape[:axis], length + wanted.size, *shape[axis + 1 :]), arr.dtype)
     own = call("arange", length)
     moved = own + call("searchsorted", wanted[order], own, "right")
