@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import atoll
+from atoll import policy
 from atoll.comm import simulated
 
 from .distributions import LINES, MAPS, normal, put, same, uneven
@@ -46,6 +47,25 @@ def test_reading(maps, spread, size):
     same(ours.T[:, SIX], a.T[:, SIX], 0)
     same(ours[1:, 2:][[0, 4, 4]], a[1:, 2:][[0, 4, 4]], 0)
     same(uneven(a, size)[SIX], a[SIX], 0)
+
+
+@pytest.mark.contract
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("maps", ["bn", "nb", "bb", "cn"])
+def test_ranks_of_a_node_share_an_array_of_which_they_read_much(maps, size):
+    a = normal((60, 70))
+    rows, columns = np.random.default_rng(4).integers(-60, 60, (2, 120, 60))
+    with policy.limited(cached=1000):
+        ours, places = put(a, maps, size), put(rows, "bn", size)
+        for _ in range(3):
+            before = atoll.stats().gathered
+            picked = ours[places, columns]
+            atoll.sync()
+            assert atoll.stats().gathered == before + a.nbytes
+            same(picked, a[rows, columns], 0)
+            same(ours[put(rows[0], "b", size)], a[rows[0]], 0)
+        ours += 1
+        same(ours[put(rows, "bn", size), columns], a[rows, columns] + 1, 0)
 
 
 @pytest.mark.slow

@@ -18,7 +18,10 @@ import numpy as np
 from .. import policy
 from ..comm.communicator import Communicator
 from ..comm.in_step import allgather
+from ..context import statistics
+from ..exchange.gather import shared_memory, whole_on_node
 from ..exchange.partners import strung, sums
+from ..graph.geometry import dense
 from ..layout import Layout
 from .messages import answered, exchanged, joined, uneven
 from .movement import (
@@ -348,6 +351,17 @@ def everywhere(section: Section) -> Section:
     what = "all of a few elements"
     line = to_all(section.block.reshape(-1), bounds, section.communicator, what)
     return Section(line.reshape(layout.shape), target, section.communicator)
+
+
+def shown_everywhere(section: Section) -> Section:
+    """A section for reading on every rank, which the ranks of a node share if it is large. Collective."""
+    geometry, what = dense(section.shape, section.dtype), "an array that all ranks read"
+    memory = shared_memory(section.communicator, section.layout, geometry)
+    if section.layout.is_replicated or memory is None:
+        return everywhere(section)
+    statistics.add("gathered", geometry.nbytes)
+    whole = whole_on_node(memory, section.layout, section.block, geometry, what)
+    return replicated(whole, section.communicator)
 
 
 def positions_under(mask: Section, small: int = 0) -> Section:

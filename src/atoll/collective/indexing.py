@@ -26,6 +26,7 @@ from .elements import (
     local_rows,
     pushed,
     put_rows,
+    shown_everywhere,
     store,
     trailing_rows,
 )
@@ -162,15 +163,19 @@ def _common_indices(
 
 def _fetched(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
     """This rank's rows, from the owners of their elements."""
-    turned, size = source.transposed(rows.order), source.layout.processes
+    turned = source.transposed(rows.order)
     if not trailing_rows(turned.layout, len(parts)):
         return fetch(turned, _meshed(parts, rows.kept))
-    most = (
-        policy.limits.pieces * policy.limits.chunk if size == 2 else config.small
-    )  # of which a rank has a large part
-    if turned.layout.size <= min(most, 4 * rows.layout.size):
-        # gathering the array is cheaper than requesting single elements
-        turned = redistributed(turned, Layout.replicated(turned.shape, size))
+    # of fewer elements, a rank has a large part
+    few = (
+        policy.limits.pieces * policy.limits.chunk if source.layout.processes == 2 else config.small
+    )
+    most = min(few, 4 * rows.layout.size)
+    if source.communicator.nodes.count == 1:
+        most = max(most, rows.layout.size)
+    if turned.layout.size <= most:
+        # showing the array to all is cheaper than requesting single elements
+        turned = shown_everywhere(source).transposed(rows.order)
     return fetch(turned, parts)
 
 
