@@ -99,7 +99,8 @@ def fetch(section: Section, indices: tuple[Array, ...]) -> Array:
     """
     count = len(indices)
     if section.layout.is_replicated:
-        elements = section.block[indices]
+        block = section.block
+        elements = block.take(indices[0], 0) if count == 1 else block[indices]
         return np.ascontiguousarray(elements)
     shape = (*indices[0].shape, *section.shape[count:])
     return _requested(section, count, indices[0].size, _stretches(indices)).reshape(shape)

@@ -8,10 +8,13 @@ import numpy as np
 
 from .. import policy
 from ..collective import even_line, store
-from ..collective.section import empty
+from ..collective.elements import cut_along
+from ..collective.messages import exchanged
+from ..collective.section import Section, empty
 from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..exchange.trees import added
+from ..layout import Layout
 from ..lazy import shapes
 from ..lazy.agreement import place_of
 from ..lazy.creation import asarray
@@ -34,6 +37,12 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
     sections = alike([x] if weights is None else [x, weights], world)
     block = sections[0].block
     share = None if weights is None else sections[1].block.astype(np.float64)
+    even = even_line(length, world.size)
+    if world.size <= policy.limits.few_ranks and length * world.size <= sections[0].layout.size:
+        counts = np.bincount(block, share, length)
+        if share is not None:
+            counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
+        return small_or_there(_added(counts, even, world), world)
     if length <= max(block.size, policy.limits.short):  # no more memory than the values have
         counts = np.bincount(block, share, length)
         numbers = np.flatnonzero(counts)
@@ -42,11 +51,23 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
         numbers, inverse = np.unique(block, return_inverse=True)
         counts = np.bincount(inverse, share, len(numbers))
     if share is not None:
-        counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
-    bins = empty(even_line(length, world.size), counts.dtype, world.communicator)
+        counts = counts.astype(np.float64, copy=False)
+    bins = empty(even, counts.dtype, world.communicator)
     bins.block[...] = 0
     store(bins, (numbers.astype(np.int64),), counts, np.add)
     return small_or_there(bins, world)
+
+
+def _added(counts: Any, even: Layout, world: World) -> Section:
+    """The sum of the counts of all ranks, in even blocks. Collective."""
+    bins = empty(even, counts.dtype, world.communicator)
+    bins.block[...] = 0
+    senders = range(world.size if bins.block.size else 0)
+    shapes = {peer: (len(bins.block),) for peer in senders}
+    pieces, what = cut_along(counts, 0, even), "counts of values"
+    for _, part in sorted(exchanged(bins.communicator, pieces, shapes, bins.dtype, what).items()):
+        bins.block[...] += part
+    return bins
 
 
 def _range_of(a: Any, range: Any) -> tuple[float, float]:
