@@ -12,6 +12,8 @@ import pytest
 import atoll
 from atoll import policy
 from atoll.comm.world import current_world
+from atoll.lazy import evaluation
+from atoll.plan import build
 
 from . import comparison, nested_statements, statements
 from .test_replicated import Disturbance
@@ -310,3 +312,24 @@ def test_an_iterator_goes_on_where_it_is_when_the_array_ceases_to_be_divided(sha
     found += list(elements)
     assert numpy.array_equal(found, whole().ravel() + 1.0)
     assert numpy.array_equal(numpy.asarray(total), (whole().reshape(shape) + 1.0) * 2)
+
+
+@pytest.mark.simulated(1, 3)
+@pytest.mark.ranks(2)
+def test_a_divided_value_is_assigned_without_a_copy_of_the_array(size, monkeypatch):
+    z = atoll.arange(240.0).reshape(40, 6)
+    whole = numpy.arange(240.0).reshape(40, 6)
+    ours = atoll.zeros((40, 7)).redistribute(atoll.Layout.replicated((40, 7), size))
+    theirs = numpy.zeros((40, 7))
+    atoll.sync()
+    evaluation._programs.forget()
+    monkeypatch.setattr(build, "Copy", None)  # a plan that needs one fails
+    before = atoll.stats().planning_failures
+    for k in range(6):
+        ours[:, k + 1] = ours[:, k] * 0.5 + z[:, k]
+        theirs[:, k + 1] = theirs[:, k] * 0.5 + whole[:, k]
+    ours[z[:, 0] > 50] = 1.5
+    theirs[whole[:, 0] > 50] = 1.5
+    atoll.sync()
+    assert atoll.stats().planning_failures == before
+    numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)

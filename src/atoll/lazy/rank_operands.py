@@ -10,12 +10,26 @@ ranks can compare its elements, whether or not one of them has read it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import policy
-from ..graph.node import Node
+from ..exchange.gather import gather
+from ..graph.node import Node, source
 from ..ops.fingerprint import is_small
 from .evaluation import evaluate
 from .pending import with_others
 from .replication import evened, with_whole
+
+
+def _on_this_rank(arg: Any) -> Any:
+    """An operand of an assignment to an array that every rank has: its value on every rank, if ranks divide it. Collective.
+
+    The assignment itself is not computed here, where the array still has its old version, which would be copied.
+    """
+    if type(arg) is not Node or arg.place is None:
+        return arg
+    evaluate((arg,))
+    return source(gather(arg), arg.geometry)
 
 
 def entered(node: Node) -> Node:
@@ -47,6 +61,8 @@ def entered(node: Node) -> Node:
         heavy = (
             node.weight > policy.limits.pending
         )  # the weight counts distributed operations: the same on all ranks
+        if node.place is None and node.op.is_update and node.args[0].place is None:
+            return node.again(tuple(map(_on_this_rank, node.args)))
         if node.place is None and (node.geometry.ndim or heavy):
             evaluate(with_others(place.world, [node]) if heavy else [node])
     return node
