@@ -333,3 +333,17 @@ def test_a_divided_value_is_assigned_without_a_copy_of_the_array(size, monkeypat
     atoll.sync()
     assert atoll.stats().planning_failures == before
     numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
+
+
+@pytest.mark.simulated(3)
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("make", [atoll.zeros_like, atoll.ones_like, atoll.empty_like])
+def test_an_array_like_another_has_no_layout_that_the_program_has_chosen(make):
+    with usual():
+        a = atoll.arange(float(N * N)).reshape(N, N) + 1
+        ours = make(a)
+        assert a._cell.node.place and ours._cell.node.place
+        for k in range(N):
+            ours[:, k] = a[:, k] * 2
+        assert (N, N) in current_world().communicator.log.undivided
+        numpy.testing.assert_array_equal(numpy.asarray(ours), numpy.asarray(a) * 2)

@@ -22,6 +22,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout import Layout, Range, region_key
 from ..ops.fingerprint import of_move
+from ..ops.placement import Place
 from .ghosts import GhostRegion, moves
 from .messages import exchange
 from .schedule import Exchange, Memory
@@ -34,8 +35,8 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
 
     The result may be read-only unless ``for_writing``.
     """
-    layout, geometry = node.place.layout, node.geometry
-    communicator = node.place.world.communicator
+    place, geometry = node.place, node.geometry
+    layout, communicator = place.layout, place.world.communicator
     assert node.value is not None
     what = "the gathering of an array"
     communicator.log.step(of_move(geometry.shape, layout) ^ node.born & _BITS, what)
@@ -43,7 +44,7 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
     if memory is not None:
         statistics.add("gathered", geometry.nbytes)
         whole = whole_on_node(memory, layout, node.value.array, geometry, what)
-    elif geometry.nbytes <= policy.limits.cached and _is_even(layout):
+    elif geometry.nbytes <= policy.limits.cached and _has_even_shares(place):
         statistics.add("gathered", geometry.nbytes)
         whole = joined_blocks(node, node.value.array, what)
     else:
@@ -52,12 +53,11 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
     return whole
 
 
-def _is_even(layout: Layout) -> bool:
-    """True if each element lies on one rank, and each rank has about as many."""
-    if layout.overlaps or layout.is_padded or layout.copies > 1:
+def _has_even_shares(place: Place) -> bool:
+    """True if each element lies on one rank, and no rank has much more than the others, or there are few ranks."""
+    if not place.held_once or place.padded or place.lopsided:
         return False
-    longest = max(map(layout.local_size, range(layout.processes)))
-    return longest * layout.processes <= 2 * layout.size + layout.processes
+    return place.is_boxes or place.layout.processes <= policy.limits.few_ranks
 
 
 def whole_value(node: Node) -> np.ndarray[Any, Any]:
@@ -74,15 +74,16 @@ def joined_blocks(
 ) -> np.ndarray[Any, Any]:
     """Join the blocks of all ranks, laid out as the node, into the whole array, without a plan. Collective."""
     layout, communicator = node.place.layout, node.place.world.communicator
-    holders = [rank for rank in range(layout.processes) if layout.coordinates(rank) is not None]
-    shapes = [layout.local_shape(rank) for rank in holders]
+    ranks = [rank for rank in range(layout.processes) if layout.coordinates(rank) is not None]
+    regions = [layout.region(rank) for rank in ranks]
+    shapes = [tuple(map(len, region)) for region in regions]
     row = np.zeros(max(map(prod, shapes)), block.dtype)
-    if communicator.rank in holders:
+    if communicator.rank in ranks:
         row[: block.size] = block.reshape(-1)
     whole = backend.current().allocate(node.geometry).array
     rows = allgather(communicator, row, what)
-    for rank, shape in zip(holders, shapes, strict=True):
-        whole[region_key(layout.region(rank))] = rows[rank, : prod(shape)].reshape(shape)
+    for rank, region, shape in zip(ranks, regions, shapes, strict=True):
+        whole[region_key(region)] = rows[rank, : prod(shape)].reshape(shape)
     return whole
 
 

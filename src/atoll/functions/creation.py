@@ -14,7 +14,7 @@ from ..front import COMPOSED, COPY, UNRECORDED, Kind, Recording
 from ..layout import Layout
 from ..lazy import creation, shapes
 from ..lazy.agreement import place_of
-from ..lazy.conversion import from_numpy, in_base_class, is_small, of_array, plain
+from ..lazy.conversion import from_numpy, in_base_class, is_modest, is_small, of_array, plain
 from ..lazy.creation import asarray as _asarray
 from ..lazy.elementwise import general
 from ..lazy.fallback import expect
@@ -88,7 +88,7 @@ def _shaped_like(
     simple = flags.c_contiguous or flags.f_contiguous or str(order).upper() in ("C", "F")
     if is_native(kind) and simple:
         order = _like_order(a, order, shape)
-        if place_of(a) is None or is_small(wanted):
+        if place_of(a) is None or is_small(wanted) or not is_modest(wanted):
             result = make(wanted, *value, dtype=kind, order=order)
         else:
             layout = Layout.default(wanted, current_world().size)
