@@ -347,3 +347,17 @@ def test_an_array_like_another_has_no_layout_that_the_program_has_chosen(make):
             ours[:, k] = a[:, k] * 2
         assert (N, N) in current_world().communicator.log.undivided
         numpy.testing.assert_array_equal(numpy.asarray(ours), numpy.asarray(a) * 2)
+
+
+@pytest.mark.simulated(3)
+@pytest.mark.ranks(2)
+def test_an_array_that_is_only_written_is_brought_to_all_ranks():
+    with usual():
+        ours, theirs = atoll.arange(float(N * N)).reshape(N, N) + 1, numpy.zeros((N, N))
+        assert ours._cell.node.place is not None
+        for turn in range(3):
+            for k in range(N):
+                ours[:, k] = turn + k
+                theirs[:, k] = turn + k
+        assert ours._cell.node.place is None
+        numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)

@@ -108,7 +108,7 @@ def evened(node: Node) -> tuple[Any, ...]:
     the slice, in a program that has laid an array out unevenly itself, nor once the program has the memory of one.
     """
     results = []
-    for arg, base in _placed(node):
+    for arg, base in _placed(node) if node.op.elementwise else ():
         uneven = base.value is not None and base.place.lopsided and base.geometry.dense
         through = arg is base or not crosses(arg.params[0])
         if not (uneven and through and base.geometry.size >= max(config.small, 1)):
@@ -126,9 +126,9 @@ def evened(node: Node) -> tuple[Any, ...]:
 
 
 def _placed(node: Node) -> list[tuple[Node, Any]]:
-    """The operands of an elementwise node that lie on ranks, each with the array that it is a view of, or itself."""
+    """The operands of an elementwise node or an assignment that lie on ranks, each with the array that it is a view of, or itself."""
     placed = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
-    if not node.op.elementwise:
+    if not (node.op.elementwise or node.op.is_update):
         return []
     return [(a, a.args[0] if a.value is None and a.op.is_view else a) for a in placed]
 
