@@ -342,7 +342,8 @@ def test_an_array_like_another_has_no_layout_that_the_program_has_chosen(make):
     with usual():
         a = atoll.arange(float(N * N)).reshape(N, N) + 1
         ours = make(a)
-        assert a._cell.node.place and ours._cell.node.place
+        assert a._cell.node.place is not None
+        assert ours._cell.node.place is not None
         for k in range(N):
             ours[:, k] = a[:, k] * 2
         assert (N, N) in current_world().communicator.log.undivided
