@@ -250,7 +250,7 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
     if (value_of((Front *)self) == NULL && selected_in((Front *)self, key, &where) && fill_for((Front *)self, &where) < 0) return -1;
     PyArrayObject *array = (PyArrayObject *)in_memory(self);
     if (array == NULL) return 0;
-    PyObject *given = NULL;
+    PyObject *given = NULL, *value_before = value_of((Front *)self);
     int status = 0, held = is_open(self);
     char *element = may_write((Front *)self) ? element_for(value, array, key) : NULL;
     if (element != NULL) {
@@ -259,7 +259,8 @@ int set_in_memory(PyObject *self, PyObject *key, PyObject *value) {
         end_writing(array, was);
         status = 1;
     } else if (may_write((Front *)self) && selected(array, key, &where) && !where.picks && (held || is_few((Front *)self, where.size)) &&
-               (given = held && Py_TYPE(value) == array_type ? computed(value) : assigned(value, array)) != NULL) {
+               (given = held && Py_TYPE(value) == array_type ? computed(value) : assigned(value, array)) != NULL &&
+               value_of((Front *)self) == value_before && may_write((Front *)self)) {  /* as it was computed, other threads may have changed that */
         int was = begin_writing((Front *)self, array);
         status = put_selected(&where, array, given) || PyObject_SetItem((PyObject *)array, key, given) == 0 ? 1 : -1;
         end_writing(array, was);
