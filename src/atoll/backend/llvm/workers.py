@@ -197,23 +197,24 @@ class NativeTeam(Team):
     def run(
         self, function: int, argument: int, count: int, threads: int, state: Any, step: Any
     ) -> None:
-        self._grow(threads)
+        if threads > self.size < self._limit:
+            self._grow(threads)
         state.done = step
         self._share(self._address, function, argument, 0, count, threads)
 
     def launches(self, table: int, registers: int, threads: int, state: Any, step: Any) -> int:
-        self._grow(threads)
+        if threads > self.size < self._limit:
+            self._grow(threads)
         state.done = step
         flags: int = self._launches(self._address, table, registers, threads)
         return flags
 
     def shared(self, threads: int) -> tuple[int, int, int]:
-        self._grow(threads)
+        if threads > self.size < self._limit:
+            self._grow(threads)
         return self._launches_address, self._address, threads
 
     def _grow(self, threads: int) -> None:
-        if not threads > self.size < self._limit:
-            return
         for is_taken in tried(self._lock):
             if not is_taken:  # another thread holds it, or this thread in a finaliser
                 return
