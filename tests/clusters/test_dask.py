@@ -279,7 +279,7 @@ def test_a_cluster_that_dies_is_noticed() -> None:
 def test_a_cluster_where_nothing_moves_is_given_up() -> None:
     cluster = dask_cluster(0)
     try:
-        with distributed.Client(cluster.address), config(wait_abort=0.5):
+        with distributed.Client(cluster.address), config(wait_abort=4):
             with pytest.raises(ClusterError, match=r"nothing moved.*3 of 3 partitions.*no workers"):
                 atoll.from_dask(da.ones(6, chunks=2))
             with pytest.raises(ClusterError, match="has no workers"):
