@@ -354,12 +354,14 @@ def everywhere(section: Section) -> Section:
     return Section(line.reshape(layout.shape), target, section.communicator)
 
 
-def shown_everywhere(section: Section) -> Section:
-    """A section for reading on every rank, which the ranks of a node share if it is large. Collective."""
+def shown_everywhere(section: Section) -> Section | None:
+    """A section for reading on every rank, which the ranks of a node share if it is large; ``None`` where they cannot. Collective."""
     geometry, what = dense(section.shape, section.dtype), "an array that all ranks read"
-    memory = shared_memory(section.communicator, section.layout, geometry)
-    if section.layout.is_replicated or memory is None:
+    if section.layout.is_replicated or geometry.nbytes <= policy.limits.cached:
         return everywhere(section)
+    memory = shared_memory(section.communicator, section.layout, geometry)
+    if memory is None:
+        return None
     statistics.add("gathered", geometry.nbytes)
     whole = whole_on_node(memory, section.layout, section.block, geometry, what)
     return replicated(whole, section.communicator)

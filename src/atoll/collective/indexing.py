@@ -175,7 +175,8 @@ def _fetched(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
         most = max(most, rows.layout.size)
     if turned.layout.size <= most:
         # showing the array to all is cheaper than requesting single elements
-        turned = shown_everywhere(source).transposed(rows.order)
+        shown = shown_everywhere(source)
+        turned = turned if shown is None else shown.transposed(rows.order)
     return fetch(turned, parts)
 
 
