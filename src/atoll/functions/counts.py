@@ -38,20 +38,19 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
     block = sections[0].block
     share = None if weights is None else sections[1].block.astype(np.float64)
     even = even_line(length, world.size)
-    if world.size <= policy.limits.few_ranks and length * world.size <= sections[0].layout.size:
-        counts = np.bincount(block, share, length)
-        if share is not None:
-            counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
-        return small_or_there(_added(counts, even, world), world)
-    if length <= max(block.size, policy.limits.short):  # no more memory than the values have
-        counts = np.bincount(block, share, length)
-        numbers = np.flatnonzero(counts)
-        counts = counts[numbers]
+    few = world.size <= policy.limits.few_ranks and length * world.size <= sections[0].layout.size
+    if few or length <= max(block.size, policy.limits.short):  # no more memory than the values have
+        numbers, counts = None, np.bincount(block, share, length)
     else:
         numbers, inverse = np.unique(block, return_inverse=True)
         counts = np.bincount(inverse, share, len(numbers))
     if share is not None:
-        counts = counts.astype(np.float64, copy=False)
+        counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
+    if few:
+        return small_or_there(_added(counts, even, world), world)
+    if numbers is None:
+        numbers = np.flatnonzero(counts)
+        counts = counts[numbers]
     bins = empty(even, counts.dtype, world.communicator)
     bins.block[...] = 0
     store(bins, (numbers.astype(np.int64),), counts, np.add)
