@@ -62,10 +62,10 @@ def test_stable_sorts_keep_zeros_and_nan_in_their_order(shape, dtype):
     def bits(array):
         return np.ascontiguousarray(np.asarray(array)).view(np.uint8).tolist()
 
-    calls = [(axis, {"kind": "stable"}) for axis in (*range(len(shape)), None)]
-    for axis, words in [*calls, (None, {"kind": "mergesort"}), (0, {"stable": True})]:
-        assert bits(atoll.sort(a, axis, **words)) == bits(np.sort(whole, axis, **words))
-        assert bits(atoll.argsort(a, axis, **words)) == bits(np.argsort(whole, axis, **words))
+    for axis in (*range(len(shape)), None):
+        for words in ({"kind": "stable"}, {"kind": "mergesort"}, {"stable": True}):
+            assert bits(atoll.sort(a, axis, **words)) == bits(np.sort(whole, axis, **words))
+            assert bits(atoll.argsort(a, axis, **words)) == bits(np.argsort(whole, axis, **words))
     a.sort(kind="stable")
     assert bits(a) == bits(np.sort(whole, kind="stable"))
 
