@@ -387,7 +387,7 @@ static int run_program(Run *run, PyObject *settings) {
 static int is_stored(PyObject *node) {
     PyObject *site = NODE(node)->site, *number = site == Py_None ? NULL : number_of(site);
     if (number == NULL) return -1;
-    int stored = PyDict_Contains(python.stored_lines, number);
+    int stored = PyDict_Contains(NODE(node)->place == Py_None ? python.stored_lines : python.joint_lines, number);
     Py_DECREF(number);
     return stored;
 }
@@ -422,7 +422,8 @@ static int replay_locked(PyObject *const *given, int count, PyObject *settings, 
         int more = 0;
         for (int p = 0; p < run.fit->passing; p++) {
             PyObject *node = nodes[run.fit->passed[p]];
-            int stored = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : !NODE(node)->passed ? is_stored(node) : status_of(PyObject_CallOneArg(python.store_line, node)) < 0 ? -1 : 1;
+            int again = run.fit->log != NULL ? is_read_again(&run, run.fit->passed[p]) : NODE(node)->passed;
+            int stored = !again ? is_stored(node) : status_of(PyObject_CallOneArg(python.store_line, node)) < 0 ? -1 : 1;
             if (stored < 0 || count + more == MOST_ROOTS) return PyErr_Occurred() ? -1 : 0;
             if (stored) roots[count + more++] = node;
         }

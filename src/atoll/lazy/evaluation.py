@@ -61,6 +61,8 @@ class _Programs(threading.local):
         """By structure."""
         self.stored_lines: Recent[int, bool] = Recent("caches_full")
         """Lines whose values were computed twice, because nothing stored them the first time. Eviction is never random."""
+        self.joint_lines: Recent[int, bool] = Recent("caches_full")
+        """The same of values on ranks: all ranks have the same lines."""
         self.traces = Forms()
         """Traces that the native evaluation recognises, a few for all roots that look alike."""
         if not turn.simulated:
@@ -68,7 +70,9 @@ class _Programs(threading.local):
 
     def forget(self) -> None:
         """Drop all programs and plans."""
-        for known in (self.programs, self.plans, self.stored_lines, self.traces):
+        for known in (
+            self.programs, self.plans, self.stored_lines, self.joint_lines, self.traces,
+        ):  # fmt: skip
             known.clear()
 
 
@@ -191,15 +195,14 @@ def _evaluate(roots: Sequence[Node]) -> None:
 
 def passing_of(lookup: Lookup, pending: list[Node], program: Program) -> list[int]:
     """Positions of the nodes that a program computes and does not store though they are alive. On ranks, where liveness must not
-    affect the joint computation, dead nodes are included."""
+    affect the joint computation, all nodes on ranks are included: in Python, ranks ask which to store before they have a program."""
     together = program.communicator is not None
     done = {*program.kept}
     roots = {id(node) for node in pending}
     return [
         place
         for place, (node, alive) in enumerate(zip(lookup.order, lookup.alive_nodes, strict=True))
-        if (node.place is not None if together else alive)
-        and place not in done
+        if (node.place is not None if together else alive and place not in done)
         and _may_be_stored(node)
         and id(node) not in roots
     ]
@@ -228,32 +231,33 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
     step), storing it is cheaper. A loop marks the values that it does not store; a value with a mark has its line noted.
     """
     roots = {*map(id, pending)}
-    if _is_shared(lookup):
-        return _read_again(lookup.order, roots)
-    for node in lookup.order:
-        if node.passed and node.site is not None:
+    together = _is_shared(lookup)
+    for node in _read_again(lookup.order, roots) if together else lookup.order:
+        if node.passed and _may_be_stored(node):
             store_line(node)
     return [
         node
         for node, alive in zip(lookup.order, lookup.alive_nodes, strict=True)
-        if alive
+        if (node.place is not None if together else alive)
         and _may_be_stored(node)
         and id(node) not in roots
-        and site_number(node.site) in _programs.stored_lines
+        and site_number(node.site) in _lines_of(node)
     ]
+
+
+def _lines_of(node: Node) -> Recent[int, bool]:
+    return _programs.stored_lines if node.place is None else _programs.joint_lines
 
 
 def store_line(node: Node) -> None:
     """Store the values of a node's line from now on."""
-    _programs.stored_lines[site_number(node.site)] = True
+    _lines_of(node)[site_number(node.site)] = True
 
 
 def _read_again(order: Sequence[Node], roots: set[int]) -> list[Node]:
     """Values that ranks have passed by and later operations read: the same on all ranks, whatever refers to them."""
-    later = [node for node in order if not node.passed]
-    read = {arg for node in later for arg in node.args if type(arg) is Node}
-    again = [node for node in order if node.passed and node in read and id(node) not in roots]
-    return [node for node in again if _may_be_stored(node) and node.place is not None]
+    read = {arg for node in order if not node.passed for arg in node.args if type(arg) is Node}
+    return [n for n in order if n in read and n.place is not None and id(n) not in roots]
 
 
 def _may_be_stored(node: Node) -> bool:
@@ -278,6 +282,7 @@ def compute(pending: list[Node]) -> None:
 
 def _compute(pending: list[Node]) -> Callable[[], None] | None:
     """Compute nodes; return the remaining step of ranks, if any."""
+    pending = list(pending)
     try:
         prepared = _prepared(pending)
     except Exception as error:
@@ -306,18 +311,17 @@ _Prepared = tuple[Program, State, list[Node], list[Node]]
 
 
 def _prepared(pending: list[Node]) -> _Prepared:
-    """One program for these nodes: one that was used for such a trace before, or else one that is made."""
+    """One program for these nodes: one that was used for such a trace before, or else one that is made. ``pending`` gets the
+    values that are stored with them, which ranks without a plan compute, too."""
     attempted = statistics.attempted
     lookup = look_up(pending)
     more = attempted(computed_again, lookup, pending)
     if more:
-        if not _is_shared(
-            lookup
-        ):  # on ranks, the program itself lists the nodes that it does not store
-            stored = [place for place, node in enumerate(lookup.order) if node in more]
-            attempted(teach, lookup, pending, None, stored)
+        stored = [place for place, node in enumerate(lookup.order) if node in more]
+        attempted(teach, lookup, pending, None, stored)
         del lookup
-        return _prepared([*pending, *more])
+        pending += more
+        return _prepared(pending)
     leaves, order, program = lookup.leaves, lookup.order, lookup.program
     if program is not None and program.running:
         from .planning import make_program

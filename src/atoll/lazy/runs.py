@@ -48,7 +48,9 @@ def teach(
     if trace is None or native.is_taught(trace, pending, alive, settings):
         return
     if program is None:
-        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, None, (), None, None)
+        place = next((node.place for node in lookup.order if node.place is not None), None)
+        log = place and place.log
+        known: tuple[Any, ...] = (None, 0, (), (), (), tuple(passing), None, log, (), None, None)
     else:
         moving = None
         if program.plan is not None:
