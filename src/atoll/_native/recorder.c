@@ -155,12 +155,21 @@ static Met *met_in_other_shape(Forms *known, const size_t *parts, PyObject *cons
     return met;
 }
 
+/* True if broadcasting makes a large array of smaller ones, which ranks may divide: see lazy.conversion.spread_place. */
+static int spreads_out(const Given *given, Py_ssize_t size, int count) {
+    if (size < pieces * small_now()) return 0;
+    for (int k = 0; k < count; k++)
+        if (!PyType_Check((PyObject *)given->part[k]) && size_of((PyObject *)given->part[k]) == size) return 0;
+    return 1;
+}
+
 /* An operation that was met before. */
 static PyObject *met_call(Forms *known, PyObject *const *args, const Given *given, int count) {
     Met *met = met_in(known, given->part, count);
     if (met == NULL && !given->few && !given->divided) met = met_in_other_shape(known, given->part, args, count);
     if (met == NULL || !is_calm()) return NULL;
     PyObject *form = met->form, *operands[3];
+    if (!given->divided && among_ranks() && spreads_out(given, size_of(PyTuple_GET_ITEM(form, 1)), count)) return NULL;
     /* NumPy computes with few elements, unless these are broadcast to many: see lazy.elementwise.spreads */
     if (!given->large && size_of(PyTuple_GET_ITEM(form, 1)) < small_now()) return NULL;
     /* ranks compare a mask that all of them have before it selects elements */

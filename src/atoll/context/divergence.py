@@ -25,6 +25,7 @@ from typing import Any
 
 from ..errors import CommunicationError, DivergenceError, ThreadError
 from . import remote_stacks
+from .caches import Recent
 from .call_sites import Site, site_text, user_site
 from .threads import communicating
 
@@ -93,8 +94,12 @@ class StepLog:
         """By shape: nanoseconds that the ranks have lost by dividing such arrays; ``-inf`` if the program laid one out."""
         self.undivided: set[tuple[int, ...]] = set()
         """The shapes of arrays that the ranks no longer divide."""
+        self.undivided_lines: set[int] = set()
+        """The numbers of lines whose results ranks do not divide, though broadcasting makes them large."""
         self.plans: dict[Hashable, bool] = {}
         """By structure, without extents: True if all ranks had a plan for it when they compared."""
+        self.extents: Recent[int, bool] = Recent("caches_full")
+        """The fingerprints of the last programs of all ranks, with their extents."""
         self.same: Any = None
         """The prepared collective by which few ranks compare a number."""
         self.stored = 0.0

@@ -172,12 +172,18 @@ class Node(NodeBase):
                 if arg.value is not None:
                     retention.count(arg.value)
         self.place = None if place is FOLLOWS else place
-        self.weight = weight
+        self.weight = weight if self.place is None else min(weight, 1)
 
     def again(self, args: tuple[Any, ...]) -> Node:
         """A new node for the same operation on other operands."""
         form = self.op, self.geometry, self.params, self.name, self.code, self.mark
-        return node_of(form, args, self.site)
+        return node_of(form, args, self.site, place=self.place if self.is_laid_out() else FOLLOWS)
+
+    def is_laid_out(self) -> bool:
+        """True if it lies on ranks though no operand does."""
+        return self.place is not None and not any(
+            type(arg) is Node and arg.place is not None for arg in self.args
+        )
 
     def form(self) -> Form:
         """The form that all pending nodes of the same operation share."""
@@ -196,7 +202,7 @@ class Node(NodeBase):
             place = self.place
             if place is not None and self.op.folds:  # that depends on a setting
                 params.append(place.form)
-            elif place is not None and not any(type(arg) is Node for arg in self.args):
+            elif self.is_laid_out():
                 params.append(place.number)
             code = self.code = identity_of((self.op, self.geometry.form, self.name, *params))
         return code
@@ -251,15 +257,17 @@ def node_of(
     args: tuple[Any, ...],
     site: Site | None,
     entered: Callable[[Node], Node] | None = None,
+    place: Any = FOLLOWS,
 ) -> Node:
-    """A node of a form; if an operand lies on ranks, ``entered`` returns the node to record instead."""
+    """A node of a form; if it or an operand lies on ranks, ``entered`` returns the node to record instead."""
     if retention.is_due():
         retention.relieve()
     op, geometry, params, name, code, mark = form
-    node = Node(op, args, geometry, params, name, site, code, mark)
-    for arg in args if entered is not None else ():
-        if type(arg) is Node and arg.place is not None:
-            return entered(node)  # type: ignore[misc]
+    node = Node(op, args, geometry, params, name, site, code, mark, place=place)
+    if entered is not None and (
+        node.place is not None or any(type(arg) is Node and arg.place is not None for arg in args)
+    ):
+        return entered(node)
     return node
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from types import EllipsisType, NoneType
 from typing import Any
@@ -13,10 +14,11 @@ from ..comm.world import World, current_world
 from ..config import config
 from ..context import statistics
 from ..context.caches import remembered
+from ..context.call_sites import Site, site_number
 from ..errors import LayoutError
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
-from ..graph.node import Node, new, source
+from ..graph.node import FOLLOWS, Node, new, source
 from ..layout import Layout
 from ..layout.transfer import region_key
 from ..ops.elementwise import is_native
@@ -102,6 +104,24 @@ def default_place(
     if world.size == 1 or not shape or (is_small(shape) if among else is_modest(shape)):
         return None
     return _evenly(shape, world)
+
+
+def spread_place(geometry: Geometry, args: Sequence[Any], site: Site | None) -> Any:
+    """Placement of the result of an elementwise operation on arrays that every rank has: even blocks, if broadcasting makes
+    a large array of smaller ones, since no element has to travel. Else the placement follows from the operands."""
+    world = current_world()
+    if world.size == 1 or geometry.size < policy.limits.pieces * config.small:
+        return FOLLOWS
+    for arg in args:
+        if type(arg) is Node and (
+            arg.place is not None or arg.weight < 0 or arg.geometry.size == geometry.size
+        ):
+            return FOLLOWS
+    if geometry.size < (config.settings().everywhere or 0) or is_undivided(geometry.shape, world):
+        return FOLLOWS
+    if site_number(site) in world.communicator.log.undivided_lines:
+        return FOLLOWS
+    return distributed(_evenly(geometry.shape, world))
 
 
 @remembered

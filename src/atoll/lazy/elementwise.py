@@ -32,7 +32,16 @@ from ..ops.elementwise import (
 )
 from ..ops.table import CALL, WHERE
 from ..ops.ufuncs import BINARY
-from .conversion import answered, has_methods, is_small, of_node, of_small, plain, present
+from .conversion import (
+    answered,
+    has_methods,
+    is_small,
+    of_node,
+    of_small,
+    plain,
+    present,
+    spread_place,
+)
 from .evaluation import evaluate
 from .fallback import GENERAL, Unsupported, at_hand, by_numpy
 from .float_errors import free
@@ -128,7 +137,7 @@ def recorded(operands: Sequence[Operand], loops: Sequence[Loop], site: Site | No
     for loop in loops:
         geometry = result_geometry(geometries, loop.output)
         form = CALL, geometry, (loop,), loop.name, None, None
-        nodes.append(node_of(form, tuple(args), site, entered))
+        nodes.append(node_of(form, tuple(args), site, entered, spread_place(geometry, args, site)))
     return nodes
 
 
@@ -168,7 +177,7 @@ def apply(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     except (TypeError, OverflowError) as problem:
         passed_on(problem)
         return NotImplemented  # NumPy raises it, or knows better
-    if len(nodes) == 1 and nodes[0].value is None:
+    if len(nodes) == 1 and nodes[0].value is None and not nodes[0].is_laid_out():
         _remember(ufunc, operands, nodes[0])
     del operands
     if now and nodes[0].weight < 0:

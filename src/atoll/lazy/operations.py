@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..graph.geometry import Geometry
-from ..graph.node import Node, Site, node_of
+from ..graph.node import FOLLOWS, Node, Site, node_of
 from ..graph.op import Op
 from ..ops.elementwise import Through, rare_update, result_geometry
 from ..ops.table import CAST, UPDATE
@@ -25,9 +25,10 @@ def record(
     params: tuple[Any, ...] = (),
     name: str = "",
     site: Site | None = None,
+    place: Any = FOLLOWS,
 ) -> Node:
     """The node of an operation."""
-    return node_of((op, geometry, params, name, None, None), args, site, entered)
+    return node_of((op, geometry, params, name, None, None), args, site, entered, place)
 
 
 def cast(operand: Node, dtype: np.dtype[Any], site: Site | None = None) -> Node:

@@ -13,8 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import policy
+from ..context.call_sites import site_number
 from ..exchange.gather import gather
-from ..graph.node import Node, source
+from ..graph.node import Node, in_order, source
 from ..ops.fingerprint import is_small
 from .evaluation import evaluate
 from .pending import with_others
@@ -28,8 +29,35 @@ def _on_this_rank(arg: Any) -> Any:
     """
     if type(arg) is not Node or arg.place is None:
         return arg
+    alone = _computed_by_each(arg)
+    if alone is not None:
+        return alone
     evaluate((arg,))
     return source(gather(arg), arg.geometry)
+
+
+def _computed_by_each(node: Node) -> Node | None:
+    """The same pending value for every rank to compute by itself, where it follows from what every rank has; else ``None``.
+
+    The lines that have divided it do so no more.
+    """
+    order = in_order([node], lambda each: each.value is None)
+    below = [arg for each in order for arg in each.args if type(arg) is Node]
+    if any(each.op.is_collective or each.op.selects for each in order) or any(
+        arg.value is not None and arg.place is not None for arg in below
+    ):
+        return None
+    instead: dict[Node, Node] = {}
+    for each in order:
+        if each.place is None and not any(arg in instead for arg in each.args):
+            continue
+        if each.place is not None and each.is_laid_out():
+            each.place.log.undivided_lines.add(site_number(each.site))
+        args = tuple([instead.get(arg, arg) for arg in each.args])
+        instead[each] = Node(
+            each.op, args, each.geometry, each.params, each.name, each.site, place=None
+        )
+    return instead.get(node)
 
 
 def entered(node: Node) -> Node:
@@ -50,12 +78,13 @@ def entered(node: Node) -> Node:
         if args is not node.args:
             node = node.again(args)
     if place.log.computes:
+        is_laid_out = node.is_laid_out()
         for arg in node.args:
             if (
                 type(arg) is Node
                 and arg.place is None
                 and arg.value is None
-                and is_small(arg.geometry)
+                and (is_laid_out or is_small(arg.geometry))
             ):
                 evaluate((arg,))
         heavy = (

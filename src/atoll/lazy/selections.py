@@ -20,7 +20,7 @@ from ..ops.elementwise import FAST_SCALARS, is_native, result_geometry
 from ..ops.table import WHERE
 from . import creation, shapes
 from .agreement import chosen_by, place_of
-from .conversion import become
+from .conversion import become, spread_place
 from .elementwise import Operand, general, operand_of
 from .evaluation import evaluate
 from .fallback import by_numpy
@@ -69,8 +69,10 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     if not is_native(dtype):
         return NotImplemented
     chosen_by(condition, x, y)
-    node = record(WHERE, tuple(args), geometry, (), "where", user_site())
-    if node.value is None:
+    site = user_site()
+    place = spread_place(geometry, args, site)
+    node = record(WHERE, tuple(args), geometry, (), "where", site, place)
+    if node.value is None and not node.is_laid_out():
         _remember((condition, x, y), operands, node)
     if any(operand.now for operand in operands):
         del args
