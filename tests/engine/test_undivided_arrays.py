@@ -105,7 +105,24 @@ def at_indices(np, a):
     return [numpy.asarray(a), numpy.asarray(np.take(a, [5, 6], axis=1))]
 
 
-PROGRAMS = [masks, rows, fronts, positions, elements, written, neighbours, in_place, at_indices]
+def trailing(np, a):
+    for k in range(1, N - 1):
+        a[k:, k:] -= 0.5 * a[k:, k - 1 : k]
+    return [numpy.asarray(a)]
+
+
+PROGRAMS = [
+    trailing,
+    masks,
+    rows,
+    fronts,
+    positions,
+    elements,
+    written,
+    neighbours,
+    in_place,
+    at_indices,
+]
 
 
 @pytest.mark.ranks(2, 3)

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backend
+from .. import backend, policy
 from ..collective.operation import Call
 from ..comm.in_step import all_have_plans
 from ..config import Settings, config
@@ -80,7 +80,11 @@ def begun(
             statistics.add("planning_failures")
             compute(pending, agreed=True)
         return False
-    for shape, nbytes, loss in program.prices:
+    moves = known and program.fingerprint not in log.extents
+    log.extents[program.fingerprint] = True
+    more = policy.limits.step if moves else 0.0  # each rank binds the plan to other extents
+    for shape, nbytes, expected in program.prices:
+        loss = expected + more
         if loss > 0.0 or log.losses.get(shape):  # else there is nothing to gain back
             replication.priced(log, shape, nbytes, loss, settings)
     log.unasked, state.log = True, log
