@@ -47,22 +47,32 @@ def world_of(values: Iterable[Any]) -> World | None:
     return None if not free() else world
 
 
-def in_step(world: World, name: str, *facts: Any) -> None:
+def in_step(world: World, name: str, *facts: Any, moves: int = 0) -> None:
     """Record a collective call in the log before it runs.
 
     The work on a rank's own block may need no message, and messages of one size look alike. So ranks that call
     different functions, or one function with different arrays, numbers, shapes, axes or strings, would produce a wrong
     result. Inexact numbers are compared if all ranks compute equal ones.
+
+    The time of the call is added to the accounts of the arrays. If elements of the first ``moves`` facts travel, the arrays behind the
+    first fact say where they are. Elements of one array are read by each rank, from others or all of it; those of several are written
+    by their owners alone, which takes as long as one rank needs for all of them.
     """
     exact: list[Any] = []
     log = world.communicator.log
     alike = log.exact or config.debug
     words = f"{name}({', '.join([_said(fact, exact, alike) for fact in facts])})"
     log.step(zlib.crc32(f"{words} {exact}".encode()), words)
-    arrays = list(_arrays_among(facts))
-    least = min([array.nbytes for array in arrays], default=0)
-    for array in arrays:
-        if place_of(array) is not None:
+    behind = max([array.nbytes for array in _arrays_among(facts[1:])], default=0)
+    for array in _arrays_among(facts[:moves] if moves else facts):
+        if place_of(array) is None:
+            continue
+        if moves == 1:
+            called(array._cell.node, nbytes=behind, travelled=min(behind, array.nbytes) // 2)
+        elif moves:
+            called(array._cell.node, travelled=behind)
+        else:
+            least = min([each.nbytes for each in _arrays_among(facts)])
             called(array._cell.node, nbytes=least)
 
 
