@@ -164,7 +164,7 @@ def test_assignment_holds_until_the_block_ends(config: Config) -> None:
 
 
 def test_everywhere_follows_small_unless_it_is_said(config: Config) -> None:
-    assert config.everywhere == 32 * config.small == 960_000
+    assert config.everywhere == 8 * config.small == 240_000
     with config(small=0):
         assert config.everywhere == 0
     with config(small=10, everywhere=5):
@@ -172,7 +172,7 @@ def test_everywhere_follows_small_unless_it_is_said(config: Config) -> None:
     config.everywhere = 0
     assert config.everywhere == config.small
     config.everywhere = None
-    assert config.everywhere == 960_000
+    assert config.everywhere == 240_000
 
 
 def test_threads_none_is_all_cores(config: Config) -> None:

@@ -217,8 +217,9 @@ class Config:
 
     @property
     def results(self) -> int:
-        """Elements up to which a result of distributed arrays is replicated; at least ``small``."""
-        return max(self.small, self.everywhere // policy.limits.pieces)
+        """Elements up to which a result of distributed arrays is replicated: half of ``everywhere``, since they travel to
+        all ranks; at least ``small``."""
+        return max(self.small, self.everywhere // 2)
 
     @property
     def threads(self) -> int:

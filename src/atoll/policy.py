@@ -34,9 +34,9 @@ class Limits:
     """NumPy's loops compute a new trace of such arrays until they have taken this many nanoseconds, the time to build its first program
     (``kernel``: 4.7 ms for 30 operations). They compute an operation, view or assignment for a fiftieth of that time before Python
     learns it (``learning``: that takes 15 to 20 us)."""
-    everywhere: int = 32
-    """By default every rank computes arrays of up to this multiple of ``small`` elements by itself (``message``: a step at the call
-    takes 0.2 to 0.5 ms of each rank)."""
+    everywhere: int = 8
+    """By default every rank computes arrays of up to this multiple of ``small`` elements by itself (``message``: a repeated step of
+    two ranks takes 10 to 50 us, a new one 0.2 to 0.5 ms)."""
     short: int = 4_000
     """NumPy finishes a view of up to this many elements before a launch begins (``plan``). Arrays of at least this many elements, but fewer
     than ``small``, are recorded where NumPy and kernels produce the same bits. Inner loops over fewer elements are not unrolled.
@@ -115,7 +115,7 @@ class Limits:
     """Maximum number of short pieces, parts or repetitions before the whole is taken (``plan``), and of plans of one structure.
 
     A *part* is one over this number. NumPy finishes a view of fewer than ``small`` elements that is at most a part of its
-    array. Ranks replicate results of up to a part of ``config.everywhere``, since their elements travel to all ranks. Threads request work
+    array. Threads request work
     this many times in a loop that is not cut into chunks (``parallel``). Kernels sweep over their rows together if they read the same
     bytes again for a part of all (``sweeps``). Extents that differ by half a part count as alike, and a result is rebalanced if a
     rank has more than two even shares less two parts."""

@@ -140,11 +140,11 @@ def test_rows_of_modest_arrays_are_planned_no_more_than_in_one_process():
         by_rows(atoll, a)
         after = atoll.stats()
         assert after.plans_made + after.plans_reused - before.plans_made - before.plans_reused <= 2
-        lines = atoll.array(np.ones((20, 20_000)))
+        lines = atoll.array(np.ones((10, 20_000)))
         atoll.sync()
         before = atoll.stats()
         total = sum([(line * 2 + line[::-1])[5:].sum() for line in lines])
-        assert total == 20 * 3 * 19_995
+        assert total == 10 * 3 * 19_995
         after = atoll.stats()
         assert (after.plans_made, after.plans_reused) == (before.plans_made, before.plans_reused)
 
@@ -152,13 +152,13 @@ def test_rows_of_modest_arrays_are_planned_no_more_than_in_one_process():
 @pytest.mark.ranks(1, 2, 3, 4)
 def test_what_is_large_is_divided(size):
     with usual():
-        below, above = atoll.zeros(959_999), atoll.zeros(960_000)
+        below, above = atoll.zeros(239_999), atoll.zeros(240_000)
         assert below.layout.is_replicated
         assert above.layout.is_replicated == (size == 1)
-        assert atoll.random.default_rng(1).random(959_999).layout.is_replicated
-        both = atoll.random.default_rng(1).random(960_000)
+        assert atoll.random.default_rng(1).random(239_999).layout.is_replicated
+        both = atoll.random.default_rng(1).random(240_000)
         assert both.layout == above.layout
-        np.testing.assert_array_equal(np.asarray(both), np.random.default_rng(1).random(960_000))
+        np.testing.assert_array_equal(np.asarray(both), np.random.default_rng(1).random(240_000))
         table, rows = atoll.ones((2000, 1000)), np.arange(130)
         assert table[rows[:119]].layout.is_replicated
         assert table[rows].layout.is_replicated == (size == 1)

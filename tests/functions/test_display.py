@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 import atoll as np
+from atoll import policy
 from atoll.layout import Block, Cyclic, Layout, Unstructured
 
 
@@ -56,7 +57,7 @@ def is_pending(a):
 
 def look(a):
     """All that IPython asks an array for, as a checked page; nothing is sent, and in one process little is computed."""
-    if np.world.size == 1 and a.size < np.config.everywhere // 4:
+    if np.world.size == 1 and a.size < policy.limits.whole // 4:
         a._repr_html_()
         assert not is_pending(a)
     pending = is_pending(a)

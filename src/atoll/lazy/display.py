@@ -11,8 +11,8 @@ from collections.abc import Collection
 from html import escape
 from typing import Any
 
+from .. import policy
 from ..comm.world import World, known_world
-from ..config import config
 from ..graph.node import Node, in_order
 from ..graph.words import preformatted, size
 from ..layout import Layout
@@ -44,7 +44,7 @@ class Shown:
             node is not None
             and alone
             and not is_deferred(handle)
-            and _pending(node)[1] <= config.everywhere
+            and _pending(node)[1] <= policy.limits.whole
         ):
             handle._cell.settle()
             node = handle._cell.node
