@@ -70,9 +70,10 @@ class Kind(IntFlag):
     INTEGERS = 131072
     ALONE = 262144
     ROLLS = 524288
+    ORDERS = 1048576
 
 
-PLACE = 20
+PLACE = 21
 """The bit from which on a kind has a place among arguments."""
 
 

@@ -2,7 +2,7 @@
 #include "functions.h"
 
 enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARGE = 64, VIEWS = 128, WRITES = 256, RECORDED = 512, EXACT = 1024, DRAWS = 2048, BOUNDED = 4096,
-       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072, ALONE = 262144, ROLLS = 524288 };
+       SHARED = 8192, WHOLE = 16384, LINES = 32768, DATA = 65536, INTEGERS = 131072, ALONE = 262144, ROLLS = 524288, ORDERS = 1048576 };
 
 /* ANY needs no array among its arguments. Of the next ones the size of the result follows from the arguments: from a shape, the
  * length of a side, a range, a number of points, or the product of the sizes of all arrays. What is LARGE is NumPy's work, and
@@ -14,8 +14,8 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
  * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
- * the generator itself. NumPy's function that ROLLS takes several times as long as its work, which is done here. */
-enum { MOST = 16, SIZE_AT = 20 };  /* arguments of a call that is looked at */
+ * the generator itself. On ranks a draw is NumPy's if it is small, but not one that ORDERS what others have. NumPy's function that ROLLS takes several times as long as its work, which is done here. */
+enum { MOST = 16, SIZE_AT = 21 };  /* arguments of a call that is looked at */
 Py_ssize_t exact = 0, truths = 0, row = 0, divided_from = 0, block = 0;
 
 typedef struct Function {
@@ -242,7 +242,8 @@ static PyObject *integers_of(Function *function, PyObject *const *args, Py_ssize
 static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, PyObject *keywords, Py_ssize_t *size) {
     Py_ssize_t place = kind >> SIZE_AT, named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
     PyObject *wanted = place < count ? args[place] : NULL;
-    if (!count || among_ranks()) return NULL;
+    int together = among_ranks();
+    if (!count || (together && kind & ORDERS)) return NULL;
     for (Py_ssize_t k = 0; k < named; k++)
         if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, k), "size")) wanted = args[count + k];
     PyObject *array = wanted == NULL ? NULL : small_array(wanted);
@@ -251,7 +252,8 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     else if (wanted == NULL || wanted == Py_None) *size = 1;
     else *size = elements(wanted) < 1e15 ? (Py_ssize_t)elements(wanted) : 0;
     Py_XDECREF(array);
-    if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
+    if ((kind & BOUNDED || together) && (*size == 0 || *size > block)) return NULL;
+    if (together && *size >= small_now()) return NULL;
     if (kind & ALONE) return Py_NewRef(args[0]);
     PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
     PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, interned._numpy));

@@ -95,7 +95,7 @@ static PyObject *picked(PyObject *self, PyObject *key) {
 /* True if a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
 static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
     int at = np_of(self) != NULL, was = 0, status = 0;
-    if (Py_TYPE(self) != array_type || !(at ? !among_ranks() : may_show((Front *)self) && may_pick(self, key))) return 0;
+    if (Py_TYPE(self) != array_type || !(at || (may_show((Front *)self) && may_pick(self, key)))) return 0;
     PyObject *index = picking(self, key), *array = NULL, *given = NULL;
     int arrays = 0, is_list = PyList_CheckExact(value) || PyTuple_CheckExact(value);
     if (index != NULL) given = is_list ? items_of(value, &arrays, 0) : is_of(python.number_types, value) || among_ranks() ? operand(value) : memory_here(value);

@@ -216,7 +216,8 @@ def _drawn_natively(kind: type, name: str) -> int | None:
     if place is None:
         return None
     bounded = 0 if name in ("random", "uniform", "choice") else Kind.BOUNDED
-    return Kind.ANY | Kind.DRAWS | bounded | (place + 1) << PLACE
+    orders = Kind.ORDERS if name in _PLACES else 0
+    return Kind.ANY | Kind.DRAWS | bounded | orders | (place + 1) << PLACE
 
 
 def _with_our_results(kind: type) -> type:
