@@ -151,6 +151,8 @@ class SymbolicBounds:
         return self._count + 1
 
     def __getitem__(self, coordinate: int) -> Number:
+        if self._count == 1 and coordinate % 2 == 0:
+            return 0  # of a whole axis, on all ranks
         return function(_bound_at, self._place, self._axis, coordinate % (self._count + 1))
 
     def first(self, index: Number) -> int:

@@ -349,7 +349,7 @@ def position(
         return NotImplemented
     keepdims = bool(keepdims) if keepdims is not NOTHING else False
     world = world_of([handle])
-    if world is not None and (axis is not None or not _in_blocks(handle)):
+    if world is not None and not _has_rows(handle, axes):
         along = None if axis is None or geometry.ndim == 1 else axis % geometry.ndim
         places = record("position", (handle,), along, op.name)
         if keepdims:  # of a whole array the position is a number
@@ -363,9 +363,13 @@ def position(
     return finished(handle, of_node(node), out)
 
 
-def _in_blocks(handle: Any) -> bool:
+def _has_rows(handle: Any, axes: tuple[int, ...]) -> bool:
+    """True if each rank finds positions in blocks of its own: along axes that are not divided, or over all."""
     place = place_of(handle)
-    return place is None or place.layout.is_block
+    if place is None or not place.layout.is_block:
+        return place is None
+    layout = place.layout
+    return len(axes) == layout.ndim or not any(layout.grid[axis] > 1 for axis in axes)
 
 
 def _accumulate(

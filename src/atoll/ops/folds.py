@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..config import config
+from ..context.caches import remembered
 from ..context.interrupts import passed_on
 from ..front import Kind
 from ..graph.geometry import Geometry, dense, kept_order
@@ -146,7 +147,7 @@ class Fold(_Folding):
         if len(axes) == layout.ndim and home.folds_whole:
             return None  # all ranks fold their parts, or one has all of it, and tells the others
         if not any(layout.grid[k] > 1 for k in axes):
-            return Place.of(layout.unpadded().reduced(axes, keepdims), home.world)
+            return _of_rows(home, axes, keepdims)
         if node.geometry.size < max(config.results, 2):
             return None
         return Place.of(Layout.default(node.geometry.shape, home.world.size), home.world)
@@ -157,8 +158,14 @@ class Fold(_Folding):
         return lambda a: reduce(a, axis=axes, keepdims=keepdims, dtype=dtype)
 
 
+@remembered
+def _of_rows(home: Place, axes: tuple[int, ...], keepdims: bool) -> Place | None:
+    """The place of folded rows that no two ranks share."""
+    return Place.of(home.layout.unpadded().reduced(axes, keepdims), home.world)
+
+
 class Position(_Folding):
-    """The position of an extreme element; every rank has it."""
+    """The position of an extreme element."""
 
     __slots__ = ("find", "finds_largest")
     finds_position = is_exact = True
@@ -177,7 +184,12 @@ class Position(_Folding):
         return f"arg {self.name}"
 
     def place(self, node: Node, first: Node) -> Place | None:
-        return None
+        """As the axes lie that stay, where no rank has but a part of a row; over all axes, everywhere."""
+        home: Place = first.place
+        axes, keepdims = node.params
+        if len(axes) == home.layout.ndim:
+            return None
+        return _of_rows(home, axes, keepdims)
 
     def numpy(self, node: Node) -> Callable[..., Any]:
         find = self.find

@@ -195,8 +195,10 @@ class Planner(Steps):
         for statement in group.statements:
             node = statement.node
             if node.op.finds_position and registers.of[id(node)] not in full:
-                form = dense_shape(node.geometry.shape, node.args[0].geometry.dtype)
-                registers.extremes[id(node)] = registers.extra(form)
+                register = registers.of[id(node)]
+                form = dense_shape(registers.geometry[register].shape, node.args[0].geometry.dtype)
+                registers.extremes[id(node)] = extremes = registers.extra(form)
+                registers.corner[extremes] = registers.corner[register]
             if statement.style == "place" and not statement.copies_base:
                 # loops write into the memory of the old version
                 register, base = registers.of[id(node)], registers.of[id(node.args[0])]

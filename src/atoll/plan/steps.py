@@ -146,6 +146,9 @@ class Steps:
         if node.place is not None and node.op.elementwise:
             self._by_numpy_on_shares(node, function)
             return
+        if node.op.folds and node.place is not None and _has_rows(node):
+            self._fold_by_numpy(node, function)
+            return
         arguments = []
         uses = set()
         for place, arg in enumerate(node.args):
@@ -192,6 +195,16 @@ class Steps:
         number = self.number.get(id(node), -1)
         step = ByNumpy(register, function, tuple(arguments), registers.geometry[register], number)
         self._add(step, uses)
+
+    def _fold_by_numpy(self, node: Node, function: Any) -> None:
+        """A fold of rows that this rank has whole."""
+        registers, number = self.registers, self.number.get(id(node), -1)
+        register, source = registers.of[id(node)], registers.of[id(node.args[0])]
+        geometry = registers.geometry[register]
+        if 0 in registers.geometry[source].shape:
+            function = EmptyShare(geometry.shape, geometry.dtype)
+        step = ByNumpy(register, function, ((True, source),), geometry, number)
+        self._add(step, {register, source})
 
     def _collective(self, node: Node, copies_base: bool) -> None:
         """Add a step that all ranks run together on their sections; an operand that it writes into is shared or copied first."""
@@ -251,3 +264,9 @@ class Steps:
 
         self._filled(ghosts_of, range(self.world.size))
         return register
+
+
+def _has_rows(fold: Node) -> bool:
+    """True if each rank has all elements of the rows that it folds, without padding."""
+    place = fold.args[0].place
+    return not place.padded and not any(place.layout.grid[axis] > 1 for axis in fold.params[0])

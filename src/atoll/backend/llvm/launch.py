@@ -291,8 +291,6 @@ def seeks(node: Node) -> bool:
     axes, operand = node.params[0], node.args[0].geometry
     if len(axes) == operand.ndim:
         return True
-    if node.place is not None or node.args[0].place is not None:
-        return False
     (axis,) = axes
     if node.args[0].op.is_view:  # the steps through the memory that is read
         operand = node.args[0].params[0]
