@@ -11,7 +11,9 @@ from ..collective import even_line, store
 from ..collective.elements import cut_along
 from ..collective.messages import exchanged
 from ..collective.section import Section, empty
+from ..comm.in_step import least
 from ..comm.world import World
+from ..config import config
 from ..context.interrupts import passed_on
 from ..exchange.trees import added
 from ..layout import Layout
@@ -30,31 +32,60 @@ from .public import collective
 def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World) -> Any:
     expect(weights is None or weights.shape == x.shape)
     np.bincount(np.empty(0, np.intp), minlength=minlength)  # or NumPy's error
-    low, high = int(x.min()), int(x.max())
-    if low < 0:
-        raise ValueError("'list' argument must have no negative elements")
-    length = max(high + 1, int(minlength))
     sections = alike([x] if weights is None else [x, weights], world)
     block = sections[0].block
-    share = None if weights is None else sections[1].block.astype(np.float64)
+    share = None if weights is None else sections[1].block.astype(np.float64, copy=False)
+    numbers, counts = _counted(block, share, int(minlength))
+    length = max(_length(numbers, world), int(minlength))
     even = even_line(length, world.size)
-    few = world.size <= policy.limits.few_ranks and length * world.size <= sections[0].layout.size
-    if few or length <= max(block.size, policy.limits.short):  # no more memory than the values have
-        numbers, counts = None, np.bincount(block, share, length)
-    else:
-        numbers, inverse = np.unique(block, return_inverse=True)
-        counts = np.bincount(inverse, share, len(numbers))
-    if share is not None:
-        counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
-    if few:
-        return small_or_there(_added(counts, even, world), world)
-    if numbers is None:
+    if world.size <= policy.limits.few_ranks and length * world.size <= sections[0].layout.size:
+        dense = np.zeros(length, counts.dtype)
+        dense[numbers] = counts
+        if dense.nbytes <= policy.limits.packed and length < config.results:
+            return asarray(added(world.communicator, dense, "counts of values"))
+        return small_or_there(_added(dense, even, world), world)
+    if type(numbers) is slice:
         numbers = np.flatnonzero(counts)
         counts = counts[numbers]
     bins = empty(even, counts.dtype, world.communicator)
     bins.block[...] = 0
     store(bins, (numbers.astype(np.int64),), counts, np.add)
     return small_or_there(bins, world)
+
+
+def _counted(block: Any, share: Any, minlength: int) -> tuple[Any, Any]:
+    """How often a rank has each number: the numbers, which are those up to the largest one if it has as many values as these, and their
+    counts. A negative number among them stands for an error, which all ranks raise together."""
+    largest = int(block.max()) if block.size else -1
+    if max(largest, minlength) <= max(block.size, policy.limits.short):
+        try:
+            counts = np.bincount(block, share, max(largest + 1, minlength))
+        except ValueError as problem:
+            passed_on(problem)
+            return np.array([-1]), np.array([0])
+        numbers: Any = slice(len(counts))
+    else:
+        numbers, inverse = np.unique(block, return_inverse=True)
+        counts = np.bincount(inverse, share, len(numbers))
+    if share is not None:
+        counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
+    return numbers, counts
+
+
+def _length(numbers: Any, world: World) -> int:
+    """The number of bins for the numbers of all ranks; negative ones are NumPy's error. Collective."""
+    most = 1 << 62
+    first, stop = 0, 0
+    if type(numbers) is slice:
+        stop = numbers.stop
+    elif len(numbers):
+        first, stop = int(numbers[0]), min(int(numbers[-1]) + 1, most)
+    is_valid, beyond = least(
+        world.communicator, [int(first >= 0), most - stop], "the bounds of values"
+    )
+    if not is_valid:
+        raise ValueError("'list' argument must have no negative elements")
+    return most - beyond
 
 
 def _added(counts: Any, even: Layout, world: World) -> Section:
