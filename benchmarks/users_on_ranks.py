@@ -8,7 +8,7 @@ Each has processes of its own (``atoll run -n 2``). In each round all ranks run 
 threads in a world of its own, then in NumPy, while the other ranks sleep. ``threads`` is the time of one process over that of
 the ranks, ``numpy`` NumPy's over that of the ranks, by the clock: above 1 where ranks are faster. ``work`` is the processor time of the busiest
 rank outside of waits for others, in that of the one process, which other load on the machine disturbs least. All are medians of the second half of
-the rounds. Counts are those of rank 0 in one run: messages, messages to all (``joint``), plans that were looked up or made, waits, and kB that
+the rounds, and arguments are made outside of the times. Counts are those of rank 0 in one run: messages, messages to all (``joint``), plans that were looked up or made, waits, and kB that
 were sent. Results are compared with NumPy's, and a wrong one, or a program that takes longer than ``--limit``, makes the command fail; times never do.
 """
 
@@ -23,6 +23,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
@@ -43,7 +44,8 @@ HEAD = (
     + "".join([f"{name:>8}" for name in RATIOS])
     + "".join([f"{name:>9}" for name in COUNTS])
 )
-Run = Callable[[Any], Any]
+Given = Callable[[Any], list[Any]]
+Run = Callable[..., Any]
 
 
 class Waits:
@@ -79,20 +81,19 @@ class Waits:
         setattr(kind, name, watched)
 
 
-def run_of(name: str, size: str) -> tuple[Run, int, float]:
-    """A run of a program with a module, its size, and how far results may be apart."""
+def run_of(name: str, size: str) -> tuple[Given, Run, int, float]:
+    """The arguments of a program, a run of it with a module, its size, and how far results may be apart."""
     if name in PROGRAMS:
         program = PROGRAMS[name]
         n = program.sizes[size] if size in SIZES else int(size)
         data = program.arguments(numpy, n)
 
-        def run(module: Any) -> Any:
-            given = copied(data)
-            if module is not numpy:
-                given = [module.array(v) if hasattr(v, "shape") else v for v in given]
-            return program.run(module, *given)
+        def given(module: Any) -> list[Any]:
+            if module is numpy:
+                return copied(data)
+            return [module.array(v) if hasattr(v, "shape") else v for v in data]
 
-        return run, n, max(program.tolerance, 1e-12)
+        return given, program.run, n, max(program.tolerance, 1e-12)
     suite = programs.PROGRAMS[name]
     usual = {"smoke": suite.sizes["tiny"]}
     n = usual.get(size, 400) if size in SIZES else int(size)
@@ -103,7 +104,7 @@ def run_of(name: str, size: str) -> tuple[Run, int, float]:
             next(running)
         return next(running)
 
-    return steps, n, max(suite.tolerance, 1e-9)
+    return lambda _: [], steps, n, max(suite.tolerance, 1e-9)
 
 
 def measured(name: str, size: str, seconds: float) -> dict[str, Any]:
@@ -113,27 +114,37 @@ def measured(name: str, size: str, seconds: float) -> dict[str, Any]:
     from atoll.comm.single import SingleCommunicator
     from atoll.config import config
 
-    run, n, tolerance = run_of(name, size)
+    given, run, n, tolerance = run_of(name, size)
     turns, waits, mine = Turns(), Waits(), World(SingleCommunicator())
     traffic = atoll.world.communicator.traffic
     results: dict[str, Any] = {}
     rounds: list[dict[str, float]] = []
 
-    def together() -> None:
-        results["ranks"] = run(atoll)
+    def arguments() -> list[Any]:
+        values = given(atoll)
+        atoll.sync()
+        return values
+
+    def together(*values: Any) -> None:
+        results["ranks"] = run(atoll, *values)
         atoll.sync()
 
-    def process() -> None:
+    def arguments_alone() -> list[Any]:
         with mine, config(threads=turns.size):
-            results["process"] = run(atoll)
+            return arguments()
+
+    def process(*values: Any) -> None:
+        with mine, config(threads=turns.size):
+            results["process"] = run(atoll, *values)
             atoll.sync()
 
-    def by_numpy() -> None:
-        results["numpy"] = run(numpy)
+    def by_numpy(*values: Any) -> None:
+        results["numpy"] = run(numpy, *values)
 
     end, going = time.perf_counter() + seconds, True
     while going:
         gc.collect()
+        values = arguments()
         before, joint, waited, count = (
             atoll.stats(),
             traffic.collectives,
@@ -141,14 +152,16 @@ def measured(name: str, size: str, seconds: float) -> dict[str, Any]:
             waits.count,
         )
         busy = time.thread_time()
-        times = {"ranks": turns.together(together)}
+        times = {"ranks": turns.together(partial(together, *values))}
         work = time.thread_time() - busy - (waits.seconds - waited)
         after = atoll.stats()
+        del values
         times["busy"] = float(turns.comm.allreduce(work, turns._max))
+        values = [] if turns.rank else arguments_alone()  # the others sleep already
         busy = time.process_time()
-        times["process"] = turns.alone(process)
+        times["process"] = turns.alone(partial(process, *values))
         times["alone"] = time.process_time() - busy
-        times["numpy"] = turns.alone(by_numpy)
+        times["numpy"] = turns.alone(partial(by_numpy, *given(numpy)))
         rounds.append(times)
         going = turns.comm.bcast(time.perf_counter() < end or len(rounds) < min(4, 2 * seconds))
         counts = {

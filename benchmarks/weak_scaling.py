@@ -2,9 +2,12 @@
 
     python benchmarks/weak_scaling.py [names...] [--ranks 1,2,4] [--size full] [--seconds S] [--smoke] [--json FILE]
 
-Ranks have one thread each. The work of a rank stays the same: a program on
-``r`` ranks has ``r`` times the rows or elements (a matrix product: ``r`` times the elements). In each round all ranks run
-both programs, then rank 0 runs both alone, on one rank's share, while the others sleep; the order alternates. Reported are
+The programs are ``laplace``, ``cg``, ``sort``, ``fft``, ``matmul``, ``kmeans``, ``pagerank``, ``lbm`` (lattice Boltzmann) and ``nbody``;
+their versions with mpi4py are in ``bare_programs.py``.
+
+Ranks have one thread each. The work of a rank stays the same: a program on ``r`` ranks has ``r`` times the rows, points, nodes or elements
+(``matmul``: ``r`` times the elements; ``nbody``: ``r`` times the pairs). In each round all ranks run both programs, then rank 0 runs
+both alone, on one rank's share, while the others sleep; the order alternates. Reported are
 
 ``bare``, ``atoll``  the milliseconds of a step on all ranks, until the slowest is done
 ``e_bare``, ``e_atoll``  the efficiency: the time of one rank alone over that of all ranks (of a matrix product: for equal work)
@@ -24,12 +27,13 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy
+from bare_programs import BARE, CLUSTERS, DAMPING, DIRECTIONS, WEIGHTS, Bare, collided
 from programs import PROGRAMS as SUITE
 from ranks import Turns
 from threadpoolctl import threadpool_limits
@@ -40,88 +44,27 @@ HEAD = (
     f"{'messages':>11}{'kB':>15}"
 )
 SIZES = {
-    "smoke": {"laplace": 40, "cg": 40, "sort": 3000, "fft": 24, "matmul": 24},
-    "small": {"laplace": 300, "cg": 300, "sort": 100_000, "fft": 256, "matmul": 256},
-    "full": {"laplace": 1500, "cg": 1000, "sort": 2_000_000, "fft": 1024, "matmul": 1000},
-}
-"""Rows of one rank's square; for ``sort`` its elements."""
-STEPS = {"laplace": 10, "cg": 10, "sort": 3, "fft": 3, "matmul": 3}
+    "smoke": {
+        "laplace": 40, "cg": 40, "sort": 3000, "fft": 24, "matmul": 24,
+        "kmeans": 600, "pagerank": 300, "lbm": 24, "nbody": 24,
+    },
+    "small": {
+        "laplace": 300, "cg": 300, "sort": 100_000, "fft": 256, "matmul": 256,
+        "kmeans": 20_000, "pagerank": 20_000, "lbm": 150, "nbody": 200,
+    },
+    "full": {
+        "laplace": 1500, "cg": 1000, "sort": 2_000_000, "fft": 1024, "matmul": 1000,
+        "kmeans": 400_000, "pagerank": 200_000, "lbm": 500, "nbody": 1500,
+    },
+}  # fmt: skip
+"""Rows of the square of one rank; elements of ``sort``, points of ``kmeans``, nodes of ``pagerank``, bodies of ``nbody``."""
+STEPS = {
+    "laplace": 10, "cg": 10, "sort": 3, "fft": 3, "matmul": 3,
+    "kmeans": 3, "pagerank": 5, "lbm": 3, "nbody": 3,
+}  # fmt: skip
 """How many steps are timed together, as a loop would run them."""
-
-
-class Bare:
-    """The calls of mpi4py that the bare programs make, with their processor time, messages and bytes."""
-
-    def __init__(self, comm: Any) -> None:
-        self.comm, self.rank, self.size = comm, comm.rank, comm.size
-        self.waited, self.messages, self.nbytes = 0.0, 0, 0
-
-    def _called(self, call: Callable[..., Any], messages: int, nbytes: int, *args: Any) -> Any:
-        if self.size == 1:
-            return call(*args)
-        start = time.thread_time()
-        result = call(*args)
-        self.waited += time.thread_time() - start
-        self.messages += messages
-        self.nbytes += nbytes
-        return result
-
-    def halo(self, padded: Any) -> None:
-        """Fill the first and last row by the neighbours' own."""
-        if self.size > 1:
-            self._called(self._halo, (self.rank > 0) + (self.rank < self.size - 1), 0, padded)
-
-    def _halo(self, padded: Any) -> None:
-        peers = [(self.rank - 1, 1, 0), (self.rank + 1, -2, -1)]
-        peers = [peer for peer in peers if 0 <= peer[0] < self.size]
-        requests = [self.comm.Irecv(padded[ghost], peer) for peer, _, ghost in peers]
-        requests += [self.comm.Isend(padded[own], peer) for peer, own, _ in peers]
-        self.nbytes += len(peers) * padded[0].nbytes
-        for request in requests:
-            request.Wait()
-
-    def summed(self, value: float) -> float:
-        """A number's sum over all ranks."""
-        total = numpy.empty(1)
-        self._called(self.comm.Allreduce, 1, 8, numpy.array([value]), total)
-        return float(total[0])
-
-    def alltoall(self, rows: Any) -> Any:
-        """One row for each rank."""
-        result = numpy.empty_like(rows)
-        self._called(self.comm.Alltoall, 1, rows.nbytes, rows, result)
-        return result
-
-    def uneven(self, values: Any, counts: Any) -> Any:
-        """Counted elements for each rank, one after the other."""
-        arriving = self.alltoall(counts)
-        result = numpy.empty(int(arriving.sum()), values.dtype)
-        sent = (values, counts), (result, arriving)
-        self._called(self.comm.Alltoallv, 1, values.nbytes, *sent)
-        return result
-
-    def allgather(self, values: Any) -> Any:
-        """Every rank's values, stacked."""
-        every = numpy.empty((self.size, *values.shape), values.dtype)
-        self._called(self.comm.Allgather, 1, values.nbytes, values, every)
-        return every
-
-    def shift(self, values: Any, into: Any) -> list[Any]:
-        """Begin to send to the rank before, and to receive from the one after."""
-        before, after = (self.rank - 1) % self.size, (self.rank + 1) % self.size
-        self.messages += 1
-        self.nbytes += values.nbytes
-        return [self.comm.Irecv(into, after), self.comm.Isend(values, before)]
-
-    def finish(self, requests: list[Any]) -> None:
-        """Wait for what was begun."""
-        for request in requests:
-            self._called(request.Wait, 0, 0)
-
-
-def bounds(total: int, parts: int, part: int) -> slice:
-    """The rows of a rank, in even blocks."""
-    return slice(total * part // parts, total * (part + 1) // parts)
+COLUMNS = ("fft", "lbm")
+"""Programs whose results lie in blocks of the second axis in their bare versions."""
 
 
 def data(name: str, n: int, size: int) -> Any:
@@ -139,6 +82,18 @@ def data(name: str, n: int, size: int) -> Any:
         return random.random(n * size)
     if name == "fft":
         return random.random((n * size, n)) + 1j * random.random((n * size, n))
+    if name == "kmeans":
+        return random.random((n * size, 8))
+    if name == "pagerank":
+        edges = random.integers(0, n * size, (2, 10 * n * size))
+        edges[0, : n * size] = numpy.arange(n * size)  # no node is without an edge that leaves it
+        return edges
+    if name == "lbm":
+        weights = numpy.array(WEIGHTS)[:, None, None]
+        return weights * (1 + 0.1 * random.random((9, n * size, n)))
+    if name == "nbody":
+        bodies = round(n * size**0.5 / size) * size
+        return random.random((bodies, 4)) / [1, 1, 1, bodies]
     side = round(n * size**0.5)
     return random.random((2, side, side))
 
@@ -151,6 +106,9 @@ def program(name: str, np: Any, given: Any) -> Callable[[], Any]:
     if name == "cg":
         steps = SUITE["cg"].run(_Random(np, given), len(given))
         next(steps)
+        return lambda: next(steps)
+    if name in LOOPS:
+        steps = LOOPS[name](np, given)
         return lambda: next(steps)
     if name == "matmul":
         a, b = np.array(given[0]), np.array(given[1])
@@ -184,128 +142,51 @@ def _laplace(np: Any, u: Any) -> Any:
     return u, np.sqrt(np.dot(v, v))
 
 
-def bare_program(name: str, bare: Bare, given: Any) -> Callable[[], Any]:
-    """The same with mpi4py: each rank has some rows, and results lie in rows (a transform's in columns)."""
-    return BARE[name](bare, given)
+def _kmeans(np: Any, given: Any) -> Iterator[Any]:
+    points = np.array(given)
+    centres = points[:CLUSTERS].copy()
+    while True:
+        distances = np.sum(centres**2, axis=1) - 2 * (points @ centres.T)
+        labels = np.argmin(distances, axis=1)
+        counts = np.bincount(labels, minlength=CLUSTERS)
+        sums = [np.bincount(labels, weights=axis, minlength=CLUSTERS) for axis in points.T]
+        old, centres = centres, np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
+        yield centres, np.abs(centres - old).max()
 
 
-def bare_laplace(bare: Bare, given: Any) -> Callable[[], Any]:
-    """Rows with a ghost row on either side."""
-    rank, size = bare.rank, bare.size
-    u = _padded(given[bounds(len(given), size, rank)])
-    inner = slice(2 if rank == 0 else 1, -2 if rank == size - 1 else -1)
-    start, stop, _ = inner.indices(len(u))
-    above, below = slice(start - 1, stop - 1), slice(start + 1, stop + 1)
-
-    def step() -> Any:
-        bare.halo(u)
-        old = u[1:-1].copy()
-        u[inner, 1:-1] = (
-            (u[above, 1:-1] + u[below, 1:-1]) * 0.7 + (u[inner, 0:-2] + u[inner, 2:]) * 0.3
-        ) * 0.5
-        v = (u[1:-1] - old).reshape(-1)
-        return u[1:-1], bare.summed(float(numpy.dot(v, v))) ** 0.5
-
-    return step
+def _pagerank(np: Any, given: Any) -> Iterator[Any]:
+    source, target = np.array(given[0]), np.array(given[1])
+    degree = np.bincount(source)
+    nodes = len(degree)
+    rank = np.full(nodes, 1 / nodes)
+    while True:
+        arriving = np.bincount(target, weights=rank[source] / degree[source], minlength=nodes)
+        old, rank = rank, (1 - DAMPING) / nodes + DAMPING * arriving
+        yield rank, np.abs(rank - old).sum()
 
 
-def _padded(block: Any) -> Any:
-    padded = numpy.zeros((len(block) + 2, *block.shape[1:]))
-    padded[1:-1] = block
-    return padded
+def _lbm(np: Any, given: Any) -> Iterator[Any]:
+    f = np.array(given)
+    while True:
+        out = collided(np, f)
+        for i, shift in enumerate(DIRECTIONS):
+            f[i] = np.roll(out[i], shift, axis=(0, 1))
+        yield (f,)
 
 
-def bare_cg(bare: Bare, given: Any) -> Callable[[], Any]:
-    """The search direction has the ghost rows."""
-    r = given[bounds(len(given), bare.size, bare.rank)].copy()
-    p, x = _padded(r), numpy.zeros_like(r)
-    old = [bare.summed(float(numpy.sum(r * r)))]
-
-    def step() -> Any:
-        bare.halo(p)
-        own = p[1:-1]
-        q = 4 * own
-        q -= p[:-2]
-        q -= p[2:]
-        q[:, 1:] -= own[:, :-1]
-        q[:, :-1] -= own[:, 1:]
-        alpha = old[0] / bare.summed(float(numpy.sum(own * q)))
-        x[...] += alpha * own
-        r[...] -= alpha * q
-        new = bare.summed(float(numpy.sum(r * r)))
-        own[...] = r + (new / old[0]) * own
-        old[0] = new
-        return x, new
-
-    return step
+def _nbody(np: Any, given: Any) -> Iterator[Any]:
+    x, mass = np.array(given[:, :3]), np.array(given[:, 3])
+    v = np.zeros_like(x)
+    while True:
+        apart = x[None, :, :] - x[:, None, :]
+        square = (apart**2).sum(axis=2) + 0.01
+        a = (apart * (mass / square**1.5)[:, :, None]).sum(axis=1)
+        v += 0.01 * a
+        x += 0.01 * v
+        yield (x,)
 
 
-def bare_sort(bare: Bare, given: Any) -> Callable[[], Any]:
-    """A sample sort; blocks come out about even."""
-    own = given[bounds(len(given), bare.size, bare.rank)].copy()
-    size = bare.size
-
-    def step() -> Any:
-        values = numpy.sort(own)
-        if size == 1:
-            return (values,)
-        many = 64
-        samples = values[(numpy.arange(many) * 2 + 1) * len(values) // (2 * many)]
-        every = numpy.sort(bare.allgather(samples).reshape(-1))
-        cuts = numpy.searchsorted(values, every[numpy.arange(1, size) * len(every) // size])
-        ends = numpy.concatenate([[0], cuts, [len(values)]])
-        joined = bare.uneven(values, numpy.diff(ends))
-        joined.sort()
-        return (joined,)
-
-    return step
-
-
-def bare_fft(bare: Bare, given: Any) -> Callable[[], Any]:
-    """Rows, an all-to-all, columns."""
-    own = given[bounds(len(given), bare.size, bare.rank)].copy()
-    rows, columns = own.shape
-    each = columns // bare.size
-
-    def step() -> Any:
-        turned = numpy.fft.fft(own, axis=1)
-        if bare.size == 1:
-            return (numpy.fft.fft(turned, axis=0),)
-        parts = numpy.ascontiguousarray(turned.reshape(rows, bare.size, each).swapaxes(0, 1))
-        arrived = bare.alltoall(parts).reshape(rows * bare.size, each)
-        return (numpy.fft.fft(arrived, axis=0),)
-
-    return step
-
-
-def bare_matmul(bare: Bare, given: Any) -> Callable[[], Any]:
-    """Rows of both; those of the second factor go round."""
-    size, rank, side = bare.size, bare.rank, len(given[0])
-    rows = bounds(side, size, rank)
-    a, b = given[0, rows].copy(), given[1, rows].copy()
-
-    def step() -> Any:
-        if size == 1:
-            return (a @ b,)
-        result, block = numpy.zeros_like(a), b
-        for turn in range(size):
-            owner = (rank + turn) % size
-            following, requests = None, []
-            if turn < size - 1:
-                part = bounds(side, size, (owner + 1) % size)
-                following = numpy.empty((part.stop - part.start, side))
-                requests = bare.shift(block, following)
-            result += a[:, bounds(side, size, owner)] @ block
-            bare.finish(requests)
-            block = following
-        return (result,)
-
-    return step
-
-
-BARE = {
-    "laplace": bare_laplace, "cg": bare_cg, "sort": bare_sort, "fft": bare_fft, "matmul": bare_matmul,
-}  # fmt: skip
+LOOPS = {"kmeans": _kmeans, "pagerank": _pagerank, "lbm": _lbm, "nbody": _nbody}
 
 
 def wrong_of(turns: Turns, name: str, ours: Any, theirs: Any) -> str:
@@ -314,7 +195,7 @@ def wrong_of(turns: Turns, name: str, ours: Any, theirs: Any) -> str:
     found = numpy.asarray(ours[0])
     if turns.rank:
         return ""
-    expected = numpy.concatenate(blocks, axis=1 if name == "fft" else 0)
+    expected = numpy.concatenate(blocks, axis=1 if name in COLUMNS else 0)
     if found.shape != expected.shape:
         return f"shape {found.shape} instead of {expected.shape}"
     apart = float(numpy.abs(found - expected).max() / numpy.abs(expected).max())
@@ -346,14 +227,14 @@ def measured(name: str, n: int, seconds: float) -> dict[str, Any]:
                         last[key][1]
                     )  # as a program looks at it; the array's memory stays atoll's own
                 elif key.startswith("atoll"):
-                    last[key][0].local  # noqa: B018 (it evaluates)
+                    atoll.sync()
 
         return run
 
     runs = {
-        "bare": repeated("bare", bare_program(name, bare, given)),
+        "bare": repeated("bare", BARE[name](bare, given)),
         "atoll": repeated("atoll", program(name, atoll, given)),
-        "bare 1": repeated("bare 1", bare_program(name, Bare(MPI.COMM_SELF), share)),
+        "bare 1": repeated("bare 1", BARE[name](Bare(MPI.COMM_SELF), share)),
     }
     with mine:
         single = repeated("atoll 1", program(name, atoll, share))
@@ -425,7 +306,7 @@ def on_ranks(options: argparse.Namespace) -> int:
 
     atoll.config.threads = 1
     if options.smoke:
-        atoll.config.small = 0
+        atoll.config.small = atoll.config.everywhere = 0  # arrays of any size stay distributed
     for name in options.names or list(BARE):
         with threadpool_limits(1):
             found = measured(name, SIZES[options.size][name], options.seconds)
