@@ -2,7 +2,7 @@
 
 import os
 import sys
-from importlib import import_module
+from importlib import import_module, reload
 from typing import Any
 
 from . import started as started  # first: it sets variables that the others read
@@ -11,40 +11,43 @@ from . import startup
 # isort: split
 
 from ._version import __version__ as __version__
-from .comm.world import World as World
-from .comm.world import ranks_per_node
-from .comm.world import use as use
-from .comm.world import world as world
-from .config import config as config
-from .context.statistics import reset_stats as reset_stats
-from .context.statistics import stats as stats
-from .context.tracebacks import guard, guarded
 from .front import boundary
-from .functions import coverage as coverage
-from .functions import late, names
-from .functions.foreign import from_distarray as from_distarray
-from .functions.foreign import from_local as from_local
-from .functions.foreign import from_partitioned as from_partitioned
-from .interchange.numba import register as register_with_numba
-from .layout import Block as Block
-from .layout import Cyclic as Cyclic
-from .layout import Layout as Layout
-from .layout import Undistributed as Undistributed
-from .layout import Unstructured as Unstructured
-from .layout import set_default_size, set_ranks_per_node
-from .lazy.flags import Flags
-from .lazy.flat import flatiter
-from .lazy.pending import sync as sync
 
-set_default_size(lambda: world.size)
-set_ranks_per_node(ranks_per_node)
+launches = started.launches and "launches" not in globals()  # for the first time
+if not launches:
+    from .comm.world import World as World
+    from .comm.world import ranks_per_node
+    from .comm.world import use as use
+    from .comm.world import world as world
+    from .config import config as config
+    from .context.statistics import reset_stats as reset_stats
+    from .context.statistics import stats as stats
+    from .context.tracebacks import guard, guarded
+    from .functions import coverage as coverage
+    from .functions import names
+    from .functions.foreign import from_distarray as from_distarray
+    from .functions.foreign import from_local as from_local
+    from .functions.foreign import from_partitioned as from_partitioned
+    from .interchange.numba import register as register_with_numba
+    from .layout import Block as Block
+    from .layout import Cyclic as Cyclic
+    from .layout import Layout as Layout
+    from .layout import Undistributed as Undistributed
+    from .layout import Unstructured as Unstructured
+    from .layout import set_default_size, set_ranks_per_node
+    from .lazy.flags import Flags
+    from .lazy.flat import flatiter
+    from .lazy.pending import sync as sync
 
-for public in (flatiter, Flags, config, world):
-    guarded(public)
-register_with_numba(names["ndarray"])
-del public, register_with_numba
-guard(sys.modules[__name__])
-globals().update(names)  # NumPy's names; submodules of the same names would hide some
+    set_default_size(lambda: world.size)
+    set_ranks_per_node(ranks_per_node)
+
+    for public in (flatiter, Flags, config, world):
+        guarded(public)
+    register_with_numba(names["ndarray"])
+    del public, register_with_numba
+    guard(sys.modules[__name__])
+    globals().update(names)  # NumPy's names; submodules of the same names would hide some
 
 
 LATE = {
@@ -77,6 +80,11 @@ LATE = {
 
 @boundary
 def __getattr__(name: str) -> Any:
+    if launches:
+        del globals()[
+            "__getattr__"
+        ]  # modules that are imported ask for names, as at the first time
+        return getattr(reload(sys.modules[__name__]), name)
     if name in LATE:
         home = import_module(f"{__name__}.{LATE[name]}")
         guard(home)
@@ -86,6 +94,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name in ("load_ipython_extension", "unload_ipython_extension"):
         return getattr(import_module(f"{__name__}.notebook"), name)
+    from .functions import late
+
     return late(name)
 
 
@@ -95,7 +105,8 @@ OWN: tuple[str, ...] = (
 )  # fmt: skip
 """The public names that NumPy does not have; their types are in ``stubs/own.pyi``."""
 
-__all__ = sorted({*coverage(), *OWN})
+if not launches:
+    __all__ = sorted({*coverage(), *OWN})
 
 
 def __dir__() -> list[str]:

@@ -54,3 +54,15 @@ def test_a_long_traceback_loses_its_middle() -> None:
     assert text.startswith("a")
     assert text.endswith("b")
     assert len(text) < startup.LONGEST_TEXT + 20
+
+
+def test_the_command_imports_numpys_names_when_somebody_asks_for_them() -> None:
+    program = (
+        "import sys; sys.argv = ['/usr/bin/atoll', 'run', 'program.py']\n"
+        "import atoll\n"
+        "print('atoll.lazy' in sys.modules, hasattr(atoll, '__path__'))\n"
+        "from atoll import zeros\n"
+        "print(zeros(3).shape, atoll.world.size, 'arange' in atoll.__all__, 'atoll.lazy' in sys.modules)\n"
+    )
+    outcome = finished([sys.executable, "-c", program])
+    assert outcome.output == "False True\n(3,) 1 True True\n", outcome
