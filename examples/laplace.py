@@ -38,10 +38,23 @@ def advance(u: np.ndarray, dx: float, dy: float) -> float:
     return float(np.sqrt(np.dot(v, v)))
 
 
+def runs_on(u: np.ndarray) -> str:
+    """What the steps have run on, in words."""
+    if "--numpy" in sys.argv:
+        return "one core"
+    import atoll
+
+    ranks, threads, layout = atoll.world.size, atoll.config.threads, atoll.asarray(u).layout
+    words = f"{ranks} rank{'s' * (ranks > 1)} of {threads} thread{'s' * (threads > 1)}"
+    if ranks > 1:
+        words += ", each with all of u" if layout.is_replicated else f", u in {layout}"
+    return words
+
+
 def main() -> None:
     n = next((int(word) for word in sys.argv[1:] if word.isdigit()), 1000)
     u, dx, dy = start(n)
-    steps = 50
+    steps = 200
     error = advance(u, dx, dy)
     began = time.perf_counter()
     for _ in range(steps):
@@ -51,6 +64,7 @@ def main() -> None:
     seconds = time.perf_counter() - began
     print(f"{np.__name__}: {n} x {n}, error {error:.6e} after {steps + 1} steps")
     print(f"{seconds / steps * 1e3:.2f} ms per step, u[2, {n // 3}] = {u[2, n // 3]:.6f}")
+    print(f"on {runs_on(u)}")
 
 
 if __name__ == "__main__":
