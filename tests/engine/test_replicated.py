@@ -5,6 +5,7 @@ alone looks at such arrays, or computes with them. All ranks must still do the s
 """
 
 import random
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -318,3 +319,22 @@ def test_one_rank_may_look_at_what_ranks_have_made_everywhere(way, by_numpy):
             np.testing.assert_array_equal(np.asarray(modest), expected)
             if wanted is not None:
                 np.testing.assert_array_equal(np.asarray(made), wanted)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_rank_copies_its_share_of_a_numpy_array_alone(order, size):
+    whole = np.asarray(np.random.default_rng(3).random((700, 600)), order=order)
+    with usual():
+        atoll.array(whole)
+        tracemalloc.start()
+        try:
+            a = atoll.array(whole)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < whole.nbytes * 0.7
+        assert a.local.nbytes < whole.nbytes * 1.1 / size
+        assert a.strides == whole.strides
+        whole[0] = 0
+        assert float(np.asarray(a)[0].min()) > 0

@@ -214,17 +214,20 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Any:
         handle._np = array
         return handle
     place = default_place(array.shape)
-    boxed = None if native is None or place is not None else native.boxed(array)
+    if place is not None:
+        return share_of(array, place)
+    boxed = None if native is None else native.boxed(array)
     if boxed is not None:
         return boxed
-    form = strided(array.shape, array.dtype, array.strides)
-    if place is None:
-        node = source(array, form)
-    else:
-        block = array[region_key(place.layout.region(place.world.rank))]
-        seen = dense(array.shape, array.dtype, kept_order(array.shape, (form,)))
-        node = source(np.ascontiguousarray(block), seen, place=place)
-        statistics.add("distributed")
+    node = source(array, memory_geometry(array))
+    return of_view(Cell(node), node.geometry)
+
+
+def share_of(array: np.ndarray[Any, Any], place: Place) -> Any:
+    """An array on ranks with the elements of a NumPy array, of which this rank copies its part alone."""
+    order = kept_order(array.shape, (memory_geometry(array),))
+    block = np.array(array[region_key(place.layout.region(place.world.rank))], order="C")
+    node = source(block, dense(array.shape, array.dtype, order), place=distributed(place))
     return of_view(Cell(node), node.geometry)
 
 

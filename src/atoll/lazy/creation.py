@@ -27,6 +27,7 @@ from .conversion import (
     of_small,
     of_view,
     plain,
+    share_of,
 )
 from .fallback import by_numpy
 from .float_errors import free
@@ -193,7 +194,12 @@ def asarray(value: Any, dtype: Any = None, order: Any = None, copy: bool | None 
     inner = getattr(type(value), "_handle", None)
     if inner is not None:
         return _converted(inner(value), dtype, order, copy)
-    array = np.array(plain(value), dtype, copy=copy, order="K" if order is None else order)
+    value, order = plain(value), "K" if order is None else order
+    if copy and order == "K" and type(value) is np.ndarray and dtype in (None, value.dtype):
+        place = None if is_small(value.shape) else default_place(value.shape)
+        if place is not None and is_native(value.dtype) and value.flags.aligned:
+            return share_of(value, place)
+    array = np.array(value, dtype, copy=copy, order=order)
     if array is not value and array.base is None and array.flags.owndata:
         return from_numpy(array)
     return of_array(array)
