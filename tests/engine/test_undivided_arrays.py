@@ -379,3 +379,20 @@ def test_an_array_that_is_only_written_is_brought_to_all_ranks():
                 theirs[:, k] = turn + k
         assert ours._cell.node.place is None
         numpy.testing.assert_array_equal(numpy.asarray(ours), theirs)
+
+
+@pytest.mark.ranks(1, 2)
+@pytest.mark.simulated(3)
+@usually
+def test_an_explanation_says_why_every_rank_has_a_value(size):
+    a, few = atoll.array(whole()), atoll.arange(8.0)
+    divided, small = atoll.explain(a + 1).what, atoll.explain(few + few).what
+    for _ in range(TURNS):
+        rows(atoll, a)
+    lost = atoll.explain(atoll.array(whole()) + 1).what
+    assert "on every rank" not in divided
+    if size == 1:
+        assert {small, lost} == {"(8,) float64", "(20,20) float64"}
+    else:
+        assert small == "(8,) float64, on every rank, since it has less than 60 elements"
+        assert "on every rank, since dividing such arrays was expected to lose" in lost

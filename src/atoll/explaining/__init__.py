@@ -21,6 +21,7 @@ from ..graph.node import Node
 from ..graph.words import view_text
 from ..lazy.evaluation import computed_by, look_up, stored_too
 from ..lazy.planning import make_program
+from ..lazy.replication import reason_of
 from ..lazy.views import Handle
 from ..plan.samples import Sample
 from .facts import Access as Access
@@ -81,7 +82,7 @@ def _what(x: Any, node: Node) -> str:
     text = f"{shape_text(geometry.shape)} {geometry.dtype}"
     if not geometry.is_base:
         text += f", the view {view_text(geometry)} of {shape_text(node.geometry.shape)}"
-    return text
+    return ", ".join(filter(None, (text, reason_of(node))))
 
 
 def _without_program(what: str, state: str) -> Explanation:

@@ -46,6 +46,19 @@ def is_undivided(shape: Shape, world: World) -> bool:
     return shape in world.communicator.log.undivided and config.settings().everywhere is None
 
 
+def reason_of(node: Node) -> str:
+    """The reason why every rank has a value, or is to have it; empty if ranks divide it, or there is one rank."""
+    world, shape = current_world(), node.geometry.shape
+    if world.size == 1 or node.place is not None:
+        return ""
+    if is_undivided(shape, world):
+        loss = world.communicator.log.losses.get(shape, 0.0) / 1e6
+        return f"on every rank, since dividing such arrays was expected to lose {loss:.1f} ms"
+    if node.geometry.size < config.everywhere:
+        return f"on every rank, since it has less than {config.everywhere:,} elements"
+    return "on every rank, as all that it is made of"
+
+
 def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Settings) -> None:
     """Add the loss, or gain, of ranks by dividing arrays of a shape to its account; ``nbytes`` is their size."""
     losses = log.losses
