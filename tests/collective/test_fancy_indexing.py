@@ -260,3 +260,13 @@ def test_a_few_elements_go_to_all_ranks_once_for_their_positions(size):
     for messages, collectives in simulated.Simulation(size).run(rows):
         assert messages <= 10 * (size - 1)
         assert collectives <= 20  # also to agree that all make the same call
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(2)
+def test_rows_that_two_ranks_have_in_other_orders_are_picked(size):
+    whole = normal((2, 6))
+    rows = atoll.Layout((2, 6), (atoll.Unstructured([[1, 0], [0, 1]]), "n"), size=size)
+    a = atoll.array(whole).redistribute(rows)
+    mask = put(whole > 0, "nc", size)
+    np.testing.assert_array_equal(np.asarray(a[:-1][mask[:-1]]), whole[:-1][whole[:-1] > 0])

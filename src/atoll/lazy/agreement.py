@@ -109,7 +109,7 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
             if not ours._geometry.is_base:
                 exact.append(of_view(ours._geometry))
         words = f"{dtype_words(lies.dtype)} {lies.shape}"
-        if place is not None or is_deferred(fact):
+        if place is not None or is_deferred(fact) or (array is None and ours._cell.node.place):
             return words
         decides = lies.dtype.kind in "biu" and (
             array is not None or lies.size <= policy.limits.pieces * policy.limits.chunk
