@@ -369,7 +369,8 @@ static int write_locked(PyObject *box, PyObject *region, PyObject *value, PyObje
     if (region != NULL && NODE(node)->geometry != GEOMETRY(region)->base) return 0;
     int divided = state_of(node) & DIVIDED, kept = divided && BOX(box)->shared;
     int few = GEOMETRY(region == NULL ? BOX(box)->geometry : region)->is_short;
-    if (divided && (mask != NULL || (few && state_of(node) & READY) || (region == NULL && NODE(value)->place != NODE(node)->place))) return 0;
+    if (region == NULL && NODE(value)->place != NODE(node)->place) return 0;  /* an array lies where it did */
+    if (divided && (mask != NULL || (few && state_of(node) & READY))) return 0;
     if (!few) BOX(box)->pieces = 0;
     int noted = note_site(box, mask == NULL ? region : NULL, place);
     if (noted <= 0) return noted;
