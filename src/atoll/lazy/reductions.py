@@ -348,6 +348,10 @@ def position(
     if axes is None or (axis is not None and len(axes) != 1) or isinstance(axis, (tuple, list)):
         return NotImplemented
     keepdims = bool(keepdims) if keepdims is not NOTHING else False
+    if out is not None and out is not NOTHING:
+        target = out[0] if type(out) is tuple and len(out) == 1 else out
+        if hasattr(target, "dtype"):
+            op.find(np.zeros((1, 1)), axis=0, out=np.empty(1, target.dtype))  # or NumPy's error
     world = world_of([handle])
     if world is not None and not _has_rows(handle, axes):
         along = None if axis is None or geometry.ndim == 1 else axis % geometry.ndim
