@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from contextvars import copy_context
+
 import numpy
 import pytest
 
 import atoll
 from atoll.comm.world import current_world
+from atoll.errors import DivergenceError
 
 from .test_undivided_arrays import traffic, usual, usually
 
@@ -130,3 +134,95 @@ def test_pending_operands_that_one_rank_has_read_do_not_matter(rank):
         if rank == 0:
             assert x[0] == y[0]
         numpy.testing.assert_array_equal(numpy.asarray(x[:, None] - x), y[:, None] - y)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(3)
+def test_ranks_with_other_operands_are_told(rank):
+    with atoll.world.split(0, rank), usual(small=10):
+        x = atoll.array(line() + rank)
+        assert x.layout.is_replicated
+        with pytest.raises(DivergenceError, match="a large result"):
+            float((x[:, None] - x).max())
+
+
+@pytest.mark.ranks(2, 3)
+@usually
+def test_forces_between_pairs_come_to_all_ranks_and_the_pairs_stay_divided():
+    p, q = atoll.array(line()) * 1, line()
+    v, w = p * 0, q * 0
+    for _ in range(4):
+        apart, theirs = p - p[:, None], q - q[:, None]
+        assert not apart.layout.is_replicated
+        v += (apart * 0.5).sum(axis=1)
+        w += (theirs * 0.5).sum(axis=1)
+        p, q = p + v, q + w
+        assert v.layout.is_replicated
+    numpy.testing.assert_allclose(numpy.asarray(p), q, rtol=1e-12)
+
+
+def pairs(x, y):
+    return x[:, None] - y
+
+
+@pytest.mark.ranks(2)
+@usually
+def test_a_line_divides_larger_results_than_those_that_all_ranks_needed():
+    log = current_world().communicator.log
+    x = atoll.array(line())
+    log.undivided.add((N, 3))
+    whole = atoll.array(numpy.ones((N, 3)))
+    log.undivided.clear()
+    whole[...] = pairs(x, x[:3] * 1)
+    assert pairs(x, x[:3] * 1).layout.is_replicated
+    assert not pairs(x, x).layout.is_replicated
+
+
+@pytest.mark.ranks(2)
+@usually
+def test_other_threads_than_the_first_divide_nothing():
+    x, found = atoll.array(line()), []
+
+    def work():
+        spread = x[:, None] - x
+        found.append((spread.layout.is_replicated, float(spread.max())))
+
+    threads = [threading.Thread(target=copy_context().run, args=(work,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [(True, line().max() - line().min())] * 3
+    assert not (x[:, None] - x).layout.is_replicated
+
+
+@pytest.mark.ranks(2)
+@usually
+def test_a_reference_that_one_rank_has_does_not_change_what_ranks_store(rank):
+    x, kept = atoll.array(numpy.arange(300.0)), []
+    assert not x.layout.is_replicated
+    for k in range(12):
+        y = x + k
+        atoll.sync()
+        near = atoll.sqrt(y)
+        if k >= 5:
+            assert float((near * 2).sum()) > 0
+        thrice = near * 3
+        if rank == 0 and k == 5:
+            kept.append(y)
+        del y
+        atoll.sync()
+        assert float(thrice.max()) == 3 * numpy.sqrt(299.0 + k)
+        kept.clear()
+
+
+@pytest.mark.ranks(2, 3)
+@usually
+def test_an_array_on_every_rank_stays_there_at_each_turn(size):
+    v, w = atoll.array(line()) * 1, line()
+    divided = atoll.zeros(N, layout=atoll.Layout((N,), size=size)) + 1
+    for _ in range(4):
+        v += divided * 0.5
+        w += 0.5
+        assert v.layout.is_replicated
+    numpy.testing.assert_array_equal(numpy.asarray(v), w)

@@ -11,6 +11,7 @@ import pytest
 
 import atoll
 from atoll import policy
+from atoll.comm.in_step import agree
 from atoll.comm.world import current_world
 from atoll.lazy import evaluation
 from atoll.plan import build
@@ -396,3 +397,27 @@ def test_an_explanation_says_why_every_rank_has_a_value(size):
     else:
         assert small == "(8,) float64, on every rank, since it has less than 60 elements"
         assert "on every rank, since dividing such arrays was expected to lose" in lost
+
+
+@pytest.mark.ranks(2)
+def test_ranks_that_plan_at_different_turns_agree_on_the_accounts(rank):
+    with usual(entries=12, step=3000):
+        a, kept = atoll.array(whole(40)), []
+        for k in range(60):
+            y = a + k
+            atoll.sync()
+            root = atoll.sqrt(y)
+            if rank == 0:
+                kept = [
+                    [y, None, root][k % 3]
+                ]  # so that the native evaluation does not know the trace
+            del y
+            assert float((root * 3).max()) > 0
+            for j in range(1, 1 + k * 7 % 12):
+                assert float((a[j:, j:] * 2).sum()) > 0
+            log = current_world().communicator.log
+            accounts = sorted((shape, loss) for shape, loss in log.losses.items())
+            assert (
+                len(set(map(str, agree(current_world().communicator, accounts, "accounts")))) == 1
+            )
+        assert len(kept) == (rank == 0)

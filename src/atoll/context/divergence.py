@@ -25,7 +25,6 @@ from typing import Any
 
 from ..errors import CommunicationError, DivergenceError, ThreadError
 from . import remote_stacks
-from .caches import Recent
 from .call_sites import Site, site_text, user_site
 from .threads import communicating
 
@@ -94,12 +93,12 @@ class StepLog:
         """By shape: nanoseconds that the ranks have lost by dividing such arrays; ``-inf`` if the program laid one out."""
         self.undivided: set[tuple[int, ...]] = set()
         """The shapes of arrays that the ranks no longer divide."""
-        self.undivided_lines: set[int] = set()
-        """The numbers of lines whose results ranks do not divide, though broadcasting makes them large."""
+        self.undivided_lines: dict[int, int] = {}
+        """By the number of a line: up to this number of elements, ranks do not divide its results, though broadcasting makes them large."""
         self.plans: dict[Hashable, bool] = {}
         """By structure, without extents: True if all ranks had a plan for it when they compared."""
-        self.extents: Recent[int, bool] = Recent("caches_full")
-        """The fingerprints of the last programs of all ranks, with their extents."""
+        self.extents: set[int] = set()
+        """The fingerprints of the first programs of all ranks, with their extents; none is ever forgotten, so ranks agree on them."""
         self.same: Any = None
         """The prepared collective by which few ranks compare a number."""
         self.stored = 0.0

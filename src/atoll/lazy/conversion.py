@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from math import prod
 from types import EllipsisType, NoneType
@@ -15,6 +16,7 @@ from ..config import config
 from ..context import statistics
 from ..context.caches import remembered
 from ..context.call_sites import Site, site_number
+from ..context.threads import turn
 from ..errors import LayoutError
 from ..front import native
 from ..graph.geometry import Geometry, dense, kept_order, strided
@@ -112,6 +114,8 @@ def spread_place(geometry: Geometry, args: Sequence[Any], site: Site | None) -> 
     world = current_world()
     if world.size == 1 or geometry.size < policy.limits.pieces * config.small:
         return FOLLOWS
+    if not (turn.simulated or threading.current_thread() is threading.main_thread()):
+        return FOLLOWS  # ranks would have to know the order of threads
     for arg in args:
         if type(arg) is Node and (
             arg.place is not None or arg.weight < 0 or arg.geometry.size == geometry.size
@@ -119,7 +123,7 @@ def spread_place(geometry: Geometry, args: Sequence[Any], site: Site | None) -> 
             return FOLLOWS
     if geometry.size < (config.settings().everywhere or 0) or is_undivided(geometry.shape, world):
         return FOLLOWS
-    if site_number(site) in world.communicator.log.undivided_lines:
+    if geometry.size <= world.communicator.log.undivided_lines.get(site_number(site), 0):
         return FOLLOWS
     return distributed(_evenly(geometry.shape, world))
 

@@ -80,8 +80,10 @@ def begun(
             statistics.add("planning_failures")
             compute(pending, agreed=True)
         return False
-    moves = known and program.fingerprint not in log.extents
-    log.extents[program.fingerprint] = True
+    moves = len(log.extents) < policy.limits.entries and program.fingerprint not in log.extents
+    if moves:  # a rank that replays the program natively has met it before, too
+        log.extents.add(program.fingerprint)
+    moves = moves and bool(known)
     more = policy.limits.step if moves else 0.0  # each rank binds the plan to other extents
     for shape, nbytes, expected in program.prices:
         loss = expected + more

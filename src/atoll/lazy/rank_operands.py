@@ -16,7 +16,7 @@ from .. import policy
 from ..context.call_sites import site_number
 from ..exchange.gather import gather
 from ..graph.node import Node, in_order, source
-from ..ops.fingerprint import is_small
+from ..ops.fingerprint import is_small, of_elements
 from .evaluation import evaluate
 from .pending import with_others
 from .replication import evened, with_whole
@@ -39,7 +39,8 @@ def _on_this_rank(arg: Any) -> Any:
 def _computed_by_each(node: Node) -> Node | None:
     """The same pending value for every rank to compute by itself, where it follows from what every rank has; else ``None``.
 
-    The lines that have divided it do so no more.
+    The lines that have divided it do so no more. A value much smaller than what it is computed from, such as forces between pairs,
+    comes to all ranks instead.
     """
     order = in_order([node], lambda each: each.value is None)
     below = [arg for each in order for arg in each.args if type(arg) is Node]
@@ -47,17 +48,34 @@ def _computed_by_each(node: Node) -> Node | None:
         arg.value is not None and arg.place is not None for arg in below
     ):
         return None
+    laid_out = [each for each in order if each.is_laid_out()]
+    largest = max([each.geometry.size for each in laid_out], default=0)
+    if node.geometry.size * policy.limits.pieces <= largest:
+        return None
     instead: dict[Node, Node] = {}
+    for each in laid_out:
+        lines, line = each.place.log.undivided_lines, site_number(each.site)
+        lines[line] = max(lines.get(line, 0), each.geometry.size)
     for each in order:
         if each.place is None and not any(arg in instead for arg in each.args):
             continue
-        if each.place is not None and each.is_laid_out():
-            each.place.log.undivided_lines.add(site_number(each.site))
         args = tuple([instead.get(arg, arg) for arg in each.args])
         instead[each] = Node(
             each.op, args, each.geometry, each.params, each.name, each.site, place=None
         )
     return instead.get(node)
+
+
+def _compare(node: Node) -> None:
+    """Let ranks compare the operands of a large result that they divide, as far as programs do not; of many elements some."""
+    log = node.place.log
+    for arg in node.args:
+        if type(arg) is not Node or arg.value is None or is_small(arg.geometry):
+            continue
+        if log.exact or arg.geometry.dtype.kind in "biu":
+            array = arg.value.array
+            some = array.flat[:: max(array.size // policy.limits.short, 1)]
+            log.step(of_elements(some), "a large result")
 
 
 def entered(node: Node) -> Node:
@@ -87,6 +105,8 @@ def entered(node: Node) -> Node:
                 and (is_laid_out or is_small(arg.geometry))
             ):
                 evaluate((arg,))
+        if is_laid_out:
+            _compare(node)
         heavy = (
             node.weight > policy.limits.pending
         )  # the weight counts distributed operations: the same on all ranks
