@@ -314,7 +314,7 @@ def _agreed(world: World) -> list[list[Cell]]:
     differ, garbage is collected, and arrays that still differ stay pending until they are read, unless their fingerprint is unique.
     """
     cells = _shared(world)  # referred to from here on, so that none is collected before the end
-    communicator, whole = world.communicator, of_text(repr(_outlined(cells, world)))
+    communicator, whole = world.communicator, of_text(repr(_together(cells, world)))
     if communicator.kind == "dry run" or is_same(communicator, whole, "sync()"):
         return [cells] if cells else []
     every = agree(world.communicator, _outlined(cells, world), "sync()")
@@ -362,9 +362,15 @@ def _has_operands(node: Node) -> bool:
     return any(type(argument) is Node for argument in node.args)
 
 
-def _outlined(cells: list[Cell], world: World) -> tuple[list[int], int, list[int]]:
-    """Fingerprints of pending arrays, each and together, and their ages."""
+def _together(cells: list[Cell], world: World) -> tuple[int, list[int]]:
+    """The fingerprint of pending arrays together, and their ages."""
     nodes = list(dict.fromkeys([cell.node for cell in cells]))
     exact = world.communicator.log.exact
-    looks = [fingerprint_of([node], exact) for node in nodes]
-    return looks, fingerprint_of(nodes, exact) if nodes else 0, [node.born for node in nodes]
+    return fingerprint_of(nodes, exact) if nodes else 0, [node.born for node in nodes]
+
+
+def _outlined(cells: list[Cell], world: World) -> tuple[list[int], int, list[int]]:
+    """Fingerprints of pending arrays, each and together, and their ages."""
+    exact = world.communicator.log.exact
+    looks = [fingerprint_of([node], exact) for node in dict.fromkeys([c.node for c in cells])]
+    return looks, *_together(cells, world)
