@@ -226,3 +226,18 @@ def test_an_array_on_every_rank_stays_there_at_each_turn(size):
         w += 0.5
         assert v.layout.is_replicated
     numpy.testing.assert_array_equal(numpy.asarray(v), w)
+
+
+@pytest.mark.ranks(3)
+@usually
+def test_what_ranks_have_stored_in_one_world_is_not_stored_in_another(rank):
+    def program(k):
+        y = atoll.sqrt(atoll.arange(300.0) + k)
+        return float((y * 2).sum()), float((y * 3).sum())
+
+    with atoll.world.split(int(rank < 2), rank):  # the third rank is alone
+        for k in range(4):
+            program(k)
+    for k in range(6):
+        expected = numpy.sqrt(numpy.arange(300.0) + k).sum()
+        numpy.testing.assert_allclose(program(k), [2 * expected, 3 * expected], rtol=1e-12)

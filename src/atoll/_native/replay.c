@@ -387,7 +387,10 @@ static int run_program(Run *run, PyObject *settings) {
 static int is_stored(PyObject *node) {
     PyObject *site = NODE(node)->site, *number = site == Py_None ? NULL : number_of(site);
     if (number == NULL) return -1;
-    int stored = PyDict_Contains(NODE(node)->place == Py_None ? python.stored_lines : python.joint_lines, number);
+    PyObject *place = NODE(node)->place;
+    PyObject *lines = place == Py_None ? Py_NewRef(python.stored_lines) : PyObject_GetAttr(field(place, PLACE_LOG), interned.stored_lines);
+    int stored = lines == NULL ? -1 : PyDict_Contains(lines, number);
+    Py_XDECREF(lines);
     Py_DECREF(number);
     return stored;
 }

@@ -44,7 +44,7 @@ extern Py_ssize_t offsets[FIELDS];
     X(number_types) X(plain_types) X(settled_ufuncs) X(operators) X(operator_ufuncs) X(operator_forms) X(fill) X(source) \
     X(call_op) X(read_op) X(update_op) X(compress_op) X(rare_update) X(broadcasting_ops) X(lay) X(entered) \
     X(world) X(config) X(settings) X(counters) X(rules) X(calm) X(float_rules) X(warnings) X(main_thread) \
-    X(origins) X(numbered) X(traces) X(tried_traces) X(stored_lines) X(joint_lines) X(left) X(turn) X(powers) X(recipes) \
+    X(origins) X(numbered) X(traces) X(tried_traces) X(stored_lines) X(left) X(turn) X(powers) X(recipes) \
     X(shorten) X(outside) X(lock) X(catch_up) X(relieve) \
     X(from_numpy) X(taken) X(located) X(memory_geometry) X(dense) X(new_mark) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
@@ -53,7 +53,7 @@ extern Py_ssize_t offsets[FIELDS];
 /* The names of attributes and arguments, as interned strings. */
 #define NAMES(X)                                                                                 \
     X(__name__) X(_numpy) X(active) X(base) X(debug) X(filters) X(flagged) X(form) X(geometry) X(hash) X(kernels) X(lock) X(log) X(look) X(losses) X(noted) \
-    X(plans) X(raised) X(ravel) X(rules) X(run) X(shadow) X(simulated) X(site) X(size) X(step) X(stored) X(team) X(ufunc) X(unasked) X(under_way)
+    X(plans) X(raised) X(ravel) X(rules) X(run) X(shadow) X(simulated) X(site) X(size) X(step) X(stored) X(stored_lines) X(team) X(ufunc) X(unasked) X(under_way)
 #define MEMBER(NAME) PyObject *NAME;
 typedef struct {
     PYTHON(MEMBER)

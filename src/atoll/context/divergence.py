@@ -25,6 +25,7 @@ from typing import Any
 
 from ..errors import CommunicationError, DivergenceError, ThreadError
 from . import remote_stacks
+from .caches import Recent
 from .call_sites import Site, site_text, user_site
 from .threads import communicating
 
@@ -97,6 +98,8 @@ class StepLog:
         """By the number of a line: up to this number of elements, ranks do not divide its results, though broadcasting makes them large."""
         self.plans: dict[Hashable, bool] = {}
         """By structure, without extents: True if all ranks had a plan for it when they compared."""
+        self.stored_lines: Recent[int, bool] = Recent("caches_full")
+        """The numbers of lines whose values on these ranks are stored, since several results have needed them."""
         self.extents: set[int] = set()
         """The fingerprints of the first programs of all ranks, with their extents; none is ever forgotten, so ranks agree on them."""
         self.same: Any = None

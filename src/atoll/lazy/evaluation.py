@@ -61,8 +61,6 @@ class _Programs(threading.local):
         """By structure."""
         self.stored_lines: Recent[int, bool] = Recent("caches_full")
         """Lines whose values were computed twice, because nothing stored them the first time. Eviction is never random."""
-        self.joint_lines: Recent[int, bool] = Recent("caches_full")
-        """The same of values on ranks: all ranks have the same lines."""
         self.traces = Forms()
         """Traces that the native evaluation recognises, a few for all roots that look alike."""
         if not turn.simulated:
@@ -70,9 +68,7 @@ class _Programs(threading.local):
 
     def forget(self) -> None:
         """Drop all programs and plans."""
-        for known in (
-            self.programs, self.plans, self.stored_lines, self.joint_lines, self.traces,
-        ):  # fmt: skip
+        for known in (self.programs, self.plans, self.stored_lines, self.traces):
             known.clear()
 
 
@@ -246,7 +242,11 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
 
 
 def _lines_of(node: Node) -> Recent[int, bool]:
-    return _programs.stored_lines if node.place is None else _programs.joint_lines
+    """The lines whose values are stored: of this process, or those that the ranks of a world have noted together."""
+    if node.place is None:
+        return _programs.stored_lines
+    lines: Recent[int, bool] = node.place.log.stored_lines
+    return lines
 
 
 def store_line(node: Node) -> None:

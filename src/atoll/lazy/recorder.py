@@ -93,7 +93,7 @@ def install(array_type: type, iterators: type) -> None:
         # state
         world=_current, config=config, settings=config._current, counters=statistics._separate, rules=_variable, calm=calm,
         float_rules=_held, warnings=vars(warnings), main_thread=threading.main_thread(), origins=_origins, numbered=_numbered,
-        traces=traces, tried_traces=partial(keep, traces), stored_lines=shared()["stored_lines"], joint_lines=shared()["joint_lines"], left=_left, turn=turn, recipes=recipes,
+        traces=traces, tried_traces=partial(keep, traces), stored_lines=shared()["stored_lines"], left=_left, turn=turn, recipes=recipes,
         # calls
         shorten=shorten, outside=outside, lock=process_lock, catch_up=catch_up,
         relieve=relieve, from_numpy=from_numpy, taken=taken_of, located=Geometry.lying,
