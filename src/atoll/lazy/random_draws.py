@@ -253,10 +253,26 @@ def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
 
 def _blocks(flat: Array, total: int, every: bool) -> _Pieces:
     """The blocks of elements at ascending indices."""
-    numbers = np.arange(-(-total // BLOCK)) if every else np.unique(flat // BLOCK)
+    numbers = np.arange(-(-total // BLOCK)) if every else _numbers_of(flat)
     edges = [np.searchsorted(flat, numbers * BLOCK), np.searchsorted(flat, (numbers + 1) * BLOCK)]
     for number, first, last in zip(numbers.tolist(), *[e.tolist() for e in edges], strict=True):
         begin, end = number * BLOCK, min((number + 1) * BLOCK, total)
+        if first == last:
+            if every:
+                yield begin, end, first, last, slice(0, 0)
+            continue
+        low, high = int(flat[first]), int(flat[last - 1]) + 1
         if not every:
-            begin, end = int(flat[first]), int(flat[last - 1]) + 1
-        yield begin, end, first, last, flat[first:last] - begin
+            begin, end = low, high
+        if high - low == last - first:
+            yield begin, end, first, last, slice(low - begin, high - begin)
+        else:
+            yield begin, end, first, last, flat[first:last] - begin
+
+
+def _numbers_of(flat: Array) -> Array:
+    """Numbers of the blocks of ascending indices, some without any if that is quicker."""
+    if not flat.size:
+        return flat
+    low, high = int(flat[0]) // BLOCK, int(flat[-1]) // BLOCK + 1
+    return np.arange(low, high) if high - low <= flat.size else np.unique(flat // BLOCK)
