@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import policy
+from .. import backend, policy
 from ..exchange.messages import exchange
 from ..exchange.partners import prefix
 from ..layout import BlockAxis, Layout
@@ -59,11 +59,11 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
     if ufunc not in FOLDS and not along.is_undistributed:
         return _accumulated_in_order(section, axis, ufunc, dtype)
     if along.is_undistributed:
-        return section.with_block(ufunc.accumulate(section.block, axis=axis, dtype=dtype))
+        return section.with_block(_scanned(section.block, axis, ufunc, dtype))
     if not isinstance(along, BlockAxis) or layout.copies > 1:
         blocks = redistributed(section, even_blocks(layout.shape, layout.processes, axis))
         return redistributed(accumulated(blocks, axis, ufunc, dtype), layout)
-    scanned = ufunc.accumulate(section.block, axis=axis, dtype=dtype)
+    scanned = _scanned(section.block, axis, ufunc, dtype)
     place = layout.coordinates(section.rank)
     if place is None:
         return section.with_block(scanned)
@@ -76,6 +76,18 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
         if before is not None and scanned.size:
             ufunc(np.expand_dims(before, axis), scanned, out=scanned)
     return section.with_block(scanned)
+
+
+def _scanned(block: Array, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Array:
+    """The scan of this rank's block, by loops where these are quicker; NumPy repeats it if it must warn."""
+    kernels, name = backend.current(), ufunc.__name__
+    exact = dtype == block.dtype and dtype.kind in "iu" and block.ndim == 1
+    quicker = block.size >= policy.limits.short and block.flags.c_contiguous and not exact
+    if quicker and kernels.can_scan(name, dtype, block.dtype):
+        result, flags = kernels.scanned(name, block, axis, dtype)
+        if not flags:
+            return result.array
+    return np.asarray(ufunc.accumulate(block, axis=axis, dtype=dtype))
 
 
 def _fold_form(operand: Form, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Form:
