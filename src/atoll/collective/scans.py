@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .. import backend, policy
+from ..backend.flags import is_noticed
 from ..exchange.messages import exchange
 from ..exchange.partners import prefix
 from ..layout import BlockAxis, Layout
@@ -79,15 +80,26 @@ def accumulated(section: Section, axis: int, ufunc: np.ufunc, dtype: np.dtype[An
 
 
 def _scanned(block: Array, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Array:
-    """The scan of this rank's block, by loops where these are quicker; NumPy repeats it if it must warn."""
+    """The scan of this rank's block."""
+    result = scanned_by_loops(block, axis, ufunc, dtype)
+    if result is None:
+        return np.asarray(ufunc.accumulate(block, axis=axis, dtype=dtype))
+    return result
+
+
+def scanned_by_loops(
+    array: Array, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]
+) -> Array | None:
+    """The scan of an array by loops. ``None`` where NumPy has to do it, as it also does to warn, or does it as quickly: exact sums of
+    one line."""
     kernels, name = backend.current(), ufunc.__name__
-    exact = dtype == block.dtype and dtype.kind in "iu" and block.ndim == 1
-    quicker = block.size >= policy.limits.short and block.flags.c_contiguous and not exact
-    if quicker and kernels.can_scan(name, dtype, block.dtype):
-        result, flags = kernels.scanned(name, block, axis, dtype)
-        if not flags:
-            return result.array
-    return np.asarray(ufunc.accumulate(block, axis=axis, dtype=dtype))
+    exact = dtype == array.dtype and dtype.kind in "iu" and array.ndim == 1
+    if exact or not (array.size and array.flags.c_contiguous):
+        return None
+    if not kernels.can_scan(name, dtype, array.dtype):
+        return None
+    result, flags = kernels.scanned(name, array, axis, dtype)
+    return None if is_noticed([(flags, None)]) else result.array
 
 
 def _fold_form(operand: Form, axis: int, ufunc: np.ufunc, dtype: np.dtype[Any]) -> Form:

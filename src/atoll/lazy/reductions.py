@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import backend, front
-from ..backend.flags import is_noticed
+from ..collective.scans import scanned_by_loops
 from ..context.caches import keep, remembered
 from ..context.call_sites import user_site
 from ..context.interrupts import passed_on
@@ -216,9 +216,7 @@ def reduce(
 def _held_once(operand: Node, axes: tuple[int, ...]) -> Node:
     """The operand of a fold over ranks, in blocks where several of them hold the same elements."""
     layout: Layout = operand.place.layout
-    shared = layout.copies > 1 and (
-        layout.cells == 1 or any(layout.grid[axis] > 1 for axis in axes)
-    )
+    shared = layout.copies > 1 and (layout.cells == 1 or not folds.has_rows(layout, axes))
     if not shared and not any(layout.axes[axis].overlaps for axis in axes):
         return operand
     once = Layout(layout.shape, "b" + "n" * (layout.ndim - 1), size=layout.processes)
@@ -353,7 +351,7 @@ def position(
         if hasattr(target, "dtype"):
             op.find(np.zeros((1, 1)), axis=0, out=np.empty(1, target.dtype))  # or NumPy's error
     world = world_of([handle])
-    if world is not None and not _has_rows(handle, axes):
+    if world is not None and not _finds_alone(handle, axes):
         along = None if axis is None or geometry.ndim == 1 else axis % geometry.ndim
         places = record("position", (handle,), along, op.name)
         if keepdims:  # of a whole array the position is a number
@@ -367,13 +365,12 @@ def position(
     return finished(handle, of_node(node), out)
 
 
-def _has_rows(handle: Any, axes: tuple[int, ...]) -> bool:
+def _finds_alone(handle: Any, axes: tuple[int, ...]) -> bool:
     """True if each rank finds positions in blocks of its own: along axes that are not divided, or over all."""
     place = place_of(handle)
     if place is None or not place.layout.is_block:
         return place is None
-    layout = place.layout
-    return len(axes) == layout.ndim or not any(layout.grid[axis] > 1 for axis in axes)
+    return len(axes) == place.layout.ndim or folds.has_rows(place.layout, axes)
 
 
 def _accumulate(
@@ -417,13 +414,9 @@ def _accumulated_here(ufunc: np.ufunc, handle: Any, axis: int, kind: np.dtype[An
     name, kernels = ufunc.__name__, backend.current()
     if not kernels.can_scan(name, kind, kind):
         return NotImplemented
-    if kind == handle.dtype and kind.kind in "iu" and handle.ndim == 1:
-        return NotImplemented  # exact sums of one line NumPy does as quickly
     array = (handle if kernels.can_scan(name, kind, handle.dtype) else handle.astype(kind))._array()
-    if not array.flags.c_contiguous:
-        return NotImplemented
-    result, flags = kernels.scanned(name, array, axis, kind)
-    return NotImplemented if is_noticed([(flags, None)]) else from_numpy(result.array)
+    result = scanned_by_loops(array, axis, ufunc, kind)
+    return NotImplemented if result is None else from_numpy(result)
 
 
 def _fold_in_order(

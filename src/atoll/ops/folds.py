@@ -146,7 +146,7 @@ class Fold(_Folding):
         axes, keepdims = node.params
         if len(axes) == layout.ndim and home.folds_whole:
             return None  # all ranks fold their parts, or one has all of it, and tells the others
-        if not any(layout.grid[k] > 1 for k in axes):
+        if has_rows(layout, axes):
             return _of_rows(home, axes, keepdims)
         if node.geometry.size < max(config.results, 2):
             return None
@@ -156,6 +156,11 @@ class Fold(_Folding):
         reduce, dtype = self.ufunc.reduce, node.geometry.dtype
         axes, keepdims = node.params
         return lambda a: reduce(a, axis=axes, keepdims=keepdims, dtype=dtype)
+
+
+def has_rows(layout: Layout, axes: tuple[int, ...]) -> bool:
+    """True if no rank has but a part of a row along these axes."""
+    return not any(layout.grid[axis] > 1 for axis in axes)
 
 
 @remembered

@@ -21,7 +21,7 @@ from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
 from ..layout import Layout
-from ..ops.folds import reduced_shape
+from ..ops.folds import has_rows, reduced_shape
 from ..ops.placement import Place
 from .body import Needs
 from .coalesce import OpenExchange, Placeholder, read_at_shifts
@@ -282,7 +282,7 @@ class Planner(Steps):
                 continue
             layout = group.place.layout
             axes, keepdims = node.params
-            if len(axes) == len(group.domain) or not any(layout.grid[k] > 1 for k in axes):
+            if len(axes) == len(group.domain) or has_rows(layout, axes):
                 continue
             shape = reduced_shape(layout.local_shape(registers.rank), axes, keepdims)
             number = registers.extra(dense_shape(shape, node.geometry.dtype))

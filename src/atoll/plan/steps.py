@@ -23,6 +23,7 @@ from ..execute.program import ByNumpy
 from ..graph.geometry import dense
 from ..graph.node import Node
 from ..layout import Range, Region
+from ..ops.folds import has_rows
 from ..ops.maps import broadcast_map, identity
 from ..ops.placement import goes_across
 from .body import Needs
@@ -146,9 +147,11 @@ class Steps:
         if node.place is not None and node.op.elementwise:
             self._by_numpy_on_shares(node, function)
             return
-        if node.op.folds and node.place is not None and _has_rows(node):
-            self._fold_by_numpy(node, function)
-            return
+        if node.op.folds and node.place is not None:
+            home, axes = node.args[0].place, node.params[0]
+            if has_rows(home.layout, axes) and not home.padded:
+                self._fold_by_numpy(node, function)
+                return
         arguments = []
         uses = set()
         for place, arg in enumerate(node.args):
@@ -264,9 +267,3 @@ class Steps:
 
         self._filled(ghosts_of, range(self.world.size))
         return register
-
-
-def _has_rows(fold: Node) -> bool:
-    """True if each rank has all elements of the rows that it folds, without padding."""
-    place = fold.args[0].place
-    return not place.padded and not any(place.layout.grid[axis] > 1 for axis in fold.params[0])
