@@ -27,12 +27,18 @@ TURNS = 15
 def usual(**limits):
     """Ranks decide by themselves what they divide, and have learnt nothing yet."""
     log = current_world().communicator.log
-    log.losses, log.undivided = {}, set()
+    _forget(log)
     try:
         with atoll.config(small=6, everywhere=None), policy.limited(**{"everywhere": 10, **limits}):
             yield
     finally:
-        log.losses, log.undivided = {}, set()
+        _forget(log)
+
+
+def _forget(log):
+    log.losses, log.undivided, log.undivided_lines = {}, set(), {}
+    log.extents.clear()
+    log.stored_lines.clear()
 
 
 def usually(test):
