@@ -8,8 +8,9 @@ Each has processes of its own (``atoll run -n 2``). In each round all ranks run 
 threads in a world of its own, then in NumPy, while the other ranks sleep. ``threads`` is the time of one process over that of
 the ranks, ``numpy`` NumPy's over that of the ranks, by the clock: above 1 where ranks are faster. ``work`` is the processor time of the busiest
 rank outside of waits for others, in that of the one process, which other load on the machine disturbs least. All are medians of the second half of
-the rounds, and arguments are made outside of the times. Counts are those of rank 0 in one run: messages, messages to all (``joint``), plans that were looked up or made, waits, and kB that
-were sent. Results are compared with NumPy's, and a wrong one, or a program that takes longer than ``--limit``, makes the command fail; times never do.
+the rounds, and arguments are made outside of the times. Counts are those of rank 0 in one run: messages, messages to all (``joint``), plans
+that were looked up or made, waits, and kB that were sent. Results are compared with NumPy's, and a wrong one, or a program that takes longer
+than ``--limit``, makes the command fail; times never do.
 """
 
 from __future__ import annotations

@@ -81,9 +81,8 @@ LATE = {
 @boundary
 def __getattr__(name: str) -> Any:
     if launches:
-        del globals()[
-            "__getattr__"
-        ]  # modules that are imported ask for names, as at the first time
+        # the modules that are imported now look for names here, as at the first import
+        del globals()["__getattr__"]
         return getattr(reload(sys.modules[__name__]), name)
     if name in LATE:
         home = import_module(f"{__name__}.{LATE[name]}")

@@ -115,10 +115,9 @@ class Limits:
     """Maximum number of short pieces, parts or repetitions before the whole is taken (``plan``), and of plans of one structure.
 
     A *part* is one over this number. NumPy finishes a view of fewer than ``small`` elements that is at most a part of its
-    array. Threads request work
-    this many times in a loop that is not cut into chunks (``parallel``). Kernels sweep over their rows together if they read the same
-    bytes again for a part of all (``sweeps``). Extents that differ by half a part count as alike, and a result is rebalanced if a
-    rank has more than two even shares less two parts."""
+    array. Threads request work this many times in a loop that is not cut into chunks (``parallel``). Kernels sweep over their rows together
+    if they read the same bytes again for a part of all (``sweeps``). Extents that differ by half a part count as alike, and a result is
+    rebalanced if a rank has more than two even shares less two parts."""
     patience: int = 4
     """Occurrences of a line in pending work that count as a loop (``kernel``). Ranks compute a value by itself after this multiple of
     ``pieces`` requests for parts of it (``plan``)."""

@@ -242,7 +242,7 @@ def computed_again(lookup: Lookup, pending: Sequence[Node]) -> list[Node]:
 
 
 def _lines_of(node: Node) -> Recent[int, bool]:
-    """The lines whose values are stored: of this process, or those that the ranks of a world have noted together."""
+    """The table of stored lines that a node belongs to: the table of its world, or that of the process if it lies on no ranks."""
     if node.place is None:
         return _programs.stored_lines
     lines: Recent[int, bool] = node.place.log.stored_lines
