@@ -211,13 +211,16 @@ def plain(value: Any) -> Any:
     return value
 
 
-def from_numpy(array: np.ndarray[Any, Any]) -> Any:
-    """An array that takes over the memory of ``array``, which no other array may share."""
+def from_numpy(array: np.ndarray[Any, Any], whole: int = 0) -> Any:
+    """An array that takes over the memory of ``array``, which no other array may share.
+
+    Every rank keeps all of it if it has at most ``whole`` elements: as many as an array on every rank of which it was made.
+    """
     if is_small(array.shape) or not is_native(array.dtype):
         handle = new(Handle.array_type)
         handle._np = array
         return handle
-    place = default_place(array.shape)
+    place = None if array.size <= whole else default_place(array.shape)
     if place is not None:
         return share_of(array, place)
     boxed = None if native is None else native.boxed(array)
@@ -257,11 +260,11 @@ def in_base_class(value: Any) -> Any:
     return become(object.__new__(Handle.array_type), value)
 
 
-def of_small(result: Any) -> Any:
-    """Array over NumPy's result for small arrays."""
+def of_small(result: Any, whole: int = 0) -> Any:
+    """Array over NumPy's result for small arrays; ``whole`` as for :func:`from_numpy`."""
     if type(result) is np.ndarray:
         if result.size > policy.limits.small and result.base is None:
-            return from_numpy(result)  # small arrays, broadcast against each other
+            return from_numpy(result, whole)  # small arrays, broadcast against each other
         handle = object.__new__(Handle.array_type)
         handle._np = result
         return handle

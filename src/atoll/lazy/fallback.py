@@ -154,9 +154,10 @@ class Given:
         if result.base is None and result.flags.owndata:
             if self.foreign and current_world().size == 1:
                 return of_array(result)  # it may be the result of an ``__array__`` method
-            return from_numpy(result if type(result) is np.ndarray else result.view(np.ndarray))
+            own = result if type(result) is np.ndarray else result.view(np.ndarray)
+            return from_numpy(own, self.whole())
         if _has_new_memory(result):
-            return from_numpy(result)
+            return from_numpy(result, self.whole())
         if any(np.may_share_memory(result, other) for other in self.others):
             return of_array(result)
         shared = False
@@ -176,10 +177,14 @@ class Given:
         array = result.copy(order="K")
         if array.strides != result.strides and not shared and current_world().size == 1:
             return of_array(result)  # such as every second number of something that NumPy has made
-        copy = from_numpy(array)
+        copy = from_numpy(array, self.whole())
         if shared:
             copy.flags.writeable = False  # writes into a copy would be lost
         return copy
+
+    def whole(self) -> int:
+        """The number of elements of the largest array that every rank has; results that are no larger stay on every rank."""
+        return max([a.size for a, handle in self.handles if place_of(handle) is None], default=0)
 
 
 def _has_new_memory(result: Array) -> bool:
@@ -390,7 +395,7 @@ def at_hand(
         for memory, handle in given.handles:
             if result is memory:
                 return handle
-        return of_small(result)
+        return of_small(result, given.whole())
     parts = result if isinstance(result, (tuple, list)) else (result,)
     if shown and any(isinstance(part, np.ndarray) and part.base is not None for part in parts):
         return GENERAL  # it shows the view
