@@ -14,7 +14,7 @@ enum { ANY = 1, SHAPED = 2, SQUARE = 4, RANGE = 8, SPACED = 16, OUTER = 32, LARG
  * LINES shows no argument in its result: it reads `a.flat` as `a.ravel()`, which need not be a copy. What runs on DATA is never
  * recorded: its arguments are computed first. What is exact for INTEGERS alone is NumPy's for those in memory with rows of some length; what
  * is WHOLE, but not EXACT, only along rows. What is NumPy's in a process ALONE is Python's on ranks; of the methods that draw, these are NumPy's on
- * the generator itself. On ranks a draw is NumPy's if it is small, but not one that ORDERS what others have. NumPy's function that ROLLS takes
+ * the generator itself. On ranks a draw is NumPy's if every rank has all of it, but not one that ORDERS what others have. NumPy's function that ROLLS takes
  * several times as long as its work, which is done here. */
 enum { MOST = 16, SIZE_AT = 21 };  /* arguments of a call that is looked at */
 Py_ssize_t exact = 0, truths = 0, row = 0, divided_from = 0, block = 0;
@@ -91,7 +91,7 @@ static int shows(PyArrayObject *array, PyObject *argument) {
 
 typedef struct {
     PyObject *const *args, **given;  /* the arguments, and what NumPy gets in their place */
-    Py_ssize_t n;
+    Py_ssize_t n, whole;  /* the elements of the largest array that every rank has */
     int kind, arrays;
 } Call;
 
@@ -154,7 +154,8 @@ static PyObject *taken_from(PyObject *result, const Call *call) {
         if (call->kind & VIEWS && call->arrays & SHOWN && PyArray_BASE(array) != NULL && Py_TYPE(call->args[0]) == array_type && np_of(call->args[0]) == NULL && shows(array, call->given[0]))
             return view_in(call->args[0], array);
         if (PyArray_SIZE(array) < limit) return handle_of(result);
-        if (PyArray_BASE(array) == NULL && is_kept(array) && !among_ranks()) return wrapped(result);
+        if (PyArray_BASE(array) == NULL && is_kept(array) && (!among_ranks() || PyArray_SIZE(array) <= call->whole))
+            return wrapped_beside(result, call->whole);
     } else if (type == &PyList_Type || has_items(result)) {
         Py_ssize_t length = PySequence_Fast_GET_SIZE(result);
         PyObject *items = type == &PyList_Type ? PyList_New(length) : PyTuple_New(length);
@@ -254,7 +255,7 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     else *size = elements(wanted) < 1e15 ? (Py_ssize_t)elements(wanted) : 0;
     Py_XDECREF(array);
     if ((kind & BOUNDED || together) && (*size == 0 || *size > block)) return NULL;
-    if (together && *size >= small_now()) return NULL;
+    if (together && *size >= everywhere_now()) return NULL;
     if (kind & ALONE) return Py_NewRef(args[0]);
     PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
     PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, interned._numpy));
@@ -300,6 +301,12 @@ static int compute_pending(PyObject *const *args, Py_ssize_t n, Py_ssize_t targe
         if (k != target && is_pending(args[k]) && settle_array((Front *)args[k]) < 0) return -1;
     }
     return 0;
+}
+
+/* True if no array among arguments is divided among ranks. */
+static int are_whole(PyObject *const *args, Py_ssize_t n) {
+    while (n && !(Py_TYPE(args[n - 1]) == array_type && on_ranks((Front *)args[n - 1]))) n--;
+    return !n;
 }
 
 /* True if a call may get to code of the program, which is not called twice: by a ufunc with loops over objects only, or by arrays of
@@ -364,17 +371,19 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
     }
     int arrays = 0, fits = n <= MOST && !(function->kind & RECORDED) && !(function->kind & ALONE && among_ranks()), was = 0;
     int alone = !among_ranks() && !shown;  /* on ranks a value may be there on some only, and bits must not differ; what is explained or counted stays undone */
-    int large = function->kind & LARGE && alone;
-    Py_ssize_t owned = 0, drawn = 0;
+    Py_ssize_t owned = 0, drawn = 0, whole = 0;
     PyObject *callee = function->direct;
     int is_product = function->way == DOT && count == 2 && has_view(args[0]) && has_view(args[1]) && axes_in((Front *)args[0]) == 1;
-    int is_numpys_work = function->kind & DATA || (large && (function->way == DOT ? !is_product : function->way == ELEMENTWISE && function->known == NULL));
-    if (is_numpys_work && alone && fits && compute_pending(args, n, target) < 0) return ended(NULL);
+    int is_numpys_work = function->kind & DATA || (function->kind & LARGE && (function->way == DOT ? !is_product : function->way == ELEMENTWISE && function->known == NULL));
+    is_numpys_work = is_numpys_work && fits && !shown && are_whole(args, n);  /* all arguments are computed first, on all ranks */
+    int large = function->kind & LARGE && (alone || is_numpys_work);
+    if (is_numpys_work && compute_pending(args, n, target) < 0) return ended(NULL);
     for (Py_ssize_t k = 0; fits && k < n; k++) {
         PyObject *value = args[k];
         given[k] = NULL;
         if (!k && function->kind & DRAWS) {
             given[k] = drawer_of(function->kind, args, count, keywords, &drawn);
+            whole = drawn;
         } else if (Py_TYPE(value) == array_type) {
             int is_plain = np_of(value) != NULL;
             if (((Front *)value)->medium) given[k] = medium_memory(value);
@@ -383,6 +392,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             else given[k] = in_memory(value);
             if (given[k] == NULL && function->kind & INTEGERS && !k && alone) given[k] = integers_of(function, args, n, keywords);
             arrays |= is_plain ? PLAIN : SHOWN;
+            if (!is_plain && given[k] != NULL && PyArray_SIZE((PyArrayObject *)given[k]) > whole) whole = PyArray_SIZE((PyArrayObject *)given[k]);
             if (k == target && !is_plain && given[k] != NULL && !may_write((Front *)value)) Py_CLEAR(given[k]);
         } else if (is_of(python.plain_types, value)) {
             given[k] = Py_NewRef(value);
@@ -423,7 +433,7 @@ static PyObject *call_function(PyObject *self, PyObject *const *args, size_t nar
             result = record_function(self, function->way, function->known, function->python, args, count, keywords);
         if (result == NULL && !PyErr_Occurred()) result = PyObject_Vectorcall(function->python, args, nargsf, keywords);
     } else {
-        Call call = {args, given, n, function->kind, arrays};
+        Call call = {args, given, n, whole, function->kind, arrays};
         int opened = function->kind & (EXACT | WRITES) && arrays & SHOWN ? open_shown(args, given, n, target) : 0;
         int writes = target >= 0 && Py_TYPE(args[target]) == array_type && np_of(args[target]) == NULL;
         if (writes) was = begin_writing((Front *)args[target], (PyArrayObject *)given[target]);

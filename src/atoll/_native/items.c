@@ -13,12 +13,12 @@
  * has to decide. */
 static PyObject *memory_here(PyObject *value) {
     Py_ssize_t size = 0;
-    return type_of(value, &size) < 0 ? NULL : memory_for(value);
+    return !is_whole(value) && type_of(value, &size) < 0 ? NULL : memory_for(value);
 }
 
 static int is_mask(PyObject *value) {
     Py_ssize_t size = 0;
-    return type_of(value, &size) == NPY_BOOL;
+    return (is_whole(value) ? dtype_of((Front *)value)->type_num : type_of(value, &size)) == NPY_BOOL;
 }
 
 static Py_ssize_t axes_of(PyObject *value) {
@@ -48,7 +48,7 @@ static PyObject *picking(PyObject *self, PyObject *key) {
     while (arrays && basic < n && is_basic(items[basic])) basic++;
     if (basic == n) return Py_NewRef(key);
     PyObject *given = PyTuple_New(n);
-    int masks = takes_masks(self, key), on_several = among_ranks();
+    int masks = takes_masks(self, key);
     for (Py_ssize_t k = 0; given != NULL && k < n; k++) {
         PyObject *item = items[k], *value = NULL;
         if (is_basic(item)) {
@@ -57,7 +57,7 @@ static PyObject *picking(PyObject *self, PyObject *key) {
             value = Py_NewRef(item);
             arrays++;
         } else if ((Py_TYPE(item) == array_type || is_numpys(item)) && (masks || np_of(item) != NULL || is_medium(item) || !is_mask(item))) {
-            value = on_several ? small_array(item) : memory_here(item);  /* of a large one some ranks may lack the value */
+            value = is_whole(item) || !among_ranks() ? memory_here(item) : small_array(item);
             arrays += value != NULL && picks(value);
         }
         if (value == NULL) Py_CLEAR(given);
@@ -70,35 +70,32 @@ static PyObject *picking(PyObject *self, PyObject *key) {
     return only;
 }
 
-/* True if NumPy may pick elements of an array that is not at hand: on ranks, where a value may be there on some only, few as lazy.indexing says. */
-static int may_pick(PyObject *self, PyObject *key) {
-    Selection where;
-    if (!among_ranks()) return 1;
-    return has_view(self) && value_of((Front *)self) != NULL && selected_in((Front *)self, key, &where) && where.size <= shortest && where.size < small_now();
-}
+/* True if NumPy may pick elements of an array that is not at hand. */
+static int may_pick(PyObject *self) { return is_whole(self) || !among_ranks(); }
 
 /* The elements of an array that index arrays pick; NULL without an error where Python has to decide. */
 static PyObject *picked(PyObject *self, PyObject *key) {
     int at = np_of(self) != NULL;
-    if (Py_TYPE(self) != array_type || !(at || may_pick(self, key))) return NULL;
+    if (Py_TYPE(self) != array_type || !(at || may_pick(self))) return NULL;
     PyObject *index = picking(self, key), *array = index == NULL ? NULL : memory_here(self), *result = NULL;
     if (array != NULL) {
         result = PyObject_GetItem(array, index);
         if (!at && result != NULL && PyArray_CheckExact(result) && PyArray_BASE((PyArrayObject *)result) != NULL)
             Py_SETREF(result, PyArray_NewCopy((PyArrayObject *)result, NPY_KEEPORDER));
     }
+    Py_ssize_t whole = array == NULL ? 0 : PyArray_SIZE((PyArrayObject *)array);
     Py_XDECREF(index);
     Py_XDECREF(array);
-    return wrapped(result);
+    return wrapped_beside(result, whole);
 }
 
 /* True if a number, or the elements of an array, were written to where index arrays say; -1 with an error. */
 static int put_picked(PyObject *self, PyObject *key, PyObject *value) {
     int at = np_of(self) != NULL, was = 0, status = 0;
-    if (Py_TYPE(self) != array_type || !(at || (may_show((Front *)self) && may_pick(self, key)))) return 0;
+    if (Py_TYPE(self) != array_type || !(at || (may_show((Front *)self) && may_pick(self)))) return 0;
     PyObject *index = picking(self, key), *array = NULL, *given = NULL;
     int arrays = 0, is_list = PyList_CheckExact(value) || PyTuple_CheckExact(value);
-    if (index != NULL) given = is_list ? items_of(value, &arrays, 0) : is_of(python.number_types, value) || among_ranks() ? operand(value) : memory_here(value);
+    if (index != NULL) given = is_list ? items_of(value, &arrays, 0) : is_whole(value) || (is_front(value) && !among_ranks()) ? memory_here(value) : operand(value);
     if (given != NULL) array = memory_here(self);
     if (!(at || (value_of((Front *)self) != NULL && may_write((Front *)self)))) Py_CLEAR(array);  /* evaluating it, or the others, may have changed that */
     if (array != NULL && !(at && PyArray_TYPE((PyArrayObject *)array) == NPY_OBJECT)) {

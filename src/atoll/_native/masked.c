@@ -27,7 +27,7 @@ static Py_ssize_t true_elements(PyObject *value) {
 
 /* True if C records operations on an array under a mask. */
 static int are_masked(PyObject *array, PyObject *mask) {
-    if (!recording || shown || Py_TYPE(mask) != array_type || Py_TYPE(array) != array_type || among_ranks() || !in_world_of_process()) return 0;
+    if (!recording || shown || Py_TYPE(mask) != array_type || Py_TYPE(array) != array_type || !in_world_of_process()) return 0;
     return is_own(array) && is_own(mask) && is_mask_for((Front *)mask, (Front *)array);
 }
 

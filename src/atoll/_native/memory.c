@@ -6,7 +6,7 @@
  */
 #include "memory.h"
 
-Py_ssize_t shortest = 0, most_filled = 0, pieces = 1;
+Py_ssize_t shortest = 0, most_filled = 0, pieces = 1, multiple = 1;
 
 /* ---- geometries of views, kept by their bases, dtypes, extents and strides */
 
@@ -51,6 +51,13 @@ PyObject *array_at(const Selection *where, PyArray_Descr *dtype, char *data, PyO
     PyObject *view = PyArray_NewFromDescr(&PyArray_Type, dtype, where->axes, where->shape, where->strides, data + where->offset, flags, NULL);
     if (view != NULL && PyArray_SetBaseObject((PyArrayObject *)view, Py_NewRef(owner)) < 0) Py_CLEAR(view);
     return view;
+}
+
+Py_ssize_t everywhere_now(void) {
+    PyObject *settings = python.settings == NULL ? NULL : settings_now(), *said = settings == NULL ? Py_None : field(settings, SETTINGS_EVERYWHERE);
+    Py_ssize_t small = settings == NULL ? 0 : small_now(), number = said == Py_None ? multiple * small : PyLong_AsSsize_t(said);
+    Py_XDECREF(settings);
+    return number < small ? small : number;
 }
 
 inline int is_few(Front *front, Py_ssize_t size) {

@@ -26,6 +26,7 @@ PyObject *geometry_for(Front *front, PyArray_Descr *dtype, npy_intp offset, int 
 
 enum { NUMBER = -1, NOTHING = -2 }; /* the type of an operand that is a number, or neither that nor an array of this process */
 
+extern Py_ssize_t multiple;        /* of the elements of a small array, up to which every rank has all of an array unless the settings say otherwise */
 extern Py_ssize_t pieces;          /* an array has small parts of at most its size divided by this */
 extern Py_ssize_t most_filled;     /* elements up to which a new array is filled when a few are read or written */
 
@@ -52,6 +53,9 @@ int axes_in(Front *front);
 /* The number of elements of an array that views are taken of. */
 static inline Py_ssize_t whole_of(Front *front) { return size_of(BOX(front->cell)->geometry); }
 
+/* The elements up to which every rank has all of a new array, by the settings in force. */
+Py_ssize_t everywhere_now(void);
+
 /* True if NumPy may finish a view before a launch begins: few elements, or a small part of an array. On ranks, where a value may
  * be there on some only, this is as where it is pending: see lazy.conversion.present. */
 int is_few(Front *front, Py_ssize_t size);
@@ -68,6 +72,9 @@ static inline int has_view(PyObject *value) {
     Front *front = (Front *)value;
     return Py_TYPE(value) == array_type && front->np == Py_None && front->cell != NULL && (front->geometry != NULL || front->view.dtype != NULL);
 }
+
+/* True if an array with a box is not divided among ranks. */
+static inline int is_whole(PyObject *value) { return has_view(value) && !on_ranks((Front *)value); }
 
 /* The elements of an array in memory, of any size; a new reference, NULL without an error where they are not there. The same for few
  * elements, and for arrays that stay with NumPy; of arrays of NumPy's, too; as what NumPy takes in place of an operand. */

@@ -36,8 +36,8 @@ static PyObject *set_limit(PyObject *module, PyObject *number) {
 
 /* limits(...): those of the policy that hold now, as lazy.recorder lists them. */
 static PyObject *set_limits(PyObject *module, PyObject *args) {
-    if (!PyArg_ParseTuple(args, "dddddddddnnnnnnnnn", &most_pending, &longest_formula, &most_recorded, &swept, &most_held, &patience[PLANNED], &patience[LEARNT], &call_time, &rate, &shortest, &most_filled,
-                          &divided_from, &exact, &truths, &row, &block, &pieces, &entries))
+    if (!PyArg_ParseTuple(args, "dddddddddnnnnnnnnnn", &most_pending, &longest_formula, &most_recorded, &swept, &most_held, &patience[PLANNED], &patience[LEARNT], &call_time, &rate, &shortest, &most_filled,
+                          &divided_from, &exact, &truths, &row, &block, &pieces, &multiple, &entries))
         return NULL;
     close_accounts();
     Py_RETURN_NONE;

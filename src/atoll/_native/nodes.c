@@ -369,16 +369,19 @@ int box_memory(PyObject *array) {
     return 1;
 }
 
-PyObject *wrapped(PyObject *result) {
+PyObject *wrapped_beside(PyObject *result, Py_ssize_t whole) {
     if (result == NULL || Py_TYPE(result) != &PyArray_Type) return result;
     PyArrayObject *array = (PyArrayObject *)result;
-    if (PyArray_SIZE(array) < limit || PyArray_BASE(array) != NULL) return handle_of(result);
-    int is_boxed = PyArray_NDIM(array) && has_own_memory(array) && !among_ranks() && PyArray_SIZE(array) >= small_now();
-    PyObject *self = is_boxed ? handle_of(Py_NewRef(result)) : PyObject_CallOneArg(python.from_numpy, result);
+    Py_ssize_t size = PyArray_SIZE(array);
+    if (size < limit || PyArray_BASE(array) != NULL) return handle_of(result);
+    int is_boxed = PyArray_NDIM(array) && has_own_memory(array) && (size <= whole || !among_ranks()) && size >= small_now();
+    PyObject *self = is_boxed ? handle_of(Py_NewRef(result)) : PyObject_CallFunction(python.from_numpy, "On", result, whole);
     Py_DECREF(result);
     if (self != NULL && is_boxed) box_memory(self);
     return self;
 }
+
+PyObject *wrapped(PyObject *result) { return wrapped_beside(result, 0); }
 
 /* Give memory that nobody else will use to an array; None where Python has to do it. */
 static PyObject *box_result(PyObject *module, PyObject *array) {

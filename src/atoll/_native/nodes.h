@@ -36,8 +36,10 @@ int is_sole(PyObject *node, int holders);
 int has_own_memory(PyArrayObject *array);
 int box_memory(PyObject *array);
 
-/* An array over what NumPy has made; steals the reference. A large one is recorded from here on. */
+/* An array over what NumPy has made; steals the reference. A large one is recorded from here on. On ranks it stays whole beside an array of at
+ * least as many elements that every rank has, `whole`. */
 PyObject *wrapped(PyObject *result);
+PyObject *wrapped_beside(PyObject *result, Py_ssize_t whole);
 
 /* The value of an array as a node, which reads the view where it is one; a new reference. What the nodes of a view have in common,
  * borrowed; NULL with an error. */

@@ -57,7 +57,7 @@ _SLOTS: tuple[tuple[type, str], ...] = (
     (Through, "read update update_number rare"),
     (type(calm), "state filters first rules thread"),
     (Config, "_default"),
-    (Settings, "small fusion cache_bytes threads"),
+    (Settings, "small everywhere fusion cache_bytes threads"),
     (Program, "running"),
     (State, "flags done"),
     (statistics.Counters, "_runs"),
@@ -109,7 +109,7 @@ def install(array_type: type, iterators: type) -> None:
     policy.watch(
         lambda limits: native.limits(
             limits.pending, limits.kernel_operations, limits.patience, limits.cached, limits.held, limits.planned,
-            limits.planned / 50, limits.numpy_call, limits.rate / 8, limits.short, limits.whole, 2 * limits.chunk, limits.parallel, limits.whole, limits.vector, BLOCK, limits.pieces, limits.entries,
+            limits.planned / 50, limits.numpy_call, limits.rate / 8, limits.short, limits.whole, 2 * limits.chunk, limits.parallel, limits.whole, limits.vector, BLOCK, limits.pieces, limits.everywhere, limits.entries,
         )
     )  # fmt: skip
     atexit.register(native.record, False)
