@@ -254,8 +254,8 @@ static PyObject *drawer_of(int kind, PyObject *const *args, Py_ssize_t count, Py
     else if (wanted == NULL || wanted == Py_None) *size = 1;
     else *size = elements(wanted) < 1e15 ? (Py_ssize_t)elements(wanted) : 0;
     Py_XDECREF(array);
-    if ((kind & BOUNDED || together) && (*size == 0 || *size > block)) return NULL;
-    if (together && *size >= everywhere_now()) return NULL;
+    if (kind & BOUNDED && (*size == 0 || *size > block)) return NULL;
+    if (together && (*size == 0 || *size >= everywhere_now())) return NULL;
     if (kind & ALONE) return Py_NewRef(args[0]);
     PyObject *dict = PyObject_GenericGetDict(args[0], NULL);
     PyObject *drawer = dict == NULL ? NULL : Py_XNewRef(PyDict_GetItem(dict, interned._numpy));

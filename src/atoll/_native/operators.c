@@ -23,12 +23,12 @@ static PyObject *alone_in_python(PyObject *a, int slot) {
 }
 
 /* The result of an operator; steals the references to the operands. A comparison has no function of its own. */
-static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y) {
+static inline PyObject *of_two(int slot, binaryfunc call, PyObject *x, PyObject *y, Py_ssize_t whole) {
     PyObject *result = by_loop(&loops[slot], x, y);
     if (result == NULL && !PyErr_Occurred()) result = call == NULL ? PyObject_RichCompare(x, y, slot - LT) : call(x, y);
     Py_DECREF(x);
     Py_DECREF(y);
-    return wrapped(result);
+    return wrapped_beside(result, whole);
 }
 
 static PyObject *without(PyObject *x, PyObject *a, PyObject *b, int slot) {
@@ -56,7 +56,7 @@ static inline PyObject *binary_now(PyObject *a, PyObject *b, int slot, binaryfun
     }
     PyObject *x = operand(a), *y = x == NULL ? NULL : operand(b);
     if (y != NULL && slot != POW && spreads(x, y)) Py_CLEAR(y);
-    return y == NULL ? without(x, a, b, slot) : of_two(slot, call, x, y);
+    return y == NULL ? without(x, a, b, slot) : of_two(slot, call, x, y, 0);
 }
 SEEN(binary, slot, (PyObject * a, PyObject *b, int slot, binaryfunc call), (a, b, slot, call))
 
@@ -85,14 +85,19 @@ static PyObject *compare(PyObject *a, PyObject *b, int relation) { return binary
 /* True if an array of any size may be in memory here, and is not explained or counted instead. */
 static inline int is_here(PyObject *value) { return !shown && is_front(value) && np_of(value) == NULL && !on_ranks((Front *)value); }
 
-/* Products of matrices are NumPy's, whatever their size. */
+/* Products of matrices are NumPy's, whatever their size, unless ranks divide a factor. */
 static PyObject *matrix_multiply_now(PyObject *a, PyObject *b) {
-    PyObject *factors[2] = {a, b};
-    for (int k = 0; k < 2 && !among_ranks(); k++)
+    PyObject *factors[2] = {a, b}, *given[2] = {NULL, NULL};
+    int here = !(is_front(a) && on_ranks((Front *)a)) && !(is_front(b) && on_ranks((Front *)b));
+    Py_ssize_t whole = 0;
+    for (int k = 0; k < 2 && here; k++)
         if (is_here(factors[k]) && is_pending(factors[k]) && settle_array((Front *)factors[k]) < 0) return NULL;
-    PyObject *x = is_here(a) ? in_memory(a) : operand(a);
-    PyObject *y = x == NULL ? NULL : is_here(b) ? in_memory(b) : operand(b);
-    return y == NULL ? without(x, a, b, MATMUL) : of_two(MATMUL, PyNumber_MatrixMultiply, x, y);
+    for (int k = 0; k < 2 && here; k++) {
+        given[k] = is_here(factors[k]) ? in_memory(factors[k]) : operand(factors[k]);
+        here = given[k] != NULL;
+        if (here && is_here(factors[k]) && count_of((Front *)factors[k]) > whole) whole = count_of((Front *)factors[k]);
+    }
+    return here ? of_two(MATMUL, PyNumber_MatrixMultiply, given[0], given[1], whole) : without(given[0], a, b, MATMUL);
 }
 SEEN(matrix_multiply, MATMUL, (PyObject * a, PyObject *b), (a, b))
 

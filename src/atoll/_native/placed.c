@@ -73,7 +73,7 @@ static int is_laid(PyObject *node, PyObject *first) {
     return 1;
 }
 
-/* True if the ranks have nothing to do before a node is recorded; -1 with an error. A number is computed where it is read, which is at once. */
+/* True if the ranks have nothing to do before a node is recorded, as replication.with_whole says; -1 with an error. A number is computed where it is read, which is at once. */
 static int is_quiet(PyObject *node, PyObject *first) {
     int whole = home_of(node) == Py_None;
     PyObject *place = whole ? home_of(first) : home_of(node), *undivided;
@@ -83,9 +83,16 @@ static int is_quiet(PyObject *node, PyObject *first) {
         if (is_node(argument_of(node, k)) && state_of(argument_of(node, k)) == PENDING) return 0;
     if (whole) return 1;
     if ((undivided = PyObject_GetAttr(field(place, PLACE_LOG), undivided_name)) == NULL) return -1;
-    Py_ssize_t shapes = PySet_Size(undivided);
+    int quiet = 1;
+    for (int k = 0; k < arity_of(node) && quiet > 0; k++) {
+        PyObject *arg = argument_of(node, k);
+        if (!is_node(arg) || !(state_of(arg) & DIVIDED)) continue;
+        if (!(state_of(arg) & READY) && NODE(arg)->op == python.read_op) arg = argument_of(arg, 0);  /* of a view the array is brought to all ranks */
+        int found = PySet_Contains(undivided, shape_of(arg));
+        quiet = found < 0 ? -1 : !found;
+    }
     Py_DECREF(undivided);
-    return shapes < 0 ? -1 : shapes == 0;
+    return quiet;
 }
 
 PyObject *lay(PyObject *node, PyObject *first) {

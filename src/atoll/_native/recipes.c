@@ -65,7 +65,7 @@ static PyObject *key_of(Arguments *to, PyObject *function, PyObject *const *args
     PyObject *key = NULL;
     int fits = 1;
     to->count = to->arrays = to->is_complex = to->is_typed = to->held = 0;
-    if (among_ranks()) fits = add(to, 'i', PyLong_FromSsize_t(small_now()));  /* ranks forget recipes at different times, but must record alike */
+    if (among_ranks()) fits = add(to, 'i', PyLong_FromSsize_t(small_now())) && add(to, 'i', PyLong_FromSsize_t(everywhere_now()));  /* ranks forget recipes at different times, but must record alike */
     for (Py_ssize_t k = 0; fits && k < n; k++) fits = add_argument(to, args[k], 0);
     fits = fits && !(to->held && among_ranks()) && !(to->is_complex && to->is_typed);  /* of which a part may be lost, with a warning each time */
     if (fits && (key = PyTuple_New(to->count + 3)) != NULL) {

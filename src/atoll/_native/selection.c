@@ -182,7 +182,7 @@ PyObject *get_selected(PyObject *self, PyObject *key) {
     PyObject *value = value_of(front);
     if (value == NULL && fill_for(front, &where) < 0) return NULL;
     PyObject *node = BOX(front->cell)->node;
-    if (value == NULL && where.is_element && state_of(node) == PENDING && weight_of(node) >= 0 && !among_ranks() && settle_array(front) < 0) return NULL;
+    if (value == NULL && where.is_element && state_of(node) == PENDING && weight_of(node) >= 0 && settle_array(front) < 0) return NULL;
     value = value_of(front);
     if (where.is_element) return value == NULL ? NULL : scalar_at(PyArray_BYTES(memory_in(value)) + where.offset, dtype_of(front), (PyObject *)memory_in(value));
     if (on_ranks(front) && !is_set(NODE(BOX(front->cell)->node)->place, PLACE_BOXES)) return NULL;  /* which Python may refuse */

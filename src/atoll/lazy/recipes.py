@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..comm.world import current_world
+from ..config import config
 from ..context.caches import Memo
 from ..graph.node import Node, next_born
 from ..graph.op import Op
@@ -110,8 +111,10 @@ class Learner:
         """True if a node was recorded by the call, and follows from its operands and its form alone."""
         op: Op = node.op
         is_new = op.is_number or op.from_index
-        # ranks remember different forms: the distribution of a new array depends on more than the call, except for a join
-        follows = self.alone or bool(node.name)
+        # ranks remember different forms: the distribution of a new array depends on more than the call, except for a join, and for
+        # an array of which every rank has all
+        whole = node.place is None and node.geometry.size < config.everywhere
+        follows = self.alone or bool(node.name) or whole
         known = op.elementwise or op.is_view or op.is_update or op.folds or (is_new and follows)
         return known and node.value is None and node.born >= self.born and node.weight >= 0
 
