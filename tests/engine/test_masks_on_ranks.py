@@ -206,3 +206,49 @@ def test_arrays_that_every_rank_has_and_divided_masks(size):
     expected = whole[theirs < 9] * 2, theirs[whole > 4] * 2
     for mine, his in zip(picked, expected, strict=True):
         numpy.testing.assert_array_equal(numpy.asarray(mine), his)
+
+
+def survivors(np, given, other):
+    """Two arrays that a loop shrinks by masks, unevenly from one end to the other."""
+    x, y, found = np.array(given), np.array(other), []
+    for turn in range(6):
+        stays = x > 0.1 * turn
+        x, y = x[stays], y[stays]
+        z = x * 2 + y
+        x = x - 0.05 * y
+        found += [float(z.sum()), len(x), numpy.array(z), numpy.array(y[::-1][:5])]
+    some = z > z.mean()
+    z[some] = z[some] - 1
+    return [*found, numpy.array(z), numpy.array(np.concatenate([x, z])), numpy.array(x[x > 9])]
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4, 40)
+@pytest.mark.parametrize("slope", [0.0, 1.0, 9.0])
+def test_a_loop_picks_what_stays(slope):
+    rng = numpy.random.default_rng(1)
+    given = rng.random(900) + slope * numpy.linspace(-0.5, 0.5, 900)
+    ours, theirs = survivors(atoll, given, 1 - given), survivors(numpy, given, 1 - given)
+    for mine, expected in zip(ours, theirs, strict=True):
+        numpy.testing.assert_allclose(mine, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.ranks(2)
+@pytest.mark.simulated(4)
+def test_elements_under_a_mask_stay_on_their_ranks_unless_few_of_these_have_them():
+    size, traffic = atoll.world.size, atoll.world.communicator.traffic
+    x = atoll.arange(800.0)
+    atoll.sync()
+    for _ in range(2):  # the first time, the ranks tell each other that all have plans
+        before = atoll.stats().bytes_moved, traffic.collectives
+        inner = x[x % 800 > 20] + 1.0
+        inner._cell.settle()
+    own = numpy.arange(800.0).reshape(size, -1)[atoll.world.rank]
+    numpy.testing.assert_array_equal(inner.local, own[own > 20] + 1)
+    assert atoll.stats().bytes_moved == before[0]
+    assert traffic.collectives == before[1] + 1, "the ranks tell each other how many they have"
+    first = x[x < 100] + 1.0
+    assert not first.layout.is_replicated
+    shares = [first.layout.local_size(rank) for rank in range(size)]
+    assert max(shares) - min(shares) <= 1
+    numpy.testing.assert_array_equal(first, numpy.arange(100.0) + 1)

@@ -12,6 +12,7 @@ from .elements import compressed as compressed
 from .elements import everywhere as everywhere
 from .elements import fetch as fetch
 from .elements import fetch_flat as fetch_flat
+from .elements import in_lines as in_lines
 from .elements import positions_under as positions_under
 from .elements import store as store
 from .folds import FoldPlan as FoldPlan
@@ -27,6 +28,7 @@ from .movement import by_rank as by_rank
 from .movement import even_blocks as even_blocks
 from .movement import even_line as even_line
 from .movement import even_part as even_part
+from .movement import is_line as is_line
 from .movement import redistributed as redistributed
 from .movement import reshaped as reshaped
 from .movement import uneven_line as uneven_line

@@ -310,6 +310,14 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
 
     They are in C order, as ``values[mask]`` has them. Collective.
     """
+    values, mask = in_lines(values, mask)
+    return _distributed(values.block[mask.block], values, small)
+
+
+def in_lines(values: Section, mask: Section) -> tuple[Section, Section]:
+    """Values and a mask of their shape in one layout, in which each rank has an interval of the elements in C order. Collective, unless
+    they have such a layout, or one has it and the other is on every rank.
+    """
     if values.layout.is_replicated:
         values = redistributed(values, mask.layout)
     elif mask.layout.is_replicated:
@@ -319,7 +327,7 @@ def compressed(values: Section, mask: Section, small: int = 0) -> Section:
         mask = redistributed(mask, values.layout) if values.shape == mask.shape else _in_line(mask)
         if values.layout != mask.layout:
             values, mask = as_line(values), as_line(mask)
-    return _distributed(values.block[mask.block], values, small)
+    return values, mask
 
 
 def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> Array:

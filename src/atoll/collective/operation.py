@@ -150,16 +150,17 @@ class Call:
         communicator = self.world.communicator
         target = self._target
         if target is None:
-            target = Layout.replicated(shape, communicator.size)
-            if self.place is not None:
+            if self.place is None:
+                target = Layout.replicated(shape, communicator.size)
+            else:
                 target = self.place.layout
             self._target = target
             for geometry, place, _ in self.operands:
-                layout = Layout.replicated(geometry.shape, communicator.size)
-                inside: Any = ...
-                if place is not None:
-                    layout, inside = place.layout.unpadded(), place.layout.inside(communicator.rank)
-                self._layouts.append((inside, layout))
+                if place is None:
+                    entry: Any = ..., Layout.replicated(geometry.shape, communicator.size)
+                else:
+                    entry = place.layout.inside(communicator.rank), place.layout.unpadded()
+                self._layouts.append(entry)
         sections = [
             Section(array[inside], layout, communicator)
             for array, (inside, layout) in zip(arrays, self._layouts, strict=True)

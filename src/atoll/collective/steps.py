@@ -19,6 +19,7 @@ from ..execute.parts import State
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import Layout
+from ..ops.placement import Place
 from . import (
     FoldPlan,
     Section,
@@ -26,6 +27,7 @@ from . import (
     compressed,
     fetch_flat,
     folded,
+    in_lines,
     redistributed,
     reshaped,
     store,
@@ -63,14 +65,19 @@ def _view_form(base: Form, view: Geometry) -> Form:
     return Form(view.dtype, result_layout(view.shape, base.layout.processes))
 
 
-def _compressed_form(values: Form, mask: Form) -> None:
+def _compressed_form(values: Form, mask: Form, place: Place | None = None) -> None:
     """No form: the number of elements depends on values, and is determined before the node is made."""
 
 
 @collective("compress across ranks", _compressed_form)
-def compress(values: Section, mask: Section, *, target: Layout) -> Section:
-    """The elements under a mask, in even blocks."""
-    return compressed(values, mask)
+def compress(
+    values: Section, mask: Section, place: Place | None = None, *, target: Layout
+) -> Section:
+    """The elements under a mask: where they are, if the result's ``place`` says so, or in even blocks."""
+    if place is None:
+        return compressed(values, mask)
+    values, mask = in_lines(values, mask)
+    return Section(values.block[mask.block], target, values.communicator)
 
 
 @collective("read across ranks", _view_form)

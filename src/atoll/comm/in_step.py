@@ -153,13 +153,25 @@ def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
     if communicator.size > policy.limits.few_ranks:
         same = least_here(communicator, [number, number ^ HASH_MASK], what)
         return same == [number, number ^ HASH_MASK]
+    return every_here(communicator, number, what) == [number] * communicator.size
+
+
+def every(communicator: Communicator, number: int, what: str) -> list[int]:
+    """Every rank's number, from 0 up to, but not including, ``2**64``; ranks in step."""
+    step(communicator, "allgather", what, 8)
+    return every_here(communicator, number, what)
+
+
+def every_here(communicator: Communicator, number: int, what: str) -> list[int]:
+    """:func:`every` as a part of the last step."""
     log = communicator.log
-    gathering = log.same
+    gathering = log.every
     if gathering is None:
-        gathering = log.same = Gathering(communicator, [((), np.dtype(np.uint64))])
+        gathering = log.every = Gathering(communicator, [((), np.dtype(np.uint64))])
     gathering.given[0][...] = number
     gathering.run(what)
-    return bool((gathering.found[0] == number).all())
+    numbers: list[int] = gathering.found[0].tolist()
+    return numbers
 
 
 def all_have_plans(

@@ -110,7 +110,7 @@ class Node(NodeBase):
 
     A node is immutable, except for its value (set by :meth:`settle`), the birth of the value (:meth:`renew`), the note of a loop
     (:meth:`pass_by`), and ``code`` and ``mark``, which are computed on first use. ``code`` identifies the operation in the key of a
-    plan, without operands and the numbers of geometries. ``mark`` identifies the operation with its geometries.
+    plan, without operands and the numbers of geometries and places. ``mark`` identifies the operation with these.
 
     ``weight`` is the number of pending nodes below it at its recording (those on ranks, if any is); :func:`pending_behind` lists those
     that are pending now. ``place`` is the distribution of the value over ranks, ``None`` if every rank has all of it.
@@ -196,9 +196,7 @@ class Node(NodeBase):
         if code is None:
             params: list[Any] = []
             for part in self.params:
-                params.append(
-                    part.form if type(part) is Geometry else getattr(part, "number", part)
-                )
+                params.append(getattr(part, "form", None) or getattr(part, "number", part))
             place = self.place
             if place is not None and self.op.folds:  # that depends on a setting
                 params.append(place.form)
@@ -213,7 +211,7 @@ class Node(NodeBase):
         if self.value is None:
             key: list[Any] = [self.identify(), self.geometry.number, *map(type, self.args)]
             for part in self.params:
-                if type(part) is Geometry:
+                if hasattr(part, "form"):
                     key.append(part.number)
         elif self.place is None:
             self.mark = mark = -1 - self.geometry.number

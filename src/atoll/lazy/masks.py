@@ -13,23 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
+from ..collective import is_line, uneven_line
+from ..comm.in_step import every, summed
 from ..config import config
 from ..context.call_sites import user_site
 from ..context.threads import turn
 from ..graph.geometry import dense
 from ..graph.node import Node
-from ..ops import folds
 from ..ops.elementwise import is_native
-from ..ops.folds import FOLDS
+from ..ops.placement import Place
 from ..ops.table import COMPRESS
 from .agreement import place_of
 from .conversion import of_view
 from .elementwise import assign, operand_of
-from .evaluation import evaluate
-from .operations import cast, record
+from .operations import record
 from .views import Cell, Handle
-
-_COUNT = np.dtype(np.int64)
 
 
 def _mask_of(handle: Handle, key: Any) -> Node | None:
@@ -57,41 +56,56 @@ def compressed(handle: Handle, key: Any) -> Any:
     if home is not mask.place and None not in (home, mask.place):
         return None
     home = home or mask.place
-    if home is not None and not (home.is_boxes and home.held_once):
+    params: tuple[Any, ...] = ()
+    if home is None:
+        count = _true_here(key._cell)
+    elif not (home.is_boxes and home.held_once):
         return None
-    count = _true_elements(key._cell)
-    if key._cell.node.place is not mask.place:  # counting has laid it out evenly
-        return None
-    if home is not None and count < max(config.results, 2):
-        return None  # every rank gets all of them
+    else:
+        counts = _true_elements(key._cell, home)
+        if key._cell.node.place is not mask.place:  # counting has laid it out evenly
+            return None
+        count = sum(counts)
+        if count < max(config.results, 2):
+            return None  # every rank gets all of them
+        place = _where_true(counts, home)
+        params = () if place is None else (place,)
     node = record(
         COMPRESS,
         (handle._node(), key._cell.node),
         dense((count,), handle._geometry.dtype),
+        params,
         site=user_site(),
     )
     cell = type(handle._cell)(node)
     return of_view(cell, node.geometry)
 
 
-def _true_elements(cell: Cell) -> int:
-    """Number of true elements of a mask, counted once; on ranks by the loops that compute the mask, and added up."""
-    mask = cell.node
-    value = cell.settle() if mask.place is None else mask.value
-    if value is None or (value.count < 0 and mask.place is not None):
-        ones = cast(mask, _COUNT)
-        axes = tuple(range(mask.geometry.ndim))
-        total = folds.fold(FOLDS[np.add], ones, dense((), _COUNT), axes, False, None)
-        evaluate((mask, total))
-        cell.sites = None
-        value = mask.value
-        assert value is not None
-        assert total.value is not None
-        if value.count < 0:  # a value of a model knows its own
-            value.count = int(total.value.array)
+def _true_here(cell: Cell) -> int:
+    """The number of true elements of a mask, or of this rank's block of it, counted once."""
+    value = cell.settle()
     if value.count < 0:
         value.count = int(np.count_nonzero(value.array))
     return value.count
+
+
+def _true_elements(cell: Cell, home: Place) -> list[int]:
+    """The numbers of true elements of a mask for arrays at ``home``: on each of few ranks, or of all ranks together. Collective."""
+    communicator, what = home.world.communicator, "how many elements a mask selects"
+    if cell.node.place is None:
+        return [_true_here(cell)]
+    own = _true_here(cell)
+    if communicator.size <= policy.limits.few_ranks:
+        return every(communicator, own, what)
+    return [int(summed(communicator, np.array([own], np.uint64), what)[0])]
+
+
+def _where_true(counts: list[int], home: Place) -> Place | None:
+    """The place of the elements under a mask that stay on their ranks; ``None`` where they are not in order there, or too uneven."""
+    if len(counts) != home.world.size or not is_line(home.layout):
+        return None
+    place = Place.of(uneven_line(np.array(counts)), home.world)
+    return None if place is None or place.lopsided else place
 
 
 def put_masked(handle: Handle, key: Any, value: Any) -> bool:

@@ -304,9 +304,10 @@ class _Compress(Entry):
         return bool(data.geometry.dtype == node.geometry.dtype and mask.geometry.dtype == np.bool_)
 
     def place(self, node: Node, first: Node) -> Place | None:
-        """In the order of the elements, in even blocks."""
+        """In the order of the elements: on the ranks that have them, which the node says, or in even blocks."""
         world = first.place.world
-        return Place.of(Layout.default(node.geometry.shape, world.size), world)
+        place: Place | None = node.params[0] if node.params else None
+        return place or Place.of(Layout.default(node.geometry.shape, world.size), world)
 
     def numpy(self, node: Node) -> Callable[..., Any]:
         return lambda a, mask: a[mask]
