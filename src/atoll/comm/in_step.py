@@ -25,6 +25,9 @@ from .waiting import SPINS
 IN_FRONT = 1 << 16
 """Up to this many bytes of data, the hash is sent in front of them; otherwise it is compared before."""
 
+WORDS = 15
+"""Up to this many integers of each of few ranks are gathered by an operation that is set up once."""
+
 _MEETING = zlib.crc32(b"meeting")
 _names: dict[str, int] = {}
 
@@ -56,8 +59,14 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
     log = step(communicator, "allgather", what, array.nbytes)
     mine = np.ascontiguousarray(array).reshape(array.shape)
+    words = -(-mine.nbytes // 8)
+    if 0 < words <= WORDS and _are_few(communicator):
+        row = np.zeros(words * 8, np.uint8)
+        row[: mine.nbytes] = _bytes(mine.reshape(1, -1))[0]
+        rows = _together(communicator, row.view(np.uint64), what).view(np.uint8)
+        return rows[:, : mine.nbytes].copy().view(mine.dtype).reshape(-1, *mine.shape)
     if mine.nbytes > IN_FRONT:
-        _ahead(communicator, log, what)
+        _ahead(communicator, what)
         every: Array = carried(communicator, lambda: communicator.allgather(mine, what))
         return every
     row = _marked(log, _bytes(mine.reshape(1, -1)), bool(log.noted))[0]
@@ -72,7 +81,7 @@ def meet(communicator: Communicator, what: str) -> None:
     """Wait for all ranks, in step; ``what`` describes this rank's way here, and may differ by rank."""
     log = communicator.log
     log.step(_MEETING, what)
-    _ahead(communicator, log, what)
+    _ahead(communicator, what)
 
 
 class Gathering:
@@ -150,7 +159,7 @@ def is_same(communicator: Communicator, number: int, what: str) -> bool:
 
 def is_same_here(communicator: Communicator, number: int, what: str) -> bool:
     """:func:`is_same` as a part of the last step."""
-    if communicator.size > policy.limits.few_ranks:
+    if not _are_few(communicator):
         same = least_here(communicator, [number, number ^ HASH_MASK], what)
         return same == [number, number ^ HASH_MASK]
     return every_here(communicator, number, what) == [number] * communicator.size
@@ -164,14 +173,25 @@ def every(communicator: Communicator, number: int, what: str) -> list[int]:
 
 def every_here(communicator: Communicator, number: int, what: str) -> list[int]:
     """:func:`every` as a part of the last step."""
-    log = communicator.log
-    gathering = log.every
-    if gathering is None:
-        gathering = log.every = Gathering(communicator, [((), np.dtype(np.uint64))])
-    gathering.given[0][...] = number
-    gathering.run(what)
-    numbers: list[int] = gathering.found[0].tolist()
+    numbers: list[int] = _together(communicator, [number], what)[:, 0].tolist()
     return numbers
+
+
+def _are_few(communicator: Communicator) -> bool:
+    return communicator.size <= policy.limits.few_ranks
+
+
+def _together(communicator: Communicator, words: Sequence[int] | Array, what: str) -> Array:
+    """A few words of every rank as a part of the last step: a row of each rank, in memory that the next gather fills."""
+    kinds = communicator.log.words
+    gathering = kinds.get(len(words))
+    if gathering is None:
+        gathering = Gathering(communicator, [((len(words),), np.dtype(np.uint64))])
+        kinds[len(words)] = gathering
+    gathering.given[0][...] = words
+    gathering.run(what)
+    rows: Array = gathering.found[0]
+    return rows
 
 
 def all_have_plans(
@@ -222,7 +242,7 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     log = step(communicator, "alltoall", what, array.nbytes)
     given = np.ascontiguousarray(array)
     if given.nbytes > IN_FRONT:
-        _ahead(communicator, log, what)
+        _ahead(communicator, what)
         every: Array = carried(communicator, lambda: communicator.alltoall(given, what))
         return every
     data = _bytes(given.reshape(communicator.size, -1))
@@ -238,7 +258,7 @@ def bcast(communicator: Communicator, array: Array, root: int, what: str, which:
     """Fill ``array`` by that of ``root``, and return it; ranks in step, ``which`` being the same."""
     log = step(communicator, "bcast", what, hash((array.nbytes, root, which)))
     if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
-        _ahead(communicator, log, what)
+        _ahead(communicator, what)
         carried(communicator, lambda: communicator.bcast(array, root, what))
         return array
     row = _marked(log, _bytes(array.reshape(1, -1)))[0]
@@ -270,9 +290,9 @@ def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str
 
 
 def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
-    log = step(communicator, operation, what, detail)
+    step(communicator, operation, what, detail)
     if communicator.kind != "dry run":  # all ranks of a dry run have the same value
-        _ahead(communicator, log, what)
+        _ahead(communicator, what)
 
 
 def summed(communicator: Communicator, numbers: Array, what: str) -> Array:
@@ -283,6 +303,9 @@ def summed(communicator: Communicator, numbers: Array, what: str) -> Array:
 
 def total(communicator: Communicator, facts: Array, what: str) -> Array:
     """The sum of every rank's few unsigned integers, modulo ``2**64``, as a part of the last step."""
+    if len(facts) <= WORDS and _are_few(communicator):
+        added: Array = np.add.reduce(_together(communicator, facts, what), axis=0)
+        return added
     mine = communicator.log.hash
     given = np.empty(len(facts) + 1, np.uint64)
     given[0], given[1:] = mine, facts
@@ -300,6 +323,8 @@ def least(communicator: Communicator, numbers: Sequence[int], what: str) -> list
 
 def least_here(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
     """:func:`least` as a part of the last step."""
+    if len(numbers) <= WORDS and _are_few(communicator):
+        return [min(of_each) for of_each in _together(communicator, numbers, what).T.tolist()]
     mine = communicator.log.hash
     given = np.array([mine, mine ^ HASH_MASK, *numbers], np.uint64)
     reduced: Array = carried(communicator, lambda: communicator.allreduce(given, "min", what))
@@ -330,13 +355,9 @@ def _marks(rows: Array) -> Array:
     return marks
 
 
-def _ahead(communicator: Communicator, log: StepLog, what: str) -> None:
+def _ahead(communicator: Communicator, what: str) -> None:
     """Compare the hashes alone, before the data travels."""
-    if communicator.size > policy.limits.few_ranks:
-        least_here(communicator, (), what)
-        return
-    row = mark_of(communicator).view(np.uint8)
-    _compare(communicator, log, carried(communicator, lambda: communicator.allgather(row, what)))
+    least_here(communicator, (), what)
 
 
 def _compare(communicator: Communicator, log: StepLog, rows: Array, first: int = 0) -> None:

@@ -102,8 +102,8 @@ class StepLog:
         """The numbers of lines whose values on these ranks are stored, since several results have needed them."""
         self.extents: set[int] = set()
         """The fingerprints of the first programs of all ranks, with their extents; none is ever forgotten, so ranks agree on them."""
-        self.every: Any = None
-        """The prepared collective by which few ranks compare a number."""
+        self.words: dict[int, Any] = {}
+        """The prepared gathers of a few words of every rank, by their number."""
         self.stored = 0.0
         """Mean bytes of new arrays per rank since the ranks last compared the memory that pending work keeps alive."""
         self.as_laid_out = False
