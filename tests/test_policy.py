@@ -74,7 +74,7 @@ NAMES = {
     "arguments of a system call": "_ALL _WAIT _WAKE",
     "microseconds": "SPIN_MICROSECONDS",
     "pages and lines of the machine's memory": "ALIGNMENT _HUGE _LARGE _MAPPED _TINY _WAITING",
-    "the form of a message": "IN_FRONT",
+    "the form of a message": "IN_FRONT _FRONT _HEAD",
     "a name": "_COMPARED _NONE",
     "bits, and what people read": "_LAST _MASK",
     "no number at all: infinity": "LOCAL",

@@ -8,7 +8,7 @@ import pytest
 import atoll as np
 from atoll import policy
 from atoll.collective import routes
-from atoll.collective.messages import uneven
+from atoll.collective.messages import answered, uneven
 from atoll.comm.dry_run import CountingCommunicator
 from atoll.comm.nodes import Charges, consecutive, numbered
 from atoll.comm.simulated import Simulation
@@ -45,7 +45,7 @@ def test_every_piece_arrives(size, per_node, longest):
     def exchanged():
         here = np.world.communicator
         pieces = pieces_of(here.rank, size, longest, 3)
-        return uneven(here, pieces, numpy.empty((0, 2), numpy.int16), "pieces")
+        return uneven(here, [pieces], [numpy.empty((0, 2), numpy.int16)], "pieces")[0]
 
     for seed in range(2):
         results, _ = on_nodes(size, per_node, exchanged, seed=seed, rendezvous=bool(seed))
@@ -59,15 +59,65 @@ def test_every_piece_arrives(size, per_node, longest):
                 numpy.testing.assert_array_equal(piece, expected[peer])
 
 
-def test_two_nodes_exchange_two_messages_however_many_ranks_they_have():
+@pytest.mark.parametrize(("length", "messages"), [(1, 1), (100, 2)])
+def test_two_nodes_exchange_a_message_or_two_however_many_ranks_they_have(length, messages):
     def exchanged():
         here = np.world.communicator
-        pieces = {peer: numpy.full(3, peer) for peer in range(here.size)}
-        uneven(here, pieces, numpy.empty(0, numpy.int64), "pieces")
+        pieces = {peer: numpy.full(length, peer) for peer in range(here.size)}
+        (arrived,) = uneven(here, [pieces], [numpy.empty(0, numpy.int64)], "pieces")
+        return all((piece == here.rank).all() for piece in arrived.values()) and len(arrived)
 
     for per_node in (2, 3, 4):
-        _, messages = on_nodes(3 * per_node, per_node, exchanged)
-        assert sum(messages) == 2 * 3 * 2
+        results, sent = on_nodes(3 * per_node, per_node, exchanged)
+        assert results == [3 * per_node] * (3 * per_node)
+        assert sum(sent) == messages * 3 * 2
+
+
+def asked_of(rank, size, seed):
+    random = numpy.random.default_rng([seed, rank])
+    asked = {peer: int(random.integers(0, 4)) * int(random.integers(0, 4)) for peer in range(size)}
+    return {peer: 10_000 * (rank == peer + 1) + count for peer, count in asked.items() if count}
+
+
+@pytest.mark.parametrize(("size", "per_node"), [(4, 2), (5, 2), (7, 3), (9, 3)])
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_answers_travel_back_by_one_message_for_each_pair_of_nodes(size, per_node, width):
+    """Both short answers and long ones, to requests of some ranks, which are short, long or empty."""
+
+    def requested():
+        here = np.world.communicator
+        requests = {peer: numpy.arange(n) for peer, n in asked_of(here.rank, size, 5).items()}
+        requests[(here.rank + 1) % size] = numpy.arange(0)
+        traffic = here.traffic
+        begun = [0]
+
+        def answers(wanted):
+            begun[0] = traffic.messages_between_nodes
+            return {
+                peer: numpy.repeat(here.rank + places[:, None] * 0.5, width, 1)
+                for peer, places in wanted.items()
+            }
+
+        forms = numpy.empty(0, numpy.int64), numpy.empty((0, width))
+        found = answered(here, requests, answers, forms, ("requests", "answers"))
+        assert found.keys() == requests.keys()
+        for peer, places in requests.items():
+            expected = numpy.repeat(peer + places[:, None] * 0.5, width, 1)
+            numpy.testing.assert_array_equal(found[peer], expected)
+        return traffic.messages_between_nodes - begun[0]
+
+    nodes = consecutive(size, per_node)
+    pairs, long = set(), 0
+    for rank in range(size):
+        for peer, count in asked_of(rank, size, 5).items():
+            if peer != (rank + 1) % size and not nodes.same(peer, rank) and width:
+                if count * width * 8 > policy.limits.packed:
+                    long += 1
+                else:
+                    pairs.add((nodes.of(peer), nodes.of(rank)))
+    for seed in range(2):
+        sent, _ = on_nodes(size, per_node, requested, seed=seed, rendezvous=bool(seed))
+        assert sum(sent) == len(pairs) + long
 
 
 @pytest.mark.parametrize("size", [10**2, 10**4, 10**6])
@@ -95,6 +145,13 @@ PROGRAMS = {
     "fancy indexing": lambda a: a[np.argsort(a[:, 3])[::3]],
     "mask": lambda a: a[a > 0.7],
     "scatter": lambda a: np.add.at(b := np.zeros(90), (a * 90).astype(int).reshape(-1), 1.0) or b,
+    "sum": lambda a: a.sum(0),
+    "minimum": lambda a: a.min(0),
+    "argmax": lambda a: a.argmax(0),
+    "assigned": lambda a: a.__setitem__(np.argsort(a[:, 3]), a[::-1] * 2) or a,
+    "searchsorted": lambda a: np.searchsorted(np.sort(a.reshape(-1)), a[:, 5]),
+    "reduceat": lambda a: np.add.reduceat(a.reshape(-1), [0, 7, 5, 1000]),
+    "cyclic": lambda a: a.redistribute(np.Layout((63, 36), "cn")),
     "fft": lambda a: np.fft.fft2(a),
     "transposed": lambda a: np.sort(a, axis=0),
     "reshape": lambda a: a.reshape(7, -1) + 1,
@@ -172,7 +229,7 @@ def test_ranks_that_have_diverged_are_told():
         here = np.world.communicator
         if here.rank == 2:
             here.log.step(1, "something else")
-        uneven(here, {}, numpy.empty(0), "pieces")
+        uneven(here, [{}], [numpy.empty(0)], "pieces")
 
     with pytest.raises(DivergenceError, match="something else"):
         on_nodes(4, 2, exchanged)
@@ -197,7 +254,7 @@ def test_no_table_is_as_long_as_the_number_of_ranks():
         pieces = {size // 3 + k: numpy.ones(24, numpy.uint8) for k in (0, 1, 60, size // 2)}
         tracemalloc.start()
         try:
-            routes.routed(communicator, pieces, "pieces")
+            routes.Round(communicator, pieces, "pieces")
             return tracemalloc.get_traced_memory()[1], len(communicator.events)
         finally:
             tracemalloc.stop()

@@ -233,11 +233,9 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
     for holder, chosen, rows in _holder_rows(section, indices):
         places[holder] = rows
         pieces[holder] = flat[chosen].astype(section.dtype, copy=False)
-    arrived = uneven(communicator, places, _PLACES, "where elements go")
-    shapes = {peer: (where.size, wide) for peer, where in arrived.items()}
-    what = "elements that go to their owners"
-    incoming = exchanged(communicator, pieces, shapes, section.dtype, what)
-    put_rows(section, count, ((arrived[peer], incoming[peer]) for peer in sorted(arrived)), ufunc)
+    forms, what = (_PLACES, flat[:0].astype(section.dtype)), "elements that go to their owners"
+    where, given = uneven(communicator, [places, pieces], forms, what)
+    put_rows(section, count, ((where[peer], given[peer]) for peer in sorted(where)), ufunc)
 
 
 def _holder_rows(

@@ -289,16 +289,10 @@ def folded_segments(
     )
     owners = result.layout.axes[0].locate_array(mine)[0]
     parts = dict(by_rank(owners))
-    places = uneven(
+    places, values = uneven(
         communicator,
-        {peer: mine[part] for peer, part in parts.items()},
-        mine[:0],
-        "which stretches",
-    )
-    values = uneven(
-        communicator,
-        {peer: partial[part] for peer, part in parts.items()},
-        partial[:0],
+        [{peer: kind[part] for peer, part in parts.items()} for kind in (mine, partial)],
+        (mine[:0], partial[:0]),
         "folded stretches",
     )
     begin = line_start(result.layout, rank) // max(rows.shape[1], 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,35 +14,56 @@ from ..comm.communicator import Communicator
 from ..comm.in_step import least, summed
 from ..exchange.messages import exchange
 from ..exchange.partners import arriving
+from ..exchange.trees import packed
 from ..graph.geometry import dense
-from .routes import routed
+from .routes import Round
 
 Array = np.ndarray[Any, Any]
 
 
 def uneven(
-    communicator: Communicator, pieces: Mapping[int, Array], form: Array, what: str
-) -> dict[int, Array]:
-    """Send pieces along axis 0 whose lengths the receivers do not know, and return the received pieces by sender.
+    communicator: Communicator,
+    kinds: Sequence[Mapping[int, Array]],
+    forms: Sequence[Array],
+    what: str,
+) -> list[dict[int, Array]]:
+    """Send pieces along axis 0 whose lengths the receivers do not know, and return the received pieces of each kind by sender.
+    Collective.
 
-    ``form`` is an empty array with the dtype and the other axes of all pieces. Collective.
+    A rank sends pieces of all kinds to the same ranks, with the same lengths. ``forms`` has for each kind an empty array with
+    the dtype and the other axes of its pieces.
     """
-    if _by_nodes(communicator, form):
-        given = {
-            peer: np.ascontiguousarray(piece).reshape(-1).view(np.uint8)
-            for peer, piece in pieces.items()
-            if len(piece)
-        }
-        return {
-            peer: part.view(form.dtype).reshape(-1, *form.shape[1:])
-            for peer, part in routed(communicator, given, what).items()
-        }
-    lengths = {peer: len(piece) for peer, piece in pieces.items()}
+    if _by_nodes(communicator, *forms):
+        together = {peer: packed([kind[peer] for kind in kinds]) for peer in kinds[0]}
+        return _split(Round(communicator, together, what).arrived, forms)
+    lengths = {peer: len(piece) for peer, piece in kinds[0].items()}
     counts = arriving(communicator, lengths, what)
     if own := lengths.get(communicator.rank):
         counts[communicator.rank] = own
-    shapes = {peer: (count, *form.shape[1:]) for peer, count in counts.items()}
-    return exchanged(communicator, pieces, shapes, form.dtype, what)
+    arrived = []
+    for pieces, form in zip(kinds, forms, strict=True):
+        shapes = {peer: (count, *form.shape[1:]) for peer, count in counts.items()}
+        arrived.append(exchanged(communicator, pieces, shapes, form.dtype, what))
+    return arrived
+
+
+def _split(arrived: Mapping[int, Array], forms: Sequence[Array]) -> list[dict[int, Array]]:
+    """The pieces of each kind, from bytes that have all kinds of a sender one after the other."""
+    whole = sum(map(_row_bytes, forms))
+    kinds: list[dict[int, Array]] = [{} for _ in forms]
+    for peer, data in arrived.items():
+        length, start = data.size // whole, 0
+        for pieces, form in zip(kinds, forms, strict=True):
+            stop = start + length * _row_bytes(form)
+            pieces[peer] = data[start:stop].view(form.dtype).reshape(length, *form.shape[1:])
+            start = stop
+    return kinds
+
+
+def _row_bytes(form: Array) -> int:
+    """The bytes of one element along axis 0."""
+    nbytes: int = prod(form.shape[1:]) * form.itemsize
+    return nbytes
 
 
 def exchanged(
@@ -81,14 +103,26 @@ def answered(
     ``answer`` takes the requests of all ranks to this one. ``forms`` are as in :func:`uneven`, for requests and for answers,
     and ``whats`` describe the two messages. Collective.
     """
-    wanted = uneven(communicator, requests, forms[0], whats[0])
-    shapes = {peer: (len(places), *forms[1].shape[1:]) for peer, places in requests.items()}
-    return exchanged(communicator, answer(wanted), shapes, forms[1].dtype, whats[1])
+    asks, gives = forms
+    if not _by_nodes(communicator, asks, gives):
+        (wanted,) = uneven(communicator, [requests], [asks], whats[0])
+        shapes = {peer: (len(places), *gives.shape[1:]) for peer, places in requests.items()}
+        return exchanged(communicator, answer(wanted), shapes, gives.dtype, whats[1])
+    requested = Round(communicator, {p: packed([piece]) for p, piece in requests.items()}, whats[0])
+    (wanted,) = _split(requested.arrived, [asks])
+    answers = {peer: packed([piece]) for peer, piece in answer(wanted).items()}
+    ask, give = _row_bytes(asks), _row_bytes(gives)
+    arrived = requested.answered(answers, lambda nbytes: nbytes // ask * give, whats[1])
+    nothing = np.empty(0, np.uint8)
+    return {
+        peer: arrived.get(peer, nothing).view(gives.dtype).reshape(len(places), *gives.shape[1:])
+        for peer, places in requests.items()
+    }
 
 
-def _by_nodes(communicator: Communicator, form: Array) -> bool:
+def _by_nodes(communicator: Communicator, *forms: Array) -> bool:
     """True if short pieces go by nodes."""
-    return communicator.nodes.save_messages and form.dtype.itemsize > 0
+    return communicator.nodes.save_messages and all(form.itemsize for form in forms)
 
 
 def _in_line(arrived: Mapping[int, Array], form: Array, what: str) -> Array:
@@ -106,16 +140,10 @@ def joined(
     forms: Sequence[Array],
     what: str,
 ) -> list[Array]:
-    """Exchange several kinds of pieces, and return those received of each kind as one array in the order of the senders.
-    Collective.
-
-    A rank sends pieces of all kinds to the same ranks, with the same lengths. ``forms`` are as in :func:`uneven`.
-    """
-    if all(_by_nodes(communicator, form) for form in forms):
-        return [
-            _in_line(uneven(communicator, kind, form, what), form, what)
-            for kind, form in zip(pieces, forms, strict=True)
-        ]
+    """:func:`uneven` that returns the received pieces of each kind as one array, in the order of the senders. Collective."""
+    if _by_nodes(communicator, *forms):
+        arrived = uneven(communicator, pieces, forms, what)
+        return [_in_line(kind, form, what) for kind, form in zip(arrived, forms, strict=True)]
     rank = communicator.rank
     leaving = {peer: len(piece) for peer, piece in pieces[0].items()}
     counts = arriving(communicator, leaving, what)

@@ -22,7 +22,7 @@ from ..layout import BlockAxis, Layout, Record, Region, Transfer, transfer
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds, scaled_bounds
 from .messages import exchanged
-from .routes import pays, routed
+from .routes import Round, pays
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
@@ -100,7 +100,7 @@ def _move_by_nodes(section: Section, plan: Transfer[Record], into: Array) -> Non
         peer: parts[0] if len(parts) == 1 else np.concatenate(parts)
         for peer, parts in leaving.items()
     }
-    arrived = routed(section.communicator, pieces, "a redistribution")
+    arrived = Round(section.communicator, pieces, "a redistribution").arrived
     starts = dict.fromkeys(arrived, 0)
     for record in plan.receives:
         stop = starts[record.peer] + record.size * section.dtype.itemsize

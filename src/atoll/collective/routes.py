@@ -1,15 +1,20 @@
-"""Pieces from all ranks to all ranks by two messages for each pair of nodes: the length of the second one, and the pieces.
+"""Pieces from all ranks to all ranks by one message for each pair of nodes, or two where the pieces are many.
 
 The ranks of a node share the other nodes out among them (:class:`.comm.nodes.Charges`). A piece for a rank of another
 node goes to the rank of this node that has that node in its charge, with all others for it to that rank's partner, and
-from there to its receiver. So a node with ``r`` ranks exchanges with another one two messages each way, not ``r * r``.
-A message begins with a row for each piece: its sender, its receiver and its length. Long pieces are worth a message of their own:
-their rows go by nodes, the pieces directly to their receivers. No array is as long as the number of ranks.
+from there to its receiver. So a node with ``r`` ranks sends one message to another one, not ``r * r``. The receiver does not know
+its length, so the message has a front of fixed size, with the mark of the step and the length of the whole; where the pieces are
+longer, the rest follows in a second message.
+
+A message has a row for each piece: its sender, its receiver and its length. Long pieces are worth a message of their own:
+their rows go by nodes, the pieces directly to their receivers. Answers travel the same ways back (:meth:`Round.answered`), in
+messages whose lengths both ends know. No array is as long as the number of ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from math import prod
 from typing import Any, NamedTuple
 
@@ -26,6 +31,11 @@ from ..layout import Layout
 Array = np.ndarray[Any, Any]
 
 _ALIGNED = 16
+_HEAD = 16
+"""The bytes in front of a message: the mark of the step, and the length."""
+_FRONT = 1024
+"""The bytes that travel without regard to the length; a network takes about as long for them as for one."""
+_NOTHING = np.empty(0, np.uint8)
 
 
 def pays(source: Layout, target: Layout, itemsize: int, nodes: Nodes) -> bool:
@@ -53,45 +63,114 @@ class _Letter(NamedTuple):
     """Empty where it goes straight to its receiver."""
 
 
-def routed(communicator: Communicator, pieces: Mapping[int, Array], what: str) -> dict[int, Array]:
-    """Send bytes to some ranks, which do not know the lengths, and return the received bytes by sender. Collective."""
-    step(communicator, "all to all by nodes", what)
-    rank, nodes = communicator.rank, communicator.nodes
-    charges = Charges(nodes, rank)
-    mates = charges.mates
-    leaving: dict[int, list[_Letter]] = {}
-    for peer, piece in pieces.items():
-        if piece.size:
+_Letters = dict[int, list[_Letter]]
+"""Letters by the rank at the other end of a hop."""
+
+
+class Round:
+    """One exchange of bytes by nodes, and the ways that its letters took. Collective.
+
+    Each rank sends pieces to some ranks, which do not know the lengths. ``arrived`` has the received bytes by sender.
+    """
+
+    __slots__ = ("_communicator", "_hops", "_sent", "arrived")
+
+    def __init__(self, communicator: Communicator, pieces: Mapping[int, Array], what: str) -> None:
+        step(communicator, "all to all by nodes", what)
+        self._communicator = communicator
+        rank, nodes = communicator.rank, communicator.nodes
+        charges = Charges(nodes, rank)
+        mates = charges.mates
+        pieces = {peer: piece for peer, piece in pieces.items() if piece.size}
+        own = {rank: pieces.pop(rank)} if rank in pieces else {}
+        self._sent = {peer: piece.size for peer, piece in pieces.items()}
+        leaving: _Letters = {}
+        for peer, piece in pieces.items():
             carrier = peer if peer in mates else charges.carrier(nodes.of(peer))
             part = piece if _is_short(piece.size) else _NOTHING
             leaving.setdefault(carrier, []).append(_Letter(rank, peer, piece.size, part))
-    going: dict[int, list[_Letter]] = {}
-    delivered = []
-    for letter in _exchanged(communicator, leaving, mates, what):
-        if letter.receiver == rank:
-            delivered.append(letter)
-        else:
-            partner = charges.partner(nodes.of(letter.receiver))
-            going.setdefault(partner, []).append(letter)
-    partners = map(charges.partner, charges.of(charges.me)) if _are_few(nodes) else None
-    coming: dict[int, list[_Letter]] = {}
-    for letter in _exchanged(communicator, going, partners, what):
-        coming.setdefault(letter.receiver, []).append(letter)
-    delivered += _exchanged(communicator, coming, mates, what)
-    arrived = {letter.sender: letter.piece for letter in delivered if _is_short(letter.nbytes)}
-    incoming = {
-        letter.sender: np.empty(letter.nbytes, np.uint8)
-        for letter in delivered
-        if letter.sender != rank and not _is_short(letter.nbytes)
-    }
-    outgoing = {
-        peer: piece
-        for peer, piece in pieces.items()
-        if peer != rank and piece.size and not _is_short(piece.size)
-    }
+        collected = _exchanged(communicator, leaving, mates, what)
+        going: _Letters = {}
+        delivered: list[_Letter] = []
+        for letter in chain.from_iterable(collected.values()):
+            if letter.receiver == rank:
+                delivered.append(letter)
+            else:
+                partner = charges.partner(nodes.of(letter.receiver))
+                going.setdefault(partner, []).append(letter)
+        partners = map(charges.partner, charges.of(charges.me)) if _are_few(nodes) else None
+        entered = _exchanged(communicator, going, partners, what)
+        coming: _Letters = {}
+        for letter in chain.from_iterable(entered.values()):
+            coming.setdefault(letter.receiver, []).append(letter)
+        distributed = _exchanged(communicator, coming, mates, what)
+        delivered += chain.from_iterable(distributed.values())
+        self._hops = (leaving, collected), (going, entered), (coming, distributed)
+        """The letters that left this rank, and those that reached it, on each of the three hops."""
+        short = {letter.sender: letter.piece for letter in delivered if _is_short(letter.nbytes)}
+        long = {
+            letter.sender: letter.nbytes for letter in delivered if not _is_short(letter.nbytes)
+        }
+        straight = {peer: piece for peer, piece in pieces.items() if not _is_short(piece.size)}
+        self.arrived: dict[int, Array] = short | _straight(communicator, straight, long, what) | own
+
+    def answered(
+        self, answers: Mapping[int, Array], length: Callable[[int], int], what: str
+    ) -> dict[int, Array]:
+        """Send bytes back to the senders of what arrived; the result has the answers to this rank's pieces. Collective.
+
+        ``length`` gives the number of bytes that answer a piece of some number of bytes.
+        """
+        communicator, rank = self._communicator, self._communicator.rank
+        sent = {peer: length(nbytes) for peer, nbytes in self._sent.items()}
+        short = {(peer, rank): answer for peer, answer in answers.items() if _is_short(answer.size)}
+        for left, reached in reversed(self._hops):
+            outgoing = {
+                peer: _in_one([short[letter[:2]] for letter in known])
+                for peer, letters in reached.items()
+                if peer != rank and (known := _answered(letters, length))
+            }
+            expected = {
+                peer: known
+                for peer, letters in left.items()
+                if peer != rank and (known := _answered(letters, length))
+            }
+            ends = {
+                peer: _ends([length(letter.nbytes) for letter in letters])
+                for peer, letters in expected.items()
+            }
+            incoming = {peer: np.empty(places[-1], np.uint8) for peer, places in ends.items()}
+            _carry(communicator, outgoing, incoming, what)
+            for peer, letters in expected.items():
+                for letter, place in zip(letters, ends[peer]):
+                    piece = incoming[peer][place : place + length(letter.nbytes)]
+                    short[letter[:2]] = piece
+        straight = {
+            peer: answer
+            for peer, answer in answers.items()
+            if peer != rank and not _is_short(answer.size)
+        }
+        long = {peer: nbytes for peer, nbytes in sent.items() if not _is_short(nbytes)}
+        arrived = _straight(communicator, straight, long, what)
+        arrived |= {peer: short[rank, peer] for peer, n in sent.items() if n and _is_short(n)}
+        return arrived | ({rank: answers[rank]} if rank in answers else {})
+
+
+def _answered(letters: list[_Letter], length: Callable[[int], int]) -> list[_Letter]:
+    """The letters whose answers are short, and not empty."""
+    return [letter for letter in letters if (n := length(letter.nbytes)) and _is_short(n)]
+
+
+def _straight(
+    communicator: Communicator,
+    outgoing: Mapping[int, Array],
+    lengths: Mapping[int, int],
+    what: str,
+) -> dict[int, Array]:
+    """Send long pieces to their receivers, and return those received, of known lengths, by sender."""
+    incoming = {peer: np.empty(nbytes, np.uint8) for peer, nbytes in lengths.items()}
     _carry(communicator, outgoing, incoming, what)
-    own = {rank: pieces[rank]} if rank in pieces and pieces[rank].size else {}
-    return arrived | incoming | own
+    return incoming
 
 
 def _are_few(nodes: Nodes) -> bool:
@@ -104,29 +183,49 @@ def _are_few(nodes: Nodes) -> bool:
 
 
 def _exchanged(
-    communicator: Communicator,
-    leaving: dict[int, list[_Letter]],
-    peers: Iterable[int] | None,
-    what: str,
-) -> list[_Letter]:
-    """Exchange letters with some of ``peers``, or of all ranks if ``None``; letters of this rank to itself stay here."""
+    communicator: Communicator, leaving: _Letters, peers: Iterable[int] | None, what: str
+) -> _Letters:
+    """Exchange letters with some of ``peers``, or of all ranks if ``None``; the result has the letters that reach this rank, by the
+    rank that hands them over. Letters of this rank to itself stay here."""
     rank = communicator.rank
-    own = leaving.pop(rank, [])
-    outgoing = {peer: _packed(letters) for peer, letters in leaving.items()}
-    lengths = {peer: message.size for peer, message in outgoing.items()}
+    outgoing = {peer: _packed(letters) for peer, letters in leaving.items() if peer != rank}
     if peers is None:
+        lengths = {peer: message.size for peer, message in outgoing.items()}
         lengths = arriving(communicator, lengths, what)
+        incoming = _straight(communicator, outgoing, lengths, what)
     else:
-        mark = mark_of(communicator)
-        marks = {peer: np.append(mark, lengths.get(peer, 0)) for peer in peers if peer != rank}
-        heads = {peer: np.empty_like(head) for peer, head in marks.items()}
-        _carry(communicator, marks, heads, what)
-        for peer, head in heads.items():
-            check_mark(communicator, head[:1], peer)
-        lengths = {peer: int(head[1]) for peer, head in heads.items() if head[1]}
-    incoming = {peer: np.empty(nbytes, np.uint8) for peer, nbytes in lengths.items()}
-    _carry(communicator, outgoing, incoming, what)
-    return [*own, *[letter for peer in incoming for letter in _opened(incoming[peer])]]
+        others = [peer for peer in peers if peer != rank]
+        fronts = {peer: _front(communicator, outgoing.get(peer, _NOTHING)) for peer in others}
+        arrived = {peer: np.empty_like(front) for peer, front in fronts.items()}
+        _carry(communicator, fronts, arrived, what)
+        incoming = {}
+        for peer, front in arrived.items():
+            mark, nbytes = front[:_HEAD].view(np.int64)[:, None]
+            check_mark(communicator, mark, peer)
+            if nbytes:
+                message = front[_HEAD : _HEAD + int(nbytes[0])]
+                if nbytes > message.size:
+                    message = np.empty(nbytes, np.uint8)
+                    message[: _FRONT - _HEAD] = front[_HEAD:]
+                incoming[peer] = message
+        rest = _FRONT - _HEAD
+        _carry(
+            communicator,
+            {peer: message[rest:] for peer, message in outgoing.items() if message.size > rest},
+            {peer: message[rest:] for peer, message in incoming.items() if message.size > rest},
+            what,
+        )
+    own = {rank: leaving[rank]} if rank in leaving else {}
+    return own | {peer: list(_opened(message)) for peer, message in incoming.items()}
+
+
+def _front(communicator: Communicator, message: Array) -> Array:
+    """The mark of the step, the length of a message, and its first bytes."""
+    front = np.zeros(_FRONT, np.uint8)
+    front[:_HEAD].view(np.int64)[:] = *mark_of(communicator), message.size
+    first = message[: _FRONT - _HEAD]
+    front[_HEAD : _HEAD + first.size] = first
+    return front
 
 
 def _carry(
@@ -139,9 +238,6 @@ def _carry(
     carried(communicator, lambda: exchange(communicator, outgoing, incoming, what))
 
 
-_NOTHING = np.empty(0, np.uint8)
-
-
 def _is_short(nbytes: int) -> bool:
     """True if a piece of this length goes by nodes."""
     return nbytes <= policy.limits.packed
@@ -152,18 +248,25 @@ def _room(nbytes: int) -> int:
     return -(-nbytes // _ALIGNED) * _ALIGNED
 
 
+def _ends(sizes: Iterable[int]) -> list[int]:
+    """The place of each piece in a message, and the length of the message."""
+    return [0, *accumulate(map(_room, sizes))]
+
+
+def _in_one(pieces: Sequence[Array]) -> Array:
+    """One message of pieces."""
+    places = _ends([piece.size for piece in pieces])
+    message = np.empty(places[-1], np.uint8)
+    for place, piece in zip(places, pieces):
+        message[place : place + piece.size] = piece
+    return message
+
+
 def _packed(letters: list[_Letter]) -> Array:
     """A message of letters: their number, a row for each, and their pieces."""
     rows = np.array([letter[:3] for letter in letters], np.int64)
     head = np.append(len(rows), rows).astype(np.int64, copy=False)
-    places = [_room(head.nbytes)]
-    for letter in letters:
-        places.append(places[-1] + _room(letter.piece.size))
-    message = np.empty(places[-1], np.uint8)
-    message[: head.nbytes] = head.view(np.uint8)
-    for place, letter in zip(places, letters):
-        message[place : place + letter.piece.size] = letter.piece
-    return message
+    return _in_one([head.view(np.uint8), *[letter.piece for letter in letters]])
 
 
 def _opened(message: Array) -> Iterator[_Letter]:
