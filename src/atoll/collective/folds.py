@@ -5,8 +5,9 @@ over the other axes of its region. The result lies on a layout of its own: every
 of it gets that piece of each rank along the folded axes, and combines them by a tree in the order of the grid, so that the bits do
 not depend on the owner. Both ends know the pieces from the two layouts.
 
-Where many ranks have parts of small pieces, or of a result that all ranks are to have, the ranks along the folded axes join
-their parts in the same order by messages up and down the tree, so that each has a few neighbours only.
+Where many ranks have parts of small pieces, or of a result that all ranks are to have, or ranks of several nodes have short parts, the
+ranks along the folded axes join their parts in the same order by messages up and down the tree. So each has a few neighbours only, and
+each node sends one message up and one down.
 
 Segments of a line may start anywhere, overlap, and cross ranks. Each rank folds its part of each segment, and the owners of the
 results combine these in the order of the ranks, which is the order of the elements.
@@ -14,7 +15,7 @@ results combine these in the order of the ranks, which is the order of the eleme
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -61,7 +62,7 @@ def fold_plan(
 
     ``target`` is the layout of the result, without the folded axes.
     """
-    if _is_by_tree(layout, axes, target):
+    if _is_by_tree(layout, axes, target, nodes):
         return FoldPlan(
             (),
             (),
@@ -104,16 +105,30 @@ def fold_plan(
     return FoldPlan(tuple(sends), tuple(joins), target.local_shape(rank))
 
 
-def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout) -> bool:
-    """True if so many ranks have parts that each should exchange messages with only a few others."""
+def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout, nodes: Nodes) -> bool:
+    """True if so many ranks have parts that each should exchange messages with only a few others, or if ranks of several nodes have
+    short ones: a tree sends one message from each node.
+    """
     along = [layout.axes[k] for k in axes]
-    if prod([axis.processes for axis in along]) <= policy.limits.few_ranks:
-        return False
     if layout.copies > 1 or layout.overlaps:
         return False
     if not all(axis.counts(np.arange(axis.processes)).all() for axis in along):
         return False
-    return target.is_replicated or target.size * 8 <= policy.limits.packed * target.cells
+    if prod([axis.processes for axis in along]) > policy.limits.few_ranks:
+        return target.is_replicated or target.size * 8 <= policy.limits.packed * target.cells
+    lines = prod([count for k, count in enumerate(layout.grid) if k not in axes])
+    if not nodes.two_levels or target.size * 8 > policy.limits.packed * lines:
+        return False
+    ranks = _ranks_along(layout, axes, (0,) * layout.ndim)
+    return 1 < len(set(map(nodes.of, ranks))) < len(ranks)
+
+
+def _ranks_along(layout: Layout, axes: tuple[int, ...], place: Sequence[int]) -> Sequence[int]:
+    """The ranks that have the same indices as a place on the axes that are not folded."""
+    seats = layout.seats
+    for k in reversed(axes):
+        seats = seats.joined(k)
+    return seats.at([c for k, c in enumerate(place) if k not in axes])
 
 
 def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int, nodes: Nodes) -> Branches | None:
@@ -121,10 +136,7 @@ def _tree_along(layout: Layout, axes: tuple[int, ...], rank: int, nodes: Nodes) 
     place = layout.coordinates(rank)
     if place is None:
         return None
-    seats = layout.seats
-    for k in reversed(axes):
-        seats = seats.joined(k)
-    ranks = seats.at([c for k, c in enumerate(place) if k not in axes])
+    ranks = _ranks_along(layout, axes, place)
     return branches(ranks.index(rank), len(ranks), ranks.__getitem__, nodes)
 
 
