@@ -222,6 +222,9 @@ def test_pays_where_it_saves_messages():
     assert not pays("bn", "nb", 10, 5)  # pieces of 8 MB
     assert not pays("bn", "bn", 1000, 2)  # each rank has few pieces
     assert pays("bb", "bn", 2**16, 64, 2**16)
+    assert pays("bn", "cn", 1000, 10)
+    assert not pays("cn", "cn", 1000, 10)
+    assert not pays("nn", "bn", 1000, 10)  # each rank has it
 
 
 def test_ranks_that_have_diverged_are_told():

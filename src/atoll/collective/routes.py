@@ -26,7 +26,7 @@ from ..comm.in_step import carried, check_mark, mark_of, step
 from ..comm.nodes import Charges, Nodes
 from ..exchange.messages import exchange
 from ..exchange.partners import arriving
-from ..layout import Layout
+from ..layout import Axis, Layout
 
 Array = np.ndarray[Any, Any]
 
@@ -45,12 +45,21 @@ def pays(source: Layout, target: Layout, itemsize: int, nodes: Nodes) -> bool:
     """
     if not (nodes.two_levels and itemsize):
         return False
-    grids = list(zip(source.grid, target.grid, strict=True))
-    leaving = prod([max(1, wanted // held) for held, wanted in grids])
-    arriving = prod([max(1, held // wanted) for held, wanted in grids])
-    messages = max(leaving, arriving)
-    length = source.size * itemsize // prod([max(pair) for pair in grids])
+    pairs = list(zip(source.axes, target.axes, strict=True))
+    leaving = prod([_meeting(held, wanted) for held, wanted in pairs])
+    arriving = prod([_meeting(wanted, held) for held, wanted in pairs])
+    messages = max(leaving // source.copies, arriving)
+    length = source.size * itemsize // (source.cells * leaving)
     return length <= policy.limits.packed and messages * nodes.size > 2 * nodes.count**2
+
+
+def _meeting(held: Axis, wanted: Axis) -> int:
+    """About the number of processes on one axis that have indices of a process on another one."""
+    if held == wanted:
+        return 1
+    if held.kind == wanted.kind == "b":
+        return max(1, wanted.processes // held.processes)
+    return wanted.processes
 
 
 class _Letter(NamedTuple):
