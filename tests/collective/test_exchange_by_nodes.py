@@ -1,6 +1,9 @@
 """Pieces from all ranks to all ranks, by few messages between nodes."""
 
+import re
 import tracemalloc
+from collections import Counter
+from pathlib import Path
 
 import numpy
 import pytest
@@ -266,3 +269,62 @@ def test_no_table_is_as_long_as_the_number_of_ranks():
     (few, messages), (many, more) = peak(10**3), peak(10**6)
     assert many <= few + 65536
     assert more <= messages + 6 * 20
+
+
+class Counted(Simulation):
+    """A simulation that counts the messages between two groups of consecutive ranks, whatever their nodes."""
+
+    def __init__(self, size, group):
+        super().__init__(size)
+        self.group = group
+        self.pairs = Counter()
+
+    def post_send(self, request, array, context, dest, tag):
+        self.pairs[request.owner.number // self.group, dest // self.group] += 1
+        super().post_send(request, array, context, dest, tag)
+
+
+def between_two_nodes(code, per_node):
+    """The most messages of a step from one group of four ranks to another one, of sixteen ranks."""
+    with np.config(ranks_per_node=per_node):
+        simulation = Counted(16, 4)
+
+    def repeated():
+        random, size = numpy.random.default_rng(1), 4096
+
+        def on_ranks(values, letters):
+            return np.array(values).redistribute(np.Layout(values.shape, letters))
+
+        with np.config(small=0, everywhere=0):
+            names = {name: on_ranks(random.random(size), "b") for name in "ab"}
+            names |= {name: on_ranks(random.random((64, 64)), "bn") for name in "uvw"}
+            names |= {"i": on_ranks(random.permutation(size), "b"), "np": np}
+            np.sync()
+            for step in range(3):
+                np.world.barrier()
+                if step == 2 and np.world.rank == 0:
+                    simulation.pairs.clear()
+                np.world.barrier()
+                exec(f"kept = {code}" if " = " not in code else code, names)
+                np.sync()
+                np.world.barrier()
+
+    simulation.run(repeated)
+    return max([n for (a, b), n in simulation.pairs.items() if a != b], default=0)
+
+
+TABLE = re.findall(
+    r"^\| `(.*)` \| (\d+) \| (\d+) \|$",
+    (Path(__file__).parents[2] / "docs" / "guide" / "clusters.md").read_text(),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("code", "alone", "by_nodes"), TABLE)
+def test_the_guide_counts_the_messages_between_two_nodes(code, alone, by_nodes):
+    assert between_two_nodes(code, 1) == int(alone)
+    assert between_two_nodes(code, 4) == int(by_nodes)
+
+
+def test_the_guide_has_a_table():
+    assert len(TABLE) > 8
