@@ -338,3 +338,13 @@ def test_a_rank_copies_its_share_of_a_numpy_array_alone(order, size):
         assert a.strides == whole.strides
         whole[0] = 0
         assert float(np.asarray(a)[0].min()) > 0
+
+
+@pytest.mark.ranks(1, 2, distributes=False)
+def test_a_join_of_a_short_part_and_the_rest_evaluates_neither():
+    with atoll.config(small=100, everywhere=10_000):
+        a = atoll.ones((60, 60)) * 2
+        rolled = atoll.concatenate([a[-1:], a[:-1]])
+        assert a._cell.node.value is None
+        assert rolled._cell.node.value is None
+        np.testing.assert_array_equal(np.asarray(rolled), np.full((60, 60), 2.0))

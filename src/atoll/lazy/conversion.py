@@ -55,15 +55,23 @@ def is_modest(shape: tuple[int, ...]) -> bool:
     return prod(shape) < config.everywhere or is_undivided(shape, current_world())
 
 
+def is_long(handle: Handle) -> bool:
+    """True if an array is neither small nor a short view of a large one."""
+    if handle._np is not None:
+        return False
+    geometry = handle._geometry
+    return not geometry.short or geometry.size >= config.small
+
+
 def present(handle: Handle) -> np.ndarray[Any, Any] | None:
     """Memory of a short view if its value is in memory, in a single process or on all ranks: recording does not pay.
 
     A program that iterates over the rows of a large matrix would wait for each of them.
     A view of a large array counts as short if its size would make an array small.
     """
-    geometry = handle._geometry
-    if not geometry.short or geometry.size >= config.small:
+    if is_long(handle):
         return None
+    geometry = handle._geometry
     cell = handle._cell
     node = cell.node
     if node.value is None:

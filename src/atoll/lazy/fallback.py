@@ -35,6 +35,7 @@ from .conversion import (
     has_methods,
     in_class,
     is_familiar,
+    is_long,
     is_numpys,
     of_array,
     of_small,
@@ -425,6 +426,8 @@ def _memory_at_hand(value: Any, given: Given, here: bool) -> Any:
         len(value) <= policy.limits.numbers or type(value[0]) is Handle.array_type
     ):
         return GENERAL
+    if any(type(item) is Handle.array_type and is_long(item) for item in value):
+        return GENERAL  # no other item is evaluated for a call that is recorded
     items = [_memory_at_hand(item, given, False) for item in value]
     return GENERAL if any(item is GENERAL for item in items) else kind(items)
 
