@@ -9,6 +9,7 @@ import atoll as np
 from atoll import policy, system
 from atoll.comm import dry_run, simulated
 from atoll.comm.dry_run import Sent, Together
+from atoll.context import statistics
 from atoll.errors import CommunicationError
 from atoll.modelling import counted
 from atoll.modelling.counting import Evaluated
@@ -56,8 +57,46 @@ def several(function, *shape):
     return program
 
 
+def element():
+    """Ranks that read an element ask each other for warnings."""
+    a = np.ones((N, N))
+    while True:
+        a += 1
+        yield float(a[0, 0])
+
+
+def kmeans():
+    points, centers = np.ones((N * N, 2)), np.ones((5, 2))
+    while True:
+        labels = (points @ centers.T).argmin(1)
+        counts = np.bincount(labels, minlength=5)
+        sums = [np.bincount(labels, points[:, k], 5) for k in (0, 1)]
+        centers = np.stack(sums, 1) / np.maximum(counts, 1)[:, None]
+        yield float(centers[0, 0])
+
+
+def nbody():
+    x, v = np.linspace(0, 1, N), np.zeros(N)
+    while True:
+        apart = x[None, :] - x[:, None]
+        v += (apart * (apart * apart + 0.01) ** -1.5).sum(1)
+        x += v
+        yield float(x[0])
+
+
+def rolled():
+    f = [np.ones((N, N)) for _ in range(3)]
+    while True:
+        f = [np.roll(each, k, 1) * 0.5 for k, each in enumerate(f)]
+        yield float(sum(f)[0, 0])
+
+
 PROGRAMS = {
     "laplace": laplace,
+    "element": element,
+    "kmeans": kmeans,
+    "nbody": nbody,
+    "rolled": rolled,
     "pending": pending,
     "transposed": transposed,
     "product": several(lambda a: a @ a, N, N),
@@ -68,30 +107,46 @@ PROGRAMS = {
 }
 
 
-def real(program):
-    """The messages, bytes and collectives of this rank in the sixth step, when all ranks know that all have plans."""
+def real(program, everywhere=0):
+    """The messages, bytes, collectives, evaluations and kernels of this rank in the sixth step, when all ranks know that all have plans."""
     traffic = np.world.communicator.traffic
-    with np.config(small=0, everywhere=0):
+    with np.config(small=0, everywhere=everywhere):
         steps = program()
         for _ in range(5):
             next(steps)
         before = traffic.copy()
-        next(steps)
+        with statistics.separate():  # simulated ranks share those of the process
+            next(steps)
+            stats = np.stats()
         spent = traffic - before
-    return spent.messages_sent, spent.bytes_sent, spent.collectives
+    evaluations = stats.plans_made + stats.plans_reused
+    return spent.messages_sent, spent.bytes_sent, spent.collectives, evaluations, stats.kernels_run
+
+
+def modelled(program, rank, size, everywhere=0):
+    """The same of the model."""
+    with np.config(small=0, everywhere=everywhere):
+        events = counted(program, rank, size)
+    sent = [event.nbytes for event in events if isinstance(event, Sent) and event.leaves]
+    together, evaluations = (
+        sum(isinstance(event, kind) for event in events) for kind in (Together, Evaluated)
+    )
+    kernels = sum(getattr(event, "kind", "") == "kernel" for event in events)
+    return len(sent), sum(sent), together, evaluations, kernels
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_the_counts_are_those_of_a_real_step(program):
     for size in (2, 3, 4):
         done = simulated.Simulation(size).run(real, program)
-        for rank in range(size):
-            with np.config(small=0, everywhere=0):
-                events = counted(program, rank, size)
-            sent = [event for event in events if isinstance(event, Sent) and event.leaves]
-            together = sum(isinstance(event, Together) for event in events)
-            told = len(sent), sum(event.nbytes for event in sent), together
-            assert told == done[rank], (size, rank)
+        assert [modelled(program, rank, size) for rank in range(size)] == done, size
+
+
+@pytest.mark.parametrize("program", [laplace, rolled, nbody])
+def test_the_counts_of_arrays_on_every_rank_are_those_of_a_real_step(program):
+    for size in (2, 3):
+        done = simulated.Simulation(size).run(real, program, N * N + 1)
+        assert [modelled(program, rank, size, N * N + 1) for rank in range(size)] == done, size
 
 
 @pytest.mark.parametrize("function", [np.sort, np.argsort])
@@ -104,13 +159,10 @@ def test_a_sort_sends_what_values_at_random_would(function):
     for size in (2, 4):
         done = simulated.Simulation(size).run(real, program)
         for rank in range(size):
-            with np.config(small=0, everywhere=0):
-                events = counted(program, rank, size)
-            sent = [event for event in events if isinstance(event, Sent) and event.leaves]
-            messages, nbytes, together = done[rank]
-            assert len(sent) == messages
-            assert sum(event.nbytes for event in sent) == pytest.approx(nbytes, rel=0.1)
-            assert abs(sum(isinstance(event, Together) for event in events) - together) <= 2
+            messages, nbytes, together, *own = modelled(program, rank, size)
+            assert [messages, *own] == [done[rank][0], *done[rank][3:]]
+            assert nbytes == pytest.approx(done[rank][1], rel=0.1)
+            assert abs(together - done[rank][2]) <= 2
 
 
 @pytest.mark.parametrize("function", [lambda a: a @ a, np.sort, np.fft.fft2, np.linalg.qr])

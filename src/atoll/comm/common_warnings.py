@@ -55,7 +55,7 @@ def ask(communicator: Communicator) -> None:
     It costs a message if ranks have computed since the last message that told whether a rank has warnings.
     """
     log = communicator.log
-    if log.unasked and not log.raised and communicator.kind != "dry run":
+    if log.unasked and not log.raised and log.computes:
         mine = communicator.rank + 1 if log.noted else 0
         log.raised = not is_same_here(communicator, mine, _WHAT)
     log.unasked = False

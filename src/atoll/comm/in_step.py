@@ -205,7 +205,7 @@ def all_have_plans(
     """
     answers = communicator.log.plans
     answer: bool | None = answers.get(structure)
-    if communicator.kind == "dry run":
+    if not communicator.log.computes:
         return planned
     if answer is None:
         number = 1 if planned else 2 + communicator.rank  # no two ranks without a plan agree
@@ -290,8 +290,8 @@ def alltoall_object(communicator: Communicator, values: Sequence[Any], what: str
 
 
 def _step_of_objects(communicator: Communicator, operation: str, what: str, detail: int) -> None:
-    step(communicator, operation, what, detail)
-    if communicator.kind != "dry run":  # all ranks of a dry run have the same value
+    log = step(communicator, operation, what, detail)
+    if log.computes:  # all ranks of a dry run have the same value
         _ahead(communicator, what)
 
 

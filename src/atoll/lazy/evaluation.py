@@ -122,8 +122,9 @@ def fingerprint_of(pending: Sequence[Node], exact: bool) -> int:
 class _Looks(threading.local):
     """The state of one thread while values are computed, explained or counted."""
 
-    compute: Callable[[list[Node]], None] | None = None
-    """Function that takes nodes instead of a computation: it assigns their values, or ends the call by an error."""
+    compute: Callable[[list[Node]], Callable[[], None] | None] | None = None
+    """Function that takes nodes instead of a computation: it assigns their values, or ends the call by an error. It returns the
+    remaining step of ranks, if any."""
     call: Callable[[Callable[..., Any], Sequence[Any], dict[str, Any]], Any] | None = None
     """Function that replaces NumPy functions on arrays in memory."""
     computing = False
@@ -137,11 +138,13 @@ def is_occupied() -> bool:
     """True if this thread computes values, or explains a computation."""
     if native is not None and native.is_computing():
         return True
-    return looks.computing or looks.compute is not None
+    return looks.computing or (looks.compute is not None and looks.call is None)
 
 
 @contextmanager
-def computed_by(compute: Callable[[list[Node]], None], call: Any = None) -> Iterator[None]:
+def computed_by(
+    compute: Callable[[list[Node]], Callable[[], None] | None], call: Any = None
+) -> Iterator[None]:
     """Context in which ``compute`` takes the pending nodes, and ``call`` the calls of NumPy functions, instead of a computation."""
     before = looks.compute, looks.call
     looks.compute, looks.call = compute, call
@@ -266,14 +269,11 @@ def _may_be_stored(node: Node) -> bool:
 
 def compute(pending: list[Node]) -> None:
     """Compute the values of nodes by one program, or operation by operation if planning fails."""
-    if looks.compute is not None:
-        looks.compute(pending)
-        return
     if native is not None and native.evaluate(pending):
         return
     before, looks.computing = looks.computing, True
     try:
-        finish = _compute(pending)
+        finish = (looks.compute or _compute)(pending)
     finally:
         looks.computing = before
     if finish is not None:

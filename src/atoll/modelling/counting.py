@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,8 +33,10 @@ from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value
 from ..lazy.cells import pending_cells
 from ..lazy.evaluation import computed_by, evaluate, look_up, passing_of, stored_too
+from ..lazy.numpy_evaluation import begun
 from ..lazy.pending import is_alone, world_of
 from ..lazy.planning import make_program
+from ..lazy.runs import finished, stored_by
 from .expected import EXPECTED
 from .loops import Loops
 from .reuse import Addresses, Reuse, Touched, span
@@ -161,7 +164,7 @@ class Counter:
         if registers[register] is None:
             registers[register] = self._some(notes[register].local)
 
-    def _compute(self, pending: list[Node]) -> None:
+    def _compute(self, pending: list[Node]) -> Callable[[], None] | None:
         pending = [*pending, *stored_too(pending)]
         lookup = look_up(pending)
         program = self._programs.get(lookup.key)
@@ -175,6 +178,8 @@ class Counter:
         state = State([*registers, *[None] * (program.size - len(registers))], lookup.scalars)
         notes = program.description.registers
         self.events.append(Evaluated(len(lookup.order), _held(program)))
+        if program.communicator is not None:
+            begun(program, state, lookup.leaves, lookup.order, pending, config.settings())
         sites = {number: node.site for number, node in enumerate(lookup.order)}
         asked = site_text(pending[-1].site) if pending[-1].site else ""
         memory_of: Any = state.registers.__getitem__
@@ -196,6 +201,9 @@ class Counter:
             if value is None or value.array.size <= FEW:
                 value = self._some(notes[register].local)
             order[place].settle(value)
+        return (
+            partial(finished, program, *stored_by(program, order)) if program.communicator else None
+        )
 
     def _count(
         self, step: Any, state: State, notes: Sequence[Any], sites: dict[int, Any], asked: str

@@ -61,12 +61,13 @@ def _cut(
     words = -(-itemsize // 8) + 1
     gap, brackets = length, 1
     while gap > 0:
-        samples = max(policy.limits.short // brackets, policy.limits.pieces, 2)
+        samples = max(policy.limits.short // (4 * brackets), policy.limits.pieces, 2)
         samples = min(samples, gap)
         total = brackets * samples
         yield Together("allreduce", 8 * words * total + _MARK, ranks)
         yield from _summed_up(8 * total, rank, first, ranks)
-        gap = gap // (samples + 1) if gap > samples else 0
+        # the samples of a rank are evenly spaced, those of several ranks are not: a value at random lies in a longer gap
+        gap = 2 * ranks * gap // ((ranks + 1) * (samples + 1)) if gap > samples else 0
         brackets = min(count - 1, brackets * (samples + 1))
 
 
