@@ -47,7 +47,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Measure; return the exit code."""
-    probe = [sys.executable, "-m", "atoll.cli.machine"]
+    # lines of a program, as those that record the operations of a user
+    probe = [sys.executable, "-c", "from atoll.cli.machine import measure\nmeasure()"]
     environment = {**os.environ, **dict.fromkeys(THREADS, "1")}
     try:
         facts = ask(probe, environment, SECONDS)
@@ -69,7 +70,7 @@ def main(asked: argparse.Namespace) -> int:
     return 0
 
 
-# ``python -m atoll.cli.machine`` prints one line of JSON: the rates of a core in one process, the costs of ranks on two ranks.
+# ``measure`` prints one line of JSON: the rates of a core in one process, the costs of ranks on two ranks.
 # Each measurement is repeated in several turns, some time apart, and the best one counts, so other work on the machine matters little.
 
 SIZES = (1 << 19, 1 << 20, 1 << 22, 1 << 24, 1 << 25, 1 << 26, 1 << 27)
@@ -80,8 +81,10 @@ LONG = 48
 """... and operations in a formula of dependent operations, which is bound by their latency."""
 TINY, FORMULA = 1 << 10, 1 << 18
 """Elements of arrays with negligible work, and of the arrays of a formula."""
-MORE = 8
-"""The operations that a stencil records in addition to those of a copy."""
+MORE = 7
+"""The operations that the longer one of two small formulas records in addition to the first."""
+REPEATED = 8
+"""Evaluations of a small array in a measurement."""
 TURNS = 4
 ROUNDS = 300
 """Repetitions of a measurement on ranks, in each turn."""
@@ -174,6 +177,27 @@ def _computed(formula: Callable[[Array], Array]) -> Loop:
     return loop
 
 
+def _assigned(formula: Callable[[Array], Array]) -> Action:
+    """A loop that assigns a formula to a small array: each assignment evaluates the one before, and does nothing else."""
+    u, v = atoll.full((TINY // 32, 32), 0.5), atoll.ones((TINY // 32, 32))
+    sync()
+
+    def advance() -> None:
+        for _ in range(REPEATED):
+            v[...] = formula(u)
+
+    return advance
+
+
+def _short(u: Array) -> Array:
+    return u * 0.5
+
+
+def _longer(u: Array) -> Array:
+    """A formula with ``MORE`` operations more."""
+    return (((u * 0.5 + 0.25) * 0.5 + 0.25) * 0.5 + 0.25) * 0.5 + 0.25
+
+
 def _sum(u: Array) -> Array:
     """A sum of independent products, which a processor may compute in parallel."""
     terms = [u * (k + 0.5) for k in range(TERMS)]
@@ -232,9 +256,15 @@ def core(seconds: float = 0.35) -> Machine:
     with config(small=0, threads=cores):
         node = _fastest({"plain": _copied(SIZES[-1] // 16)}, seconds)["plain"]
     spent = fastest(bare)
+    with config(small=0, threads=1):
+        steps = fastest({"short": _assigned(_short), "longer": _assigned(_longer)})
 
     def rates(name: str) -> tuple[tuple[int, float], ...]:
-        return tuple([(size, size / max(moved[name, size] - small[name], 1e-9)) for size in SIZES])
+        spent = [moved[name, size] for size in SIZES]
+        # an evaluation takes less than its loop; on a busy machine its measurement may have taken more
+        return tuple(
+            [(n, n / max(s - small[name], s / 2)) for n, s in zip(SIZES, spent, strict=True)]
+        )
 
     def element(name: str) -> float:
         """The seconds of an element of a formula."""
@@ -243,7 +273,8 @@ def core(seconds: float = 0.35) -> Machine:
     operations = (2 * TERMS + 1) / element("sum")
     chain = max(element("chain") - (LONG + 2) / operations, 1e-12)
     private, sharing = system.caches()
-    alone = small["plain"]
+    operation = max(steps["longer"] - steps["short"], 0.0) / REPEATED / MORE
+    alone = max(steps["short"] / REPEATED - operation, 0.0)
     memory: dict[str, Any] = {field: rates(form) for form, field in FORMS.items()}
     link = Link(1e-6, 4e9)
     return Machine(
@@ -264,9 +295,9 @@ def core(seconds: float = 0.35) -> Machine:
         inside=link,
         network=link,
         alone=alone,
-        operation=max(small["stencil"] - alone, 0.0) / MORE,
-        together=6 * alone,
-        operation_together=4 * max(small["stencil"] - alone, 0.0) / MORE,
+        operation=operation,
+        together=2 * alone,
+        operation_together=2 * operation,
         kernel=0.3e-6,
         message=alone,
         collective=alone,
@@ -279,58 +310,42 @@ def ranks() -> dict[str, float]:
     """The measurements of two ranks: evaluations without messages, with halos, and with sums over all ranks."""
     world = current_world()
     communicator, other = world.communicator, 1 - world.rank
-    short, long = numpy.zeros(1), numpy.zeros(1 << 19)
-
-    def exchanged(array: Array, times: int) -> Action:
-        arrived = numpy.empty_like(array)
-
-        def advance() -> None:
-            for _ in range(times):
-                communicator.exchange({other: array}, {other: arrived})
-
-        return advance
+    leaving, arriving = numpy.zeros(1 << 19), numpy.zeros(1 << 19)
 
     with config(small=0, everywhere=0, threads=1):
         u, v = atoll.ones((64, 64)), atoll.ones((64, 64))
         sync()
 
-        def plain() -> None:
-            for _ in range(4):
-                v[...] = u * 0.5
-                sync()
-
-        def longer() -> None:
-            for _ in range(4):
-                v[...] = (((u * 0.5 + 0.25) * 0.5 + 0.25) * 0.5 + 0.25) * 0.5 + 0.25
-                sync()
-
         def halo() -> None:
-            for _ in range(4):
+            for _ in range(REPEATED):
                 v[1:-1] = u[:-2] + u[2:]
-                sync()
 
         def total() -> None:
-            for _ in range(4):
+            for _ in range(REPEATED):
                 float((u * v).sum())
 
         actions = {
-            "sync": sync,
-            "plain": plain,
-            "longer": longer,
+            "short": _assigned(_short),
+            "longer": _assigned(_longer),
             "halo": halo,
             "total": total,
-            "short": exchanged(short, 4),
         }
         best = _fastest(actions, rounds=ROUNDS)
-    best |= _fastest({"long": exchanged(long, 1)}, rounds=ROUNDS // 4)
-    latency, together = best["short"] / 4, best["plain"] / 4 - best["sync"]
+        best = {name: spent / REPEATED for name, spent in best.items()}
+    long = partial(communicator.exchange, {other: leaving}, {other: arriving})
+    best |= _fastest({"long": long}, rounds=ROUNDS // 4)
+    operation = max(best["longer"] - best["short"], 0.0) / MORE
+    together = max(best["short"] - operation, 0.0)
+    recorded = together + 2 * operation
+    # ranks that send to each other work for two messages, one after the other, and wait for one
+    latency = max(best["halo"] - recorded, 1e-7) / 3
     return {
-        "latency": latency / 2,
-        "bandwidth": long.nbytes / best["long"],
+        "latency": latency,
+        "bandwidth": leaving.nbytes / best["long"],
         "together": together,
-        "operation_together": max(best["longer"] - best["plain"], 0.0) / 4 / 7,
-        "message": max(best["halo"] / 4 - best["sync"] - together - latency, 1e-7) / 2,
-        "collective": max(best["total"] / 4 - together - latency, 1e-7),
+        "operation_together": operation,
+        "message": latency,
+        "collective": max(best["total"] - recorded - latency, 1e-7),
     }
 
 
@@ -342,7 +357,3 @@ def measure() -> None:
     facts = asdict(core()) if world.size == 1 else ranks()
     if world.rank == 0:
         print(json.dumps(facts), flush=True)
-
-
-if __name__ == "__main__":
-    measure()
