@@ -19,7 +19,7 @@ ROUND = Machine(
     summed=((1 << 20, 2e9), (1 << 30, 2.5e8)),
     folded=((1 << 20, 1e9), (1 << 30, 1e8)), rows=((1 << 20, 1e9), (1 << 30, 5e7)), extremes=((1 << 20, 1e9), (1 << 30, 2e7)), node_memory=4e9, private=1 << 20, sharing=2, operations=1e9, chained=1e10,
     functions=(("divide", 1e8), ("exp", 1e7), ("power", 1e6)), products=1e10, transforms=1e7,
-    comparisons=1e8, inside=Link(1e-6, 1e9), network=Link(1e-5, 1e9), alone=1e-3, together=2e-3, operation=0.0, operation_together=0.0, kernel=0.0, message=0.0,
+    comparisons=1e8, numpy=1e7, inside=Link(1e-6, 1e9), network=Link(1e-5, 1e9), alone=1e-3, together=2e-3, operation=0.0, operation_together=0.0, kernel=0.0, message=0.0,
     collective=0.0, element=1e-6,
 )  # fmt: skip
 FAR = 1 << 32
@@ -53,6 +53,7 @@ def test_loops_take_what_memory_or_arithmetic_takes():
     assert spent(Work("product", (), 5e10, "")) == pytest.approx(5.0)
     assert spent(Work("transform", (), 5e7, "")) == pytest.approx(5.0)
     assert spent(Work("sort", (), 5e8, "")) == pytest.approx(5.0)
+    assert spent(Work("numpy", (), 0, "", (("numpy", 2e7),))) == pytest.approx(2.0)
     assert spent(kernel(10**9, form="stencil")) == pytest.approx(2.0)
     assert spent(kernel(10**9, form="summed")) == pytest.approx(4.0)
     assert spent(kernel(10**9, form="stencil", again=((8 * 10**9, 0),))) == pytest.approx(3.0)

@@ -237,11 +237,13 @@ def core(seconds: float = 0.35) -> Machine:
     loops |= {name: _computed(formula) for name, formula in FUNCTIONS.items()}
     square = numpy.random.default_rng(1).random((1000, 1000))
     line = square.reshape(-1)
+    bins = numpy.arange(line.size) % 16
     numbers = list(range(10_000))
     bare: dict[Any, Action] = {
         "product": lambda: square @ square,
         "sort": lambda: numpy.sort(line),
-        "transform": lambda: numpy.fft.fft(square),
+        "numpy": lambda: numpy.bincount(bins),
+        "transform": lambda: numpy.fft.fft2(square),
         "element": lambda: sum(map(float, numbers)),
     }
     cores = system.cores()
@@ -290,8 +292,9 @@ def core(seconds: float = 0.35) -> Machine:
             [(name, 1 / max(element(name) - 4 / operations, 1e-12)) for name in FUNCTIONS]
         ),
         products=2e9 / spent["product"],
-        transforms=5 * line.size * float(numpy.log2(len(square))) / spent["transform"],
+        transforms=5 * line.size * float(numpy.log2(line.size)) / spent["transform"],
         comparisons=line.size * float(numpy.log2(line.size)) / spent["sort"],
+        numpy=bins.size / spent["numpy"],
         inside=link,
         network=link,
         alone=alone,

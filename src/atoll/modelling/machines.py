@@ -64,6 +64,8 @@ class Machine:
     """The same for Fourier transforms."""
     comparisons: float
     """Comparisons of sorting."""
+    numpy: float
+    """Elements of NumPy's other functions, such as positions of extremes and counts of values."""
     inside: Link
     """The link between ranks of a node."""
     network: Link
@@ -151,6 +153,7 @@ _CORE = Machine(
     products=40e9,
     transforms=4e9,
     comparisons=1.2e9,
+    numpy=0.7e9,
     inside=Link(0.5e-6, 8e9),
     network=Link(0.5e-6, 8e9),
     alone=20e-6,
@@ -180,7 +183,7 @@ MACHINES = {
             rows=((1 << 16, 5e9), (1 << 19, 4e9), (1 << 21, 3e9), (1 << 23, 2.5e9)),
             extremes=((1 << 16, 7e9), (1 << 19, 5e9), (1 << 21, 3.5e9), (1 << 23, 2.5e9)), operations=6e9, chained=0.15e12,
             functions=(("divide", 0.3e9), ("exp", 0.1e9), ("power", 0.02e9)), products=8e9, transforms=1e9, private=1 << 19, sharing=4,
-            comparisons=0.4e9, alone=60e-6, together=210e-6, operation=1.5e-6, operation_together=6e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
+            comparisons=0.4e9, numpy=0.2e9, alone=60e-6, together=210e-6, operation=1.5e-6, operation_together=6e-6, kernel=5e-6, message=24e-6, collective=30e-6, element=90e-9,
         ),
     )
 }  # fmt: skip

@@ -84,7 +84,7 @@ class Clock:
             "sort": machine.comparisons,
             "transform": machine.transforms,
         }
-        like = dict(machine.functions)
+        like = {**dict(machine.functions), "numpy": machine.numpy}
         computed = (
             work.operations / rates.get(work.kind, machine.operations)
             + work.chain / machine.chained

@@ -1,6 +1,6 @@
 """The costs of NumPy functions: floating-point operations of products and factorisations, comparisons of sorts.
 
-The counts are those of the textbook algorithms. Any other function is one pass over its operands and its result.
+The counts are those of the textbook algorithms. Any other function handles its elements one by one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ def named(
         summed = given[0][-1] if given[0] else 1
         if name == "tensordot":
             summed = int((sizes[0] * sizes[1] / max(prod(result), 1)) ** 0.5)
-        return Work("product", touched, 2 * prod(result) * summed * part, site)
+        flops, handled = 2 * prod(result) * summed * part, prod(result) * part
+        return Work("product", touched, flops, site, (("numpy", handled),))
     if name in CUBES and len(shape) > 1:
         flops = CUBES[name] * sizes[largest] * min(shape[-2:])
         return Work("product", touched, flops * part, site)
@@ -83,7 +84,7 @@ def named(
         return Work("transform", touched, 5 * most * log2(max(together, 2)), site)
     if "sort" in name or "partition" in name or name in ("unique", "median"):
         return Work("sort", touched, most * log2(max(longest, 2)), site)
-    cost = COSTS.get(name, Cost())
+    cost = COSTS.get(name, Cost("numpy"))
     if cost.like != "add":
         return Work("numpy", touched, most, site, ((cost.like, most * cost.times),))
     return Work("numpy", touched, most, site)
