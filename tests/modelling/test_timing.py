@@ -121,6 +121,24 @@ def test_more_ranks_than_cores_take_turns():
     assert ROUND.ranks_of_node(8, threads=4) == 1
 
 
+def test_an_estimate_says_by_how_much_it_may_be_off():
+    # half of the distance, or twice, lies within the same cache, or beyond all
+    assert clock(kernel(10**9)).doubts["caches"] == 0.0
+    edge = Work("kernel", ((10**9, 1 << 25),), 0, "here")
+    told = clock(edge, ranks=1, rank=0)
+    faster, slower = (10**9 / ROUND.memory_rate(1 << k, 1) for k in (24, 26))
+    assert told.doubts == {
+        "caches": pytest.approx((slower - faster) / 2), "numpy": 0.0, "turns": 0.0,
+    }  # fmt: skip
+    # nothing is known of a function but the number of its elements
+    assert clock(Work("numpy", (), 0, "", (("numpy", 2e7),))).doubts["numpy"] == pytest.approx(2.0)
+    # the operating system decides when ranks take turns
+    here = replace(ROUND, nodes=1, node_memory=1e12)
+    told = clock(kernel(0, 1e9), machine=here, ranks=12)
+    assert told.doubts["turns"] == pytest.approx(2.0)
+    assert told.now == pytest.approx(3.0)
+
+
 def halo():
     n = 1000
     u = np.zeros((n, n))
@@ -137,12 +155,15 @@ def test_a_model_says_what_bounds_a_step(tmp_path):
     assert told.bound in PARTS
     assert "a step on 4 ranks of round, bound by" in str(told)
     assert "test_timing.py" in str(told)
+    assert told.error == sum(told.doubts.values()) > 0
+    assert f"may be off by {told.error / told.seconds:.0%}: what caches hold" in str(told)
     ROUND.save(tmp_path / "round.json")
     assert np.model(halo, 4, tmp_path / "round.json") == told
     table = np.model(halo, [1, 2, 1000], "chinook")
     assert type(table) is Estimates
     assert [each.ranks for each in table] == [1, 2, 1000]
     assert str(table).splitlines()[1].split()[0] == "1"
+    assert f" {table[0].error / table[0].seconds:.0%} " in str(table).splitlines()[1]
     assert len(str(table).splitlines()) == 4
     assert {machine.name for machine in MACHINES.values()} == set(MACHINES)
 

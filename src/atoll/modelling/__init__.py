@@ -22,7 +22,7 @@ from .machines import MACHINES as MACHINES
 from .machines import Link as Link
 from .machines import Machine as Machine
 from .machines import machine_of
-from .timing import PARTS, Clock
+from .timing import DOUBTS, PARTS, Clock
 from .work import Work
 
 STEPS = 5
@@ -44,6 +44,8 @@ class Estimate:
     """The seconds of memory and arithmetic, by line of the program."""
     hidden: float
     """The seconds of messages that overlap with work."""
+    doubts: dict[str, float]
+    """The seconds by which the estimate may be off, by reason: ``caches``, ``numpy`` and ``turns``."""
     nbytes: int
     """Bytes that this rank reads and writes in memory."""
     operations: float
@@ -64,7 +66,15 @@ class Estimate:
         """The part that takes most of the step."""
         return max(self.parts, key=lambda part: self.parts[part])
 
+    @property
+    def error(self) -> float:
+        """The seconds by which the estimate may be off, if the numbers of the machine are right: the sum of its ``doubts``."""
+        return sum(self.doubts.values())
+
     def __str__(self) -> str:
+        doubts = [
+            f"{DOUBTS[name]} ({_time(spent)})" for name, spent in self.doubts.items() if spent > 0
+        ]
         longest = max(self.lines, key=lambda line: self.lines[line], default="")
         parts = [f"{name} {_time(spent)}" for name, spent in self.parts.items() if spent > 0]
         return "\n".join([
@@ -73,6 +83,7 @@ class Estimate:
             f"  rank {self.rank} reads and writes {size(self.nbytes)}, sends {self.messages} messages ({size(self.sent)}) to "
             f"{self.partners} ranks, and takes part in {self.collectives} collectives",
             *([f"  longest at {longest}: {_time(self.lines[longest])}"] if longest else []),
+            *([f"  may be off by {_off(self)}: {', '.join(doubts)}"] if doubts else []),
         ])  # fmt: skip
 
     __repr__ = __str__
@@ -84,12 +95,14 @@ class Estimates(tuple[Estimate, ...]):
     __slots__ = ()
 
     def __str__(self) -> str:
-        rows = [f"{'ranks':>8} {'a step':>10} {'speedup':>9} {'efficiency':>10}  bound by"]
+        rows = [
+            f"{'ranks':>8} {'a step':>10} {'speedup':>9} {'efficiency':>10} {'off by':>7}  bound by"
+        ]
         for each in self:
             gained = self[0].seconds / each.seconds if each.seconds else 1.0
             efficiency = gained * self[0].ranks / each.ranks
             rows.append(
-                f"{each.ranks:>8} {_time(each.seconds):>10} {gained:>9.1f} {efficiency:>9.0%}   {PARTS[each.bound]}"
+                f"{each.ranks:>8} {_time(each.seconds):>10} {gained:>9.1f} {efficiency:>9.0%}  {_off(each):>7}  {PARTS[each.bound]}"
             )
         return "\n".join(rows)
 
@@ -203,6 +216,7 @@ def _summed(events: Sequence[Any], clock: Clock) -> Estimate:
         parts=dict(clock.parts),
         lines=dict(clock.lines),
         hidden=clock.hidden,
+        doubts=dict(clock.doubts),
         nbytes=sum([each.nbytes for each in work]),
         operations=sum([each.operations for each in work]),
         messages=len(sent),
@@ -212,6 +226,10 @@ def _summed(events: Sequence[Any], clock: Clock) -> Estimate:
         evaluations=len(evaluations),
         share=max([each.nbytes for each in evaluations], default=0),
     )
+
+
+def _off(estimate: Estimate) -> str:
+    return f"{estimate.error / estimate.seconds:.0%}" if estimate.seconds else ""
 
 
 def _time(seconds: float) -> str:

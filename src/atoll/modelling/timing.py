@@ -21,6 +21,17 @@ PARTS = {
 }
 """The parts of the time of a step."""
 
+DOUBTS = {
+    "caches": "what caches hold",
+    "numpy": "functions of NumPy at a guessed rate",
+    "turns": "ranks that take turns on a core",
+}
+"""The reasons for which the time of a step may differ from an estimate."""
+
+MISSED = 2
+"""A loop may find in a cache what it would for this multiple of its reuse distances, or one over it: the distances are means, and
+caches share their lines among addresses."""
+
 OVERLAP = 4
 """The exponent p of the combined time ``(memory**p + arithmetic**p) ** (1 / p)``: the two overlap, but not fully."""
 
@@ -39,6 +50,7 @@ class Clock:
         self.lines: defaultdict[str, float] = defaultdict(float)
         self.hidden = 0.0
         """The seconds of messages that overlap with computation."""
+        self.doubts: dict[str, float] = dict.fromkeys(DOUBTS, 0.0)
         alone = ranks == 1
         self._python = machine.alone if alone else machine.together
         self._operation = machine.operation if alone else machine.operation_together
@@ -52,10 +64,9 @@ class Clock:
             if isinstance(event, Work):
                 self._work(event)
             elif isinstance(event, Evaluated):
-                recorded = self._operation * event.operations
-                self._spend("python", (self._python + recorded) * self.turns)
+                self._compute("python", self._python + self._operation * event.operations)
             elif isinstance(event, InPython):
-                self._spend("python", self.machine.element * event.elements * self.turns)
+                self._compute("python", self.machine.element * event.elements)
             elif isinstance(event, Sent):
                 self._post(event)
             elif isinstance(event, Together):
@@ -70,15 +81,24 @@ class Clock:
         self.now += seconds
         self.parts[part] += seconds
 
-    def _work(self, work: Work) -> None:
-        machine, ranks, threads = self.machine, self.ranks, self.threads
-        # threads share kernels; NumPy and the libraries it calls run on one core
-        cores = threads if work.kind == "kernel" else 1
-        moved = sum([
-            nbytes / machine.memory_rate(distance, ranks, cores, form)
+    def _compute(self, part: str, seconds: float) -> None:
+        """Spend time of a core, for which other ranks may have to wait."""
+        self._spend(part, seconds * self.turns)
+        self.doubts["turns"] += seconds * (self.turns - 1)
+
+    def _moved(self, work: Work, cores: int, times: float = 1.0) -> float:
+        """The seconds in which the memory of a loop passes, with reuse distances ``times`` as long."""
+        rate = self.machine.memory_rate
+        return sum([
+            nbytes / rate(distance * times, self.ranks, cores, form)
             for touched, form in ((work.touched, work.form), (work.again, "plain"))
             for nbytes, distance in touched
         ])  # fmt: skip
+
+    def _work(self, work: Work) -> None:
+        machine = self.machine
+        # threads share kernels; NumPy and the libraries it calls run on one core
+        cores = self.threads if work.kind == "kernel" else 1
         rates = {
             "product": machine.products,
             "sort": machine.comparisons,
@@ -89,15 +109,22 @@ class Clock:
             work.operations / rates.get(work.kind, machine.operations)
             + work.chain / machine.chained
         )
-        computed += sum([count / like[name] for name, count in work.functions])
-        computed /= cores
+        functions = {name: count / like[name] / cores for name, count in work.functions}
+        computed = computed / cores + sum(functions.values())
         if work.kind == "kernel":
-            self._spend("python", machine.kernel)
-        part = "memory" if moved >= computed else "arithmetic"
+            self._compute("python", machine.kernel)
         overlap = 1 if work.long else OVERLAP
-        seconds = (moved**overlap + computed**overlap) ** (1 / overlap) * self.turns
-        self._spend(part, seconds)
-        self.lines[work.site] += seconds
+
+        def together(moved: float) -> float:
+            return float((moved**overlap + computed**overlap) ** (1 / overlap))
+
+        moved = self._moved(work, cores)
+        seconds = together(moved)
+        self._compute("memory" if moved >= computed else "arithmetic", seconds)
+        self.lines[work.site] += seconds * self.turns
+        most, least = (self._moved(work, cores, times) for times in (MISSED, 1 / MISSED))
+        self.doubts["caches"] += abs(together(most) - together(least)) / 2 * self.turns
+        self.doubts["numpy"] += functions.get("numpy", 0.0) * self.turns
 
     def _link(self, peer: int) -> tuple[Link, float]:
         """The link to another rank, and this rank's share of its bandwidth."""
@@ -107,7 +134,7 @@ class Clock:
         return network, network.bandwidth / self.neighbours
 
     def _post(self, message: Sent) -> None:
-        self._spend("python", self.machine.message * self.turns)
+        self._compute("python", self.machine.message)
         if not self._posted:
             self._began = self.now
         link, rate = self._link(message.peer)
@@ -128,7 +155,7 @@ class Clock:
 
     def _together(self, event: Together) -> None:
         machine, ranks, nbytes = self.machine, event.ranks, event.nbytes
-        self._spend("python", machine.collective * self.turns)
+        self._compute("python", machine.collective)
         within = min(ranks, self.neighbours)
         nodes = -(-ranks // within)
         inner, outer = ceil(log2(within)), ceil(log2(nodes))
