@@ -3,9 +3,14 @@
     python benchmarks/model.py [names...] [--ranks 1,2] [--machine FILE] [--smoke] [--json FILE]
 
 Measures this machine before each program (or reads FILE, which ``atoll machine FILE`` has written), models the program on it, and runs the program on
-as many ranks with one thread each. ``measured`` is the best time of a few steps, of one rank by its processor, of several until the slowest is done; ``ratio`` is what
-the model expects over that. The largest part of the expected time is named. More ranks than cores take turns, and wait for each
-other by the slices of the operating system: what the model says of them is rough.
+as many ranks with one thread each.
+
+``measured``  the best time of many steps: of one rank by its processor, of several by the clock, until the slowest is done
+``ratio``     what the model expects over that
+``work``      the same without what ranks wait for each other: expected and measured time of the busiest processor. Where other
+    programs use the machine it says more than the clock
+``error``     what the model says of its own error
+The largest part of the expected time is named.
 """
 
 from __future__ import annotations
@@ -18,8 +23,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+
+from users_on_ranks import Waits
 
 import atoll as np
 from atoll.cli.mpiexec import find
@@ -79,6 +87,20 @@ def _diffuse(u: Any) -> float:
     around = around + u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:]
     u[1:-1, 1:-1, 1:-1] = core + 0.1 * (around - 6 * core)
     return float(u[len(u) // 2, len(u) // 2].sum())
+
+
+def kmeans(n: int) -> Iterator[Any]:
+    """Lloyd's algorithm for points in the plane."""
+    generator = np.random.default_rng(1)
+    points, centers = generator.random((n, 2)), generator.random((10, 2))
+    lengths = (points * points).sum(1)
+    while True:
+        distances = lengths[:, None] - 2 * np.dot(points, centers.T) + (centers**2).sum(1)
+        labels = np.argmin(distances, axis=1)
+        counts = np.bincount(labels, minlength=10)
+        sums = [np.bincount(labels, weights=points[:, k], minlength=10) for k in (0, 1)]
+        centers = np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]
+        yield float(centers[0, 0])
 
 
 def formula(n: int) -> Iterator[Any]:
@@ -168,6 +190,7 @@ PROGRAMS: dict[str, tuple[Callable[[int], Iterator[Any]], tuple[int, ...]]] = {
     "reductions": (reductions, (1000, 2000)),
     "nbody": (nbody, (1000, 2000)),
     "boltzmann": (boltzmann, (400, 1000)),
+    "kmeans": (kmeans, (200_000, 1_000_000)),
     "fft": (fft, (512, 1024)),
     "matmul": (matmul, (1000, 2000)),
     "sort": (sort, (1000, 2000)),
@@ -175,10 +198,12 @@ PROGRAMS: dict[str, tuple[Callable[[int], Iterator[Any]], tuple[int, ...]]] = {
 WARM = 12
 """Steps before those that are measured: plans are made, and trials have ended."""
 SMOKE = {"laplace": 40, "matmul": 30}
+WAITS = ("latency", "network")
+"""The parts of an estimate in which a processor waits."""
 
 
-def run(name: str, n: int, seconds: float) -> float:
-    """The seconds of a step on these ranks, the best of many.
+def run(name: str, n: int, seconds: float) -> tuple[float, float]:
+    """The seconds of a step on these ranks, and those of the busiest processor outside of waits, the best of many.
 
     One rank's are those of its processor, which other programs disturb less; ranks wait for each other.
     """
@@ -186,31 +211,35 @@ def run(name: str, n: int, seconds: float) -> float:
     communicator = np.world.communicator
     alone = communicator.size == 1
     clock = time.thread_time if alone else time.perf_counter
+    waits = None if alone else Waits()
     for _ in range(WARM):
         next(program)
     np.sync()
-    best = float("inf")
+    best = least = float("inf")
     rounds, end = 0, time.perf_counter() + seconds
     while True:
         if not alone:
             communicator.barrier()
-        start = clock()
+        waited = waits.seconds if waits else 0.0
+        start, worked = clock(), time.thread_time()
         next(program)
-        took = clock() - start
+        took, work = clock() - start, time.thread_time() - worked
+        work -= waits.seconds - waited if waits else 0.0
         rounds += 1
         late = time.perf_counter() > end and rounds > 3
         if alone:
             best = min(best, took)
             if late:
-                return best
+                return best, best
             continue
-        every = communicator.allgather_object((took, late))
-        best = min(best, max([each for each, _ in every]))
-        if every[0][1]:
-            return best
+        every = communicator.allgather_object((took, work, late))
+        best = min(best, max([each for each, _, _ in every]))
+        least = min(least, max([each for _, each, _ in every]))
+        if every[0][2]:
+            return best, least
 
 
-def started(name: str, n: int, ranks: int, seconds: float, smoke: bool) -> float:
+def started(name: str, n: int, ranks: int, seconds: float, smoke: bool) -> tuple[float, float]:
     """The same, on so many ranks of their own."""
     command = [sys.executable, str(Path(__file__)), "--run", name, str(n), str(seconds)]
     if smoke:
@@ -223,7 +252,8 @@ def started(name: str, n: int, ranks: int, seconds: float, smoke: bool) -> float
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     if done.returncode:
         raise SystemExit(f"{name} on {ranks} ranks failed:\n{done.stderr[-2000:]}")
-    return float(done.stdout.split()[-1])
+    best, work = map(float, done.stdout.split()[-2:])
+    return best, work
 
 
 def expected(name: str, n: int, ranks: int, machine: Machine) -> Estimate:
@@ -255,12 +285,12 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="measure hardly anything")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    with config(small=0, everywhere=0) if options.smoke else config(everywhere=0):
+    with config(small=0, everywhere=0) if options.smoke else nullcontext():
         if options.run:
             name, n, seconds = options.run
-            best = run(name, int(n), float(seconds))
+            best, work = run(name, int(n), float(seconds))
             if np.world.rank == 0:
-                print(best)
+                print(best, work)
             return
         rows = compared(options)
     if options.json:
@@ -270,7 +300,7 @@ def main() -> None:
 def compared(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of the table, printed as they come."""
     print(
-        f"{'program':11}{'n':>6}{'ranks':>6}{'measured':>11}{'expected':>11}{'ratio':>7}  bound by",
+        f"{'program':11}{'n':>8}{'ranks':>6}{'measured':>11}{'expected':>11}{'ratio':>7}{'work':>7}{'error':>7}  bound by",
         flush=True,
     )
     rows = []
@@ -281,17 +311,18 @@ def compared(options: argparse.Namespace) -> list[dict[str, Any]]:
         for n in [SMOKE[name]] if options.smoke else PROGRAMS[name][1]:
             for ranks in map(int, options.ranks.split(",")):
                 estimate = expected(name, n, ranks, machine)
-                took = started(
+                took, work = started(
                     name, n, ranks, 0.0 if options.smoke else options.seconds, options.smoke
                 )
+                busy = estimate.seconds - sum([estimate.parts[part] for part in WAITS])
                 row = {
-                    "program": name, "n": n, "ranks": ranks, "measured": took, "expected": estimate.seconds,
-                    "ratio": estimate.seconds / took, "bound": estimate.bound, "parts": estimate.parts,
+                    "program": name, "n": n, "ranks": ranks, "measured": took, "expected": estimate.seconds, "ratio": estimate.seconds / took,
+                    "work": busy / work, "error": estimate.error, "bound": estimate.bound, "parts": estimate.parts,
                 }  # fmt: skip
                 rows.append(row)
                 print(
-                    f"{name:11}{n:>6}{ranks:>6}{took * 1e3:>8.3f} ms{estimate.seconds * 1e3:>8.3f} ms{row['ratio']:>7.2f}  "
-                    f"{estimate.bound}",
+                    f"{name:11}{n:>8}{ranks:>6}{took * 1e3:>8.3f} ms{estimate.seconds * 1e3:>8.3f} ms{row['ratio']:>7.2f}{row['work']:>7.2f}"
+                    f"{estimate.error / estimate.seconds:>7.0%}  {estimate.bound}",
                     flush=True,
                 )
     return rows
