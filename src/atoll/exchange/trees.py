@@ -146,9 +146,11 @@ def _parts_of(start: int, stop: int, length: int) -> list[tuple[int, int]]:
     """The bounds of the parts that the positions from ``start`` to ``stop`` form together."""
     cuts = []
     while start < stop:
-        size = 1
-        while not start % (2 * size) and size < length and min(start + 2 * size, length) <= stop:
-            size *= 2
+        size = start & -start or length
+        if (
+            stop < length
+        ):  # only at the end of the line are there parts of other lengths than a power of two
+            size = min(size, 1 << (stop - start).bit_length() - 1)
         cuts.append((start, min(start + size, length)))
         start = cuts[-1][1]
     return cuts
