@@ -17,8 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import isqrt, prod
 from typing import Any
+
+import numpy as np
 
 from .. import policy
 from ..context.caches import remembered
@@ -28,18 +30,17 @@ from .index_set import ComputedSequence
 Grid = tuple[int, ...]
 
 
-def descending_factors(number: int, count: int, largest: int | None = None) -> Iterator[Grid]:
+def descending_factors(number: int, count: int, largest: int | None = None) -> list[Grid]:
     """All ways to write ``number`` as a product of ``count`` factors that do not increase."""
     if count < 2:
-        if count and (largest is None or number <= largest):
-            yield (number,)
-        elif number == 1 and not count:
-            yield ()
-        return
-    for factor in _divisors(number):
-        if factor**count >= number and (largest is None or factor <= largest):
-            for rest in descending_factors(number // factor, count - 1, factor):
-                yield (factor, *rest)
+        fits = number == 1 if not count else largest is None or number <= largest
+        return [(number,) * count] if fits else []
+    return [
+        (factor, *rest)
+        for factor in _divisors(number)
+        if factor**count >= number and (largest is None or factor <= largest)
+        for rest in descending_factors(number // factor, count - 1, factor)
+    ]
 
 
 def factorisations(number: int, count: int, most: Grid = ()) -> Iterator[Grid]:
@@ -57,16 +58,10 @@ def factorisations(number: int, count: int, most: Grid = ()) -> Iterator[Grid]:
 
 @remembered
 def _divisors(number: int) -> Grid:
-    divisors, rest, factor = [1], number, 2
-    while rest > 1:
-        if factor * factor > rest:
-            factor = rest
-        power, again = 1, list(divisors)
-        while rest % factor == 0:
-            rest, power = rest // factor, power * factor
-            divisors += [power * divisor for divisor in again]
-        factor += 1
-    return tuple(sorted(divisors))
+    low = np.arange(1, isqrt(number) + 1)
+    low = low[number % low == 0]
+    high = number // low[::-1]
+    return (*low.tolist(), *high[int(high[0] == low[-1]) :].tolist())
 
 
 def surface(shape: Grid, grid: Grid) -> int:
@@ -95,15 +90,11 @@ def best_grid(shape: Grid, processes: int) -> Grid:
     """The best grid of at most ``processes`` along the axes of ``shape``."""
     extents = tuple(max(extent, 1) for extent in shape)
     order = sorted(range(len(extents)), key=lambda axis: (-extents[axis], axis))
+    places = [order.index(axis) for axis in range(len(extents))]
 
     def grids(number: int) -> list[Grid]:
-        arranged = []
-        for factors in descending_factors(number, len(extents)):
-            grid = [1] * len(extents)
-            for axis, factor in zip(order, factors):
-                grid[axis] = factor
-            arranged.append(tuple(grid))
-        return arranged
+        every = descending_factors(number, len(extents))
+        return [tuple(map(factors.__getitem__, places)) for factors in every]
 
     def cost(grid: Grid) -> tuple[int, Grid]:
         return surface(extents, grid), tuple(-count for count in grid)
