@@ -337,11 +337,16 @@ class Communicator(ABC):
         requests += [self.isend(array, peer, tag, what) for peer, array in sends.items()]
         self.wait_all(requests)
 
-    def turn(self, array: Array, into: Array, distance: int, tag: int = 0, what: str = "") -> None:
-        """Send to the rank ``distance`` ahead in the ring, and fill ``into`` from the rank ``distance`` behind, unless empty."""
-        leaving = {(self.rank + distance) % self.size: array} if array.size else {}
-        arriving = {(self.rank - distance) % self.size: into} if into.size else {}
-        self.exchange(leaving, arriving, tag, what)
+    def turn(
+        self, array: Array, ahead: int, into: Array, behind: int, tag: int = 0, what: str = ""
+    ) -> None:
+        """Send to the rank ``ahead`` in a ring, and fill ``into`` from the rank ``behind``; empty arrays are not sent."""
+        requests = []
+        if into.size:
+            requests.append(self.irecv(into, behind, tag, what))
+        if array.size:
+            requests.append(self.isend(array, ahead, tag, what))
+        self.wait_all(requests)
 
     # Waiting ------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ and the cost of its messages can be computed. Its values are meaningless.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -149,21 +149,50 @@ class CountingCommunicator(DryRunCommunicator):
         """The number of collectives since an upper layer reset it to 0."""
 
     def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
+        self._leaves(array, dest)
+        return Request(self, "send", dest, tag, what, done=True)
+
+    def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
+        self._arrives(array, source)
+        return Request(self, "receive", source, tag, what, array, done=True)
+
+    def exchange(
+        self,
+        sends: Mapping[int, Array],
+        receives: Mapping[int, Array],
+        tag: int = 0,
+        what: str = "",
+    ) -> None:
+        for peer, array in receives.items():
+            self._arrives(array, peer)
+        for peer, array in sends.items():
+            self._leaves(array, peer)
+        self._all_done()
+
+    def turn(
+        self, array: Array, ahead: int, into: Array, behind: int, tag: int = 0, what: str = ""
+    ) -> None:
+        if into.size:
+            self.events.append(Sent(False, behind, into.nbytes))
+        if array.size:
+            self.events.append(Sent(True, ahead, array.nbytes))
+        self._all_done()
+        into[...] = array  # the rank behind acts as this one does
+
+    def _leaves(self, array: Array, dest: int) -> None:
         self.events.append(Sent(True, dest, array.nbytes))
         arriving = self._partner(self._arriving.get(dest), array)
         if arriving is not None:
             arriving[...] = array.reshape(arriving.shape)
         elif array.nbytes <= SMALL:
             self._leaving.setdefault(dest, []).append(array)
-        return Request(self, "send", dest, tag, what, done=True)
 
-    def _receive(self, array: Array, source: int, tag: int, what: str) -> Request:
+    def _arrives(self, array: Array, source: int) -> None:
         self.events.append(Sent(False, source, array.nbytes))
         given = self._partner(self._leaving.get(source), array)
         array[...] = np.zeros((), array.dtype) if given is None else given.reshape(array.shape)
         if given is None and array.nbytes <= SMALL:
             self._arriving.setdefault(source, []).append(array)
-        return Request(self, "receive", source, tag, what, array, done=True)
 
     def _partner(self, others: list[Array] | None, array: Array) -> Array | None:
         """The small message in the other direction with the size and dtype of this one: other ranks act as this one does."""
@@ -171,10 +200,6 @@ class CountingCommunicator(DryRunCommunicator):
             if (other.size, other.dtype) == (array.size, array.dtype):
                 return others.pop(k) if others else None
         return None
-
-    def turn(self, array: Array, into: Array, distance: int, tag: int = 0, what: str = "") -> None:
-        super().turn(array, into, distance, tag, what)
-        into[...] = array  # the rank behind acts as this one does
 
     def _all_done(self) -> None:
         self.events.append(Waited())

@@ -24,8 +24,16 @@ IN_FRONT = 20
 """The most rows that travel in one message with the number of all rows."""
 
 
-def arriving(communicator: Communicator, leaving: Mapping[int, int], what: str) -> dict[int, int]:
-    """The amount that arrives from each sender, given the amounts that each rank sends; without zeros. Collective."""
+def arriving(
+    communicator: Communicator,
+    leaving: Mapping[int, int],
+    what: str,
+    ranks: range | None = None,
+) -> dict[int, int]:
+    """The amount that arrives from each sender, given the amounts that each rank sends; without zeros. Collective.
+
+    ``ranks`` has this rank and all those that it may send to, and is the same for each of them; ``None``: all ranks.
+    """
     rank, size = communicator.rank, communicator.size
     if size <= policy.limits.few_ranks:
         counts = np.zeros((size, 1), np.int64)
@@ -34,45 +42,44 @@ def arriving(communicator: Communicator, leaving: Mapping[int, int], what: str) 
         told = alltoall(communicator, counts, what)[:, 0].tolist()
         return {peer: count for peer, count in enumerate(told) if count and peer != rank}
     step(communicator, "partners", what)
+    ring = range(size) if ranks is None else ranks
     rows = [
-        ((peer - rank) % size, 0, count)
+        ((peer - rank) // ring.step % len(ring), 0, count)
         for peer, count in leaving.items()
         if count and peer != rank
     ]
-    table = np.array(rows, np.int64).reshape(
-        -1, 3
-    )  # distance to the receiver, distance so far, amount
-    for k in range((size - 1).bit_length()):
-        going = (table[:, 0] >> k & 1).astype(bool)
-        table[going, 1] += 1 << k
-        arrived = _passed_on(communicator, table[going], 1 << k, what)
-        table = np.concatenate([table[~going], arrived])
-    return dict(zip(((rank - table[:, 1]) % size).tolist(), table[:, 2].tolist(), strict=True))
+    table = np.array(rows, np.int64).reshape(-1, 3)
+    table = carried(communicator, lambda: _passed_on(communicator, ring, table, what))
+    places = (ring.index(rank) - table[:, 1]) % len(ring)
+    senders = ring.start + places * ring.step
+    return dict(zip(senders.tolist(), table[:, 2].tolist(), strict=True))
 
 
-def _passed_on(communicator: Communicator, table: Array, distance: int, what: str) -> Array:
-    """Pass rows on to the rank ``distance`` ahead; the result has the rows from the rank ``distance`` behind."""
-    front = np.zeros(2 + 3 * IN_FRONT, np.int64)
-    front[:1], front[1] = mark_of(communicator), len(table)
-    front[2 : 2 + 3 * len(table)] = table[:IN_FRONT].reshape(-1)
-    into = np.empty_like(front)
-    _turn(communicator, front, into, distance, what)
-    check_mark(communicator, into[:1], (communicator.rank - distance) % communicator.size)
-    arrived = np.empty((int(into[1]), 3), np.int64)
-    arrived[:IN_FRONT] = into[2 : 2 + 3 * len(arrived)].reshape(-1, 3)
-    rest = np.ascontiguousarray(table[IN_FRONT:])
-    if len(rest) or len(arrived) > IN_FRONT:
-        _turn(communicator, rest, arrived[IN_FRONT:], distance, what)
-    return arrived
+def _passed_on(communicator: Communicator, ring: range, table: Array, what: str) -> Array:
+    """The rows that arrive at this rank, from those that leave it: distance to the receiver, distance so far, amount.
 
-
-def _turn(communicator: Communicator, array: Array, into: Array, distance: int, what: str) -> None:
-    """Send an array ``distance`` ahead in the ring of ranks, while ``into`` is filled from ``distance`` behind."""
-    communicator.log.check(what)
-    if array.size:
-        statistics.sent(1, array.nbytes)
-    tag = communicator.log.tag
-    carried(communicator, lambda: communicator.turn(array, into, distance, tag, what))
+    A message begins with a row of its mark and the number of the other rows. Those that it has no room for follow in another one.
+    """
+    size, place, tag = len(ring), ring.index(communicator.rank), communicator.log.tag
+    front, into = np.zeros((2, 1 + IN_FRONT, 3), np.int64)
+    front[:1, 0] = mark_of(communicator)
+    rounds, more = (size - 1).bit_length(), 0
+    for k in range(rounds):
+        going = table[:, 0] >> k & 1 == 1
+        rows, table = table[going] + (0, 1 << k, 0), table[~going]
+        front[0, 1] = len(rows)
+        front[1 : 1 + len(rows)] = rows[:IN_FRONT]
+        ahead, behind = ring[(place + (1 << k)) % size], ring[(place - (1 << k)) % size]
+        communicator.turn(front, ahead, into, behind, tag, what)
+        check_mark(communicator, into[0, :1], behind)
+        arrived = into[1 : 1 + into[0, 1]]
+        if max(len(rows), into[0, 1]) > IN_FRONT:
+            rest = np.empty((into[0, 1] - len(arrived), 3), np.int64)
+            communicator.turn(rows[IN_FRONT:], ahead, rest, behind, tag, what)
+            arrived, more = np.concatenate([arrived, rest]), more + rows[IN_FRONT:].nbytes
+        table = np.concatenate([table, arrived])
+    statistics.sent(rounds, rounds * front.nbytes + more)
+    return table
 
 
 def sums(communicator: Communicator, numbers: Array, what: str) -> tuple[Array, Array]:
