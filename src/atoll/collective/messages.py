@@ -26,18 +26,19 @@ def uneven(
     kinds: Sequence[Mapping[int, Array]],
     forms: Sequence[Array],
     what: str,
+    ranks: range | None = None,
 ) -> list[dict[int, Array]]:
     """Send pieces along axis 0 whose lengths the receivers do not know, and return the received pieces of each kind by sender.
     Collective.
 
     A rank sends pieces of all kinds to the same ranks, with the same lengths. ``forms`` has for each kind an empty array with
-    the dtype and the other axes of its pieces.
+    the dtype and the other axes of its pieces; ``ranks`` are those of :func:`~atoll.exchange.partners.arriving`.
     """
     if _by_nodes(communicator, *forms):
         together = {peer: packed([kind[peer] for kind in kinds]) for peer in kinds[0]}
         return _split(Round(communicator, together, what).arrived, forms)
     lengths = {peer: len(piece) for peer, piece in kinds[0].items()}
-    counts = arriving(communicator, lengths, what)
+    counts = arriving(communicator, lengths, what, ranks)
     if own := lengths.get(communicator.rank):
         counts[communicator.rank] = own
     arrived = []
@@ -97,15 +98,16 @@ def answered(
     answer: Callable[[dict[int, Array]], Mapping[int, Array]],
     forms: tuple[Array, Array],
     whats: tuple[str, str],
+    ranks: range | None = None,
 ) -> dict[int, Array]:
     """Request a row for each element of a request, and return the rows by answering rank.
 
-    ``answer`` takes the requests of all ranks to this one. ``forms`` are as in :func:`uneven`, for requests and for answers,
-    and ``whats`` describe the two messages. Collective.
+    ``answer`` takes the requests of all ranks to this one. ``forms`` and ``ranks`` are as in :func:`uneven`, the forms for
+    requests and for answers, and ``whats`` describe the two messages. Collective.
     """
     asks, gives = forms
     if not _by_nodes(communicator, asks, gives):
-        (wanted,) = uneven(communicator, [requests], [asks], whats[0])
+        (wanted,) = uneven(communicator, [requests], [asks], whats[0], ranks)
         shapes = {peer: (len(places), *gives.shape[1:]) for peer, places in requests.items()}
         return exchanged(communicator, answer(wanted), shapes, gives.dtype, whats[1])
     requested = Round(communicator, {p: packed([piece]) for p, piece in requests.items()}, whats[0])

@@ -64,11 +64,15 @@ class Line:
         Sharing(self, array, root, what).finish()
         return array
 
-    def gather(self, part: Array, counts: Sequence[int], what: str) -> Array:
-        """Gather the rows of all ranks in order, as many from each as in ``counts``, in ``log2`` rounds."""
+    def gather(self, part: Array, counts: Sequence[int] | None, what: str) -> Array:
+        """Gather the rows of all ranks in order, as many from each as in ``counts``, in ``log2`` rounds.
+
+        ``None``: as many from each as from this rank, one at least.
+        """
         size, place = len(self), self.place
-        turned = [*counts[place:], *counts[:place]]
-        ends = np.cumsum([0, *turned]).tolist()
+        ends: Sequence[int] = range(0, size * len(part) + 1, max(len(part), 1))
+        if counts is not None:
+            ends = np.cumsum([0, *counts[place:], *counts[:place]]).tolist()
         held, step = np.ascontiguousarray(part), 1
         while step < size:
             few = min(step, size - step)

@@ -6,8 +6,7 @@ values travel there, places travel back.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from math import isqrt
 from typing import Any, Literal
@@ -15,11 +14,8 @@ from typing import Any, Literal
 import numpy as np
 
 from .. import policy
-from ..comm.communicator import Communicator
 from ..comm.in_step import allgather, step
-from ..exchange.messages import exchange
 from ..layout import Layout
-from ..layout.bounds import balanced_bounds
 from .elements import fetch
 from .messages import answered
 from .movement import as_line, by_rank, line_start, redistributed
@@ -61,106 +57,86 @@ def searched(
 class Finder:
     """Looks values up in a sorted line, which lies in even blocks.
 
-    Among a few ranks, each knows the first element of every block. Among more, the ranks are cut into groups of
-    about as many ranks as there are groups. A rank knows the first element of each group, and sends a value to a rank of its group.
-    That rank knows the first element of each block of its group, and sends the value to the owner.
+    Among a few ranks, each knows the first element of every block. Among more, the ranks form rows of about as many
+    ranks as there are rows. A rank knows the first element of each row, and sends a value to the rank of that row in its column.
+    That rank knows the first element of each block of its row, and sends the value to the owner. So a rank has partners in its
+    row and in its column only. Ranks that are left belong to the last row, and follow the others in their columns.
     """
 
-    __slots__ = ("_above", "_blocks", "_groups", "line")
+    __slots__ = ("_above", "_blocks", "_column", "_row", "line")
 
     def __init__(self, line: Section) -> None:
         """Collective."""
         self.line = line
         size, rank = line.communicator.size, line.rank
         count = 1 if size <= policy.limits.few_ranks else isqrt(size)
-        self._groups = balanced_bounds(size, count)
-        """The first rank of each group, and the number of ranks."""
-        here = bisect_right(self._groups, rank) - 1
-        group = range(self._groups[here], self._groups[here + 1])
+        width = size // count
+        here = min(rank // width, count - 1)
+        self._row = range(here * width, size if here == count - 1 else (here + 1) * width)
+        self._column = range(rank % width, size, width)
         what = "where parts of a line begin"
         first = line.block[:1] if line.block.size else np.zeros(1, line.dtype)
         if count == 1:
             every = allgather(line.communicator, first, what).reshape(-1)
         else:
             step(line.communicator, "finder", what)
-            every = self._stacked(group, first, what)
+            every = Line(line.communicator, self._row).gather(first, None, what)
         filled = min(line.layout.size, size)  # even blocks: the first ranks have all elements
-        self._blocks = every[: max(filled - group.start, 0)]
-        """The first element of each rank of the group that has any."""
+        self._blocks = every[: max(filled - self._row.start, 0)]
+        """The first element of each rank of the row that has any."""
         self._above = every[:1]
-        """The first element of each group that has any."""
+        """The first element of each row that has any."""
         if count > 1:
-            above = self._of_groups(every[:1], rank - group.start, what)
-            self._above = above[: bisect_left(self._groups, filled)]
-
-    def _of_groups(self, first: Array, number: int, what: str) -> Array:
-        """The first element of each group, from the ranks with the same number in other groups."""
-        communicator = self.line.communicator
-        heads = np.asarray(self._groups)[:-1]
-        above = np.empty(len(heads), first.dtype)
-        fewest = communicator.size // len(heads)
-        head = communicator.rank - number
-        if number < fewest:
-            above = self._stacked((heads + number).tolist(), first, what)
-        longer = bisect_right(self._groups, head) - 1 < communicator.size % len(heads)
-        outgoing = {head + fewest: above} if longer and not number else {}
-        exchange(communicator, outgoing, {head: above} if number == fewest else {}, what)
-        return above
-
-    def _stacked(self, ranks: Sequence[int], first: Array, what: str) -> Array:
-        """The elements of some ranks, of which this is one, on each of them."""
-        return Line(self.line.communicator, ranks).gather(first, [1] * len(ranks), what)
+            above = Line(line.communicator, self._column).gather(self._above, None, what)
+            self._above = above[: min(count, -(-filled // width))]
 
     def places(self, values: Array, side: Literal["left", "right"]) -> Array:
         """``searchsorted`` of each rank's own ``values`` (one axis, the line's dtype). Collective."""
-        line, groups = self.line, self._groups
+        line = self.line
         if not line.layout.size:
             return np.zeros(values.shape, np.intp)
         start = line_start(line.layout, line.rank)
-        own = groups[bisect_right(groups, line.rank) - 1]
 
         def in_block(sought: Array) -> Array:
             return (np.searchsorted(line.block, sought, side) + start).astype(np.intp)
 
-        def in_group(sought: Array) -> Array:
-            owners = own + _before(self._blocks, sought, side)
-            return _requested(line.communicator, owners, sought, in_block)
+        def in_row(sought: Array) -> Array:
+            return self._requested(self._row, self._blocks, sought, side, in_block)
 
-        if len(groups) == 2:
-            return in_group(values)
-        heads = np.asarray(groups)
-        chosen = _before(self._above, values, side)
-        lengths = heads[chosen + 1] - heads[chosen]
-        return _requested(line.communicator, heads[chosen] + line.rank % lengths, values, in_group)
+        if len(self._column) == 1:
+            return in_row(values)
+        return self._requested(self._column, self._above, values, side, in_row)
 
+    def _requested(
+        self,
+        ranks: range,
+        first: Array,
+        values: Array,
+        side: Literal["left", "right"],
+        answer: Callable[[Array], Array],
+    ) -> Array:
+        """The places of values, each requested from one of some ``ranks`` by their ``first`` elements. Collective."""
+        places = np.empty(values.shape, np.intp)
+        # the last first element below a value; the first one for values before them all
+        parts = np.maximum(np.searchsorted(first, values, side) - 1, 0)
+        asked = dict(by_rank(ranks.start + parts * ranks.step))
 
-def _before(first: Array, values: Array, side: Literal["left", "right"]) -> Array:
-    """The number of the part that has each value's place, by the first elements of the parts; 0 for values before them all."""
-    return np.maximum(np.searchsorted(first, values, side) - 1, 0)
+        def answers(wanted: dict[int, Array]) -> dict[int, Array]:
+            places_of_all = answer(np.concatenate([values[:0], *wanted.values()]))
+            ends = np.cumsum([len(piece) for piece in wanted.values()])
+            return dict(zip(wanted, np.split(places_of_all, ends)))
 
-
-def _requested(
-    communicator: Communicator, ranks: Array, values: Array, answer: Callable[[Array], Array]
-) -> Array:
-    """The places of values, each requested from one rank. Collective, as the answers may be."""
-    places = np.empty(values.shape, np.intp)
-    asked = dict(by_rank(ranks))
-
-    def answers(wanted: dict[int, Array]) -> dict[int, Array]:
-        places_of_all = answer(np.concatenate([values[:0], *wanted.values()]))
-        ends = np.cumsum([len(piece) for piece in wanted.values()])
-        return dict(zip(wanted, np.split(places_of_all, ends)))
-
-    arrived = answered(
-        communicator,
-        {peer: values[part] for peer, part in asked.items()},
-        answers,
-        (values[:0], places[:0]),
-        ("what to look up", "places in a line"),
-    )
-    for peer, part in asked.items():
-        places[part] = arrived[peer]
-    return places
+        arrived = answered(
+            self.line.communicator,
+            {peer: values[part] for peer, part in asked.items()},
+            answers,
+            (values[:0], places[:0]),
+            ("what to look up", "places in a line"),
+            ranks,
+        )
+        for peer, part in asked.items():
+            places[part] = arrived[peer]
+        return places
 
 
 @collective("interp", lambda x, at, of, left, right: Form(of.dtype, small_or(shared(x.layout))))
