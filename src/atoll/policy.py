@@ -40,7 +40,8 @@ class Limits:
     short: int = 4_000
     """NumPy finishes a view of up to this many elements before a launch begins (``plan``). Arrays of at least this many elements, but fewer
     than ``small``, are recorded where NumPy and kernels produce the same bits. Inner loops over fewer elements are not unrolled.
-    A quarter of this number of elements at a time is compared with the elements of all ranks, to cut a sorted line (``message``)."""
+    A quarter of this number of elements at a time is compared with the elements of all ranks, to cut a sorted line (``message``). A rank
+    draws up to this many random elements of others on the way to its next one: 16 us, where a new start takes 7."""
     whole: int = 1 << 22
     """A new array of up to this many elements is filled as soon as a few of them are read or written (``plan``). NumPy searches this many
     truth values in memory at once: it stops at the first (``truths``). No rank holds a larger matrix whole (by definition: its

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..backend.memory import new_array
 from ..collective import Section
 from ..collective.movement import flat_indices, line_bounds
@@ -149,7 +150,8 @@ def drawn(generator: Any, name: str, sampler: Any, args: tuple[Any, ...], option
         values: Array = sampler(drawer, *given, **more)
         return values
 
-    return _shares(shape, _source(generator, bits, advances, prod(shape), sample))
+    source = _source(generator, bits, advances, prod(shape), sample)
+    return _shares(shape, source, policy.limits.short if bits else BLOCK)
 
 
 def _is_plain(value: Any) -> bool:
@@ -198,8 +200,8 @@ def _leave(bit_generator: Any, position: _Position, words: int) -> None:
     bit_generator.state = state | half
 
 
-def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
-    """The array of which this rank draws its own elements, block by block."""
+def _shares(shape: tuple[int, ...], source: tuple[Span, bool], most: int) -> Any:
+    """The array of which this rank draws its own elements, block by block, and up to ``most`` elements of others between them."""
     world = current_world()
     if world.size == 1 or is_modest(shape):
         layout = Layout.replicated(shape, world.size)
@@ -207,7 +209,7 @@ def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
         layout = result_layout(shape, world.size)
     span, every = source
     block: Array | None = None
-    ours, pieces = _ours(layout, world.rank, every)
+    ours, pieces = _ours(layout, world.rank, every, most)
     for start, stop, first, last, chosen in pieces:
         values = span(start, stop)
         if block is None:
@@ -223,9 +225,9 @@ def _shares(shape: tuple[int, ...], source: tuple[Span, bool]) -> Any:
 _Pieces = Iterator[tuple[int, int, int, int, Any]]
 
 
-def _ours(layout: Layout, rank: int, every: bool) -> tuple[int, _Pieces]:
-    """Number of elements of this rank, and, for each block with some of them (or for every one): the span of
-    elements to draw, the elements of this rank in it, and their positions among the draws."""
+def _ours(layout: Layout, rank: int, every: bool, most: int) -> tuple[int, _Pieces]:
+    """Number of elements of this rank, and, for each block with some of them (or for every one): the spans of
+    elements to draw, the elements of this rank in each, and their positions among the draws."""
     total = layout.size
     bounds = line_bounds(layout)
     if layout.is_replicated:
@@ -236,7 +238,7 @@ def _ours(layout: Layout, rank: int, every: bool) -> tuple[int, _Pieces]:
     flat = flat_indices(layout.region(rank), layout.shape)
     if layout.coordinates(rank) is None:
         flat = flat[:0]
-    return flat.size, _blocks(flat, total, every)
+    return flat.size, _blocks(flat, total, every, most)
 
 
 def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
@@ -251,8 +253,9 @@ def _line_blocks(first: int, last: int, total: int, every: bool) -> _Pieces:
             yield start, stop, 0, 0, slice(0, 0)
 
 
-def _blocks(flat: Array, total: int, every: bool) -> _Pieces:
-    """The blocks of elements at ascending indices."""
+def _blocks(flat: Array, total: int, every: bool, most: int) -> _Pieces:
+    """The spans of the blocks of elements at ascending indices: one for each block, unless there are more than ``most`` other
+    elements between some of them."""
     numbers = np.arange(-(-total // BLOCK)) if every else _numbers_of(flat)
     edges = [np.searchsorted(flat, numbers * BLOCK), np.searchsorted(flat, (numbers + 1) * BLOCK)]
     for number, first, last in zip(numbers.tolist(), *[e.tolist() for e in edges], strict=True):
@@ -261,13 +264,18 @@ def _blocks(flat: Array, total: int, every: bool) -> _Pieces:
             if every:
                 yield begin, end, first, last, slice(0, 0)
             continue
-        low, high = int(flat[first]), int(flat[last - 1]) + 1
-        if not every:
-            begin, end = low, high
-        if high - low == last - first:
-            yield begin, end, first, last, slice(low - begin, high - begin)
-        else:
-            yield begin, end, first, last, flat[first:last] - begin
+        stops = [last]
+        if not every and flat[last - 1] - flat[first] - (last - first) >= most:
+            stops = [*(np.flatnonzero(np.diff(flat[first:last]) > most) + first + 1).tolist(), last]
+        for stop in stops:
+            low, high = int(flat[first]), int(flat[stop - 1]) + 1
+            if not every:
+                begin, end = low, high
+            if high - low == stop - first:
+                yield begin, end, first, stop, slice(low - begin, high - begin)
+            else:
+                yield begin, end, first, stop, flat[first:stop] - begin
+            first = stop
 
 
 def _numbers_of(flat: Array) -> Array:
