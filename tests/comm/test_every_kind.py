@@ -227,6 +227,14 @@ def test_a_sum_has_the_same_bits_on_every_rank(rank, size):
 
 
 @everywhere
+def test_a_rank_sums_those_before_it(rank, size):
+    mine = np.array([rank, 1, 2**64 - 1], np.uint64)
+    expected = [rank * (rank - 1) // 2, rank, -rank % 2**64]
+    assert here().exscan(mine).tolist() == expected
+    assert here().exscan(np.empty(0, np.uint64)).shape == (0,)
+
+
+@everywhere
 def test_reductions_take_scalars_and_any_strides(rank, size):
     assert here().allreduce(np.float64(2.5)) == 2.5 * size
     assert here().allreduce(3) == 3 * size

@@ -380,7 +380,7 @@ class Communicator(ABC):
     ) -> None:
         """Fill ``result`` from the ``given`` of all ranks; both are contiguous.
 
-        ``operation`` is one of allreduce, allgather, alltoall, bcast, barrier; ``how`` is the operation of a reduction,
+        ``operation`` is one of allreduce, exscan, allgather, alltoall, bcast, barrier; ``how`` is the operation of a reduction,
         or the root of a broadcast.
         """
 
@@ -396,6 +396,15 @@ class Communicator(ABC):
         UFUNCS[op](nothing, nothing)  # NumPy's error where it cannot reduce this dtype
         result = np.empty_like(given)
         self._collective("allreduce", given, result, what, op)
+        return result
+
+    def exscan(self, numbers: Array, what: str = "") -> Array:
+        """The elementwise sum of the unsigned integers of the ranks before this one, modulo ``2**64``; zeros on the first rank."""
+        given = np.asarray(numbers, np.uint64, order="C")
+        result = np.empty_like(given)
+        self._collective("exscan", given, result, what)
+        if self.rank == 0:
+            result[...] = 0
         return result
 
     def allgather(self, array: Array, what: str = "") -> Array:

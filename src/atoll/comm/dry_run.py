@@ -223,7 +223,10 @@ class CountingCommunicator(DryRunCommunicator):
                 f"model: after {ROUNDS} operations of all ranks for {what or operation} there is no end: the values of arrays "
                 "decide how many there are, and a model has no values; leave this out of the program, or run it"
             )
-        result[...] = given * np.asarray(self.size).astype(given.dtype) if how == "sum" else given
+        result[...] = given
+        if operation == "exscan" or how == "sum":
+            times = self.size if how else self.rank
+            result *= np.asarray(times).astype(given.dtype)
 
     bcast_object = SingleCommunicator.bcast_object
     alltoall_object = SingleCommunicator.alltoall_object

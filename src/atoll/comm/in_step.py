@@ -315,6 +315,17 @@ def total(communicator: Communicator, facts: Array, what: str) -> Array:
     return sums[1:]
 
 
+def before(communicator: Communicator, facts: Array, what: str) -> Array:
+    """The sum of the few unsigned integers of the ranks before this one, modulo ``2**64``, as a part of the last step."""
+    mine = communicator.log.hash
+    given = np.empty(len(facts) + 1, np.uint64)
+    given[0], given[1:] = mine, facts
+    sums: Array = carried(communicator, lambda: communicator.exscan(given, what))
+    if int(sums[0]) != mine * communicator.rank & HASH_MASK:
+        tell(communicator, "some rank is at another step")
+    return sums[1:]
+
+
 def least(communicator: Communicator, numbers: Sequence[int], what: str) -> list[int]:
     """The least of every rank's integers from 0 up to, but not including, ``2**64``, one by one; ranks in step."""
     step(communicator, "least", what, len(numbers))

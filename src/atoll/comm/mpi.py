@@ -261,6 +261,9 @@ class MpiCommunicator(Communicator):
             operation = f"allreduce({how})"
             ends = [(array, array.size, MPI.UINT64_T) for array in (given, result)]
             handle = comm.Iallreduce(*ends, _REDUCTIONS[how])
+        elif operation == "exscan":
+            ends = [(array, array.size, MPI.UINT64_T) for array in (given, result)]
+            handle = comm.Iexscan(*ends, MPI.SUM)
         elif operation == "allgather":
             handle = comm.Iallgather(message(given, nbytes), message(result, nbytes))
         elif operation == "alltoall":

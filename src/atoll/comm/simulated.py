@@ -394,6 +394,8 @@ class SimulatedCommunicator(Communicator):
         every = self._gathered(operation, given.copy(), given.nbytes, what, form, root)
         if operation == "allreduce":
             result[...] = reduced(every, how)
+        elif operation == "exscan" and self.rank:
+            result[...] = reduced(every[: self.rank], "sum")
         elif operation == "allgather":
             np.stack(every, out=result)
         elif operation == "alltoall":

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator
-from ..comm.in_step import allgather, alltoall, carried, check_mark, mark_of, step, summed
+from ..comm.in_step import allgather, alltoall, before, carried, check_mark, mark_of, step, summed
 from ..context import statistics
 from .trees import as_bytes, branches, folded_before
 
@@ -87,9 +87,9 @@ def sums(communicator: Communicator, numbers: Array, what: str) -> tuple[Array, 
     if communicator.size <= policy.limits.few_ranks:
         every = allgather(communicator, numbers, what)
         return every[: communicator.rank].sum(0), every.sum(0)
-    everywhere = summed(communicator, numbers.astype(np.uint64), what).astype(np.int64)
-    before = prefix(communicator, numbers, range(communicator.size), np.add, what)
-    return np.zeros_like(numbers) if before is None else before, everywhere
+    mine = numbers.astype(np.uint64)
+    everywhere = summed(communicator, mine, what)
+    return before(communicator, mine, what).astype(np.int64), everywhere.astype(np.int64)
 
 
 def prefix(
