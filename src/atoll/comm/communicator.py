@@ -496,17 +496,23 @@ class Communicator(ABC):
                 f"tag {tag} is out of range; it must be a number that MPI has: tags are 0 to {self.tag_limit - 1}"
             )
 
-    def checked_ranks(self, ranks: Sequence[int]) -> tuple[int, ...]:
-        """``ranks`` as a tuple of distinct valid ranks, or an error."""
-        chosen = tuple(int(rank) for rank in ranks)
+    def checked_ranks(self, ranks: Sequence[int]) -> range | tuple[int, ...]:
+        """Distinct valid ``ranks``, as a range if they follow each other, else as a tuple; or an error."""
+        chosen = ranks if isinstance(ranks, range) else tuple([int(rank) for rank in ranks])
+        if not chosen:
+            raise WorldError("a group needs at least one rank, and the sequence of ranks is empty")
+        in_turn = range(chosen[0], chosen[0] + len(chosen))
+        if chosen == in_turn or tuple(chosen) == tuple(in_turn):
+            self.check_peer(in_turn[0])
+            self.check_peer(in_turn[-1])
+            return in_turn
+        chosen = tuple(chosen)
         for rank in chosen:
             self.check_peer(rank)
         if len(set(chosen)) != len(chosen):
             raise WorldError(
                 f"the ranks of a group must differ, and two of {list(chosen)} are equal"
             )
-        if not chosen:
-            raise WorldError("a group needs at least one rank, and the sequence of ranks is empty")
         return chosen
 
     def __repr__(self) -> str:

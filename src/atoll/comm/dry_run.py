@@ -135,9 +135,15 @@ class CountingCommunicator(DryRunCommunicator):
     """The communicator of one rank among others that act as it does."""
 
     def __init__(
-        self, rank: int, size: int, ranks_per_node: int, events: list[Any] | None = None
+        self,
+        rank: int,
+        size: int,
+        ranks_per_node: int,
+        events: list[Any] | None = None,
+        members: Sequence[int] | None = None,
     ) -> None:
         super().__init__(rank, size, ranks_per_node)
+        self._members = range(size) if members is None else members
         self.nodes = Direct(size, self.nodes.per_node)
         self.log.computes = size > 1
         self.events: list[Any] = [] if events is None else events
@@ -147,6 +153,10 @@ class CountingCommunicator(DryRunCommunicator):
         """Small messages of this exchange, by the other rank."""
         self.rounds = 0
         """The number of collectives since an upper layer reset it to 0."""
+
+    @property
+    def members(self) -> Sequence[int]:
+        return self._members
 
     def _send(self, array: Array, dest: int, tag: int, what: str) -> Request:
         self._leaves(array, dest)
@@ -173,14 +183,14 @@ class CountingCommunicator(DryRunCommunicator):
         self, array: Array, ahead: int, into: Array, behind: int, tag: int = 0, what: str = ""
     ) -> None:
         if into.size:
-            self.events.append(Sent(False, behind, into.nbytes))
+            self.events.append(Sent(False, self._members[behind], into.nbytes))
         if array.size:
-            self.events.append(Sent(True, ahead, array.nbytes))
+            self.events.append(Sent(True, self._members[ahead], array.nbytes))
         self._all_done()
         into[...] = array  # the rank behind acts as this one does
 
     def _leaves(self, array: Array, dest: int) -> None:
-        self.events.append(Sent(True, dest, array.nbytes))
+        self.events.append(Sent(True, self._members[dest], array.nbytes))
         arriving = self._partner(self._arriving.get(dest), array)
         if arriving is not None:
             arriving[...] = array.reshape(arriving.shape)
@@ -188,7 +198,7 @@ class CountingCommunicator(DryRunCommunicator):
             self._leaving.setdefault(dest, []).append(array)
 
     def _arrives(self, array: Array, source: int) -> None:
-        self.events.append(Sent(False, source, array.nbytes))
+        self.events.append(Sent(False, self._members[source], array.nbytes))
         given = self._partner(self._leaving.get(source), array)
         array[...] = np.zeros((), array.dtype) if given is None else given.reshape(array.shape)
         if given is None and array.nbytes <= SMALL:
@@ -233,6 +243,14 @@ class CountingCommunicator(DryRunCommunicator):
 
     def group(self, ranks: Sequence[int]) -> CountingCommunicator:
         chosen = self.checked_ranks(ranks)
-        return CountingCommunicator(
-            chosen.index(self.rank), len(chosen), self.nodes.per_node, self.events
+        of = self._members
+        members = (
+            of[slice(chosen.start, chosen.stop)]
+            if isinstance(chosen, range)
+            else tuple(map(of.__getitem__, chosen))
         )
+        part = CountingCommunicator(
+            chosen.index(self.rank), len(chosen), self.nodes.per_node, self.events, members
+        )
+        part.universe = self.universe
+        return part

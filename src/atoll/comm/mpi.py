@@ -107,7 +107,7 @@ class MpiCommunicator(Communicator):
         self.own = own
         """The duplicate that atoll communicates on."""
         self._members: tuple[int, ...] | None = None
-        self._groups: dict[tuple[int, ...], MpiCommunicator] = {}
+        self._groups: dict[Sequence[int], MpiCommunicator] = {}
         self._rows: dict[int, Rows] = {}
         self._abandoned: list[Any] = []
         _communicators.add(self)
@@ -354,31 +354,24 @@ class MpiCommunicator(Communicator):
         if chosen not in self._groups:
             self._meet(chosen)
             everybody = self.own.Get_group()
-            group = everybody.Incl(chosen)
+            group = everybody.Incl(list(chosen))
             part = self.own.Create_group(group, self._own_tag)
             group.Free()
             everybody.Free()
             self._groups[chosen] = self._sub(part, self.nodes.among(chosen))
         return self._groups[chosen]
 
-    def _meet(self, ranks: tuple[int, ...]) -> None:
+    def _meet(self, ranks: Sequence[int]) -> None:
         """Return once all of ``ranks`` are here, because ``Create_group`` blocks."""
         what = f"group({list(ranks)}): each of these ranks must call it"
-        first, *others = ranks
+        place, size = ranks.index(self.rank), len(ranks)
         nothing = np.empty(0, np.uint8)
-
-        def carry(post: Callable[..., Any], way: str, rank: int) -> None:
-            handle = post(nothing, rank, self._own_tag)
-            self._finish(handle, f"{way} rank {rank}", what, nothing)
-
-        if self.rank != first:
-            carry(self.own.Isend, "send to", first)
-            carry(self.own.Irecv, "receive from", first)
-            return
-        for rank in others:
-            carry(self.own.Irecv, "receive from", rank)
-        for rank in others:
-            carry(self.own.Isend, "send to", rank)
+        for distance in [1 << k for k in range((size - 1).bit_length())]:
+            ahead, behind = ranks[(place + distance) % size], ranks[(place - distance) % size]
+            leaving = self.own.Isend(nothing, ahead, self._own_tag)
+            arriving = self.own.Irecv(nothing, behind, self._own_tag)
+            self._finish(arriving, f"receive from rank {behind}", what, nothing)
+            self._finish(leaving, f"send to rank {ahead}", what, nothing)
 
     def _sub(self, comm: Any, nodes: Nodes) -> MpiCommunicator:
         return MpiCommunicator(comm, duplicate(comm), self.traffic, nodes)

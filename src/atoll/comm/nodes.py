@@ -87,8 +87,9 @@ class Nodes:
 
     def among(self, ranks: Sequence[int]) -> Nodes:
         """The nodes of a group of these ranks, in their order."""
-        nodes = numbered(np.fromiter(map(self.of, ranks), np.int64, len(ranks)))
-        return replace(nodes, alike=self.alike)
+        chosen = np.asarray(ranks)
+        marks = chosen // self.per_node if self.numbers is None else self.numbers[chosen]
+        return replace(numbered(marks), alike=self.alike)
 
 
 def consecutive(size: int, per_node: int) -> Nodes:

@@ -106,7 +106,7 @@ class Simulation:
         """Blocks and locks of the windows that some ranks have yet to open."""
         self.contexts = itertools.count(1)
         """Numbers for communicators."""
-        self.groups: dict[tuple[int, tuple[int, ...]], int] = {}
+        self.groups: dict[tuple[int, Sequence[int]], int] = {}
         """By communicator and ranks, the number of a group."""
 
     @property
@@ -268,7 +268,7 @@ class SimulatedCommunicator(Communicator):
         self._members = members
         self._collectives = 0
         self._windows = 0
-        self._groups: dict[tuple[int, ...], SimulatedCommunicator] = {}
+        self._groups: dict[Sequence[int], SimulatedCommunicator] = {}
 
     @property
     def members(self) -> tuple[int, ...]:
