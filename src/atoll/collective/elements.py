@@ -23,6 +23,7 @@ from ..exchange.gather import shared_memory, whole_on_node
 from ..exchange.partners import strung, sums
 from ..graph.geometry import dense
 from ..layout import Layout
+from ..layout.bounds import balanced_bounds, block_of
 from .messages import answered, exchanged, joined, uneven
 from .movement import (
     as_line,
@@ -287,17 +288,18 @@ def _distributed(pieces: Array, section: Section, small: int = 0) -> Section:
     if length < small:
         return replicated(strung(communicator, pieces, start, length, what), communicator)
     even = even_line(length, communicator.size)
-    (block,) = joined(communicator, [cut_along(pieces, start, even)], [pieces[:0]], what)
+    (block,) = joined(
+        communicator, [cut_along(pieces, start, length, communicator.size)], [pieces[:0]], what
+    )
     return Section(block, even, communicator)
 
 
-def cut_along(piece: Array, start: int, line: Layout) -> dict[int, Array]:
-    """A piece of a line that begins at ``start``, cut into the parts for each rank."""
-    bounds = line_bounds(line)
-    if bounds is None or not len(piece):
-        return {0: piece} if len(piece) else {}
-    (first, last), _ = line.axes[0].locate_array(np.array([start, start + len(piece) - 1]))
-    ranks = range(int(first), int(last) + 1)
+def cut_along(piece: Array, start: int, length: int, size: int) -> dict[int, Array]:
+    """A piece that begins at ``start`` of a line of ``length`` elements in even blocks, cut into the parts for each rank."""
+    if not len(piece):
+        return {}
+    bounds, stop = balanced_bounds(length, size), start + len(piece)
+    ranks = range(block_of(bounds, start), block_of(bounds, stop - 1) + 1)
     cuts = [min(max(bounds[k] - start, 0), len(piece)) for k in (*ranks, ranks.stop)]
     return {peer: piece[i:j] for peer, (i, j) in zip(ranks, pairwise(cuts), strict=True) if i < j}
 

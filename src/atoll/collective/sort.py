@@ -15,10 +15,8 @@ of the candidates. The size of a round's messages depends on the number of wante
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from itertools import pairwise
 from math import isqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -123,28 +121,29 @@ def _arrived(line: Section, values: Array, *others: Array, algorithm: Any = None
     """
     communicator, length = line.communicator, line.layout.size
     size = communicator.size
-    groups = balanced_bounds(size, groups_of(size))
-    bounds = balanced_bounds(length, size)
-    heads = [bounds[first] for first in groups]
+    count = groups_of(size)
+    first_ranks = np.asarray(balanced_bounds(size, count))
+    firsts = first_ranks * (length // size) + np.minimum(first_ranks, length % size)
     start = line_start(line.layout, line.rank)
-    cuts = [*cuts_at(values, start, length, heads[:-1], communicator), len(values)]
+    ends = cuts_at(values, start, length, firsts, communicator)
+    lengths = ends[1:] - ends[:-1]
+    groups, heads, cuts = first_ranks.tolist(), firsts.tolist(), ends.tolist()
     arrays = values, *others
-    if len(heads) > size:  # each rank is a group
-        pieces = [
-            {peer: a[i:j] for peer, (i, j) in enumerate(pairwise(cuts)) if i < j} for a in arrays
-        ]
+    filled = lengths.nonzero()[0].tolist()
+    if count == size:  # each rank is a group
+        pieces = [{peer: a[cuts[peer] : cuts[peer + 1]] for peer in filled} for a in arrays]
         return joined(communicator, pieces, arrays, _WHAT)
     what = "how many elements go to groups of ranks"
-    before, _ = sums(communicator, np.diff(cuts), what)
+    before = sums(communicator, lengths, what)[0].tolist()
+    if communicator.kind == "dry run":  # as for values in random order
+        before = ((firsts[1:] - firsts[:-1]) * start // length).tolist()
     pieces = [{} for _ in arrays]
-    for k, (low, high) in enumerate(pairwise(groups)):
-        if cuts[k] == cuts[k + 1]:
-            continue
+    for k in filled:
         # each member gets an even part; elements from lower ranks go to lower members, so equal elements stay in order
-        even = even_line(heads[k + 1] - heads[k], high - low)
         for kind, array in zip(pieces, arrays, strict=True):
-            parts = cut_along(array[cuts[k] : cuts[k + 1]], int(before[k]), even)
-            kind.update({low + member: part for member, part in parts.items()})
+            piece, first = array[cuts[k] : cuts[k + 1]], groups[k]
+            parts = cut_along(piece, before[k], heads[k + 1] - heads[k], groups[k + 1] - first)
+            kind.update({first + member: part for member, part in parts.items()})
     values, *rest = joined(communicator, pieces, arrays, _WHAT)
     here = bisect_right(groups, line.rank) - 1
     team = communicator.group(range(groups[here], groups[here + 1]))
@@ -203,93 +202,74 @@ def _differ(left: Array, other: Array) -> Array:
     return differ
 
 
-class _Edge(NamedTuple):
-    """The numbers of elements before a sample: of all ranks, of this rank, of lower ranks."""
-
-    everywhere: int
-    here: int
-    lower: int
-
-
-class _Bracket(NamedTuple):
-    """Two samples, and the numbers of the wanted elements between them."""
-
-    low: _Edge
-    high: _Edge
-    wanted: tuple[int, ...]
-
-
 def cuts_at(
-    values: Array, start: int, length: int, wanted: Sequence[int], communicator: Communicator
-) -> list[int]:
+    values: Array, start: int, length: int, wanted: Array, communicator: Communicator
+) -> Array:
     """The number of this rank's ``values``, which are in order, before each of the wanted elements. Collective.
 
     The elements are numbered from 0 in the order of all ranks together. Lower ranks have ``start`` elements, and all
     have ``length``.
     """
-    cuts = {k: 0 if k <= 0 else len(values) for k in wanted if k <= 0 or k >= length}
-    between = tuple(sorted({*wanted} - {*cuts}))
-    everything = _Bracket(_Edge(0, 0, 0), _Edge(length, len(values), start), between)
-    brackets = [everything] if between else []
-    while brackets:
-        brackets = _round(values, start, brackets, cuts, communicator)
-    return [cuts[k] for k in wanted]
+    numbers, places = np.unique(np.clip(wanted, 0, length), return_inverse=True)
+    low, high = np.zeros((2, 3, len(numbers)), np.int64)
+    high[:, numbers > 0] = [[length], [len(values)], [start]]
+    while len(sought := (high[0] != numbers).nonzero()[0]):
+        narrow = _narrowed(
+            values, start, length, numbers[sought], low[:, sought], high[:, sought], communicator
+        )
+        low[:, sought], high[:, sought] = narrow
+    cuts: Array = high[1, places]
+    return cuts
 
 
-def _round(
+def _narrowed(
     values: Array,
     start: int,
-    brackets: list[_Bracket],
-    cuts: dict[int, int],
+    length: int,
+    numbers: Array,
+    low: Array,
+    high: Array,
     communicator: Communicator,
-) -> list[_Bracket]:
-    """Look at samples of all brackets. Enter the cuts that are exact, and return narrower brackets for the others."""
-    most = max(policy.limits.short // (4 * len(brackets)), policy.limits.pieces, 2)
-    sizes = [min(b.high.everywhere - b.low.everywhere, most) for b in brackets]
-    samples, keys = _samples(values, start, brackets, sizes, communicator)
+) -> tuple[Array, Array]:
+    """The closest samples below ascending numbers, and at them or above, from those known so far. Collective.
+
+    A sample is a column: the numbers of elements before it, of all ranks, of this rank and of lower ranks.
+    """
+    apart = np.concatenate([[True], low[0, 1:] != low[0, :-1]])
+    low, high = low[:, apart], high[:, apart]  # numbers between the same two samples share new ones
+    gaps = high[0] - low[0]
+    most = max(policy.limits.short // (4 * len(gaps)), policy.limits.pieces, 2)
+    counts = np.minimum(gaps, most)
+    of = np.arange(len(gaps)).repeat(counts)
+    along = np.arange(len(of)) - (counts.cumsum() - counts)[of]
+    between = (2 * along + 1) * gaps[of] // (2 * counts[of])
+    samples, keys = _samples(values, start, between, low[:, of], high[:, of], communicator)
     edges = _edges(_places(values, start, samples, keys), communicator)
-    first, narrower = 0, []
-    for bracket, size in zip(brackets, sizes, strict=True):
-        inside = edges[:, first : first + size]
-        inside = inside[:, np.argsort(inside[0])]
-        gaps: dict[int, list[int]] = {}
-        for number, gap in zip(bracket.wanted, np.searchsorted(inside[0], bracket.wanted).tolist()):
-            if gap < size and inside[0, gap] == number:
-                cuts[number] = int(inside[1, gap])
-            else:
-                gaps.setdefault(gap, []).append(number)
-        for gap, wanted in gaps.items():
-            low = _Edge(*inside[:, gap - 1].tolist()) if gap else bracket.low
-            high = _Edge(*inside[:, gap].tolist()) if gap < size else bracket.high
-            narrower.append(_Bracket(low, high, tuple(wanted)))
-        first += size
-    return narrower
+    if communicator.kind == "dry run":  # as for values in random order
+        before = low[0, of] + between
+        edges = np.array([before, before * len(values) // length, before * start // length])
+    edges = np.concatenate([low, high, edges], axis=1)
+    edges = edges[:, edges[0].argsort(kind="stable")]
+    above = edges[0].searchsorted(numbers)
+    return edges[:, above - 1], edges[:, above]
 
 
 def _samples(
-    values: Array,
-    start: int,
-    brackets: list[_Bracket],
-    sizes: list[int],
-    communicator: Communicator,
+    values: Array, start: int, between: Array, low: Array, high: Array, communicator: Communicator
 ) -> tuple[Array, Array]:
-    """Elements evenly spaced in the brackets, rank by rank, with their keys: their places among all ranks' elements, which order
-    equal ones."""
+    """The elements with these numbers between two samples each, counted rank by rank, and their keys: their places among all
+    ranks' elements, which order equal ones. Collective."""
     words = -(-values.dtype.itemsize // 8)
-    table = np.zeros((sum(sizes), words + 1), np.uint64)
-    first = 0
-    for (low, high, _), size in zip(brackets, sizes, strict=True):
-        numbers = (2 * np.arange(size) + 1) * (high.everywhere - low.everywhere) // (2 * size)
-        own = numbers - (high.lower - low.lower)
-        rows = np.flatnonzero((own >= 0) & (own < high.here - low.here))
-        own = own[rows] + low.here
-        chosen = np.zeros((len(own), words * 8), np.uint8)
-        chosen[:, : values.dtype.itemsize] = (
-            values[own].view(np.uint8).reshape(len(own), values.dtype.itemsize)
-        )
-        table[first + rows, :words] = chosen.view(np.uint64)
-        table[first + rows, words] = start + own
-        first += size
+    table = np.zeros((len(between), words + 1), np.uint64)
+    own = between - (high[2] - low[2])
+    rows = ((own >= 0) & (own < high[1] - low[1])).nonzero()[0]
+    own = own[rows] + low[1, rows]
+    chosen = np.zeros((len(own), words * 8), np.uint8)
+    chosen[:, : values.dtype.itemsize] = (
+        values[own].view(np.uint8).reshape(len(own), values.dtype.itemsize)
+    )
+    table[rows, :words] = chosen.view(np.uint64)
+    table[rows, words] = start + own
     every = summed(communicator, table.reshape(-1), "samples").reshape(table.shape)
     data = np.ascontiguousarray(every[:, :words]).view(np.uint8)[:, : values.dtype.itemsize]
     samples = np.ascontiguousarray(data).view(values.dtype).reshape(-1)
@@ -308,6 +288,6 @@ def _places(values: Array, start: int, samples: Array, keys: Array) -> Array:
 
 
 def _edges(here: Array, communicator: Communicator) -> Array:
-    """The numbers of an :class:`_Edge` in rows, from those of this rank."""
+    """The numbers of elements before samples in rows, of all ranks, of this one and of lower ranks, from those of this rank."""
     lower, everywhere = sums(communicator, here, "how many elements come before samples")
-    return np.stack([everywhere, here, lower])
+    return np.array([everywhere, here, lower])

@@ -94,7 +94,7 @@ def _added(counts: Any, even: Layout, world: World) -> Section:
     bins.block[...] = 0
     senders = range(world.size if bins.block.size else 0)
     shapes = {peer: (len(bins.block),) for peer in senders}
-    pieces, what = cut_along(counts, 0, even), "counts of values"
+    pieces, what = cut_along(counts, 0, even.size, world.size), "counts of values"
     for _, part in sorted(exchanged(bins.communicator, pieces, shapes, bins.dtype, what).items()):
         bins.block[...] += part
     return bins

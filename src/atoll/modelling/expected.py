@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
-from math import ceil, log2
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ..collective.sort import groups_of
 from ..comm.dry_run import Sent, Together, Waited
 from ..comm.world import World
 from ..exchange.partners import IN_FRONT
-from ..layout.bounds import balanced_bounds
+from ..layout.bounds import balanced_bounds, block_of
 from .work import Work, near
 
 _MARK = 8
@@ -34,11 +33,13 @@ def _ordered(call: Call, world: World) -> Iterator[Any]:
     while True:
         count = groups_of(size)
         groups = balanced_bounds(size, count)
-        yield from _cut(length, form.dtype.itemsize, count, world.rank - first, first, size)
+        yield from _cut(length, form.dtype.itemsize, count, size)
         if count < size:
-            yield from _summed_up(8 * count, world.rank - first, first, size)
-        peers = [low + world.rank % (high - low) + first for low, high in pairwise(groups)]
-        peers = [peer for peer in peers if peer != world.rank and share >= count]
+            yield from _summed_up(8 * count, size)
+        peers = []
+        if share >= count:
+            peers = [low + world.rank % (high - low) + first for low, high in pairwise(groups)]
+            peers = [peer for peer in peers if peer != world.rank]
         yield from _told(len(peers), world.rank - first, first, size)
         for item in items:
             for peer in peers:
@@ -49,14 +50,12 @@ def _ordered(call: Call, world: World) -> Iterator[Any]:
         yield Work("sort", near(2 * share * sum(items)), share * log2(max(share, 2)), "")
         if count == size:
             return
-        here = bisect_right(groups, world.rank - first) - 1
+        here = block_of(groups, world.rank - first)
         length = length * (groups[here + 1] - groups[here]) // size
         first, size = first + groups[here], groups[here + 1] - groups[here]
 
 
-def _cut(
-    length: int, itemsize: int, count: int, rank: int, first: int, ranks: int
-) -> Iterator[Any]:
+def _cut(length: int, itemsize: int, count: int, ranks: int) -> Iterator[Any]:
     """The events of the rounds that find the boundaries of ``count`` parts."""
     words = -(-itemsize // 8) + 1
     gap, brackets = length, 1
@@ -65,7 +64,7 @@ def _cut(
         samples = min(samples, gap)
         total = brackets * samples
         yield Together("allreduce", 8 * words * total + _MARK, ranks)
-        yield from _summed_up(8 * total, rank, first, ranks)
+        yield from _summed_up(8 * total, ranks)
         # the samples of a rank are evenly spaced, those of several ranks are not: a value at random lies in a longer gap
         gap = 2 * ranks * gap // ((ranks + 1) * (samples + 1)) if gap > samples else 0
         brackets = min(count - 1, brackets * (samples + 1))
@@ -76,27 +75,20 @@ def _told(peers: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
     if ranks <= policy.limits.few_ranks:
         yield Together("alltoall", 8 + _MARK, ranks)
         return
+    messages = [1 + IN_FRONT, *[peers // 2 - IN_FRONT] * (peers // 2 > IN_FRONT)]
     for distance in [1 << k for k in range((ranks - 1).bit_length())]:
-        for leaves, way in ((False, -distance), (True, distance)):
-            peer = first + (rank + way) % ranks
-            yield Sent(leaves, peer, 8 * (2 + 3 * IN_FRONT))
-            if peers // 2 > IN_FRONT:
-                yield Sent(leaves, peer, 24 * (peers // 2 - IN_FRONT))
+        behind, ahead = [first + (rank + way) % ranks for way in (-distance, distance)]
+        for rows in messages:
+            yield Sent(False, behind, 24 * rows)
+            yield Sent(True, ahead, 24 * rows)
         yield Waited()
 
 
-def _summed_up(nbytes: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
+def _summed_up(nbytes: int, ranks: int) -> Iterator[Any]:
     """The events of a sum over all ranks, and of one over the preceding ranks."""
-    if ranks <= policy.limits.few_ranks:
-        yield Together("allgather", nbytes + _MARK, ranks)
-        return
-    yield Together("allreduce", nbytes + _MARK, ranks)
-    for distance in [1 << k for k in range(ceil(log2(ranks)))]:
-        if rank + distance < ranks:
-            yield Sent(True, first + rank + distance, nbytes)
-        if rank >= distance:
-            yield Sent(False, first + rank - distance, nbytes)
-        yield Waited()
+    together = ("allgather",) if ranks <= policy.limits.few_ranks else ("allreduce", "exscan")
+    for operation in together:
+        yield Together(operation, nbytes + _MARK, ranks)
 
 
 EXPECTED = {"sort": _ordered, "argsort": _ordered}
