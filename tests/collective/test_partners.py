@@ -62,6 +62,8 @@ def test_sums_and_lines_of_many(rank, size):
     for few in (1, 100):
         with policy.limited(few_ranks=few):
             results.append(added(communicator, normal((4, 2)) ** (rank + 1), "arrays"))
+            integers = added(communicator, np.array([[rank], [-1]]), "integers")
+            assert integers.tolist() == [[size * (size - 1) // 2], [-size]]
     assert results[0].tobytes() == results[1].tobytes()
     same(results[0], sum(normal((4, 2)) ** (k + 1) for k in range(size)), 1e-12)
 
