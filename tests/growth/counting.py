@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import atoll
 from atoll.backend.llvm import cache
-from atoll.comm.dry_run import Sent
+from atoll.comm.dry_run import Sent, Together, Waited
 from atoll.graph.identities import Interned
 from atoll.modelling.counting import Counter
 
@@ -39,6 +39,8 @@ class Cost(NamedTuple):
     """The most memory that there was at a time beside what there was before, without what arrays hold."""
     partners: int
     """How many other ranks it sends to or receives from."""
+    rounds: int
+    """How often it waits for others: for messages, or for all ranks."""
     milliseconds: float
 
     def __str__(self) -> str:
@@ -75,12 +77,12 @@ def cost(setup: Setup, size: int, rank: int | None = None, timed: int = 0) -> Co
         with _world(setup, FIRST, FIRST // 3) as step:
             step()
         where = size // 3 if rank is None else rank
-        files, peers = _lines(setup, size, where)
+        files, peers, rounds = _lines(setup, size, where)
         nbytes = min(
             _bytes(setup, size, where) for _ in range(2)
         )  # other threads may ask for memory during a turn
         times = [_seconds(setup, size, where) for _ in range(timed)]
-    return Cost(files.total(), files, nbytes, peers, 1e3 * min(times, default=0.0))
+    return Cost(files.total(), files, nbytes, peers, rounds, 1e3 * min(times, default=0.0))
 
 
 @contextmanager
@@ -94,7 +96,7 @@ def _world(setup: Setup, size: int, rank: int) -> Iterator[Callable[[], list[Any
         yield lambda: counter.step(advance)
 
 
-def _lines(setup: Setup, size: int, rank: int) -> tuple[collections.Counter[str], int]:
+def _lines(setup: Setup, size: int, rank: int) -> tuple[collections.Counter[str], int, int]:
     lines, before = Lines(), sys.gettrace()
     with _world(setup, size, rank) as step:
         gc.disable()
@@ -104,7 +106,8 @@ def _lines(setup: Setup, size: int, rank: int) -> tuple[collections.Counter[str]
         finally:
             sys.settrace(before)
             gc.enable()
-    return lines.files, len({event.peer for event in events if isinstance(event, Sent)} - {rank})
+    peers = {event.peer for event in events if isinstance(event, Sent)} - {rank}
+    return lines.files, len(peers), sum(isinstance(event, Together | Waited) for event in events)
 
 
 def _bytes(setup: Setup, size: int, rank: int) -> int:

@@ -77,10 +77,9 @@ def _told(peers: int, rank: int, first: int, ranks: int) -> Iterator[Any]:
         return
     messages = [1 + IN_FRONT, *[peers // 2 - IN_FRONT] * (peers // 2 > IN_FRONT)]
     for distance in [1 << k for k in range((ranks - 1).bit_length())]:
-        behind, ahead = [first + (rank + way) % ranks for way in (-distance, distance)]
         for rows in messages:
-            yield Sent(False, behind, 24 * rows)
-            yield Sent(True, ahead, 24 * rows)
+            yield Sent(False, first + (rank - distance) % ranks, 24 * rows)
+            yield Sent(True, first + (rank + distance) % ranks, 24 * rows)
         yield Waited()
 
 
