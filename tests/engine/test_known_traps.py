@@ -122,7 +122,7 @@ def test_a_rank_goes_on_while_the_others_are_outside(columns, rank, size, tmp_pa
 def test_dtypes_of_results_are_not_those_of_operands(rank, size):
     for code in ("i4", "u1", "f4", "i8", "b1"):
         whole = np.arange(1, 13).astype(code)
-        a = atoll.asarray(whole)
+        a = atoll.array(whole)
         for name in (
             "less",
             "equal",
