@@ -73,7 +73,8 @@ static int is_laid(PyObject *node, PyObject *first) {
     return 1;
 }
 
-/* True if the ranks have nothing to do before a node is recorded, as replication.with_whole says; -1 with an error. A number is computed where it is read, which is at once. */
+/* True if the ranks have nothing to do before a node is recorded, as replication.with_whole says; -1 with an error. A number is computed
+ * where it is read, which is at once. */
 static int is_quiet(PyObject *node, PyObject *first) {
     int whole = home_of(node) == Py_None;
     PyObject *place = whole ? home_of(first) : home_of(node), *undivided;

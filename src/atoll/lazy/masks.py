@@ -92,9 +92,9 @@ def _true_here(cell: Cell) -> int:
 def _true_elements(cell: Cell, home: Place) -> list[int]:
     """The numbers of true elements of a mask for arrays at ``home``: on each of few ranks, or of all ranks together. Collective."""
     communicator, what = home.world.communicator, "how many elements a mask selects"
-    if cell.node.place is None:
-        return [_true_here(cell)]
     own = _true_here(cell)
+    if cell.node.place is None:
+        return [own]
     if communicator.size <= policy.limits.few_ranks:
         return every(communicator, own, what)
     return [int(summed(communicator, np.array([own], np.uint64), what)[0])]
