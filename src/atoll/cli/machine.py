@@ -47,7 +47,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Measure; return the exit code."""
-    # lines of a program, as those that record the operations of a user
+    # the operations are recorded at lines outside of atoll, as those of programs are
     probe = [sys.executable, "-c", "from atoll.cli.machine import measure\nmeasure()"]
     environment = {**os.environ, **dict.fromkeys(THREADS, "1")}
     try:

@@ -106,8 +106,8 @@ def fold_plan(
 
 
 def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout, nodes: Nodes) -> bool:
-    """True if so many ranks have parts that each should exchange messages with only a few others, or if ranks of several nodes have
-    short ones: a tree sends one message from each node.
+    """True if a tree joins the parts of the ranks: of more ranks than one should exchange messages with, or short parts of several
+    nodes, each of which then sends one message.
     """
     along = [layout.axes[k] for k in axes]
     if layout.copies > 1 or layout.overlaps:

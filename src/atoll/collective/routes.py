@@ -115,7 +115,7 @@ class Round:
         distributed = _exchanged(communicator, coming, mates, what)
         delivered += chain.from_iterable(distributed.values())
         self._hops = (leaving, collected), (going, entered), (coming, distributed)
-        """The letters that left this rank, and those that reached it, on each of the three hops."""
+        """For each of the three hops, the letters that left this rank and the letters that reached it."""
         short = {letter.sender: letter.piece for letter in delivered if _is_short(letter.nbytes)}
         long = {
             letter.sender: letter.nbytes for letter in delivered if not _is_short(letter.nbytes)

@@ -56,9 +56,10 @@ def arriving(
 
 
 def _passed_on(communicator: Communicator, ring: range, table: Array, what: str) -> Array:
-    """The rows that arrive at this rank, from those that leave it: distance to the receiver, distance so far, amount.
+    """Send this rank's rows around a ring; the rows that arrive. A row has the distance to the receiver, the distance so far and
+    the amount.
 
-    A message begins with a row of its mark and the number of the other rows. Those that it has no room for follow in another one.
+    A message begins with a row of its mark and the number of the other rows. Rows without room in it follow in a second message.
     """
     size, place, tag = len(ring), ring.index(communicator.rank), communicator.log.tag
     front, into = np.zeros((2, 1 + IN_FRONT, 3), np.int64)

@@ -65,7 +65,7 @@ class Machine:
     comparisons: float
     """Comparisons of sorting."""
     numpy: float
-    """Elements of NumPy's other functions, such as positions of extremes and counts of values."""
+    """Elements of NumPy's functions that are no ufuncs, such as ``argmax`` and ``bincount``."""
     inside: Link
     """The link between ranks of a node."""
     network: Link

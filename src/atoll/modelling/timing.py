@@ -29,8 +29,8 @@ DOUBTS = {
 """The reasons for which the time of a step may differ from an estimate."""
 
 MISSED = 2
-"""A loop may find in a cache what it would for this multiple of its reuse distances, or one over it: the distances are means, and
-caches share their lines among addresses."""
+"""A doubt about caches compares the times of a loop whose reuse distances are this many times as long, and as short: the distances are
+means, and addresses compete for the lines of a cache."""
 
 OVERLAP = 4
 """The exponent p of the combined time ``(memory**p + arithmetic**p) ** (1 / p)``: the two overlap, but not fully."""
