@@ -132,8 +132,8 @@ if TYPE_CHECKING or native is None:
         __slots__ = (
             "_address",
             "array",
-            "count",
             "counted",
+            "known",
             "pinned",
             "pooled",
             "program",

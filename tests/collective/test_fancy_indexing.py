@@ -176,6 +176,50 @@ def test_every_rank_hears_what_numpy_warns_of(way, size):
         write(), atoll.sync()
 
 
+WRITES = {
+    "an element": lambda places, at: places.__setitem__(at, 60),
+    "a slice": lambda places, at: places.__setitem__(slice(at, at + 1), 60),
+    "an index array": lambda places, at: places.__setitem__(np.array([at]), 60),
+    "a sum": lambda places, at: places.__iadd__(60),
+    "a view": lambda places, at: places[at:].__iadd__(60),
+    "put": lambda places, at: atoll.put(places, [at], 60),
+}
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(5)
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("at", [0, 39])
+def test_the_range_of_indices_is_known_until_they_are_written_to(write, at, size):
+    whole, indices = np.arange(60.0), np.arange(40) - 10
+    a, places = put(whole, "b", size), put(indices.copy(), "b", size)
+    for _ in range(2):
+        same(a[places], whole[indices])
+    WRITES[write](places, at)
+    for _ in range(2):
+        with pytest.raises(IndexError, match="is out of bounds for axis 0 with size 60"):
+            a[places]
+    places[...] = indices[::-1]
+    same(a[places], whole[indices[::-1]])
+
+
+@pytest.mark.contract
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(5)
+@pytest.mark.parametrize("shape", [(999,), (333, 3)])
+def test_ranks_check_their_parts_of_long_index_arrays_that_all_have(shape, size):
+    whole = np.arange(60.0)
+    a = put(whole, "b", size)
+    with policy.limited(pieces=2, chunk=64, short=64):
+        indices = np.arange(999).reshape(shape) % 120 - 60
+        same(a[indices], whole[indices])
+        for bad in (0, 500, 998):
+            wrong = indices.copy()
+            wrong.flat[bad:] = 61 + np.arange(999 - bad)
+            with pytest.raises(IndexError, match="index 61 is out of bounds for axis 0"):
+                a[wrong]
+
+
 @pytest.mark.ranks(2, 3)
 @pytest.mark.simulated(2, 5)
 @pytest.mark.parametrize("maps", ["bn", "nb", "cn"])

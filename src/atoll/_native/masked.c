@@ -19,10 +19,10 @@ static int is_mask_for(Front *mask, Front *front) {
     return view_of(mask, &where) && view_of(front, &elements) && where.axes == elements.axes && are_same(where.shape, elements.shape, where.axes);
 }
 
-/* The number of true elements of a mask in memory, counted once. */
+/* The number of true elements of a mask in memory, counted once; -1 with an error. */
 static Py_ssize_t true_elements(PyObject *value) {
-    if (VALUE(value)->count < 0) VALUE(value)->count = PyArray_CountNonzero(memory_in(value));
-    return VALUE(value)->count;
+    if (VALUE(value)->known == Py_None) Py_SETREF(VALUE(value)->known, PyLong_FromSsize_t(PyArray_CountNonzero(memory_in(value))));
+    return VALUE(value)->known == NULL ? -1 : PyLong_AsSsize_t(VALUE(value)->known);
 }
 
 /* True if C records operations on an array under a mask. */
@@ -39,7 +39,7 @@ PyObject *record_masked(PyObject *array, PyObject *mask) {
     PyObject *chosen = Py_NewRef(BOX(box)->node), *geometry = NULL, *form = NULL, *node = NULL;
     if (state_of(chosen) == READY) {
         Py_ssize_t elements = true_elements(NODE(chosen)->value);
-        geometry = dense_geometry(1, &elements, dtype);
+        if (elements >= 0) geometry = dense_geometry(1, &elements, dtype);
     }
     if (geometry != NULL) form = Py_BuildValue("OO()sOO", python.compress_op, geometry, "", Py_None, Py_None);
     if (form != NULL) {

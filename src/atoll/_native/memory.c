@@ -226,9 +226,7 @@ PyObject *computed(PyObject *value) {
     return !is_array ? operand(value) : is_pending(value) || value_of((Front *)value) != NULL ? memory_for(value) : NULL;
 }
 
-void forget_what_is_known(PyObject *value) {
-    VALUE(value)->count = -1;
-}
+void forget_what_is_known(PyObject *value) { Py_XSETREF(VALUE(value)->known, Py_NewRef(Py_None)); }
 
 int begin_writing(Front *front, PyArrayObject *memory) {
     PyObject *value = NODE(BOX(front->cell)->node)->value;

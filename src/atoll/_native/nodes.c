@@ -203,7 +203,7 @@ PyObject *new_value(PyObject *array, int pooled) {
     VALUE(value)->address = Py_NewRef(Py_None);
     VALUE(value)->pinned = 0;
     VALUE(value)->program = Py_NewRef(Py_None);
-    VALUE(value)->count = -1;
+    VALUE(value)->known = Py_NewRef(Py_None);
     VALUE(value)->pooled = pooled;
     VALUE(value)->counted = 0;
     return value;

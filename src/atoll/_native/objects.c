@@ -30,7 +30,7 @@ static void end_of(PyObject *object, Kind *kind) {
     DO(self->op) DO(self->geometry) DO(self->params) DO(self->name) DO(self->site) DO(self->value) DO(self->code) DO(self->place) \
     DO(self->args) DO(self->operand[0]) DO(self->operand[1]) DO(self->operand[2])
 #define BOX_MEMBERS(DO) DO(self->node) DO(self->geometry) DO(self->sites) DO(self->first)
-#define VALUE_MEMBERS(DO) DO(self->array) DO(self->address) DO(self->program)
+#define VALUE_MEMBERS(DO) DO(self->array) DO(self->address) DO(self->program) DO(self->known)
 #define GEOMETRY_MEMBERS(DO) \
     DO(self->base) DO(self->shape) DO(self->strides) DO(self->number) DO(self->offset) DO(self->through) DO(self->dtype)
 #define VISIT(MEMBER) Py_VISIT(MEMBER);
@@ -137,7 +137,7 @@ static PyMemberDef box_members[] = {
 
 static PyMemberDef value_members[] = {
     OBJECT("array", Value, array), OBJECT("_address", Value, address), OBJECT("program", Value, program),
-    {"counted", T_DOUBLE, offsetof(Value, counted), 0}, {"count", T_PYSSIZET, offsetof(Value, count), 0},
+    OBJECT("known", Value, known), {"counted", T_DOUBLE, offsetof(Value, counted), 0},
     {"pinned", T_BOOL, offsetof(Value, pinned), 0}, {"pooled", T_BOOL, offsetof(Value, pooled), 0}, {NULL}};
 
 static PyMemberDef geometry_members[] = {

@@ -40,9 +40,8 @@ typedef struct {
 /* Data in memory: see graph.node. */
 typedef struct {
     PyObject_HEAD
-    PyObject *array, *address, *program;
+    PyObject *array, *address, *program, *known;
     double counted;                /* the bytes that are counted of it */
-    Py_ssize_t count;
     char pinned, pooled;
 } Value;
 

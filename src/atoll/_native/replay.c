@@ -183,7 +183,7 @@ static int run_step(Run *run, Step *step) {
             return 0;
         case STEP_SHARE: {
             PyObject *value = value_in(run, step->registers[1]);
-            VALUE(value)->count = -1;
+            forget_what_is_known(value);
             set_register(run, step->registers[0], Py_NewRef(value));
             return 0;
         }

@@ -415,7 +415,7 @@ def allocate_array(geometry: Geometry, what: object = "") -> Value:
     value.array, value._address = pool.lend(nbytes, what, geometry.shape, dtype, geometry.strides)
     value.pinned = False
     value.program = None
-    value.count = -1
+    value.known = None
     value.pooled = True
     value.counted = False
     return value

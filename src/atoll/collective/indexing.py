@@ -17,7 +17,7 @@ import numpy as np
 from .. import policy
 from ..config import config
 from ..context.caches import remembered
-from ..layout import Layout
+from ..layout import Layout, on_every_rank
 from ..layout.transfer import region_key
 from .elements import (
     can_push,
@@ -52,6 +52,8 @@ class _Rows(NamedTuple):
     """The shape of a row."""
     stay: bool
     """True if every rank has the indices and, of each row, its own part: nothing moves."""
+    whole: bool
+    """True if each row is on one rank."""
     layout: Layout
     """The layout of the rows: a rank works on some of them, or on a part of each."""
 
@@ -72,14 +74,15 @@ def _rows(source: Layout, axes: Axes, *indices: Layout) -> _Rows:
         and source.copies == 1
         and not source.is_replicated
     )
+    whole = trailing_rows(turned, count)
     if not stay:
-        return _Rows(order, shape, kept, stay, even_blocks((length, *kept), size))
+        return _Rows(order, shape, kept, stay, whole, even_blocks((length, *kept), size))
     line = even_line(length, 1).axes[0]
     seats = turned.seats
     for _ in range(count):  # each has one cell
         seats = seats.joined(0)
     layout = turned.seated([line, *turned.axes[count:]], seats.expanded(0))
-    return _Rows(order, shape, kept, stay, layout)
+    return _Rows(order, shape, kept, stay, whole, layout)
 
 
 def _result(source: Layout, axes: Axes, *indices: Layout) -> Layout:
@@ -111,7 +114,8 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
     rows = _rows(source.layout, axes, *[index.layout for index in indices])
     in_lines = target.is_replicated or trailing_rows(rows.layout, 1)
     common = None
-    if in_lines and can_push(source):
+    many = prod(rows.shape) > policy.limits.short
+    if in_lines and can_push(source) and not (many and _is_shown(source, axes, rows)):
         common = _common_indices(source, indices, axes, rows)
     if common is not None:
         to_all = target.is_replicated
@@ -120,15 +124,16 @@ def read_at(source: Section, *given: Any, target: Layout) -> Section:
             return Section(block.reshape(target.shape), target, source.communicator)
         result = Section(block, rows.layout, source.communicator)
         return result if result.shape == target.shape else reshaped(result, target)
-    parts = _parts(source, indices, axes, rows)
+    parts = _parts(source, indices, rows)
     if axes is None:
         (part,) = parts
         if source.layout.is_replicated:
             block = source.block.reshape(-1)[part]
         else:
-            block = fetch_flat(source, len(part), lambda low, high: part[low:high])
+            flat = _from_front(part, source.layout.size)
+            block = fetch_flat(source, len(flat), lambda low, high: flat[low:high])
     elif not rows.stay:
-        block = _fetched(source, parts, rows)
+        block = _fetched(source, parts, axes, rows)
     elif source.layout.coordinates(source.rank) is None:
         block = np.empty(rows.layout.local_shape(source.rank), source.dtype)
     elif len(axes) == 1:
@@ -143,29 +148,23 @@ def _common_indices(
     source: Section, indices: Sequence[Section], axes: Axes, rows: _Rows
 ) -> tuple[Array, ...] | None:
     """All index arrays in a line, where every rank has them, and each row is on one rank; else ``None``."""
-    turned = source.transposed(rows.order).layout
-    count = len(turned.axes) if axes is None else len(axes)
-    replicated = all(index.layout.is_replicated for index in indices)
-    if (
-        rows.stay
-        or source.layout.is_replicated
-        or not (replicated and trailing_rows(turned, count))
-    ):
+    if rows.stay or source.layout.is_replicated or not rows.whole:
+        return None
+    if not all(index.layout.is_replicated for index in indices):
         return None
     wide = [np.broadcast_to(index.block, rows.shape).reshape(-1) for index in indices]
-    if axes is None:
-        flat = _from_front(wide[0], source.layout.size)
-        return tuple(
-            [part.astype(np.int64, copy=False) for part in np.unravel_index(flat, source.shape)]
-        )
-    return tuple([_from_front(part, source.shape[k]) for part, k in zip(wide, axes, strict=True)])
+    parts = _all_from_front(wide, source, axes)
+    if axes is not None:
+        return parts
+    return tuple(
+        [part.astype(np.int64, copy=False) for part in np.unravel_index(parts[0], source.shape)]
+    )
 
 
-def _fetched(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
-    """This rank's rows, from the owners of their elements."""
-    turned = source.transposed(rows.order)
-    if not trailing_rows(turned.layout, len(parts)):
-        return fetch(turned, _meshed(parts, rows.kept))
+def _is_shown(source: Section, axes: Axes, rows: _Rows) -> bool:
+    """True if showing an array to all ranks is cheaper than requesting the elements of rows."""
+    if axes is None or rows.stay or source.layout.is_replicated or not rows.whole:
+        return False
     # of fewer elements, a rank has a large part
     few = (
         policy.limits.pieces * policy.limits.chunk if source.layout.processes == 2 else config.small
@@ -173,25 +172,42 @@ def _fetched(source: Section, parts: tuple[Array, ...], rows: _Rows) -> Array:
     most = min(few, 4 * rows.layout.size)
     if source.communicator.nodes.count == 1:
         most = max(most, rows.layout.size)
-    if turned.layout.size <= most:
-        # showing the array to all is cheaper than requesting single elements
+    return source.layout.size <= most
+
+
+def _fetched(
+    source: Section, parts: tuple[Array, ...], axes: tuple[int, ...], rows: _Rows
+) -> Array:
+    """This rank's rows, from the owners of their elements."""
+    turned = source.transposed(rows.order)
+    if _is_shown(source, axes, rows):
         shown = shown_everywhere(source)
         turned = turned if shown is None else shown.transposed(rows.order)
-    return fetch(turned, parts)
+    if turned.layout.is_replicated:
+        return fetch(turned, parts)
+    from_front = _all_from_front(parts, source, axes)
+    if rows.whole:
+        return fetch(turned, from_front)
+    return fetch(turned, _meshed(from_front, rows.kept))
 
 
-def _parts(source: Section, indices: list[Section], axes: Axes, rows: _Rows) -> tuple[Array, ...]:
-    """This rank's part of each index array in a line, counted from the front."""
-    lengths = [source.layout.size] if axes is None else [source.shape[k] for k in axes]
+def _parts(source: Section, indices: list[Section], rows: _Rows) -> tuple[Array, ...]:
+    """This rank's part of each index array in a line."""
     line = rows.layout.region(source.rank)[0]
     parts = []
-    for index, length in zip(indices, lengths, strict=True):
+    for index in indices:
         if index.layout.is_replicated:
             part = _some(np.broadcast_to(index.block, rows.shape), rows.shape, line.key)
         else:
             part = reshaped(index, even_line(rows.layout.shape[0], rows.layout.processes)).block
-        parts.append(_from_front(part, length))
+        parts.append(part.astype(np.int64, copy=False))
     return tuple(parts)
+
+
+def _all_from_front(parts: Sequence[Array], source: Section, axes: Axes) -> tuple[Array, ...]:
+    """Index arrays for some axes, counted from the front."""
+    lengths = [source.layout.size] if axes is None else [source.shape[k] for k in axes]
+    return tuple([_from_front(part, n) for part, n in zip(parts, lengths, strict=True)])
 
 
 def _some(wide: Array, shape: tuple[int, ...], part: Any) -> Any:
@@ -229,7 +245,7 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
         base, region = base.with_block(base.block.getfield(region.dtype, offset)), region.elements
     layout = base.layout
     if region is not None:
-        layout = Layout.replicated(region.shape, layout.processes)
+        layout = on_every_rank(region.shape, layout.processes)
     rows = _rows(layout, axes, *[index.layout for index in indices])
     if region is None and values.layout.is_replicated and not layout.overlaps:
         common = _common_indices(base, indices, axes, rows)
@@ -246,7 +262,8 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
             own = own.reshape(len(chosen), prod(rows.kept)).astype(base.dtype, copy=False)
             put_rows(turned, len(common), iter([(places, own)]), ufunc)
             return
-    parts = _parts(Section(base.block, layout, base.communicator), indices, axes, rows)
+    indexed = Section(base.block, layout, base.communicator)
+    parts = _all_from_front(_parts(indexed, indices, rows), indexed, axes)
     lead, kept = len(rows.shape), rows.kept
     shape = (*kept[:first], *rows.shape, *kept[first:])
     order = (*range(first, first + lead), *range(first), *range(first + lead, len(shape)))
@@ -296,13 +313,31 @@ def read_along(source: Section, index: Section, axis: int, *, target: Layout) ->
     return index.with_block(fetch(source, tuple(np.broadcast_arrays(*mesh))))
 
 
-def check_range(indices: Sequence[Section], axes: Sequence[int], lengths: Sequence[int]) -> None:
-    """Raise an error on all ranks if an index is out of range. Collective if some index array lies on ranks."""
+def to_check(index: Section) -> Section:
+    """The part of an index array whose range this rank checks: its own, or all of a short one that every rank has."""
+    shape, size = index.shape, index.communicator.size
+    few = index.layout.size <= policy.limits.pieces * policy.limits.chunk
+    if few or not index.layout.is_replicated or shape[0] < size:
+        return index
+    rows = even_blocks(shape, size)
+    return Section(index.block[rows.region(index.rank)[0].key], rows, index.communicator)
+
+
+def check_range(
+    indices: Sequence[Section],
+    bounds: Sequence[tuple[int, int]],
+    axes: Sequence[int],
+    lengths: Sequence[int],
+) -> None:
+    """Raise an error on all ranks if an index is out of range; ``bounds`` are those of this rank's parts. Collective if some index
+    array lies on ranks."""
     bad: tuple[int, tuple[int, int, int]] | None = None
-    for number, (index, axis, length) in enumerate(zip(indices, axes, lengths, strict=True)):
-        flat = index.block.reshape(-1)
-        if not flat.size or (flat.min() >= -length and flat.max() < length):
+    for number, (index, (low, high), axis, length) in enumerate(
+        zip(indices, bounds, axes, lengths, strict=True)
+    ):
+        if low >= -length and high < length:
             continue
+        flat = index.block.reshape(-1)
         outside = np.flatnonzero((flat < -length) | (flat >= length))
         positions = flat_indices(index.region, index.shape)[outside]
         values = int(flat[outside[np.argmin(positions)]]), axis, length

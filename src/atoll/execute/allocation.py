@@ -70,7 +70,7 @@ class Share:
     def run(self, state: State) -> None:
         value = state.registers[self.source]
         assert value is not None
-        value.count = -1
+        value.known = None
         state.registers[self.register] = value
 
     def told(self) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from ..lazy import shapes
 from ..lazy.agreement import place_of
 from ..lazy.creation import asarray
 from ..lazy.fallback import expect
-from ..lazy.sections import line_of, small_or_there
+from ..lazy.sections import bounds_of, line_of, small_or_there
 from .blocks import alike, call
 from .operands import Operand, accepts
 from .public import collective
@@ -35,10 +35,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
     sections = alike([x] if weights is None else [x, weights], world)
     block = sections[0].block
     share = None if weights is None else sections[1].block.astype(np.float64, copy=False)
-    numbers, counts = _counted(block, share, int(minlength))
+    numbers, counts = _counted(block, bounds_of(x, sections[0]), share, int(minlength))
     length = max(_length(numbers, world), int(minlength))
     even = even_line(length, world.size)
-    if world.size <= policy.limits.few_ranks and length * world.size <= sections[0].layout.size:
+    many = _densely(sections[0].layout.size // world.size)
+    if world.size <= policy.limits.few_ranks and length <= many:
         dense = np.zeros(length, counts.dtype)
         dense[numbers] = counts
         if dense.nbytes <= policy.limits.packed and length < config.results:
@@ -53,16 +54,14 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
     return small_or_there(bins, world)
 
 
-def _counted(block: Any, share: Any, minlength: int) -> tuple[Any, Any]:
-    """How often a rank has each number: the numbers, which are those up to the largest one if it has as many values as these, and their
-    counts. A negative number among them stands for an error, which all ranks raise together."""
-    largest = int(block.max()) if block.size else -1
-    if max(largest, minlength) <= max(block.size, policy.limits.short):
-        try:
-            counts = np.bincount(block, share, max(largest + 1, minlength))
-        except ValueError as problem:
-            passed_on(problem)
-            return np.array([-1]), np.array([0])
+def _counted(block: Any, bounds: tuple[int, int], share: Any, minlength: int) -> tuple[Any, Any]:
+    """How often a rank has each number: the numbers, which are those up to the largest one unless that is far above the number of
+    values, and their counts. A negative number among them stands for an error, which all ranks raise together."""
+    least, largest = bounds
+    if least < 0:
+        return np.array([least]), np.array([0])
+    if max(largest, minlength) <= _densely(block.size):
+        counts = np.bincount(block, share, max(largest + 1, minlength))
         numbers: Any = slice(len(counts))
     else:
         numbers, inverse = np.unique(block, return_inverse=True)
@@ -70,6 +69,12 @@ def _counted(block: Any, share: Any, minlength: int) -> tuple[Any, Any]:
     if share is not None:
         counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
     return numbers, counts
+
+
+def _densely(values: int) -> int:
+    """The number of bins up to which a rank counts values in all of them, empty ones too, rather than sort the values."""
+    held = policy.limits.held // np.dtype(np.float64).itemsize
+    return max(min(policy.limits.pieces * values, held), values, policy.limits.short)
 
 
 def _length(numbers: Any, world: World) -> int:

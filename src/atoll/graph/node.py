@@ -65,8 +65,8 @@ FOLLOWS: Any = object()
 class Value(ValueBase):
     """Data in memory: an array over a buffer, and its address.
 
-    ``program`` is the program that computed it, or ``None``. ``count`` is the number of true elements of a mask once it has been
-    counted, else -1. A write into the memory resets both. ``pooled`` is true for memory of the pool, and ``counted`` for bytes that
+    ``program`` is the program that computed it, or ``None``. ``known`` is the number of true elements of a mask, or the bounds of
+    integers, once they are asked for, else ``None``. A write into the memory resets both. ``pooled`` is true for memory of the pool, and ``counted`` for bytes that
     :mod:`.retention` counts.
     """
 
@@ -75,7 +75,7 @@ class Value(ValueBase):
     array: np.ndarray[Any, Any]
     pinned: bool
     program: Any
-    count: int
+    known: Any
     pooled: bool
     counted: Any
     _address: int | None
@@ -87,7 +87,7 @@ class Value(ValueBase):
         self._address = address
         self.pinned = pinned
         self.program = None
-        self.count = -1
+        self.known = None
         self.pooled = False
         self.counted: Any = False
 

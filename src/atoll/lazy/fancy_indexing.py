@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import backend, policy
 from ..collective import Section, compressed, positions_under
-from ..collective.indexing import check_range
+from ..collective.indexing import check_range, to_check
 from ..collective.section import replicated
 from ..collective.steps import is_readable
 from ..comm.world import World, current_world
@@ -31,7 +31,14 @@ from .agreement import in_step, place_of, world_of
 from .conversion import of_small, of_view
 from .creation import arange, asarray
 from .elementwise import general
-from .sections import of_section, record, record_write, section_of, small_or_there
+from .sections import (
+    bounds_of,
+    of_section,
+    record,
+    record_write,
+    section_of,
+    small_or_there,
+)
 from .views import Cell, Handle, is_deferred
 
 Array = np.ndarray[Any, Any]
@@ -165,7 +172,9 @@ def check_indices(
     arrays: Sequence[Any], axes: Sequence[int], lengths: Sequence[int], world: World
 ) -> None:
     """Raise an error on all ranks if an index is out of range. Collective if some array lies on ranks."""
-    check_range([section_of(array, world) for array in arrays], axes, lengths)
+    indices = [to_check(section_of(array, world)) for array in arrays]
+    bounds = [bounds_of(array, index) for array, index in zip(arrays, indices)]
+    check_range(indices, bounds, axes, lengths)
 
 
 def operands(arrays: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:

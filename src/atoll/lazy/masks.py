@@ -84,9 +84,10 @@ def compressed(handle: Handle, key: Any) -> Any:
 def _true_here(cell: Cell) -> int:
     """The number of true elements of a mask, or of this rank's block of it, counted once."""
     value = cell.settle()
-    if value.count < 0:
-        value.count = int(np.count_nonzero(value.array))
-    return value.count
+    if value.known is None:
+        value.known = int(np.count_nonzero(value.array))
+    count: int = value.known
+    return count
 
 
 def _true_elements(cell: Cell, home: Place) -> list[int]:

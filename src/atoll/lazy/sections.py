@@ -64,6 +64,22 @@ def section_of(value: Any, world: World) -> Section:
     return section if geometry is None or geometry.is_base else section.seen(geometry)
 
 
+def bounds_of(value: Any, section: Section) -> tuple[int, int]:
+    """The least and the greatest of this rank's part of integers, ``(0, -1)`` of none; they are computed once for a value in memory
+    that the program does not hold."""
+    block, known = section.block, None
+    cell = getattr(value, "_cell", None)
+    if cell is not None and not cell.held() and (kept := cell.node.value) is not None:
+        known = kept if kept.array is block and not kept.pinned else None
+    if known is not None and known.known is not None:
+        bounds: tuple[int, int] = known.known
+        return bounds
+    bounds = (int(block.min()), int(block.max())) if block.size else (0, -1)
+    if known is not None:
+        known.known = bounds
+    return bounds
+
+
 def record(
     name: str, operands: Sequence[Any], *params: Any, order: tuple[int, ...] | None = None
 ) -> Any:

@@ -136,7 +136,7 @@ class Cell(Box):
             )
             assert self.node.value is not None
             value = self.node.value
-        value.count = -1
+        value.known = None
         return value
 
     def is_unshared(self) -> bool:

@@ -156,7 +156,7 @@ class Counter:
         if geometry.dtype == np.bool_ and nbytes <= config.gather_bytes:
             np.frombuffer(memory, np.bool_)[: geometry.size : 2] = True
             if self.world.size == 1:
-                value.count = -(-geometry.size // 2)
+                value.known = -(-geometry.size // 2)
         return value
 
     def _have(self, registers: list[Any], register: int, notes: Sequence[Any]) -> None:
