@@ -22,7 +22,7 @@ from ..context import statistics
 from ..exchange.gather import shared_memory, whole_on_node
 from ..exchange.partners import strung, sums
 from ..graph.geometry import dense
-from ..layout import Layout
+from ..layout import Layout, on_every_rank
 from ..layout.bounds import balanced_bounds, block_of
 from .messages import answered, exchanged, joined, uneven
 from .movement import (
@@ -54,7 +54,7 @@ def _stretches(indices: tuple[Array, ...]) -> Stretches:
     inner = prod(shape[1:])
     if not inner:
         return
-    step = max(1, policy.limits.short // inner)
+    step = max(1, policy.limits.chunk // inner)
     if not shape:
         yield 0, tuple([np.ascontiguousarray(part, np.int64).reshape(1) for part in indices])
     for low in range(0, shape[0] if shape else 0, step):
@@ -114,8 +114,8 @@ def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]
     """
 
     def stretches() -> Stretches:
-        for low in range(0, count, policy.limits.short):
-            flat = places(low, min(low + policy.limits.short, count))
+        for low in range(0, count, policy.limits.chunk):
+            flat = places(low, min(low + policy.limits.chunk, count))
             split = np.unravel_index(flat, section.shape)
             yield low, tuple([np.ascontiguousarray(part) for part in split])
 
@@ -130,8 +130,8 @@ def _requested(section: Section, axes: int, count: int, stretches: Stretches) ->
     result = np.empty((count, table.shape[1]), section.dtype)
     asked: dict[int, tuple[Array, Array | None]] = {}
     requests: dict[int, Array] = {}
-    for low in range(0, count, policy.limits.short):
-        here = low + np.flatnonzero(owners[low : low + policy.limits.short] == rank)
+    for low in range(0, count, policy.limits.chunk):
+        here = low + np.flatnonzero(owners[low : low + policy.limits.chunk] == rank)
         result[here] = table[rows[here]]
     others = np.flatnonzero(owners != rank)
     for peer, part in by_rank(owners[others]):
@@ -336,9 +336,13 @@ def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> A
         start, length = bounds[communicator.rank], bounds[communicator.size]
         return strung(communicator, line, int(start), int(length), what)
     counts = np.diff(bounds)
-    row = np.zeros(int(counts.max()), line.dtype)
-    row[: len(line)] = line
+    longest, row = int(counts.max()), line
+    if len(line) < longest:
+        row = np.zeros(longest, line.dtype)
+        row[: len(line)] = line
     every = allgather(communicator, row, what)
+    if longest * len(counts) == bounds[-1]:
+        return every.reshape(-1)
     parts = [part[:count] for part, count in zip(every, counts.tolist(), strict=True)]
     return np.concatenate(parts)
 
@@ -348,7 +352,7 @@ def everywhere(section: Section) -> Section:
     layout = section.layout
     if layout.is_replicated:
         return section
-    target = Layout.replicated(layout.shape, layout.processes)
+    target = on_every_rank(layout.shape, layout.processes)
     divided = [k for k, count in enumerate(layout.grid) if count > 1]
     if len(divided) == 1 and divided[0]:
         order = (divided[0], *[k for k in range(layout.ndim) if k != divided[0]])

@@ -28,6 +28,7 @@ from .section import Section, empty
 Array = np.ndarray[Any, Any]
 
 
+@remembered
 def even_blocks(shape: tuple[int, ...], size: int, axis: int = 0) -> Layout:
     """One axis in even blocks, in the order of the ranks, the others whole."""
     axes = [BlockAxis.even(n, size if k == axis else 1) for k, n in enumerate(shape)]
@@ -114,6 +115,8 @@ def _move_by_nodes(section: Section, plan: Transfer[Record], into: Array) -> Non
 def reshaped(section: Section, target: Layout) -> Section:
     """The same elements in C order, in the shape and the layout of ``target``. Collective."""
     source = section.layout
+    if target == source:
+        return section
     if target.shape == source.shape and (target.is_dense and source.is_dense):
         return redistributed(section, target)
     rank, communicator = section.rank, section.communicator

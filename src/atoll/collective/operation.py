@@ -21,7 +21,7 @@ from ..config import config
 from ..graph.geometry import Geometry, choice_of
 from ..graph.node import Node
 from ..graph.op import named
-from ..layout import Layout, transfer
+from ..layout import Layout, on_every_rank, transfer
 from ..ops.fingerprint import dtype_words
 from ..ops.placement import Place, placed_view
 from ..ops.table import Entry
@@ -119,7 +119,7 @@ class Operand(NamedTuple):
         if self.view is not None and place is not None:
             shown, place = self.view, placed_view(place, self.view)
         if place is None:
-            return Form(shown.dtype, Layout.replicated(shown.shape, world.size))
+            return Form(shown.dtype, on_every_rank(shown.shape, world.size))
         return Form(shown.dtype, place.layout.unpadded())
 
 
@@ -151,13 +151,13 @@ class Call:
         target = self._target
         if target is None:
             if self.place is None:
-                target = Layout.replicated(shape, communicator.size)
+                target = on_every_rank(shape, communicator.size)
             else:
                 target = self.place.layout
             self._target = target
             for geometry, place, _ in self.operands:
                 if place is None:
-                    entry: Any = ..., Layout.replicated(geometry.shape, communicator.size)
+                    entry: Any = ..., on_every_rank(geometry.shape, communicator.size)
                 else:
                     entry = place.layout.inside(communicator.rank), place.layout.unpadded()
                 self._layouts.append(entry)
@@ -245,7 +245,7 @@ def result_layout(shape: tuple[int, ...], size: int) -> Layout:
     for n in shape:
         elements *= n
     if not shape or elements < config.results:
-        return Layout.replicated(shape, size)
+        return on_every_rank(shape, size)
     return Layout.default(shape, size)
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from ..config import config
 from ..context.caches import remembered
 from ..exchange.trees import added
-from ..layout import BlockAxis, Layout
+from ..layout import BlockAxis, Layout, on_every_rank
 from ..layout.bounds import scaled_bounds
 from .elements import everywhere, to_all
 from .grid_products import Grid, grid_layouts, multiplied_on_grid, product_grid, received
@@ -81,7 +81,7 @@ def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
         if not any(plan.layout == layout for plan in plans):
             plans.append(ProductPlan(layout, False, _moved(a, b, layout)))
     if len(shape) == 2:
-        target = Layout.replicated(shape, size) if prod(shape) < small else _rows(shape, size)
+        target = on_every_rank(shape, size) if prod(shape) < small else _rows(shape, size)
         split = _contracted(a, b)
         away = _wanting(a, _operand_layout(a.shape, split, size, 1))
         away += _wanting(b, _operand_layout(b.shape, split, size, 0))

@@ -11,7 +11,7 @@ from .. import backend
 from ..comm.communicator import Communicator
 from ..context.caches import remembered
 from ..graph.geometry import Geometry, choice_of, dense
-from ..layout import Layout, Region
+from ..layout import Layout, Region, on_every_rank
 
 Array = np.ndarray[Any, Any]
 
@@ -94,7 +94,7 @@ def _squeezed(layout: Layout, axes: tuple[int, ...]) -> Layout:
 
 def replicated(array: Array, communicator: Communicator) -> Section:
     """An array that every rank has."""
-    return Section(array, Layout.replicated(array.shape, communicator.size), communicator)
+    return Section(array, on_every_rank(array.shape, communicator.size), communicator)
 
 
 def empty(layout: Layout, dtype: np.dtype[Any], communicator: Communicator) -> Section:

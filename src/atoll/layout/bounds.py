@@ -102,6 +102,13 @@ class Bounds(Sequence[int]):
 
     def locate(self, given: Indices, blocks: Indices, local: Indices) -> None:
         """The block and the place in it of an array of indices, all of which are in range."""
+        if self.blocks <= policy.limits.pieces:  # comparisons take less time than divisions
+            starts = np.asarray(self)
+            blocks[...] = 0
+            for start in starts[1:-1]:
+                np.add(blocks, given >= start, out=blocks)
+            np.subtract(given, starts[blocks], out=local)
+            return
         selected, longer, width = self.selected, self.longer, self.width
         base = given if selected is None else given * selected.step + selected.start
         # Exact: the first quotient is right in the longer blocks and never too large after them, the second is right after them and

@@ -59,6 +59,14 @@ class Layout:
     processes: int
     copies: int
     grid: tuple[int, ...]
+    cells: int
+    """The number of cells of the grid."""
+    size: int
+    """The number of elements of the array."""
+    is_replicated: bool
+    """True if every rank of the world holds the whole array, its elements in their order."""
+    is_padded: bool
+    """True if a block has communication padding."""
     _seats: Seats | None
     """``None`` where the ranks sit in the grid in ascending order from 0."""
     _hash: list[int]
@@ -109,11 +117,19 @@ class Layout:
     ) -> None:
         if seats is not None and seats.is_row_major:
             seats = None
+        shape = tuple([axis.size for axis in axes])
+        grid = tuple([axis.processes for axis in axes])
+        cells = prod(grid)
+        whole = cells == 1 and copies == processes
         _set(self, "axes", axes)
-        _set(self, "shape", tuple(axis.size for axis in axes))
-        _set(self, "grid", tuple(axis.processes for axis in axes))
+        _set(self, "shape", shape)
+        _set(self, "grid", grid)
         _set(self, "processes", processes)
         _set(self, "copies", copies)
+        _set(self, "cells", cells)
+        _set(self, "size", prod(shape))
+        _set(self, "is_replicated", whole and all(a.kind != "u" or in_order(a) for a in axes))
+        _set(self, "is_padded", any(isinstance(a, BlockAxis) and a.halos for a in axes))
         _set(self, "_seats", seats)
         _set(self, "_hash", [])
 
@@ -170,23 +186,13 @@ class Layout:
     @classmethod
     def replicated(cls, shape: int | Sequence[int], size: int | None = None) -> Layout:
         """The whole array on every rank."""
-        return _everywhere(read_shape(shape), read_size(size))
+        return on_every_rank(read_shape(shape), read_size(size))
 
     # Properties
 
     @property
     def ndim(self) -> int:
         return len(self.axes)
-
-    @property
-    def size(self) -> int:
-        """The number of elements of the array."""
-        return prod(self.shape)
-
-    @property
-    def cells(self) -> int:
-        """The number of cells of the grid."""
-        return prod(self.grid)
 
     @property
     def ranks(self) -> Sequence[int]:
@@ -220,15 +226,6 @@ class Layout:
         return self._seats is None
 
     @property
-    def is_replicated(self) -> bool:
-        """True if every rank of the world holds the whole array, its elements in their order."""
-        return (
-            self.cells == 1
-            and self.copies == self.processes
-            and all(axis.kind != "u" or in_order(axis) for axis in self.axes)
-        )
-
-    @property
     def is_block(self) -> bool:
         """True if every rank's region is a box."""
         return all(axis.kind == "b" for axis in self.axes)
@@ -237,11 +234,6 @@ class Layout:
     def is_dense(self) -> bool:
         """True if every axis has the indices of its range, not labels."""
         return all(axis.is_dense for axis in self.axes)
-
-    @property
-    def is_padded(self) -> bool:
-        """True if a block has communication padding."""
-        return any(isinstance(axis, BlockAxis) and axis.halos for axis in self.axes)
 
     @property
     def overlaps(self) -> bool:
@@ -262,7 +254,10 @@ class Layout:
             return True
         if not isinstance(other, Layout):
             return NotImplemented
-        return hash(self) == hash(other) and self._identity() == other._identity()
+        if hash(self) != hash(other) or self._identity() != other._identity():
+            return False
+        _set(other, "axes", self.axes)  # which the next comparison finds identical
+        return True
 
     def __hash__(self) -> int:
         if not self._hash:
@@ -302,7 +297,13 @@ class Layout:
 
     def ranks_of(self, coordinates: Sequence[Indices], copy: int = 0) -> Indices:
         """The rank that owns each of many cells, or that has another copy; one array of coordinates per axis."""
-        return self.seats.ranks_of(coordinates, copy)
+        if self._seats is not None:
+            return self._seats.ranks_of(coordinates, copy)
+        cells: Any = np.int64(0)
+        for places, count in zip(coordinates, self.grid, strict=True):
+            cells = (cells * count if count > 1 else cells) + places
+        ranks: Indices = cells if self.copies == 1 else cells * self.copies + copy
+        return ranks
 
     def rank_at(self, coordinates: Sequence[int]) -> int:
         """The rank that owns a cell: the first of those that hold it."""
@@ -606,5 +607,6 @@ def _usual(shape: tuple[int, ...], processes: int, per_node: int) -> Layout:
 
 
 @remembered
-def _everywhere(shape: tuple[int, ...], processes: int) -> Layout:
+def on_every_rank(shape: tuple[int, ...], processes: int) -> Layout:
+    """:meth:`Layout.replicated` of a shape and a number of ranks that are known to be valid."""
     return Layout(shape, "n" * len(shape), size=processes)
