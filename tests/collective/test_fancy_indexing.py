@@ -314,3 +314,41 @@ def test_rows_that_two_ranks_have_in_other_orders_are_picked(size):
     a = atoll.array(whole).redistribute(rows)
     mask = put(whole > 0, "nc", size)
     np.testing.assert_array_equal(np.asarray(a[:-1][mask[:-1]]), whole[:-1][whole[:-1] > 0])
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(5)
+@pytest.mark.parametrize("ufunc", ["add", "minimum", "maximum", "multiply"])
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i2", "u8"])
+def test_values_of_many_elements_are_combined_before_they_travel(ufunc, dtype, size):
+    """As many values as elements: each rank combines its own first, if the order of the values does not matter."""
+    random = np.random.default_rng(8)
+    whole = random.integers(0, 90, 300).astype(dtype)
+    places = random.integers(-300, 300, 2000)
+    given = random.integers(0, 3, 2000).astype(dtype)
+    if dtype[0] == "f":
+        whole[:4], given[5:9] = [-0.0, np.nan, np.inf, -np.inf], [-np.inf, np.inf, -0.0, 0.25]
+    at, a = getattr(atoll, ufunc).at, put(whole.copy(), "b", size)
+    with np.errstate(all="ignore"), atoll.errstate(all="ignore"):
+        for _ in range(2):
+            at(a, put(places, "b", size), put(given, "b", size))
+            getattr(np, ufunc).at(whole, places, given)
+    same(a, whole)
+    signs = np.signbit(whole) & (whole == 0)
+    assert (np.signbit(np.array(a)) & (np.array(a) == 0) == signs).all()
+
+
+@pytest.mark.contract
+@pytest.mark.ranks(2)
+def test_combined_values_travel_as_elements(size):
+    whole, places = np.zeros(500), np.random.default_rng(9).integers(0, 500, 40_000)
+    a, where, ones = put(whole, "b", size), put(places, "b", size), put(places * 0.0 + 1, "b", size)
+    sent = []
+    for _ in range(2):
+        atoll.sync()
+        before = atoll.stats().bytes_moved
+        atoll.add.at(a, where, ones)
+        a._evaluate()
+        sent.append(atoll.stats().bytes_moved - before)
+    assert sent[1] <= 500 * 8
+    same(a, 2.0 * np.bincount(places, minlength=500))

@@ -239,6 +239,50 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
     put_rows(section, count, ((where[peer], given[peer]) for peer in sorted(where)), ufunc)
 
 
+NEUTRAL: dict[Any, Callable[[np.dtype[Any]], Any]] = {
+    np.add: lambda dtype: -0.0 if dtype.kind == "f" else 0,
+    np.minimum: lambda dtype: np.inf if dtype.kind == "f" else np.iinfo(dtype).max,
+    np.maximum: lambda dtype: -np.inf if dtype.kind == "f" else np.iinfo(dtype).min,
+}
+"""Ufuncs whose values ranks combine before they send them, each with the number that changes none."""
+
+
+def densely(values: int) -> int:
+    """The number of elements up to which a rank combines values in an array of all elements, rather than sort the values."""
+    most = policy.limits.held // np.dtype(np.float64).itemsize
+    return max(min(policy.limits.pieces * values, most), values, policy.limits.short)
+
+
+def is_combined(section: Section, values: int, ufunc: Any) -> bool:
+    """True if ranks :func:`combine` so many values, all ranks' together, that belong to elements of a section."""
+    size, few = section.communicator.size, policy.limits.few_ranks
+    if ufunc not in NEUTRAL or section.dtype.kind not in "iuf" or size > few:
+        return False
+    return (
+        section.layout.size <= densely(values // size) and line_bounds(section.layout) is not None
+    )
+
+
+def combine(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any) -> None:
+    """Combine values with the elements at global indices by a ufunc, each rank its own first. Axes as for :func:`fetch`. Collective."""
+    mine = np.full(section.shape, NEUTRAL[ufunc](section.dtype), section.dtype)
+    ufunc.at(mine, indices, values.astype(section.dtype, copy=False))
+    combine_lines(section, mine.reshape(-1), ufunc, "elements that ranks have combined")
+
+
+def combine_lines(section: Section, mine: Array, ufunc: Any, what: str) -> None:
+    """Combine the block of a section in a line, or in even blocks, with the parts for it of every rank's array. Collective."""
+    bounds, communicator = line_bounds(section.layout), section.communicator
+    assert bounds is not None
+    block = section.block.reshape(-1)
+    pieces = {peer: mine[bounds[peer] : bounds[peer + 1]] for peer in range(communicator.size)}
+    shapes = dict.fromkeys(pieces if block.size else (), block.shape)
+    for _, part in sorted(exchanged(communicator, pieces, shapes, section.dtype, what).items()):
+        ufunc(block, part, out=block)
+    if not section.block.flags.c_contiguous:
+        section.block[...] = block.reshape(section.block.shape)
+
+
 def _holder_rows(
     section: Section, indices: tuple[Array, ...]
 ) -> Iterator[tuple[int, Array, Array]]:

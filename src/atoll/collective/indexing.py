@@ -21,8 +21,10 @@ from ..layout import Layout, on_every_rank
 from ..layout.transfer import region_key
 from .elements import (
     can_push,
+    combine,
     fetch,
     fetch_flat,
+    is_combined,
     local_rows,
     pushed,
     put_rows,
@@ -279,7 +281,8 @@ def write_at(base: Section, values: Section, *given: Any, target: Layout) -> Non
     if not rows.stay:
         turned = base if region is not None else base.transposed(rows.order)
         if region is None and trailing_rows(turned.layout, len(parts)):
-            store(turned, parts, block, ufunc)
+            write = combine if is_combined(turned, rows.layout.size, ufunc) else store
+            write(turned, parts, block, ufunc)
             return
         mesh = dict(zip(rows.order, _meshed(parts, kept), strict=True))
         full = tuple([mesh[k] for k in range(layout.ndim)])

@@ -8,15 +8,13 @@ import numpy as np
 
 from .. import policy
 from ..collective import even_line, store
-from ..collective.elements import cut_along
-from ..collective.messages import exchanged
-from ..collective.section import Section, empty
+from ..collective.elements import combine_lines, densely
+from ..collective.section import empty
 from ..comm.in_step import least
 from ..comm.world import World
 from ..config import config
 from ..context.interrupts import passed_on
 from ..exchange.trees import added
-from ..layout import Layout
 from ..lazy import shapes
 from ..lazy.agreement import place_of
 from ..lazy.creation import asarray
@@ -38,13 +36,16 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
     numbers, counts = _counted(block, bounds_of(x, sections[0]), share, int(minlength))
     length = max(_length(numbers, world), int(minlength))
     even = even_line(length, world.size)
-    many = _densely(sections[0].layout.size // world.size)
+    many = densely(sections[0].layout.size // world.size)
     if world.size <= policy.limits.few_ranks and length <= many:
         dense = np.zeros(length, counts.dtype)
         dense[numbers] = counts
         if dense.nbytes <= policy.limits.packed and length < config.results:
             return asarray(added(world.communicator, dense, "counts of values"))
-        return small_or_there(_added(dense, even, world), world)
+        bins = empty(even, counts.dtype, world.communicator)
+        bins.block[...] = 0
+        combine_lines(bins, dense, np.add, "counts of values")
+        return small_or_there(bins, world)
     if type(numbers) is slice:
         numbers = np.flatnonzero(counts)
         counts = counts[numbers]
@@ -60,7 +61,7 @@ def _counted(block: Any, bounds: tuple[int, int], share: Any, minlength: int) ->
     least, largest = bounds
     if least < 0:
         return np.array([least]), np.array([0])
-    if max(largest, minlength) <= _densely(block.size):
+    if max(largest, minlength) <= densely(block.size):
         counts = np.bincount(block, share, max(largest + 1, minlength))
         numbers: Any = slice(len(counts))
     else:
@@ -69,12 +70,6 @@ def _counted(block: Any, bounds: tuple[int, int], share: Any, minlength: int) ->
     if share is not None:
         counts = counts.astype(np.float64, copy=False)  # of nothing NumPy counts integers
     return numbers, counts
-
-
-def _densely(values: int) -> int:
-    """The number of bins up to which a rank counts values in all of them, empty ones too, rather than sort the values."""
-    held = policy.limits.held // np.dtype(np.float64).itemsize
-    return max(min(policy.limits.pieces * values, held), values, policy.limits.short)
 
 
 def _length(numbers: Any, world: World) -> int:
@@ -91,18 +86,6 @@ def _length(numbers: Any, world: World) -> int:
     if not is_valid:
         raise ValueError("'list' argument must have no negative elements")
     return most - beyond
-
-
-def _added(counts: Any, even: Layout, world: World) -> Section:
-    """The sum of the counts of all ranks, in even blocks. Collective."""
-    bins = empty(even, counts.dtype, world.communicator)
-    bins.block[...] = 0
-    senders = range(world.size if bins.block.size else 0)
-    shapes = {peer: (len(bins.block),) for peer in senders}
-    pieces, what = cut_along(counts, 0, even.size, world.size), "counts of values"
-    for _, part in sorted(exchanged(bins.communicator, pieces, shapes, bins.dtype, what).items()):
-        bins.block[...] += part
-    return bins
 
 
 def _range_of(a: Any, range: Any) -> tuple[float, float]:

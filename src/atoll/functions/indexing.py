@@ -57,7 +57,7 @@ for _name in ("round", "around"):
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
     world: Any = world_of([a, indices])
     expect(world and (axis is None or isinstance(axis, int)))
-    in_step(world, "take", a, indices, axis, mode, moves=1)
+    in_step(world, "take", a, indices, axis, mode, moves="read")
     indices = fancy_indexing.index_array(indices)
     expect(indices.dtype.kind in "iu")
     if not a.ndim:
@@ -144,7 +144,7 @@ def _along(handle: Any, indices: Any, axis: Any, world: World) -> Any:
     expect(isinstance(axis, int) and -handle.ndim <= axis < handle.ndim)
     indices, axis = fancy_indexing.index_array(indices), axis % handle.ndim
     expect(indices.dtype.kind in "iu" and indices.ndim == handle.ndim)
-    in_step(world, "elements along an axis", handle, indices, axis, moves=1)
+    in_step(world, "elements along an axis", handle, indices, axis, moves="read")
     pairs = list(enumerate(zip(indices.shape, handle.shape, strict=True)))
     expect(all(n == m or 1 in (n, m) for k, (n, m) in pairs if k != axis))
     wide = tuple([n if k == axis else max(n, m) if 0 not in (n, m) else 0 for k, (n, m) in pairs])
@@ -164,7 +164,7 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any, *, world: Wor
     values = asarray(values)
     expect(fancy_indexing.is_writeable(arr, values))
     index = _along(arr, indices, axis, world)
-    in_step(world, "put_along_axis", arr, values, moves=2)
+    in_step(world, "put_along_axis", arr, values, moves="written")
     extents = zip(index.shape, arr.shape, strict=True)
     mesh: list[Any] = [*np.ix_(*[np.arange(n if m != 1 else 1) for n, m in extents])]
     mesh[axis % arr.ndim] = index

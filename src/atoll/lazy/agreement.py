@@ -47,16 +47,16 @@ def world_of(values: Iterable[Any]) -> World | None:
     return None if not free() else world
 
 
-def in_step(world: World, name: str, *facts: Any, moves: int = 0) -> None:
+def in_step(world: World, name: str, *facts: Any, moves: str = "") -> None:
     """Record a collective call in the log before it runs.
 
     The work on a rank's own block may need no message, and messages of one size look alike. So ranks that call
     different functions, or one function with different arrays, numbers, shapes, axes or strings, would produce a wrong
     result. Inexact numbers are compared if all ranks compute equal ones.
 
-    The time of the call is added to the accounts of the arrays. If elements of the first ``moves`` facts travel, the arrays behind the
-    first fact say where they are. Elements of one array are read by each rank, from others or all of it; those of several are written
-    by their owners alone, which takes as long as one rank needs for all of them.
+    The time of the call is added to the accounts of the arrays. If elements of the first fact are ``"read"``, ``"written"`` or
+    ``"combined"`` with others, the arrays behind it say where they are. Each rank reads elements from others, or all of them; owners
+    alone write them, which takes as long as one rank needs for all of them; and each rank combines its own before they travel.
     """
     exact: list[Any] = []
     log = world.communicator.log
@@ -64,11 +64,13 @@ def in_step(world: World, name: str, *facts: Any, moves: int = 0) -> None:
     words = f"{name}({', '.join([_said(fact, exact, alike) for fact in facts])})"
     log.step(zlib.crc32(f"{words} {exact}".encode()), words)
     behind = max([array.nbytes for array in _arrays_among(facts[1:])], default=0)
-    for array in _arrays_among(facts[:moves] if moves else facts):
+    for array in _arrays_among(facts[:1] if moves == "read" else facts):
         if place_of(array) is None:
             continue
-        if moves == 1:
+        if moves == "read":
             called(array._cell.node, nbytes=behind, travelled=min(behind, array.nbytes) // 2)
+        elif moves == "combined":
+            called(array._cell.node, nbytes=behind, travelled=min(behind, facts[0].nbytes))
         elif moves:
             called(array._cell.node, travelled=behind)
         else:

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import backend, policy
 from ..collective import Section, compressed, positions_under
+from ..collective.elements import NEUTRAL
 from ..collective.indexing import check_range, to_check
 from ..collective.section import replicated
 from ..collective.steps import is_readable
@@ -198,7 +199,7 @@ def picked(handle: Any, key: Any) -> Any:
     world = world_of([handle, *(key if isinstance(key, tuple) else (key,))])
     if world is None:
         return NotImplemented
-    in_step(world, "the picking of elements", handle, key, moves=1)
+    in_step(world, "the picking of elements", handle, key, moves="read")
     mask = key[0] if isinstance(key, tuple) and len(key) == 1 else key
     if _masks_all_of(handle, mask):
         given = section_of(handle, world), section_of(mask, world)
@@ -233,7 +234,8 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
     if world is None or not is_native(handle.dtype):
         return False
     what = f"{ufunc.__name__}.at" if ufunc else "an assignment"
-    in_step(world, what, handle, key, value, moves=3)
+    moves = "combined" if ufunc in NEUTRAL else "written"
+    in_step(world, what, handle, key, value, moves=moves)
     if not isinstance(value, (Handle, np.ndarray, list, tuple, np.generic, int, float, complex)):
         return False
     if not isinstance(value, (Handle, np.ndarray)):  # NumPy rejects invalid values
@@ -329,7 +331,7 @@ def put_across(cell: Cell, region: Geometry, value: Any) -> bool:
     except ValueError as problem:
         passed_on(problem)
         return False
-    in_step(place.world, "an assignment", region, value, moves=2)
+    in_step(place.world, "an assignment", region, value, moves="written")
     record_write("write across ranks", of_view(cell, cell.geometry), (wide,), region)
     return True
 
@@ -388,7 +390,7 @@ def put_flat(handle: Any, indices: Any, values: Any, mode: str, *, at_once: bool
     world = world_of([handle])
     if world is None or mode not in ("raise", "wrap", "clip"):
         return False
-    in_step(world, "put", handle, indices, values, mode, moves=3)
+    in_step(world, "put", handle, indices, values, mode, moves="written")
     indices, values = index_array(indices), asarray(values)
     if indices.dtype.kind not in "iu" or not indices.size or not values.size or not handle.size:
         return False
