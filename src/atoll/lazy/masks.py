@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..collective import is_line, uneven_line
+from ..collective import Section, everywhere, is_line, uneven_line
 from ..comm.in_step import every, summed
 from ..config import config
 from ..context.call_sites import user_site
@@ -24,10 +24,11 @@ from ..graph.node import Node
 from ..ops.elementwise import is_native
 from ..ops.placement import Place
 from ..ops.table import COMPRESS
-from .agreement import place_of
+from .agreement import in_step, place_of
 from .conversion import of_view
 from .elementwise import assign, operand_of
 from .operations import record
+from .sections import of_section, section_of
 from .views import Cell, Handle
 
 
@@ -67,7 +68,7 @@ def compressed(handle: Handle, key: Any) -> Any:
             return None
         count = sum(counts)
         if count < max(config.results, 2):
-            return None  # every rank gets all of them
+            return _for_all(handle, key, counts, home)
         place = _where_true(counts, home)
         params = () if place is None else (place,)
     node = record(
@@ -79,6 +80,20 @@ def compressed(handle: Handle, key: Any) -> Any:
     )
     cell = type(handle._cell)(node)
     return of_view(cell, node.geometry)
+
+
+def _for_all(handle: Handle, mask: Handle, counts: list[int], home: Place) -> Any:
+    """The few elements under a mask, on every rank; ``None`` where they are not in order on their ranks. Collective."""
+    world = home.world
+    if not (len(counts) == world.size and is_line(home.layout) and place_of(handle) is home):
+        return None
+    in_step(world, "the elements under a mask", handle, mask, moves="read")
+    values, chosen = section_of(handle, world), section_of(mask, world)
+    if values.layout != chosen.layout:
+        return None
+    layout = uneven_line(np.array(counts))
+    elements = Section(values.block[chosen.block], layout, world.communicator)
+    return of_section(everywhere(elements), world)
 
 
 def _true_here(cell: Cell) -> int:
