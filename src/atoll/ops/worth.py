@@ -17,10 +17,7 @@ from .ufuncs import COSTS, Cost
 
 Shape = tuple[int, ...]
 
-MOVES = frozenset(
-    ("fancy indexing", "take along an axis", "read across ranks", "write across ranks")
-    + ("assign at indices", "redistribute")
-)
+MOVES = frozenset(("read across ranks", "write across ranks", "redistribute"))
 """Collective operations that take as long as their elements take to move."""
 
 
@@ -93,7 +90,7 @@ def _work(node: Node) -> float:
         return 0.0
     sizes = [each.nbytes for each in _passed(node)]
     if op.is_update or op.writes:
-        return policy.numpy_time(sum(sizes))
+        return policy.numpy_time(sum(sizes), heavy=op.writes and op.name not in MOVES)
     nbytes = max(sizes)
     plain = policy.numpy_time(nbytes)
     if op.name == "matmul":
