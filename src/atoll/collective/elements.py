@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator
-from ..comm.in_step import allgather
+from ..comm.in_step import allgather, bcast
 from ..context import statistics
 from ..exchange.gather import shared_memory, whole_on_node
 from ..exchange.partners import strung, sums
@@ -396,7 +396,13 @@ def everywhere(section: Section) -> Section:
     layout = section.layout
     if layout.is_replicated:
         return section
-    target = on_every_rank(layout.shape, layout.processes)
+    target, what = on_every_rank(layout.shape, layout.processes), "all of a few elements"
+    if layout.cells == 1 and layout.copies == 1 and layout.is_block and not layout.is_padded:
+        root = layout.ranks_at((0,) * layout.ndim)[0]
+        is_owner = section.rank == root
+        shown = section.block.copy() if is_owner else np.empty(layout.shape, section.dtype)
+        bcast(section.communicator, shown, root, what)
+        return Section(shown, target, section.communicator)
     divided = [k for k, count in enumerate(layout.grid) if count > 1]
     if len(divided) == 1 and divided[0]:
         order = (divided[0], *[k for k in range(layout.ndim) if k != divided[0]])
@@ -405,7 +411,6 @@ def everywhere(section: Section) -> Section:
     bounds = line_bounds(layout)
     if bounds is None:
         return redistributed(section, target)
-    what = "all of a few elements"
     line = to_all(section.block.reshape(-1), bounds, section.communicator, what)
     return Section(line.reshape(layout.shape), target, section.communicator)
 

@@ -244,12 +244,16 @@ def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
     """All of ``a @ b`` for matrices or vectors, whose product has few elements, by one or two messages to all; else ``None``.
 
     It applies where ranks have rows of the product, or columns, or partial sums of it, before any element moves: one operand is
-    replicated and the other in blocks along one axis, or both are in blocks along the contracted axis. Of two operands that do not
-    fit, a small one is replicated first. Collective.
+    replicated and the other in blocks along one axis, or both are in blocks along the contracted axis. A small operand that does not
+    fit, or does not fit to the other one, is replicated first. Collective.
     """
     if a.layout.ndim > 2 or b.layout.ndim > 2:
         return None
     mine, other, gone = _divided(a.layout), _divided(b.layout), a.layout.ndim - 1
+    if mine is None and a.layout.size < config.results:
+        a, mine = everywhere(a), _NONE
+    if other is None and b.layout.size < config.results:
+        b, other = everywhere(b), _NONE
     if mine is None or other is None:
         return None
     if _NONE not in (mine, other) and not (
@@ -271,6 +275,8 @@ def few_products(a: Section, b: Section, dtype: np.dtype[Any]) -> Array | None:
         low, high = _interval(b.layout, 0, b.rank)
         left = left[..., low:high]
     part = np.asarray(np.matmul(left.astype(dtype, copy=False), right.astype(dtype, copy=False)))
+    if mine == other == _NONE:
+        return part
     if partial:
         return added(a.communicator, part, "partial products")
     divided = a.layout.axes[0] if mine == 0 else b.layout.axes[1]

@@ -67,6 +67,10 @@ class Layout:
     """True if every rank of the world holds the whole array, its elements in their order."""
     is_padded: bool
     """True if a block has communication padding."""
+    is_block: bool
+    """True if every rank's region is a box."""
+    is_dense: bool
+    """True if every axis has the indices of its range, not labels."""
     _seats: Seats | None
     """``None`` where the ranks sit in the grid in ascending order from 0."""
     _hash: list[int]
@@ -117,10 +121,13 @@ class Layout:
     ) -> None:
         if seats is not None and seats.is_row_major:
             seats = None
+        is_block = "".join([axis.kind for axis in axes]) == "b" * len(axes)
         shape = tuple([axis.size for axis in axes])
         grid = tuple([axis.processes for axis in axes])
         cells = prod(grid)
-        whole = cells == 1 and copies == processes
+        is_replicated = cells == 1 and copies == processes
+        if not is_block:
+            is_replicated = is_replicated and all(a.kind != "u" or in_order(a) for a in axes)
         _set(self, "axes", axes)
         _set(self, "shape", shape)
         _set(self, "grid", grid)
@@ -128,8 +135,10 @@ class Layout:
         _set(self, "copies", copies)
         _set(self, "cells", cells)
         _set(self, "size", prod(shape))
-        _set(self, "is_replicated", whole and all(a.kind != "u" or in_order(a) for a in axes))
+        _set(self, "is_replicated", is_replicated)
         _set(self, "is_padded", any(isinstance(a, BlockAxis) and a.halos for a in axes))
+        _set(self, "is_block", is_block)
+        _set(self, "is_dense", is_block or all(axis.is_dense for axis in axes))
         _set(self, "_seats", seats)
         _set(self, "_hash", [])
 
@@ -224,16 +233,6 @@ class Layout:
     def is_row_major(self) -> bool:
         """True if the ranks are in the grid in ascending order from 0."""
         return self._seats is None
-
-    @property
-    def is_block(self) -> bool:
-        """True if every rank's region is a box."""
-        return all(axis.kind == "b" for axis in self.axes)
-
-    @property
-    def is_dense(self) -> bool:
-        """True if every axis has the indices of its range, not labels."""
-        return all(axis.is_dense for axis in self.axes)
 
     @property
     def overlaps(self) -> bool:

@@ -99,8 +99,10 @@ class Place:
 def _is_lopsided(layout: Layout) -> bool:
     """True if a rank has nearly two even shares, as two ranks have at most."""
     largest, most = _largest_share(layout), 2 - 2 / policy.limits.pieces
-    if layout.copies > 1 or largest * layout.processes <= most * prod(layout.shape):
+    if layout.copies > 1 or largest * layout.processes <= most * layout.size:
         return False
+    if layout.ndim == 1:
+        return largest > most * -(-layout.size // layout.processes)
     return largest > most * _largest_share(Layout.default(layout.shape, layout.processes))
 
 

@@ -29,6 +29,7 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
     their messages cost less than is expected here.
     """
     shapes: dict[Shape, int] = {}
+    most = config.gather_bytes
     steps, work, collective, computed = 1, 0.0, False, 0
     for node in order:
         on_ranks = [arg for arg in node.args if type(arg) is Node and arg.place is not None]
@@ -38,15 +39,20 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
             steps += 1  # its value comes to all ranks
         if not on_ranks:
             continue
-        steps += node.op.is_collective
-        collective = collective or node.op.is_collective or node.op.name == "compress"
-        work += _work(node)
-        computed = max([computed, *[each.size for each in _passed(node)]])
+        op = node.op
+        steps += op.is_collective
+        collective = collective or op.is_collective or op.name == "compress"
+        if not op.is_view:
+            passed = _passed(node)
+            work += _work(node, [each.size * each.dtype.itemsize for each in passed])
+            computed = max([computed, *[each.size for each in passed]])
         for each in on_ranks:
-            if not may_be_whole(each.geometry):
+            geometry = each.geometry
+            shape, nbytes = geometry.shape, geometry.size * geometry.dtype.itemsize
+            if nbytes > most:
                 return ()
-            shape = each.geometry.shape
-            shapes[shape] = max(shapes.get(shape, 0), each.geometry.nbytes)
+            if nbytes > shapes.get(shape, -1):
+                shapes[shape] = nbytes
     few = 0 if collective else computed * policy.limits.pieces
     lost, gained = steps * policy.limits.step, gain(work, size)
     return tuple(
@@ -68,10 +74,8 @@ def gain(nanoseconds: float, size: int) -> float:
 
 
 def _passed(node: Node) -> list[Geometry]:
-    """Geometries of the elements that a node goes through."""
+    """Geometries of the elements that a node goes through, which is no view."""
     op = node.op
-    if op.is_view:
-        return []
     views = node.params[2:] if op.is_collective else repeat(None)
     read = [
         view or arg.geometry
@@ -83,12 +87,9 @@ def _passed(node: Node) -> list[Geometry]:
     return read[1:] if op.writes else [node.geometry, *read]
 
 
-def _work(node: Node) -> float:
-    """The nanoseconds of one rank that are expected of a node, if one rank computes all of it."""
+def _work(node: Node, sizes: list[int]) -> float:
+    """The nanoseconds of one rank that are expected of a node that goes through bytes of such sizes, if one rank computes all of it."""
     op = node.op
-    if op.is_view:
-        return 0.0
-    sizes = [each.nbytes for each in _passed(node)]
     if op.is_update or op.writes:
         return policy.numpy_time(sum(sizes), heavy=op.writes and op.name not in MOVES)
     nbytes = max(sizes)
