@@ -509,6 +509,17 @@ class Layout:
 
     def cut(self, parts: Sequence[range | int]) -> Layout:
         """A faster :meth:`sliced`, for a part of each axis; ``range`` as ``range(size)[slice]``."""
+        cells: list[int | None] = []
+        for axis, part in zip(self.axes if self.is_block else (), parts):
+            if type(part) is range:
+                if part != range(axis.size):
+                    break
+                cells.append(None)
+            else:
+                cells.append(axis.locate(part)[0])
+        else:
+            if self.is_block:
+                return _in_cells(self, tuple(cells))
         if self._seats is None and self.is_block:
             axes: list[Axis] = []
             for axis, part in zip(self.axes, parts, strict=True):
@@ -603,6 +614,14 @@ def _usual(shape: tuple[int, ...], processes: int, per_node: int) -> Layout:
     if grid is not None and prod(grid) == processes:
         node = node_grid(shape, grid, per_node)
     return Layout(shape, grid=grid, size=processes, node=node)
+
+
+@remembered
+def _in_cells(layout: Layout, cells: tuple[int | None, ...]) -> Layout:
+    """The layout of a row, a column or an element, whose index on an axis is in a cell; ``None`` for a whole axis."""
+    places = zip(layout.axes, cells, strict=True)
+    key = [slice(None) if cell is None else axis.owned(cell).lowest for axis, cell in places]
+    return layout.sliced(tuple(key))
 
 
 @remembered
