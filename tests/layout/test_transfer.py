@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from atoll.errors import LayoutError
 from atoll.layout import (
     Block,
+    BlockAxis,
     Cyclic,
     Layout,
     Listed,
@@ -335,3 +336,12 @@ def test_halos_stay_between_copies_and_plain_layouts_have_none() -> None:
     assert (plain.sends, plain.receives, plain.local) == ((), (), ())
     ring = halo_transfer(Layout((4,), [Undistributed((1, 2), periodic=True)], size=1), 0)
     assert [r.region for r in ring.local] == [(Range(3, 4),), (Range(0, 2),)]
+
+
+def test_an_empty_region_asks_for_no_owners(monkeypatch):
+    """A rank without columns lists none of the thousand ranks that have its rows."""
+    source = Layout((2560, 3125), "bb", size=10**6, grid=(1000, 1000))
+    region = Layout((2560, 3125), "nb", size=10**6).region(10**5)
+    assert [len(part) for part in region] == [2560, 0]
+    monkeypatch.setattr(BlockAxis, "_owners_of", lambda axis, wanted: pytest.fail("owners"))
+    assert needed(source, region, 10**5) == ()

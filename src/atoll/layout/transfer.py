@@ -108,6 +108,8 @@ def needed(layout: Layout, region: Any, rank: int) -> tuple[Record, ...]:
     The region has one index set per axis, or for a layout in blocks an interval. ``target`` of a record counts
     positions in it.
     """
+    if not all(map(extent, region)):
+        return ()
     place = layout.coordinates(rank)
     pieces: list[Any] = []
     for number, (axis, wanted) in enumerate(zip(layout.axes, region, strict=True)):
@@ -173,6 +175,8 @@ def _sends(source: Layout, target: Layout, rank: int) -> tuple[Record, ...]:
     if place is None or source.is_replicated:
         return ()
     mine = source.region(rank)
+    if not all(map(extent, mine)):
+        return ()
     pieces = [list(axis.holders_of(held)) for axis, held in zip(target.axes, mine)]
     if source.copies == target.copies == 1 and len(pieces) == 1 and target.is_row_major:
         return tuple(
