@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import policy
 from ..collective import TransformStep
 from ..comm.world import World
 from ..front import Kind
@@ -50,10 +51,13 @@ def _in_length(line: Any, length: int) -> Any:
 def _rows_for(length: int, size: int) -> int:
     """Number of rows of a matrix of ``length`` elements, with at least ``size`` rows or about as many rows as columns; 0 if no such
     matrix exists."""
-    square = isqrt(length)
-    for rows in range(square, min(size, square // 2 + 1) - 1, -1):
-        if length % rows == 0:
-            return rows
+    square, step = isqrt(length), policy.limits.short
+    least = max(min(size, square // 2 + 1), 1)
+    for high in range(square, least - 1, -step):
+        rows = np.arange(max(high - step + 1, least), high + 1)
+        rows = rows[length % rows == 0]
+        if rows.size:
+            return int(rows[-1])
     return 0
 
 

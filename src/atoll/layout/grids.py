@@ -37,7 +37,7 @@ def descending_factors(number: int, count: int, largest: int | None = None) -> l
         return [(number,) * count] if fits else []
     return [
         (factor, *rest)
-        for factor in _divisors(number)
+        for factor in divisors(number)
         if factor**count >= number and (largest is None or factor <= largest)
         for rest in descending_factors(number // factor, count - 1, factor)
     ]
@@ -49,7 +49,7 @@ def factorisations(number: int, count: int, most: Grid = ()) -> Iterator[Grid]:
         if number == 1:
             yield ()
         return
-    for factor in _divisors(number) if count > 1 else (number,):
+    for factor in divisors(number) if count > 1 else (number,):
         if most and factor > most[-count]:
             return
         for rest in factorisations(number // factor, count - 1, most):
@@ -57,7 +57,8 @@ def factorisations(number: int, count: int, most: Grid = ()) -> Iterator[Grid]:
 
 
 @remembered
-def _divisors(number: int) -> Grid:
+def divisors(number: int) -> Grid:
+    """The divisors of a number, ascending."""
     low = np.arange(1, isqrt(number) + 1)
     low = low[number % low == 0]
     high = number // low[::-1]
