@@ -146,6 +146,26 @@ def test_readers_of_a_stride_that_steps_over_a_share():
     assert readers.who_reads(mine, ((7, ()),), layout) == set()
 
 
+@pytest.mark.parametrize("maps", ["bb", (Cyclic(2), "b")], ids=str)
+@pytest.mark.parametrize("steps", [(32, 1), (-32, 1), (7, 3), (1, -25)])
+def test_readers_of_a_sum_of_two_indices_are_those_whose_share_reaches_it(steps, maps):
+    """As in a reshape, where element ``(i, j)`` is element ``32 * i + j`` of a line."""
+    domain = 25, 32
+    layout, line = Layout(domain, maps, size=100, grid=(10, 10)), Layout((900,), "b", size=100)
+    start = sum(max(-step, 0) * (n - 1) for step, n in zip(steps, domain))
+    outer = ((start, ((0, steps[0]), (1, steps[1]))),)
+    read = [
+        {start + steps[0] * i + steps[1] * j for i, j in itertools.product(*layout.region(rank))}
+        for rank in range(100)
+    ]
+    if layout.is_block:  # a rank gets all between the first and the last element
+        read = [set(range(min(part), max(part) + 1)) for part in read]
+    for mine in map(line.region, range(0, 100, 3)):
+        asked = readers.who_reads(mine, outer, layout)
+        assert asked >= {rank for rank in range(100) if not read[rank].isdisjoint(mine[0])}
+        assert len(asked) <= 30 or steps == (7, 3)
+
+
 def test_an_imagined_rank_talks_to_nobody():
     with config(small=0), dry_run_world(3, 8):
         u = atoll.ones((80, 4))

@@ -5,8 +5,8 @@ under the map is the region that the rank needs. The inverse of the map gives th
 share of the node, and the layout of the loop gives the ranks that run them. Only the ghost regions of these ranks have to be
 listed, however many ranks there are: two neighbours, for a shift by one.
 
-The readers may be too many, never too few. An axis without a cheap inverse (a sum of two loop
-indices, a stride over scattered indices) excludes no rank.
+The readers may be too many, never too few. For a sum of two loop indices, each leads to the share with some value of the other. An
+axis without a cheap inverse (a stride over scattered indices) excludes no rank.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from ..layout import IndexSet, Layout, Range, Region
 from ..layout.symbolic import Number, greatest, least
 from ..layout.symbolic_layout import Interval, interval, known
-from ..ops.maps import AxisMap
+from ..ops.maps import AxisMap, reach
 
 
 def region_under(outer: AxisMap, sets: Sequence[IndexSet]) -> Region:
@@ -46,20 +46,21 @@ def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
     for held, (start, steps) in zip(mine, outer, strict=True):
         if not held or (not steps and not _holds(held, start)):
             return set()
-        if len(steps) != 1:
-            continue
-        axis, step = steps[0]
-        leading = _leading(held, start, step, layout.shape[axis], boxes)
-        if leading is None:
-            continue
-        along: Any = layout.axes[axis]
-        if boxes and type(leading) is Interval:
-            holders: Any = leading.by_owner(along)
-        else:
-            holders = along.holders_of(known(leading))
-        reached = {coordinate for coordinate, _ in holders}
-        seen = coordinates[axis]
-        coordinates[axis] = reached if seen is None else seen & reached
+        for k, (axis, step) in enumerate(steps):
+            starts = start, start + 1
+            if len(steps) > 1:
+                (starts,) = reach([(start, steps[:k] + steps[k + 1 :])], [(0, n) for n in layout.shape])
+            leading = _leading(held, starts, step, layout.shape[axis], boxes)
+            if leading is None:
+                continue
+            along: Any = layout.axes[axis]
+            if boxes and type(leading) is Interval:
+                holders: Any = leading.by_owner(along)
+            else:
+                holders = along.holders_of(known(leading))
+            reached = {coordinate for coordinate, _ in holders}
+            seen = coordinates[axis]
+            coordinates[axis] = reached if seen is None else seen & reached
     choices: list[Iterable[int]] = [
         range(count) if reached is None else sorted(reached)
         for reached, count in zip(coordinates, layout.grid, strict=True)
@@ -82,9 +83,9 @@ def _holds(held: Any, index: Number) -> bool:
 
 
 def _leading(
-    held: Any, start: Number, step: Number, shape: Number, boxes: bool
+    held: Any, starts: tuple[Number, Number], step: Number, shape: Number, boxes: bool
 ) -> IndexSet | Interval | None:
-    """The loop indices that lead into ``held``; ``None`` where their computation is not cheap.
+    """The loop indices that lead into ``held`` from some start; ``None`` where their computation is not cheap.
 
     Loops over boxes gather all elements between the first index and the last, so for them a
     stride that steps over ``held`` counts as well.
@@ -92,12 +93,12 @@ def _leading(
     if type(held) is Interval or held.is_contiguous:
         low, high = ends_of(held)
         across = abs(step) - 1 if boxes else 0
-        first, last = low - across - start, high - 1 + across - start
+        first, last = low - across - (starts[1] - 1), high - 1 + across - starts[0]
         if step < 0:
             first, last = -last, -first
         begin = greatest(-(-first // abs(step)), 0)
         return interval(begin, least(last // abs(step) + 1, shape))
-    if step not in (1, -1):
+    if step not in (1, -1) or starts[1] - starts[0] != 1:
         return None
-    moved: IndexSet = held.scaled(step, -start * step)
+    moved: IndexSet = held.scaled(step, -starts[0] * step)
     return moved.intersection(Range(0, shape))
