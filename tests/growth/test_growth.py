@@ -74,6 +74,15 @@ def test_partners_grow_by_two_for_each_round(name):
     assert many.nbytes <= 1.2 * few.nbytes + 32768
 
 
+@pytest.mark.slow
+def test_a_transform_of_lines_plans_alike():
+    """Most ranks, which have no column of the matrix of a line. Those that have one get it from as many ranks as have a part of it."""
+    few, many = [cost(PROGRAMS["FFT"], size) for size in (10**3, 10**6)]
+    assert many.lines <= 1.2 * few.lines, f"{few}; {many}"
+    assert many.partners <= few.partners + 2 * 10
+    assert many.nbytes <= 1.2 * few.nbytes + 32768
+
+
 LEVELS = {"sort": 20, "unique": 90}
 """Those that sort by levels of groups, each with rounds that narrow the boundaries of its parts: lines of a round. A round that counts the
 elements before some samples leaves a part of them to the next one, so rounds grow with the logarithm of the number of elements."""
