@@ -22,7 +22,7 @@ from ..exchange.messages import exchange
 from ..layout import BlockAxis, Layout
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds
-from ..layout.grids import factorisations
+from ..layout.grids import divisors
 from .messages import exchanged
 from .movement import redistributed
 from .section import Section, empty
@@ -39,21 +39,18 @@ def product_grid(rows: int, length: int, columns: int, size: int) -> Grid | None
     The partial products of several layers take no more memory than two shares of operands and product.
     """
     share = (rows * length + length * columns + rows * columns) / size
-
-    def moved(grid: Grid) -> tuple[float, int]:
-        i, j, k = grid
-        left = rows * length * (1 - 1 / j) / (i * k)
-        right = length * columns * (1 - 1 / i) / (k * j)
-        return left + right + rows * columns * (1 - 1 / k) / (i * j), k
-
-    grids = [
-        (i, j, k)
-        for i, j, k in factorisations(size, 3, (rows, columns, length))
-        if i * k <= rows and k * max(i, j) <= length
-        if k == 1 or rows * columns <= 2 * share * i * j
-    ]
-    best = min(grids, key=moved, default=(1, 1, 1))
-    return best if sum([count > 1 for count in best]) > 1 else None
+    counts = np.array(divisors(size))
+    i, j = np.repeat(counts, len(counts)), np.tile(counts, len(counts))
+    i, j = (part[size % (i * j) == 0] for part in (i, j))
+    k = size // (i * j)
+    fits = (i * k <= rows) & (j <= columns) & (k * np.maximum(i, j) <= length)
+    fits &= (k == 1) | (float(rows * columns) <= 2 * share * i * j)
+    i, j, k = i[fits], j[fits], k[fits]
+    left = float(rows * length) * (1 - 1 / j) / (i * k)
+    right = float(length * columns) * (1 - 1 / i) / (k * j)
+    moved = left + right + float(rows * columns) * (1 - 1 / k) / (i * j)
+    best = [(int(i[n]), int(j[n]), int(k[n])) for n in np.lexsort((k, moved))[:1]]
+    return best[0] if best and sum([count > 1 for count in best[0]]) > 1 else None
 
 
 def received(rows: int, length: int, columns: int, grid: Grid) -> int:
@@ -81,10 +78,11 @@ def _axis(extent: int, outer: int, inner: int) -> Axis:
     """An axis in even blocks, each of which is in even blocks."""
     if 1 in (outer, inner):
         return BlockAxis.even(extent, outer * inner)
-    ends = [0]
-    for low, high in pairwise(balanced_bounds(extent, outer)):
-        ends += [low + end for end in balanced_bounds(high - low, inner)[1:]]
-    return BlockAxis(extent, tuple(ends))
+    bounds = np.asarray(balanced_bounds(extent, outer))
+    width, longer = np.divmod(np.diff(bounds)[:, None], inner)
+    blocks = np.arange(inner)
+    starts = bounds[:-1, None] + width * blocks + np.minimum(longer, blocks)
+    return BlockAxis(extent, (*starts.reshape(-1).tolist(), extent))
 
 
 def multiplied_on_grid(a: Section, b: Section, grid: Grid) -> Section:
@@ -111,15 +109,15 @@ def _accumulate(left: Section, right: Section, grid: Grid, place: Grid, product:
     row, layer, column = place
     edges = [side.layout.axes[axis] for side, axis in ((left, 1), (right, 0))]
     cuts = [
-        np.array([axis.bounds[layer * count + k] for k in range(count + 1)])  # type: ignore[attr-defined]
+        np.array(axis.bounds[layer * count : (layer + 1) * count + 1])  # type: ignore[attr-defined]
         for axis, count in zip(edges, (columns, rows), strict=True)
     ]
     ends = np.union1d(*cuts)
     count = len(ends) - 1
     owners = [np.searchsorted(cut, ends[:-1], side="right") - 1 for cut in cuts]
     first = np.arange(rows) * count // rows, np.arange(columns) * count // columns
-    in_row = [(row * layers + layer) * columns + k for k in range(columns)]
-    in_column = [(k * layers + layer) * columns + column for k in range(rows)]
+    in_row = range((row * layers + layer) * columns, (row * layers + layer + 1) * columns)
+    in_column = range(layer * columns + column, rows * layers * columns, layers * columns)
     for step in range(count):
         number = int(first[0][row] + first[1][column] + step) % count
         outgoing: dict[int, Array] = {}
@@ -131,7 +129,7 @@ def _accumulate(left: Section, right: Section, grid: Grid, place: Grid, product:
         ]
         for (own, axis, starts, owner, ranks), side, cut in zip(lines, (left, right), cuts):
             turns = (starts + step) % count
-            for k in np.flatnonzero(owner[turns] == own).tolist():
+            for k in (owner[turns] == own).nonzero()[0].tolist():
                 if k != own:
                     outgoing[ranks[k]] = np.ascontiguousarray(
                         _segment(side.block, axis, ends, int(turns[k]), int(cut[own]))

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, sub
 from typing import Any, overload
 
 import numpy as np
@@ -48,7 +48,7 @@ class Bounds(Sequence[int]):
     def __getitem__(self, number: int | slice) -> int | tuple[int, ...]:
         blocks = self.blocks
         if isinstance(number, slice):
-            return tuple([self[k] for k in range(blocks + 1)[number]])
+            return tuple(self.starts(np.arange(*number.indices(blocks + 1))).tolist())
         if number < 0:
             number += blocks + 1
         if not 0 <= number <= blocks:
@@ -283,7 +283,7 @@ def longest_block(bounds: Sequence[int]) -> int:
     """The length of the longest block."""
     if type(bounds) is Bounds:
         return bounds.longest
-    return max([high - low for low, high in pairwise(bounds)])
+    return max(map(sub, bounds[1:], bounds))
 
 
 class Halos(ComputedSequence[Widths]):

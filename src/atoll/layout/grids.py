@@ -43,16 +43,14 @@ def descending_factors(number: int, count: int, largest: int | None = None) -> l
     ]
 
 
-def factorisations(number: int, count: int, most: Grid = ()) -> Iterator[Grid]:
-    """All ways to write ``number`` as a product of ``count`` factors, in ascending order; with ``most``, factors up to those in it."""
+def factorisations(number: int, count: int) -> Iterator[Grid]:
+    """All ways to write ``number`` as a product of ``count`` factors, in ascending order."""
     if count == 0:
         if number == 1:
             yield ()
         return
     for factor in divisors(number) if count > 1 else (number,):
-        if most and factor > most[-count]:
-            return
-        for rest in factorisations(number // factor, count - 1, most):
+        for rest in factorisations(number // factor, count - 1):
             yield (factor, *rest)
 
 
