@@ -120,40 +120,50 @@ def _arrived(line: Section, values: Array, *others: Array, algorithm: Any = None
     ``values`` are this rank's elements in order, and ``others`` belong to them.
     """
     communicator, length = line.communicator, line.layout.size
-    size = communicator.size
-    count = groups_of(size)
-    first_ranks = np.asarray(balanced_bounds(size, count))
-    firsts = first_ranks * (length // size) + np.minimum(first_ranks, length % size)
     start = line_start(line.layout, line.rank)
-    ends = cuts_at(values, start, length, firsts, communicator)
-    lengths = ends[1:] - ends[:-1]
-    groups, heads, cuts = first_ranks.tolist(), firsts.tolist(), ends.tolist()
+    spans, group, length = destinations(values, start, length, communicator)
     arrays = values, *others
-    filled = lengths.nonzero()[0].tolist()
-    if count == size:  # each rank is a group
-        pieces = [{peer: a[cuts[peer] : cuts[peer + 1]] for peer in filled} for a in arrays]
-        return joined(communicator, pieces, arrays, _WHAT)
-    what = "how many elements go to groups of ranks"
-    before = sums(communicator, lengths, what)[0].tolist()
-    if communicator.kind == "dry run":  # as for values in random order
-        before = ((firsts[1:] - firsts[:-1]) * start // length).tolist()
-    pieces = [{} for _ in arrays]
-    for k in filled:
-        # each member gets an even part; elements from lower ranks go to lower members, so equal elements stay in order
-        for kind, array in zip(pieces, arrays, strict=True):
-            piece, first = array[cuts[k] : cuts[k + 1]], groups[k]
-            parts = cut_along(piece, before[k], heads[k + 1] - heads[k], groups[k + 1] - first)
-            kind.update({first + member: part for member, part in parts.items()})
+    pieces = [{peer: a[span.start : span.stop] for peer, span in spans.items()} for a in arrays]
     values, *rest = joined(communicator, pieces, arrays, _WHAT)
-    here = bisect_right(groups, line.rank) - 1
-    team = communicator.group(range(groups[here], groups[here + 1]))
+    if len(group) == 1:
+        return [values, *rest]
+    team = communicator.group(group)
     assert team is not None
-    part = Section(values, even_line(heads[here + 1] - heads[here], team.size), team)
+    part = Section(values, even_line(length, team.size), team)
     if not rest:
         values.sort(kind=algorithm)
         return _arrived(part, values, algorithm=algorithm)
     order = np.argsort(values, kind="stable")
     return _arrived(part, values[order], *[other[order] for other in rest])
+
+
+def destinations(
+    values: Array, start: int, length: int, communicator: Communicator
+) -> tuple[dict[int, range], range, int]:
+    """The places of the ``values`` that go to each rank on the first level, the group that this rank is in, and its number of elements.
+
+    Arguments are those of :func:`cuts_at`. Each member of a group gets an even part; elements from lower ranks go to lower members, so
+    equal elements stay in order. Collective.
+    """
+    size = communicator.size
+    count = groups_of(size)
+    first_ranks = np.asarray(balanced_bounds(size, count))
+    firsts = first_ranks * (length // size) + np.minimum(first_ranks, length % size)
+    ends, lower = cuts_at(values, start, length, firsts, communicator)
+    groups, heads, cuts = first_ranks.tolist(), firsts.tolist(), ends.tolist()
+    here = bisect_right(groups, communicator.rank) - 1
+    filled = (ends[1:] - ends[:-1]).nonzero()[0].tolist()
+    spans = {k: range(cuts[k], cuts[k + 1]) for k in filled}
+    if count < size:
+        before = (lower[1:] - lower[:-1]).tolist()
+        spans = {
+            groups[k] + member: span
+            for k, piece in spans.items()
+            for member, span in cut_along(
+                piece, before[k], heads[k + 1] - heads[k], groups[k + 1] - groups[k]
+            ).items()
+        }
+    return spans, range(groups[here], groups[here + 1]), heads[here + 1] - heads[here]
 
 
 def groups_of(size: int) -> int:
@@ -205,7 +215,8 @@ def _differ(left: Array, other: Array) -> Array:
 def cuts_at(
     values: Array, start: int, length: int, wanted: Array, communicator: Communicator
 ) -> Array:
-    """The number of this rank's ``values``, which are in order, before each of the wanted elements. Collective.
+    """The numbers of this rank's ``values``, which are in order, and of those of lower ranks, before each of the wanted elements, in two
+    rows. Collective.
 
     The elements are numbered from 0 in the order of all ranks together. Lower ranks have ``start`` elements, and all
     have ``length``.
@@ -218,7 +229,7 @@ def cuts_at(
             values, start, length, numbers[sought], low[:, sought], high[:, sought], communicator
         )
         low[:, sought], high[:, sought] = narrow
-    cuts: Array = high[1, places]
+    cuts: Array = high[1:, places]
     return cuts
 
 
@@ -244,10 +255,13 @@ def _narrowed(
     along = np.arange(len(of)) - (counts.cumsum() - counts)[of]
     between = (2 * along + 1) * gaps[of] // (2 * counts[of])
     samples, keys = _samples(values, start, between, low[:, of], high[:, of], communicator)
-    edges = _edges(_places(values, start, samples, keys), communicator)
     if communicator.kind == "dry run":  # as for values in random order
         before = low[0, of] + between
-        edges = np.array([before, before * len(values) // length, before * start // length])
+        here, lower = before * len(values) // length, before * start // length
+        _edges(here, communicator)
+        edges = np.array([before, here, lower])
+    else:
+        edges = _edges(_places(values, start, samples, keys), communicator)
     edges = np.concatenate([low, high, edges], axis=1)
     edges = edges[:, edges[0].argsort(kind="stable")]
     above = edges[0].searchsorted(numbers)

@@ -279,7 +279,7 @@ class Counter:
             self.events += [Sent(True, peer, nbytes) for peer, nbytes in sends.items()]
             self.events.append(Waited())
         if transfers is None and rule is not None:
-            self.events += rule(step.call, self.world)
+            rule(step.call, self.world)
         if transfers is not None or rule is not None or self.preparing:
             state.registers[step.register] = self._some(step.geometry)
             return
