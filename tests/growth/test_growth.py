@@ -83,9 +83,18 @@ def test_a_transform_of_lines_plans_alike():
     assert many.nbytes <= 1.2 * few.nbytes + 32768
 
 
-LEVELS = {"sort": 20, "unique": 90}
-"""Those that sort by levels of groups, each with rounds that narrow the boundaries of its parts: lines of a round. A round that counts the
-elements before some samples leaves a part of them to the next one, so rounds grow with the logarithm of the number of elements."""
+LEVELS = ["sort", "unique"]
+"""Those that sort by levels of groups, each with rounds that narrow the boundaries of its parts. A round that counts the elements before
+some samples leaves a part of them to the next one, so rounds grow with the logarithm of the number of elements."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize("sizes", [(300, 60_000), (70_000, 10**6)])
+def test_a_sort_of_as_many_levels_plans_alike(name, sizes):
+    """Up to 256 ranks have one level, up to their square two."""
+    few, many = [cost(PROGRAMS[name], size) for size in sizes]
+    assert many.lines <= 1.2 * few.lines, f"{few}; {many}"
 
 
 @pytest.mark.slow
@@ -94,7 +103,7 @@ def test_what_a_sort_adds_is_a_few_lines_for_each_round(name):
     few, many = cost(PROGRAMS[name], 100), cost(PROGRAMS[name], 10**6)
     rounds = many.rounds - few.rounds
     assert rounds <= 6 * DIGITS
-    assert many.lines <= few.lines + LEVELS[name] * rounds, f"{few}; {many}"
+    assert many.lines <= few.lines + 60 * rounds, f"{few}; {many}"
     assert many.partners <= few.partners + 2 * rounds
     assert many.nbytes <= 2 * few.nbytes + 131072
 
@@ -115,7 +124,7 @@ def test_the_first_rank_has_a_few_lines_more_for_each_child(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(64, 1 << 20), (10**4, 10**6)])
 def test_joins_whose_blocks_overlap_alike_are_planned_alike(sizes):
-    """The grid of the result divides the blocks of its parts among a power of four ranks; among 10,000 or a million it does not."""
+    """The grid of the result divides the blocks of its parts among a power of four ranks; among 90, 400, 10,000 or a million it does not."""
     few, many = [cost(PROGRAMS["concatenate"], size) for size in sizes]
     assert many.lines <= 1.2 * few.lines, f"{few}; {many}"
     assert many.partners <= few.partners

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import prod
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +39,6 @@ from .section import Section, replicated
 
 Array = np.ndarray[Any, Any]
 _PLACES = np.empty(0, np.int64)
-Piece = TypeVar("Piece", Array, range)
 Stretches = Iterator[tuple[int, tuple[Array, ...]]]
 """The number of a first index, and index arrays in a line from there on."""
 
@@ -339,7 +338,7 @@ def _distributed(pieces: Array, section: Section, small: int = 0) -> Section:
     return Section(block, even, communicator)
 
 
-def cut_along(piece: Piece, start: int, length: int, size: int) -> dict[int, Piece]:
+def cut_along(piece: Array, start: int, length: int, size: int) -> dict[int, Array]:
     """A piece that begins at ``start`` of a line of ``length`` elements in even blocks, cut into the parts for each rank."""
     if not len(piece):
         return {}

@@ -14,7 +14,6 @@ of the candidates. The size of a round's messages depends on the number of wante
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from math import isqrt
 from typing import Any
 
@@ -25,9 +24,8 @@ from ..comm.communicator import Communicator
 from ..comm.in_step import summed
 from ..exchange.messages import exchange
 from ..exchange.partners import sums
-from ..layout import Layout
-from ..layout.bounds import balanced_bounds
-from .elements import cut_along
+from ..layout import BlockAxis, Layout
+from ..layout.bounds import Bounds, balanced_bounds, block_of
 from .messages import joined
 from .movement import as_line, even_line, line_start, redistributed
 from .operation import Form, Moves, collective, result_layout, small_or
@@ -146,24 +144,23 @@ def destinations(
     equal elements stay in order. Collective.
     """
     size = communicator.size
-    count = groups_of(size)
-    first_ranks = np.asarray(balanced_bounds(size, count))
-    firsts = first_ranks * (length // size) + np.minimum(first_ranks, length % size)
+    bounds = Bounds(*divmod(length, size), length, size)
+    groups = balanced_bounds(size, groups_of(size))
+    firsts = bounds.starts(np.asarray(groups))
     ends, lower = cuts_at(values, start, length, firsts, communicator)
-    groups, heads, cuts = first_ranks.tolist(), firsts.tolist(), ends.tolist()
-    here = bisect_right(groups, communicator.rank) - 1
-    filled = (ends[1:] - ends[:-1]).nonzero()[0].tolist()
-    spans = {k: range(cuts[k], cuts[k + 1]) for k in filled}
-    if count < size:
-        before = (lower[1:] - lower[:-1]).tolist()
-        spans = {
-            groups[k] + member: span
-            for k, piece in spans.items()
-            for member, span in cut_along(
-                piece, before[k], heads[k + 1] - heads[k], groups[k + 1] - groups[k]
-            ).items()
-        }
-    return spans, range(groups[here], groups[here + 1]), heads[here + 1] - heads[here]
+    filled = (ends[1:] > ends[:-1]).nonzero()[0]
+    begins = (firsts[:-1] + lower[1:] - lower[:-1])[filled]
+    moves = begins - ends[filled]  # from a place among the values to one in the line
+    stops = ends[filled + 1] + moves
+    (first, last), _ = BlockAxis(length, bounds).locate_array(np.array([begins, stops - 1]))
+    counts = last - first + 1
+    of = np.arange(len(filled)).repeat(counts)
+    peers = first[of] + np.arange(len(of)) - (counts.cumsum() - counts)[of]
+    lows = np.maximum(bounds.starts(peers), begins[of]) - moves[of]
+    highs = np.minimum(bounds.starts(peers + 1), stops[of]) - moves[of]
+    spans = dict(zip(peers.tolist(), map(range, lows.tolist(), highs.tolist())))
+    here = block_of(groups, communicator.rank)
+    return spans, range(groups[here], groups[here + 1]), int(firsts[here + 1] - firsts[here])
 
 
 def groups_of(size: int) -> int:
@@ -255,11 +252,13 @@ def _narrowed(
     along = np.arange(len(of)) - (counts.cumsum() - counts)[of]
     between = (2 * along + 1) * gaps[of] // (2 * counts[of])
     samples, keys = _samples(values, start, between, low[:, of], high[:, of], communicator)
-    if communicator.kind == "dry run":  # as for values in random order
+    if communicator.kind == "dry run":  # values in random order, dealt to the ranks in turn
+        rank, others = communicator.rank, max(communicator.size - 1, 1)
         before = low[0, of] + between
-        here, lower = before * len(values) // length, before * start // length
+        here = (before * (len(values) / length)).astype(np.int64)
+        turns, more = np.divmod(before - here, others)
         _edges(here, communicator)
-        edges = np.array([before, here, lower])
+        edges = np.array([before, here, turns * rank + np.minimum(more, rank)])
     else:
         edges = _edges(_places(values, start, samples, keys), communicator)
     edges = np.concatenate([low, high, edges], axis=1)

@@ -49,7 +49,8 @@ def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
         for k, (axis, step) in enumerate(steps):
             starts = start, start + 1
             if len(steps) > 1:
-                (starts,) = reach([(start, steps[:k] + steps[k + 1 :])], [(0, n) for n in layout.shape])
+                others = steps[:k] + steps[k + 1 :]
+                (starts,) = reach(((start, others),), [(0, n) for n in layout.shape])
             leading = _leading(held, starts, step, layout.shape[axis], boxes)
             if leading is None:
                 continue

@@ -283,7 +283,8 @@ def longest_block(bounds: Sequence[int]) -> int:
     """The length of the longest block."""
     if type(bounds) is Bounds:
         return bounds.longest
-    return max(map(sub, bounds[1:], bounds))
+    longest: int = max(map(sub, bounds[1:], bounds))
+    return longest
 
 
 class Halos(ComputedSequence[Widths]):

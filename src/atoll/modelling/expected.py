@@ -18,7 +18,8 @@ from .work import Work, near
 
 def _ordered(call: Call, world: World) -> None:
     """Add the events of a distributed sort, in several levels on many ranks: its boundaries are found, and no element moves."""
-    form, communicator = call.operands[0].form(world), world.communicator
+    form = call.operands[0].form(world)
+    communicator: Any = world.communicator
     length, share = form.layout.size, form.layout.local_size(world.rank)
     items = [
         form.dtype.itemsize,
