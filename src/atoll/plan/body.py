@@ -58,6 +58,14 @@ class Needs:
     """True if loops count local indices: then the ghost regions of all ranks have the same maps."""
     absent: bool = False
     """True if the rank has no loops, and so no ghost regions; the maps are listed for the others."""
+    shares: dict[int, Box | None] = field(default_factory=dict)
+    """The share of the rank at each place that its loops read, by the number of the place."""
+
+    def share(self, place: Place, rank: int) -> Box | None:
+        """The rank's share as a box; ``None`` if it is not a box."""
+        if place.number not in self.shares:
+            self.shares[place.number] = box_of_rank(place, rank)
+        return self.shares[place.number]
 
     def whole(self, node: Node) -> GhostRegion:
         """A ghost region of the whole node, with the node's geometry."""
@@ -276,7 +284,7 @@ class Body:
             return self.load(register, offset, strides, dtype)
         self.is_movable = False
         wanted = reach(outer, self.box)
-        owned = box_of_rank(place, self.rank)
+        owned = self.needs.share(place, self.rank)
         if owned is not None and all(
             a <= low and high <= b for (low, high), (a, b) in zip(wanted, owned, strict=True)
         ):

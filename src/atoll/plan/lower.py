@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..backend.spec import Reduction
-from ..exchange.shares import Box, box_of_rank, region_of_rank
+from ..exchange.shares import Box, region_of_rank
 from ..graph.geometry import Geometry
 from ..graph.node import Node
 from ..layout.symbolic import Number
@@ -45,7 +45,7 @@ def bodies_of(
     elif place.layout.coordinates(rank) is None:  # one number, which another rank has
         return [], needs
     else:
-        owned = box_of_rank(place, rank)
+        owned = needs.share(place, rank)
         assert owned is not None
         whole = owned
     done: list[Body] = []
