@@ -255,12 +255,12 @@ def densely(values: int) -> int:
 
 def is_combined(section: Section, values: int, ufunc: Any) -> bool:
     """True if ranks :func:`combine` so many values, all ranks' together, that belong to elements of a section."""
-    size, few = section.communicator.size, policy.limits.few_ranks
-    if ufunc not in NEUTRAL or section.dtype.kind not in "iuf" or size > few:
+    communicator, layout = section.communicator, section.layout
+    if ufunc not in NEUTRAL or section.dtype.kind not in "iuf" or communicator.nodes.save_messages:
         return False
-    return (
-        section.layout.size <= densely(values // size) and line_bounds(section.layout) is not None
-    )
+    few = communicator.size <= policy.limits.few_ranks
+    many = layout.size <= densely(values // communicator.size)
+    return few and many and line_bounds(layout) is not None
 
 
 def combine(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any) -> None:
