@@ -22,13 +22,13 @@ from ..graph.geometry import Geometry
 from ..layout import Region, needed, region_key
 from ..layout.symbolic import Number
 from ..layout.symbolic_layout import extent, known
-from ..layout.transfer import Record
 from ..ops.maps import AxisMap
 from ..ops.placement import Place
-from .messages import Key, Piece
+from .broadcasts import Broadcast, broadcast_axes, broadcasts_of, moves_of
+from .messages import Piece
 from .readers import region_under, who_reads
-from .schedule import Copy, Exchange, Pieces
-from .shares import Box, has_share
+from .schedule import Copy, Exchange, Pieces, Stage
+from .shares import Box, has_share, source_key
 
 Ghosts = Callable[[int], Iterable[tuple[int, "GhostRegion"]]]
 """A function from a rank to its ghost regions, each with its tag; it gives the same on every rank."""
@@ -88,27 +88,17 @@ def moves(ghosts_of: Ghosts, rank: int, readers: Iterable[int]) -> Pieces:
             for record in needed(layout, region, other):
                 if other != rank:
                     if record.peer == rank:
-                        key = _source_key(ghost.home, rank, record)
+                        key = source_key(ghost.home, rank, record)
                         sends.append(
                             Piece(ghost.source, record.shape, dtype, key, peer=other, tag=tag)
                         )
                 elif record.peer == rank:
-                    key = _source_key(ghost.home, rank, record)
+                    key = source_key(ghost.home, rank, record)
                     copies.append(Copy(ghost.source, key, register, record.target_key))
                 else:
                     key, peer = record.target_key, record.peer
                     receives.append(Piece(register, record.shape, dtype, key, peer=peer, tag=tag))
     return receives, sends, copies
-
-
-def _source_key(home: Place, rank: int, record: Record) -> Key:
-    """The key of a record in the memory of the sender's share, communication padding included."""
-    if not home.padded:
-        return record.source_key
-    halo = home.layout.halo(rank)
-    return region_key(
-        [part.shifted(before) for part, (before, _) in zip(record.source, halo, strict=True)]
-    )
 
 
 def plan_exchange(
@@ -117,18 +107,27 @@ def plan_exchange(
     communicator: Communicator,
     geometries: Sequence[Geometry],
     make: Any = Exchange,
+    broadcasts: Sequence[Broadcast] = (),
 ) -> Exchange | None:
     """This rank's exchange, or ``None`` where it has nothing to send and needs nothing.
 
     ``geometries`` has the geometry of each register. ``make`` constructs the exchange.
     """
     rank = communicator.rank
-    receives, sends, copies = moves(ghosts_of, rank, readers)
-    allocate = [(ghost.register, geometries[ghost.register]) for _, ghost in ghosts_of(rank)]
-    if not (allocate or sends):
+    pieces, stages = _together(moves(ghosts_of, rank, readers), broadcasts)
+    registers = [ghost.register for _, ghost in ghosts_of(rank)]
+    registers += [each.register for each in broadcasts if each.register >= 0]
+    if not (registers or pieces[1]):
         return None
-    exchange: Exchange = make(communicator, allocate, receives, sends, copies)
+    allocate = [(register, geometries[register]) for register in registers]
+    exchange: Exchange = make(communicator, allocate, *pieces, stages)
     return exchange
+
+
+def _together(pieces: Pieces, broadcasts: Iterable[Broadcast]) -> tuple[Pieces, list[Stage]]:
+    """The pieces of ghost regions and of broadcasts, and the stages of these."""
+    (receives, sends, copies), (more, stages) = pieces, moves_of(broadcasts)
+    return (receives + more[0], sends + more[1], copies + more[2]), stages
 
 
 def exchange_under_maps(
@@ -143,18 +142,33 @@ def exchange_under_maps(
     even without messages, so that programs have the same steps on all ranks.
     """
     layout, me = place.layout, communicator.rank
-    readers = [
-        set() if g.home is None else who_reads(g.home.layout.region(me), g.outer or (), layout)
-        for g in ghosts
-    ]
+    readers: list[set[int] | None] = []
+    broadcasts: list[Broadcast] = []
+    for tag, ghost in enumerate(ghosts):
+        home, outer = ghost.home, ghost.outer or ()
+        if home is None or not broadcast_axes(outer, home, place):
+            readers.append(
+                set() if home is None else who_reads(home.layout.region(me), outer, layout)
+            )
+            continue
+        readers.append(None)
+
+        def region_of(rank: int, outer: AxisMap = outer) -> Region:
+            return region_under(outer, layout.region(rank))
+
+        taken = broadcasts_of(home, outer, place, ghost.source, ghost.dtype, tag, region_of)
+        for each in taken:
+            each.register = ghost.register if each.reads else -1
+        broadcasts += taken
 
     def ghosts_of(rank: int) -> Iterable[tuple[int, GhostRegion]]:
         if not has_share(place, rank):
             return
         sets = layout.region(rank)
         for tag, (ghost, ranks) in enumerate(zip(ghosts, readers, strict=True)):
-            if rank == me or rank in ranks:
+            if ranks is not None and (rank == me or rank in ranks):
                 yield tag, replace(ghost, region=region_under(ghost.outer or (), sets))
 
-    everyone = {rank for ranks in readers for rank in ranks}
-    return Exchange(communicator, allocate, *moves(ghosts_of, me, everyone))
+    everyone = {rank for ranks in readers for rank in ranks or ()}
+    pieces, stages = _together(moves(ghosts_of, me, everyone), broadcasts)
+    return Exchange(communicator, allocate, *pieces, stages)

@@ -41,11 +41,28 @@ def shape_under(outer: AxisMap, counts: Sequence[Number]) -> tuple[Number, ...]:
 
 def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
     """The ranks of a loop's layout that read from ``mine`` under an axis map."""
+    reading = coordinates_reading(mine, outer, layout)
+    if reading is None:
+        return set()
+    choices: list[Iterable[int]] = [
+        range(count) if reached is None else sorted(reached)
+        for reached, count in zip(reading, layout.grid, strict=True)
+    ]
+    return {rank for cell in product(*choices) for rank in layout.ranks_at(cell)}
+
+
+def coordinates_reading(
+    mine: Region, outer: AxisMap, layout: Layout
+) -> list[set[int] | None] | None:
+    """The coordinates of a loop's layout, along each axis, that read from ``mine`` under an axis map.
+
+    ``None`` stands for all coordinates of an axis, and in place of the list for no ranks.
+    """
     coordinates: list[set[int] | None] = [None] * layout.ndim
     boxes = layout.is_block
     for held, (start, steps) in zip(mine, outer, strict=True):
         if not held or (not steps and not _holds(held, start)):
-            return set()
+            return None
         for k, (axis, step) in enumerate(steps):
             starts = start, start + 1
             if len(steps) > 1:
@@ -62,11 +79,7 @@ def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
             reached = {coordinate for coordinate, _ in holders}
             seen = coordinates[axis]
             coordinates[axis] = reached if seen is None else seen & reached
-    choices: list[Iterable[int]] = [
-        range(count) if reached is None else sorted(reached)
-        for reached, count in zip(coordinates, layout.grid, strict=True)
-    ]
-    return {rank for cell in product(*choices) for rank in layout.ranks_at(cell)}
+    return coordinates
 
 
 def ends_of(held: Any) -> tuple[Number, Number]:

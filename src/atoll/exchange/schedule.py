@@ -4,6 +4,9 @@ An exchange *begins* by posting all receives and sends, and by copying the piece
 waiting for the messages and unpacking them; work that needs none of the regions runs in between. A program repeats its
 exchanges, so their small messages have persistent buffers: beginning and finishing take a few calls, and a ghost region that
 arrives in one piece is read in the buffer itself.
+
+A region that many ranks read passes through some of them (:mod:`.broadcasts`). A rank receives it from one rank and passes it on in
+a *stage* of the exchange, while it finishes. The ranks take their stages in one order, so no two wait for each other.
 """
 
 from __future__ import annotations
@@ -47,6 +50,10 @@ Pieces = tuple[list[Piece], list[Piece], list[Copy]]
 """The pieces that a rank receives, sends, and copies from its own share."""
 
 
+Stage = list[list[Piece]]
+"""The regions that arrive from ranks that have received them, and those that this rank then passes on."""
+
+
 def pieces_of(transfer: Transfer[Any], dtype: np.dtype[Any], source: int, target: int) -> Pieces:
     """The pieces of a transfer from the array of one register to that of another."""
     return (
@@ -79,7 +86,7 @@ class Exchange:
 
     __slots__ = (
         "_buffers", "_coming", "_direct", "_fresh", "_going", "_in_place", "_large", "_late", "_packed", "_requests", "_unpacked",
-        "allocate", "communicator", "copies", "gathered", "nbytes", "receives", "sends", "sent",
+        "allocate", "communicator", "copies", "gathered", "nbytes", "receives", "sends", "sent", "stages",
     )  # fmt: skip
 
     def __init__(
@@ -89,6 +96,7 @@ class Exchange:
         receives: Sequence[Piece],
         sends: Sequence[Piece],
         copies: Sequence[Copy] = (),
+        stages: Sequence[Stage] = (),
         *,
         lasting: bool = True,
         what: str = WHAT,
@@ -110,8 +118,11 @@ class Exchange:
         """The number of messages that leave."""
         self.nbytes = sum([message.nbytes for message in (*large_out, *self._going)])
         """The number of bytes that leave."""
+        self.stages = [self._stage(stage, what, lasting) for stage in stages]
+        """For each stage, the exchange in which regions arrive, and the one in which they are passed on."""
         self._in_place = self._read_in_place()
-        self._fresh = [form for form in allocate if form[0] not in self._in_place]
+        elsewhere = {form[0] for arrival, _ in self.stages for form in arrival.allocate}
+        self._fresh = [form for form in allocate if form[0] not in self._in_place | elsewhere]
         self._buffers: PersistentBuffers | None = None
         self._direct: list[tuple[int, Value]] = []
         """For each region that is read in the buffer where it arrives, its register, and the value over that memory."""
@@ -119,6 +130,15 @@ class Exchange:
         """For each piece that is unpacked, its array in the buffer where it arrives."""
         self._packed: list[tuple[Piece, Array]] = []
         """For each piece that leaves in a buffer, its array there."""
+
+    def _stage(self, stage: Stage, what: str, lasting: bool) -> tuple[Exchange, Exchange]:
+        late, onward = stage
+        registers, here = {piece.register for piece in late}, self.communicator
+        allocate = [form for form in self.allocate if form[0] in registers]
+        return (
+            Exchange(here, allocate, late, (), lasting=lasting, what=what),
+            Exchange(here, (), (), onward, lasting=lasting, what=what),
+        )
 
     def _read_in_place(self) -> frozenset[int]:
         """The regions that arrive in one piece, in a persistent buffer, and may be read there."""
@@ -144,6 +164,14 @@ class Exchange:
         """The registers that must live until the exchange is finished."""
         return registers_of(self.allocate, self.sends, self.copies)
 
+    def all_pieces(self) -> tuple[list[Piece], list[Piece]]:
+        """The arriving and the leaving pieces, those of its stages included."""
+        exchanges = [self, *[each for stage in self.stages for each in stage]]
+        return (
+            [piece for each in exchanges for piece in each.receives],
+            [piece for each in exchanges for piece in each.sends],
+        )
+
     def messages(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The arriving and the leaving messages: the peer of each, and its bytes, header included."""
         ends = zip(self._large, (self._coming, self._going), strict=True)
@@ -151,6 +179,9 @@ class Exchange:
             [(m.peer, m.nbytes) for m in large] + [(m.peer, HEAD + m.nbytes) for m in small]
             for large, small in ends
         ]
+        for arrival, onward in self.stages:
+            arriving += arrival.messages()[0]
+            leaving += onward.messages()[1]
         return arriving, leaving
 
     def begin(self, state: Run) -> None:
@@ -179,6 +210,8 @@ class Exchange:
             assert region is not None
             region.array[key] = share.array[source_key]
         statistics.sent(self.sent, self.nbytes)
+        for arrival, _ in self.stages:
+            arrival.begin(state)
 
     def _set_up(self) -> PersistentBuffers:
         """Make the persistent buffers, and locate each piece in them."""
@@ -200,7 +233,7 @@ class Exchange:
 
     def told(self, *, starts: bool) -> tuple[tuple[int, ...], tuple[Any, ...]] | None:
         """The begin or the finish for the native evaluation: registers, and further data; ``None`` leaves it to Python."""
-        if self._large != ([], []) or self.copies or self._fresh or self.gathered:
+        if self._large != ([], []) or self.copies or self._fresh or self.gathered or self.stages:
             return None
         buffers = self._buffers or self._set_up()
         operations = buffers.told(starts=starts) if self._coming or self._going else None
@@ -236,6 +269,11 @@ class Exchange:
                 self._take(state.registers)
         except CommunicationError as error:
             refused(self.communicator, error)
+        for arrival, onward in self.stages:
+            arrival.finish(state)
+            onward.begin(state)
+        for _, onward in self.stages:
+            onward.finish(state)
 
     def _take(self, registers: Memory) -> None:
         arriving, _ = self._large

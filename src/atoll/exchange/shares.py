@@ -16,9 +16,10 @@ from typing import Any
 
 from ..comm.world import World
 from ..graph.geometry import Geometry
-from ..layout import Layout, Region
+from ..layout import Layout, Region, region_key
 from ..layout.symbolic import Number, Variable, function
 from ..layout.symbolic_layout import SymbolicLayout
+from ..layout.transfer import Record
 from ..ops.placement import Place
 
 Box = tuple[tuple[Number, Number], ...]
@@ -71,6 +72,16 @@ def counts_locally(layout: Layout, view: Geometry) -> bool:
             return False
         taken.add(axis)
     return True
+
+
+def source_key(home: Place, rank: int, record: Record) -> tuple[Any, ...]:
+    """The key of a record in the memory of the sender's share, communication padding included."""
+    if not home.padded:
+        return record.source_key
+    halo = home.layout.halo(rank)
+    return region_key(
+        [part.shifted(before) for part, (before, _) in zip(record.source, halo, strict=True)]
+    )
 
 
 def local_step(dealt: Any, step: Number) -> Number:

@@ -187,7 +187,8 @@ class Reader:
 
     def _messages(self, step: StartExchange) -> list[Message]:
         messages: list[tuple[bool, int, str, str, int]] = []
-        for incoming in step.exchange.receives:
+        arriving, leaving = step.exchange.all_pieces()
+        for incoming in arriving:
             note = self.registers[incoming.register]
             size = prod(incoming.shape) * note.dtype.itemsize
             base = self.registers[note.source]
@@ -196,7 +197,7 @@ class Reader:
                 corner = [part.lowest if len(part) else 0 for part in note.region]
                 region = _key_region(incoming.key or (), corner, base.shape, region)
             messages.append((False, incoming.peer, self.names[note.source], region, size))
-        for outgoing in step.exchange.sends:
+        for outgoing in leaving:
             note = self.registers[outgoing.register]
             size = prod(outgoing.shape) * note.dtype.itemsize
             region = " of this rank's share"

@@ -36,7 +36,7 @@ import numpy as np
 
 from .. import policy
 from ..errors import LayoutError, LayoutIndexError
-from .bounds import Bounds, balanced_bounds, block_of, cut_bounds, evenly, samples
+from .bounds import Bounds, balanced_bounds, block_of, cut_bounds, evenly, filled_blocks, samples
 from .index_set import EMPTY, IndexSet, Indices, Listed, Range, ascending, listed
 from .pattern import Pattern, block_cyclic
 from .seats import turning
@@ -107,6 +107,10 @@ class Axis(ABC):
         """:meth:`count` for an array of coordinates."""
         every, places = np.unique(coordinates, return_inverse=True)
         return np.array([self.count(c) for c in every.tolist()], np.int64)[places]
+
+    def filled(self) -> Sequence[int]:
+        """The coordinates that hold an index, ascending: a range, where they follow each other."""
+        return in_a_row([c for c in range(self.processes) if self.count(c)])
 
     @property
     def overlaps(self) -> bool:
@@ -235,6 +239,9 @@ class BlockAxis(Axis):
         counts: Indices = np.diff(bounds)[coordinates]
         return counts
 
+    def filled(self) -> Sequence[int]:
+        return in_a_row(filled_blocks(self.bounds))
+
     def locate(self, index: int) -> tuple[int, int]:
         coordinate = block_of(self.bounds, self._check(index))
         return coordinate, index - self.bounds[coordinate]
@@ -342,6 +349,10 @@ class CyclicAxis(Axis):
         turns, rest = divmod(end, self._turn())
         total = max(turns * self.block_size + min(rest, self.block_size), 0)
         return max(total - self.offset, 0) if coordinate == 0 else total
+
+    def filled(self) -> Sequence[int]:
+        blocks = -(-(self.size + self.offset) // self.block_size) if self.size else 0
+        return range(min(blocks, self.processes))
 
     def locate(self, index: int) -> tuple[int, int]:
         block, inside = divmod(self._check(index) + self.offset, self.block_size)
@@ -556,6 +567,14 @@ class UnstructuredAxis(Axis):
     def stretched(self, size: int) -> Axis:
         sets = tuple(Range(size) if len(held) else EMPTY for held in self.sets)
         return UnstructuredAxis(size, sets, self.one_to_one)
+
+
+def in_a_row(ascending: Sequence[int]) -> Sequence[int]:
+    """Ascending numbers, as a range where they follow each other."""
+    if isinstance(ascending, range) or not ascending:
+        return ascending
+    row = range(ascending[0], ascending[-1] + 1)
+    return row if len(row) == len(ascending) else tuple(ascending)
 
 
 def _ascends(held: IndexSet) -> bool:

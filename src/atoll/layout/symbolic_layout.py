@@ -135,6 +135,10 @@ def _extent_at(place: Any, axis: int) -> int:
     return place.layout.shape[axis]  # type: ignore[no-any-return]
 
 
+def _filled_at(place: Any, axis: int) -> int:
+    return hash(place.layout.axes[axis].filled())
+
+
 def _takes_part(place: Any, rank: int) -> int:
     return int(place.layout.coordinates(rank) is not None)
 
@@ -178,6 +182,13 @@ class SymbolicAxis:
     def keeps_step(self, step: int) -> bool:
         """True if shares of slices lie in the blocks at one step."""
         return self._like.keeps_step(step)
+
+    def filled(self) -> Sequence[int]:
+        """The coordinates that hold an index, as a check: a plan serves them alone."""
+        if not self.fixed:
+            raise NoPlanError("filled")
+        int(function(_filled_at, self._place, self._number))
+        return self._place.value.layout.axes[self._number].filled()  # type: ignore[no-any-return]
 
     def owners_of(self, wanted: Any) -> Iterator[tuple[int, Interval]]:
         """``wanted``, a contiguous range, cut by owner."""

@@ -39,6 +39,7 @@ from ..ops.maps import (
 )
 from ..ops.placement import Place
 from ..ops.table import code_of
+from .groups import BroadcastRead, Group
 from .registers import Memory, Registers, new
 from .shapes import dense_shape
 
@@ -56,6 +57,8 @@ class Needs:
     ghosts: list[GhostRegion] = field(default_factory=list)
     local: bool = False
     """True if loops count local indices: then the ghost regions of all ranks have the same maps."""
+    group: Group | None = None
+    """The group whose broadcasts its boxes read."""
     absent: bool = False
     """True if the rank has no loops, and so no ghost regions; the maps are listed for the others."""
     shares: dict[int, Box | None] = field(default_factory=dict)
@@ -283,6 +286,9 @@ class Body:
             offset, strides = self.strided(node.geometry.strides, outer)
             return self.load(register, offset, strides, dtype)
         self.is_movable = False
+        group = self.needs.group
+        if group is not None and group.broadcasts and (read := group.broadcast(node, outer)):
+            return self._broadcast(read, outer)
         wanted = reach(outer, self.box)
         owned = self.needs.share(place, self.rank)
         if owned is not None and all(
@@ -299,6 +305,17 @@ class Body:
         operand = whole(self.instructions[number].args[0])
         self.memories[operand] = self.memories[operand]._replace(outer=outer)
         return number
+
+    def _broadcast(self, read: BroadcastRead, outer: AxisMap) -> int:
+        """A load of a region that all ranks of a line read: from the register of the region, or from this rank's share."""
+        node, ghost = read.node, read.ghost
+        if ghost is None:
+            return self.load(
+                self.registers.of[id(node)], *self.own(node, outer), node.geometry.dtype
+            )
+        lies = self.registers.geometry[ghost.register].strides
+        corner = [part.start for part in ghost.region]  # type: ignore[attr-defined]
+        return self.load(ghost.register, *self.strided(lies, outer, corner), node.geometry.dtype)
 
     def _cut(self, outer: AxisMap, wanted: Box, owned: Box) -> None:
         """Cut the box where its reads enter or leave this rank's own elements."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..collective import fold_plan
 from ..collective.steps import FoldAcross
+from ..exchange.broadcasts import Broadcast, broadcast_axes, broadcasts_of
 from ..exchange.ghosts import GhostRegion, Ghosts, plan_exchange
 from ..exchange.schedule import Exchange
 from ..exchange.shares import box_of_rank
@@ -20,15 +21,17 @@ from ..execute.program import Combine, CombinePositions, Program
 from ..graph.geometry import Geometry
 from ..graph.node import Node, Operation, Site
 from ..graph.words import label
-from ..layout import Layout
+from ..layout import Layout, Region
+from ..layout.symbolic_layout import interval
 from ..ops.folds import has_rows, reduced_shape
+from ..ops.maps import AxisMap, reach
 from ..ops.placement import Place
 from .body import Needs
 from .coalesce import OpenExchange, Placeholder, read_at_shifts
 from .description import Description, GroupNote, describe_group, describe_registers
-from .groups import Group, make_groups, readers_of
+from .groups import BroadcastRead, Group, make_groups, readers_of, reads_elsewhere
 from .launches import Launch
-from .lower import bodies_of, launches_of
+from .lower import bodies_of, counted_locally, launches_of
 from .passes import check_group
 from .shapes import dense_shape
 from .statements import make_statements
@@ -204,6 +207,7 @@ class Planner(Steps):
                 register, base = registers.of[id(node)], registers.of[id(node.args[0])]
                 registers.padding[register] = registers.padding[base]
                 registers.geometry[register] = registers.geometry[base]
+        self._list_broadcasts(group)
         bodies, needs = bodies_of(group, registers, reusable, registers.rank)
         finish = self._exchange(needs, place, group, groups, reusable)
         for statement in group.statements:
@@ -229,6 +233,7 @@ class Planner(Steps):
                 allocate = Allocate(register, lies, initial, _site_of(statement.node))
                 self._add(allocate, {register})
         ghosts = {ghost.register for ghost in needs.ghosts}
+        ghosts |= {read.ghost.register for read in group.broadcasts if read.ghost}
         late = [body for body in bodies if ghosts & {m.register for m in body.memories}] if ghosts else []  # fmt: skip
         early = [body for body in bodies if body not in late]
         launches = launches_of(early, group, registers, scratch)
@@ -337,6 +342,34 @@ class Planner(Steps):
             else:
                 self.joins[id(node)] = Fold(register, node.op.ufunc)
 
+    def _list_broadcasts(self, group: Group) -> None:
+        """List the broadcasts of a group's reads, and give a register to each region that is not in a box of this rank's share."""
+        if self.world is None or counted_locally(group):
+            return
+        registers, place = self.registers, group.place
+        for node, outer, in_part in reads_elsewhere(group, registers):
+            if in_part or outer is None or not broadcast_axes(outer, node.place, place):
+                continue
+            if group.broadcast(node, outer) is not None:
+                continue
+
+            def region_of(rank: int, outer: AxisMap = outer) -> Region:
+                box = tuple([(0, n) for n in group.domain])
+                if place is not None:
+                    box = box_of_rank(place, rank)  # type: ignore[assignment]
+                return tuple([interval(low, high) for low, high in reach(outer, box)])  # type: ignore[misc]
+
+            source, tag, dtype = registers.of[id(node)], len(group.broadcasts), node.geometry.dtype
+            parts = broadcasts_of(node.place, outer, place, source, dtype, tag, region_of)
+            for part in parts:
+                in_share = part.is_own and box_of_rank(node.place, registers.rank) is not None
+                if part.reads and not in_share:
+                    part.register = registers.extra(dense_shape(part.shape, dtype))
+                    self.ghosts[part.register] = GhostRegion(
+                        part.register, source, node.place, dtype, part.region
+                    )
+            group.broadcasts.append(BroadcastRead(node, outer, parts))
+
     def _exchange(
         self, needs: Needs, place: int, group: Group, groups: list[Group], reusable: dict[int, int]
     ) -> Use | None:
@@ -362,6 +395,7 @@ class Planner(Steps):
             registers.forget(count)
             return theirs
 
+        broadcasts = [part for read in group.broadcasts for part in read.parts]
         readers = readers_of(group, registers, world.rank, world.size)
         elsewhere = read_at_shifts(group, registers)
         if elsewhere:
@@ -372,25 +406,29 @@ class Planner(Steps):
             for shared in reversed(self.exchanges):
                 if shared.group > max(stored, default=-1):
                     shared.ghosts.append(by_rank)
+                    shared.broadcasts += broadcasts
                     return None
-            shared = OpenExchange(place, ghosts=[by_rank])
+            shared = OpenExchange(place, ghosts=[by_rank], broadcasts=broadcasts)
             self.exchanges.append(shared)
             self._add(shared, set())
             return shared.end, set()
-        planned = self._planned(lambda rank: enumerate(of_rank(rank)), readers)
+        planned = self._planned(lambda rank: enumerate(of_rank(rank)), readers, broadcasts)
         return None if planned is None else self._begin(planned, planned.uses())
 
-    def _planned(self, ghosts_of: Ghosts, readers: Iterable[int]) -> Exchange | None:
+    def _planned(
+        self, ghosts_of: Ghosts, readers: Iterable[int], broadcasts: Sequence[Broadcast]
+    ) -> Exchange | None:
         assert self.world is not None
         communicator, geometries = self.world.communicator, self.registers.geometry
-        return plan_exchange(ghosts_of, readers, communicator, geometries, self.make_exchange)
+        make = self.make_exchange
+        return plan_exchange(ghosts_of, readers, communicator, geometries, make, broadcasts)
 
     def _make_exchanges(self) -> None:
         """Replace the placeholders of shared exchanges by the steps that begin and end them."""
         placed: dict[int, list[Use]] = {}
         for shared in self.exchanges:
             ranks = {rank for ghosts in shared.ghosts for rank in ghosts}
-            exchange = self._planned(shared.ghosts_of, ranks)
+            exchange = self._planned(shared.ghosts_of, ranks, shared.broadcasts)
             for mark, kind in ((shared, StartExchange), (shared.end, FinishExchange)):
                 uses: list[Use] = [] if exchange is None else [(kind(exchange), exchange.uses())]
                 placed[id(mark)] = uses

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from ..exchange.broadcasts import Broadcast
 from ..exchange.ghosts import GhostRegion
 from ..exchange.shares import Box
 from ..execute.parts import State
@@ -110,6 +111,7 @@ class OpenExchange(Placeholder):
     end: Placeholder = field(default_factory=Placeholder)
     ghosts: list[dict[int, Sequence[GhostRegion]]] = field(default_factory=list)
     """For each participating group, the ghost regions of this rank and of the ranks that may read its elements."""
+    broadcasts: list[Broadcast] = field(default_factory=list)
 
     def ghosts_of(self, rank: int) -> list[tuple[int, GhostRegion]]:
         """The ghost regions of a rank, each with its number in its group."""
@@ -125,7 +127,7 @@ def read_at_shifts(group: Group, registers: Registers) -> list[int] | None:
     if place is None or not place.layout.is_block:
         return None
     nodes = []
-    for node, outer in reads_elsewhere(group, registers):
+    for node, outer, _ in reads_elsewhere(group, registers):
         layout = node.place.layout
         if outer is None or not layout.is_block or layout.grid != place.layout.grid:
             return None

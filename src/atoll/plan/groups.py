@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from .. import policy
+from ..exchange.broadcasts import Broadcast
 from ..exchange.readers import ends_of, who_reads
 from ..graph.node import Node
 from ..layout import Region
@@ -22,6 +24,20 @@ from ..ops.placement import Place
 from . import reasons
 from .registers import Registers
 from .statements import Statement
+
+
+class BroadcastRead(NamedTuple):
+    """A read of a region that all ranks of a line read."""
+
+    node: Node
+    outer: AxisMap
+    parts: list[Broadcast]
+    """The broadcasts of it in which this rank takes part."""
+
+    @property
+    def ghost(self) -> Broadcast | None:
+        """The broadcast of a region that this rank reads from a register of its own."""
+        return next((part for part in self.parts if part.register >= 0), None)
 
 
 @dataclass(slots=True, eq=False)
@@ -37,6 +53,15 @@ class Group:
     """The nodes, by id, that its loops read from memory."""
     apart: dict[int, str] = field(default_factory=dict)
     """Why its first statement did not join an earlier group, by the number of that one."""
+    broadcasts: list[BroadcastRead] = field(default_factory=list)
+    """The reads from memory that are broadcasts. The planner lists them before it lowers the group."""
+
+    def broadcast(self, node: Node, outer: AxisMap | None) -> BroadcastRead | None:
+        """The broadcast by which its loops read a node under a map, if any."""
+        for read in self.broadcasts:
+            if read.node is node and read.outer == outer:
+                return read
+        return None
 
     def stores(self, nodes: Collection[int]) -> bool:
         """True if one of these nodes, by their ids, is stored here."""
@@ -95,16 +120,19 @@ def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
     return ""
 
 
-Read = tuple[Node, AxisMap | None]
-"""A node in memory, and the map under which it is read; ``None`` if all of it is read."""
+Read = tuple[Node, AxisMap | None, bool]
+"""A node in memory; the map under which it is read, ``None`` if all of it is read; and True if the loops read it in a part of their
+domain, which an assignment has changed or left as it was."""
 
 
 def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[int]:
-    """The ranks, of ``size``, whose share of a group may read elements of ``rank``."""
+    """The ranks, of ``size``, whose share of a group may read elements of ``rank``, other than by broadcasts."""
     place = group.place
     ranks: set[int] = set()
-    for node, outer in reads_elsewhere(group, registers):
+    for node, outer, _ in reads_elsewhere(group, registers):
         home: Place = node.place
+        if group.broadcast(node, outer) is not None:
+            continue
         if outer is None:
             if place is None:
                 return set(range(size))
@@ -130,44 +158,46 @@ def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
 def reads_elsewhere(group: Group, registers: Registers) -> Iterator[Read]:
     """Reads of a group's loops that may reach other ranks' shares: all but aligned reads at their own index."""
     own = identity(group.domain)
-    for node, outer in reads_of(group, registers):
+    for read in reads_of(group, registers):
+        node, outer, _ = read
         aligned = node.place is group.place and node.geometry.shape == group.domain
         if node.place is not None and not (aligned and outer == own):
-            yield node, outer
+            yield read
 
 
 def reads_of(group: Group, registers: Registers) -> list[Read]:
     """All reads of a group's loops from memory, on any rank, each a node with its map."""
     reads: list[Read] = []
-    stack: list[tuple[Node, AxisMap]] = []
-    seen: set[tuple[int, AxisMap]] = set()
+    stack: list[tuple[Node, AxisMap, bool]] = []
+    seen: set[tuple[int, AxisMap, bool]] = set()
 
-    def below(node: Node, outer: AxisMap) -> None:
+    def below(node: Node, outer: AxisMap, in_part: bool) -> None:
+        in_part = in_part or node.op.is_update
         for arg, inner in operands_under(node, outer):
             if inner is None:
-                reads.append((arg, None))
+                reads.append((arg, None, in_part))
             else:
-                stack.append((arg, inner))
+                stack.append((arg, inner, in_part))
 
     for statement in group.statements:
         node, own = statement.node, identity(statement.domain)
         args = [*node.args[1:]] if statement.style == "place" else [node.args[0]]
         if statement.style == "map":
-            below(node, own)
+            below(node, own, False)
             args = []
         if statement.only is not None:  # the mask under which alone it is computed
             args.append(statement.only.args[2])
         for arg in args:
             if type(arg) is Node:
-                stack.append((arg, broadcast_map(arg, statement.domain, own)))
+                stack.append((arg, broadcast_map(arg, statement.domain, own), False))
         while stack:
-            inner, outer = stack.pop()
-            key = (id(inner), outer)
+            inner, outer, in_part = stack.pop()
+            key = (id(inner), outer, in_part)
             if key in seen:
                 continue
             seen.add(key)
             if id(inner) in registers.in_memory:
-                reads.append((inner, outer))
+                reads.append((inner, outer, in_part))
             else:
-                below(inner, outer)
+                below(inner, outer, in_part)
     return reads

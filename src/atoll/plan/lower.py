@@ -39,7 +39,7 @@ def bodies_of(
     place = group.place
     if counted_locally(group):
         return _body_of_counts(group, registers, reusable, rank)
-    needs = Needs(registers)
+    needs = Needs(registers, group=group)
     if place is None:
         whole: Box = tuple([(0, n) for n in group.domain])
     elif place.layout.coordinates(rank) is None:  # one number, which another rank has

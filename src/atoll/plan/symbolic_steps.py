@@ -46,7 +46,7 @@ class Symbolic:
 
     def uses(self) -> set[int]:
         """The registers of an exchange."""
-        _, allocate, _, sends, copies = self.arguments
+        _, allocate, _, sends, copies, _ = self.arguments
         return registers_of(allocate, sends, copies)
 
     def run(self, state: State) -> None:
