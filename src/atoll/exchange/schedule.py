@@ -5,8 +5,9 @@ waiting for the messages and unpacking them; work that needs none of the regions
 exchanges, so their small messages have persistent buffers: beginning and finishing take a few calls, and a ghost region that
 arrives in one piece is read in the buffer itself.
 
-A region that many ranks read passes through some of them (:mod:`.broadcasts`). A rank receives it from one rank and passes it on in
-a *stage* of the exchange, while it finishes. The ranks take their stages in one order, so no two wait for each other.
+A region that many ranks read passes through some of them (:mod:`.broadcasts`). In a *stage* of the exchange, a rank receives it from
+another one and passes it on: two exchanges, of which the first begins with the whole exchange. Then the whole one ends, and stage by
+stage the first one ends and the second one begins. The ranks take their stages in one order, so no two wait for each other.
 """
 
 from __future__ import annotations
@@ -160,6 +161,11 @@ class Exchange:
             ]
         )
 
+    @property
+    def is_empty(self) -> bool:
+        """True if it moves nothing, but for its stages."""
+        return not (self.receives or self.sends or self.copies or self._fresh or self.gathered)
+
     def uses(self) -> set[int]:
         """The registers that must live until the exchange is finished."""
         return registers_of(self.allocate, self.sends, self.copies)
@@ -210,8 +216,6 @@ class Exchange:
             assert region is not None
             region.array[key] = share.array[source_key]
         statistics.sent(self.sent, self.nbytes)
-        for arrival, _ in self.stages:
-            arrival.begin(state)
 
     def _set_up(self) -> PersistentBuffers:
         """Make the persistent buffers, and locate each piece in them."""
@@ -233,7 +237,7 @@ class Exchange:
 
     def told(self, *, starts: bool) -> tuple[tuple[int, ...], tuple[Any, ...]] | None:
         """The begin or the finish for the native evaluation: registers, and further data; ``None`` leaves it to Python."""
-        if self._large != ([], []) or self.copies or self._fresh or self.gathered or self.stages:
+        if self._large != ([], []) or self.copies or self._fresh or self.gathered:
             return None
         buffers = self._buffers or self._set_up()
         operations = buffers.told(starts=starts) if self._coming or self._going else None
@@ -269,11 +273,6 @@ class Exchange:
                 self._take(state.registers)
         except CommunicationError as error:
             refused(self.communicator, error)
-        for arrival, onward in self.stages:
-            arrival.finish(state)
-            onward.begin(state)
-        for _, onward in self.stages:
-            onward.finish(state)
 
     def _take(self, registers: Memory) -> None:
         arriving, _ = self._large

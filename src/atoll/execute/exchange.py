@@ -13,8 +13,7 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,17 +28,17 @@ from ..exchange.trees import branches, folded_by_tree, in_pairs, packed, unpacke
 from ..graph.geometry import Geometry
 from ..graph.node import Value
 from ..layout import EMPTY, IndexSet, Range, listed, region_key
-from .parts import State
+from .parts import State, Step
 
 
-class _OfExchange:
-    """A step of an exchange."""
+class _Part:
+    """A step, or a part of one, that begins or ends an exchange without its stages."""
 
-    __slots__ = ("exchange",)
-    kind: ClassVar[Told]
+    __slots__ = ("exchange", "kind", "run", "steps")
 
-    def __init__(self, exchange: Exchange) -> None:
-        self.exchange = exchange
+    def __init__(self, exchange: Exchange, kind: Told, step: Step) -> None:
+        self.exchange, self.kind, self.steps = exchange, kind, (step,)
+        self.run = exchange.begin if kind is Told.START else exchange.finish
 
     def told(self) -> tuple[Any, ...] | None:
         """The step for the native evaluation, if its messages are set up."""
@@ -47,20 +46,48 @@ class _OfExchange:
         return known and (self.kind, self, *known)
 
 
+class _OfExchange:
+    """A step of an exchange and its stages."""
+
+    __slots__ = ("exchange",)
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+
+    def order(self) -> list[tuple[Exchange, Told]]:
+        """The exchanges that it begins or ends, in order."""
+        raise NotImplementedError
+
+    def parts(self) -> list[_Part]:
+        """The steps of which it consists."""
+        return [_Part(each, kind, self) for each, kind in self.order() if not each.is_empty]
+
+    def run(self, state: State) -> None:
+        """Run them."""
+        for part in self.parts():
+            part.run(state)
+
+
 class StartExchange(_OfExchange):
     """Begin to fill ghost regions. The messages are under way from here to :class:`FinishExchange`."""
 
     __slots__ = ()
-    kind = Told.START
-    run = property(attrgetter("exchange.begin"))
+
+    def order(self) -> list[tuple[Exchange, Told]]:
+        exchange = self.exchange
+        return [(each, Told.START) for each in (exchange, *[late for late, _ in exchange.stages])]
 
 
 class FinishExchange(_OfExchange):
     """Wait for the messages of an exchange: later steps read the received arrays, or overwrite the sent ones."""
 
     __slots__ = ()
-    kind = Told.FINISH
-    run = property(attrgetter("exchange.finish"))
+
+    def order(self) -> list[tuple[Exchange, Told]]:
+        order = [(self.exchange, Told.FINISH)]
+        for late, onward in self.exchange.stages:
+            order += [(late, Told.FINISH), (onward, Told.START)]
+        return order + [(onward, Told.FINISH) for _, onward in self.exchange.stages]
 
 
 class Fold:

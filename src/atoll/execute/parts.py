@@ -97,12 +97,13 @@ class Step(Protocol):
 
 
 def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, with neighbours that one call can execute joined into one step.
+    """The steps, with neighbours that one call can execute joined into one step, and others in parts.
 
-    A class whose steps can be joined has a ``joined``, which makes one step of several.
+    A class whose steps can be joined has a ``joined``, which makes one step of several; one whose steps have parts has ``parts``.
     """
     result: list[Step] = []
-    for kind, group in groupby(steps, type):
+    apart = [each for step in steps for each in getattr(step, "parts", lambda own=step: [own])()]
+    for kind, group in groupby(apart, type):
         same = list(group)
         join = getattr(kind, "joined", None)
         merged = join(same) if join is not None and len(same) > 1 else None
