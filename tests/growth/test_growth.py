@@ -31,6 +31,10 @@ FLAT_TOO = [
     "roll",
     "transpose",
     "broadcasting",
+    "broadcast row",
+    "broadcast column",
+    "broadcast element",
+    "broadcast cyclic row",
     "sum over all",
     "argmax",
     "cumsum",
@@ -108,8 +112,17 @@ def test_what_a_sort_adds_is_a_few_lines_for_each_round(name):
     assert many.nbytes <= 2 * few.nbytes + 131072
 
 
-CHILDREN = {"sum over all": 120, "cumsum": 120, "argmax": 220}
-"""Those that join values by a tree: lines for each child of the first rank, which has one for each binary digit of the ranks."""
+CHILDREN = {
+    "sum over all": 120,
+    "cumsum": 120,
+    "argmax": 220,
+    "broadcasting": 120,
+    "broadcast row": 120,
+    "broadcast column": 120,
+    "broadcast element": 120,
+    "broadcast cyclic row": 120,
+}
+"""Those that join or send values by a tree: lines for each child of the first rank, which has one for each binary digit of the ranks."""
 
 
 @pytest.mark.slow
