@@ -12,6 +12,7 @@ from typing import Any
 from .. import backend, policy
 from ..collective.steps import CountLocally, FoldAcross, RunCollective
 from ..context.call_sites import site_text
+from ..exchange.messages import Piece
 from ..execute.allocation import Allocate, Copy, Release, Share
 from ..execute.exchange import AcrossRanks, FinishExchange, Fold, Position, StartExchange
 from ..execute.parts import State, Step
@@ -186,26 +187,9 @@ class Reader:
         return f"new, to hold {self.names[note.source]}{part}"
 
     def _messages(self, step: StartExchange) -> list[Message]:
-        messages: list[tuple[bool, int, str, str, int]] = []
         arriving, leaving = step.exchange.all_pieces()
-        for incoming in arriving:
-            note = self.registers[incoming.register]
-            size = prod(incoming.shape) * note.dtype.itemsize
-            base = self.registers[note.source]
-            region = f" in {self.names[incoming.register]}"
-            if all(part.is_contiguous for part in note.region):
-                corner = [part.lowest if len(part) else 0 for part in note.region]
-                region = _key_region(incoming.key or (), corner, base.shape, region)
-            messages.append((False, incoming.peer, self.names[note.source], region, size))
-        for outgoing in leaving:
-            note = self.registers[outgoing.register]
-            size = prod(outgoing.shape) * note.dtype.itemsize
-            region = " of this rank's share"
-            if note.layout is not None and note.layout.is_block:
-                halo = note.layout.halo(self.description.rank)
-                corner = [low - before for low, (before, _) in zip(note.corner, halo, strict=True)]
-                region = _key_region(outgoing.key or (), corner, note.shape, region)
-            messages.append((True, outgoing.peer, self.names[outgoing.register], region, size))
+        messages = [(False, piece.peer, *self._moved(piece)) for piece in arriving]
+        messages += [(True, piece.peer, *self._moved(piece)) for piece in leaving]
         totals: Counter[tuple[bool, int]] = Counter()
         for sends, peer, _, _, nbytes in messages:
             totals[sends, peer] += nbytes
@@ -218,6 +202,24 @@ class Reader:
             Message(*m, packets.get(m[:2]) or next(self._travels), self._is_far(m[1]))
             for m in messages
         ]
+
+    def _moved(self, piece: Piece) -> tuple[str, str, int]:
+        """The array of a piece, its region there, and its bytes."""
+        note, key = self.registers[piece.register], piece.key or ()
+        size = prod(piece.shape) * note.dtype.itemsize
+        if note.source >= 0:  # a ghost region
+            base = self.registers[note.source]
+            region = f" in {self.names[piece.register]}"
+            if all(part.is_contiguous for part in note.region):
+                corner = [part.lowest if len(part) else 0 for part in note.region]
+                region = _key_region(key, corner, base.shape, region)
+            return self.names[note.source], region, size
+        region = " of this rank's share"
+        if note.layout is not None and note.layout.is_block:
+            halo = note.layout.halo(self.description.rank)
+            corner = [low - before for low, (before, _) in zip(note.corner, halo, strict=True)]
+            region = _key_region(key, corner, note.shape, region)
+        return self.names[piece.register], region, size
 
     def _is_far(self, peer: int) -> bool:
         """True if ``peer`` is on another node than this rank."""
