@@ -158,8 +158,7 @@ class Broadcast:
     region: Region
     records: Sequence[Record]
     """The pieces of the region, with their owners."""
-    cells: Cells
-    """The cells of the line."""
+    line: Line
     root: int
     """The rank that has the region first: the only owner, or the one that collects it; -1 if each owner sends its piece to all."""
     parent: int
@@ -218,10 +217,10 @@ class Broadcast:
 def moves_of(broadcasts: Iterable[Broadcast]) -> tuple[Pieces, list[Stage]]:
     """The pieces of broadcasts, and a stage for those that take the same tree. All ranks have their stages in one order."""
     pieces: Pieces = [], [], []
-    stages: dict[tuple[int, Cells], Stage] = {}
+    stages: dict[tuple[int, Line], Stage] = {}
     for broadcast in broadcasts:
         at_once, passed = broadcast.moves()
-        stage = stages.setdefault((broadcast.root, broadcast.cells), [[], []])
+        stage = stages.setdefault((broadcast.root, broadcast.line), [[], []])
         for all_pieces, more in zip((*pieces, *stage), (*at_once, *passed), strict=True):
             all_pieces += more  # type: ignore[operator]
     return pieces, [stage for stage in stages.values() if any(stage)]
@@ -243,16 +242,14 @@ def broadcasts_of(
     """
     rank, axes = home.world.rank, broadcast_axes(outer, home, place)
     layout: Any = _in_a_row(home.world.size) if place is None else place.layout
-    here = layout.coordinates(rank)
-
-    filled = [axis.filled() for axis in layout.axes]
+    here, filled = layout.coordinates(rank), tuple([axis.filled() for axis in layout.axes])
 
     def line_of(cell: Cell) -> Line:
         """The line of a cell with elements."""
         cells = [filled[k] if k in axes else (c,) for k, c in enumerate(cell)]
         return Line(layout, tuple(cells), home.world.nodes)
 
-    mine = line_of(here) if has_cell(tuple(filled), here) else None
+    mine = line_of(here) if has_cell(filled, here) else None
     lines = {} if mine is None else {mine.cells: mine}
     reading = place and coordinates_reading(home.layout.region(rank), outer, layout)
     if reading and all(filled):
@@ -261,7 +258,7 @@ def broadcasts_of(
             for k, some in enumerate(reading)
         ]
         for cell in product(*choices):
-            if has_cell(tuple(filled), cell):
+            if has_cell(filled, cell):
                 line = line_of(cell)
                 lines.setdefault(line.cells, line)
     taken = []
@@ -271,11 +268,8 @@ def broadcasts_of(
             region = tuple(map(known, region))
         records = needed(home.layout, region, rank)
         if records and (line is mine or rank in [record.peer for record in records]):
-            tree = _tree(line, records, rank, here)
-            made = Broadcast(
-                home, source, dtype, tag, region, records, line.cells, *tree, line is mine
-            )
-            taken.append(made)
+            tree, reads = _tree(line, records, rank, here), line is mine
+            taken.append(Broadcast(home, source, dtype, tag, region, records, line, *tree, reads))
     return taken
 
 

@@ -10,7 +10,7 @@ The reads of a group's loops from memory, each with its axis map, decide which r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -53,6 +53,8 @@ class Group:
     """The nodes, by id, that its loops read from memory."""
     apart: dict[int, str] = field(default_factory=dict)
     """Why its first statement did not join an earlier group, by the number of that one."""
+    reads: list[Read] | None = None
+    """The reads that may reach other ranks' shares, once they are listed."""
     broadcasts: list[BroadcastRead] = field(default_factory=list)
     """The reads from memory that are broadcasts. The planner lists them before it lowers the group."""
 
@@ -155,14 +157,17 @@ def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
     return True
 
 
-def reads_elsewhere(group: Group, registers: Registers) -> Iterator[Read]:
-    """Reads of a group's loops that may reach other ranks' shares: all but aligned reads at their own index."""
-    own = identity(group.domain)
-    for read in reads_of(group, registers):
-        node, outer, _ = read
-        aligned = node.place is group.place and node.geometry.shape == group.domain
-        if node.place is not None and not (aligned and outer == own):
-            yield read
+def reads_elsewhere(group: Group, registers: Registers) -> list[Read]:
+    """Reads of a group's loops that may reach other ranks' shares: all but aligned reads at their own index. The group keeps them."""
+    if group.reads is None:
+        own, place, domain = identity(group.domain), group.place, group.domain
+        group.reads = [
+            (node, outer, in_part)
+            for node, outer, in_part in reads_of(group, registers)
+            if node.place is not None
+            and not (node.place is place and node.geometry.shape == domain and outer == own)
+        ]
+    return group.reads
 
 
 def reads_of(group: Group, registers: Registers) -> list[Read]:
