@@ -267,6 +267,16 @@ def searches() -> dict[str, float]:
     return found
 
 
+def short_rows() -> dict[str, float]:
+    """The largest elements of rows of 12, each in a loop of its own and unrolled."""
+
+    def prepare() -> Callable[[], Any]:
+        x, y = arrays(20_000, 12)
+        return lambda: numpy.asarray((x * y).max(1))
+
+    return tried("registers", (8, 24), prepare)
+
+
 def scans() -> dict[str, float]:
     """A scan down the columns of a matrix, by the bytes of a row in a strip."""
 
@@ -381,7 +391,7 @@ def message() -> dict[str, float]:
 
 MEASUREMENTS = (
     plan, learning, throughput, kernel, streams, parallel, chunk, sweeps, copy, held, truths, lists, message, vectors, scattered, tails, across,
-    folds, searches, scans, masks, draft, blocks, factors, ranks,
+    folds, searches, short_rows, scans, masks, draft, blocks, factors, ranks,
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from atoll import policy
 from atoll.lazy import evaluation
 
 ROWS = 2500
-FEW = 300
+FEW = 150
 """Rows of which too few are there for loops to be unrolled."""
 
 EXPRESSIONS = {
@@ -66,9 +66,11 @@ def bits(result):
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-@pytest.mark.parametrize(("dtype", "length"), [("f8", 3), ("f4", 7), ("i4", 2)])
+@pytest.mark.parametrize(
+    ("dtype", "length"), [("f8", 3), ("f4", 7), ("i4", 2), ("f8", 16), ("f4", 23), ("i4", 11)]
+)
 def test_the_bits_of_rows_that_are_not_unrolled(name, dtype, length):
-    assert 7 * FEW < policy.limits.short <= 2 * ROWS
+    assert length * FEW < policy.limits.short <= length * ROWS
     compute = EXPRESSIONS[name]
     arrays = operands(dtype, length)
     with np.config(small=0), numpy.errstate(all="ignore"):

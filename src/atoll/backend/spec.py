@@ -143,6 +143,11 @@ def rounds(reduction: Reduction) -> bool:
     return reduction.dtype[0] in "fc" and not fold_named(reduction.op).is_exact
 
 
+def accumulators(dtype: str) -> int:
+    """Number of accumulators of a rounded fold of ``dtype``, on every processor. No vector is wider."""
+    return 32 if dtype in ("f2", "f4", "c8") else 16
+
+
 def partial_dtypes(spec: KernelSpec) -> tuple[str, ...]:
     """Dtypes of the arrays of partials: one for a full reduction, two if it has a position."""
     dtypes: list[str] = []

@@ -6,6 +6,7 @@ of ``n x 3`` elements has three subtractions of ``n`` elements each, whose opera
 
 Folds along the loop become instructions. They take the elements in the order of a row (``backend/llvm/fold.py``): each has an
 accumulator of its own, and these are added up in halves. So a result has the same bits whether its loop is unrolled or not.
+Vectors along a short row would be mostly empty, so a loop that folds may have more turns than others.
 A few columns that are folded down the rows are read in one pass, with accumulators for each.
 """
 
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import policy
-from ..backend.spec import Instruction, Reduction, arguments, rounds, whole
+from ..backend.spec import Instruction, Reduction, accumulators, arguments, rounds, whole
 from ..ops.table import code_of
 from .body import Body, renumbered
 from .launches import Loop
@@ -79,7 +80,7 @@ def stored_first(
 def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
     """True if a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
     loop, limits = loops[place], policy.limits
-    if loop.axis < 0 or not 1 < loop.extent <= limits.part_vector:
+    if loop.axis < 0 or not 1 < loop.extent <= _most_turns(body, loop):
         return False
     if prod([each.extent for each in loops]) < limits.short:
         return False
@@ -96,6 +97,14 @@ def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> 
         int(loop.extent) * work <= limits.kernel_operations  # the kernel is made for it
         and int(loop.extent) * copies <= limits.vector
     )
+
+
+def _most_turns(body: Body, loop: Loop) -> int:
+    """The largest number of turns to unroll. Each element of a rounded fold needs an accumulator of its own."""
+    folds = [fold for fold in body.reductions if loop.axis in fold.axes]
+    if not folds:
+        return policy.limits.part_vector
+    return min([policy.limits.registers, *[accumulators(f.dtype) for f in folds if rounds(f)]])
 
 
 def _independent(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:

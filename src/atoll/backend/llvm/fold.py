@@ -23,11 +23,11 @@ from copy import copy
 import numpy as np
 
 from ...ops.folds import fold_named
-from ..spec import STEPS, Reduction, rounds
+from ..spec import STEPS, Reduction, accumulators, rounds
 from .arithmetic import cast, combine_position
 from .builder import Code, Value
 from .function import Function
-from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE, itemsize
+from .types import COMPONENT, KIND, MEMORY_TYPE, VALUE_TYPE
 from .ufuncs import emission
 
 _DEPTH = 40
@@ -60,11 +60,6 @@ def with_nans(code: Code, best: Value, nans: Value, width: int) -> Value:
         f"select i1 {some}, {code.type(best.dtype)} {nan.name}, {code.type(best.dtype)} {best.name}"
     )
     return Value(best.dtype, code.function.op(text))
-
-
-def accumulators(dtype: str) -> int:
-    """Number of accumulators of a rounded fold of ``dtype``, on every processor. No vector is wider."""
-    return 32 if itemsize(COMPONENT.get(dtype, dtype)) <= 4 else 16
 
 
 class Fold:

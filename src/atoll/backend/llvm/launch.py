@@ -297,5 +297,5 @@ def seeks(node: Node) -> bool:
     steps = [abs(step) for k, step in enumerate(operand.strides) if operand.shape[k] > 1]
     along = abs(operand.strides[axis]) == min(steps, default=0)
     length, limits = operand.shape[axis], policy.limits
-    unrolled = length <= limits.part_vector and operand.size >= limits.short
+    unrolled = length <= limits.registers and operand.size >= limits.short
     return not along or unrolled or length >= limits.vector

@@ -15,6 +15,7 @@ from ... import policy
 from ..spec import (
     STREAMS,
     KernelSpec,
+    accumulators,
     arguments,
     behind,
     common_mask,
@@ -26,7 +27,6 @@ from ..spec import (
     whole,
     written_operands,
 )
-from .fold import accumulators
 from .types import COMPONENT, KIND, itemsize
 from .ufuncs import can_flag
 
