@@ -268,13 +268,21 @@ def searches() -> dict[str, float]:
 
 
 def short_rows() -> dict[str, float]:
-    """The largest elements of rows of 12, each in a loop of its own and unrolled."""
+    """The largest elements of rows of 12, and products of rows, by kernels for any rows and for these."""
 
-    def prepare() -> Callable[[], Any]:
+    def largest() -> Callable[[], Any]:
         x, y = arrays(20_000, 12)
         return lambda: numpy.asarray((x * y).max(1))
 
-    return tried("registers", (8, 24), prepare)
+    def products() -> Callable[[], Any]:
+        x, y = arrays(20_000, 12)
+        return lambda: numpy.asarray(x * y[0])
+
+    values = 8, 24
+    found = {
+        f"extremes, {what}": time for what, time in tried("registers", values, largest).items()
+    }
+    return found | tried("registers", values, products)
 
 
 def scans() -> dict[str, float]:

@@ -41,10 +41,11 @@ def run_block(function, block, chunks, threads):
 
 
 class Loop:
-    """A kernel under construction over arrays that broadcast to ``shape``."""
+    """A kernel under construction over arrays that broadcast to ``shape``; it may be for rows of that length only."""
 
-    def __init__(self, shape):
+    def __init__(self, shape, fixed=False):
         self.shape = tuple(shape)
+        self.row = self.shape[-1] if fixed else 0
         self.body, self.operands, self.arrays, self.strides = [], [], [], []
         self.scalars, self.numbers, self.reductions = [], [], []
 
@@ -118,6 +119,7 @@ class Loop:
             tuple(self.scalars),
             tuple(self.body),
             tuple(self.reductions),
+            self.row,
         )
 
     def run(self, chunk=None, threads=1, origins=None, make=None):

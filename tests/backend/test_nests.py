@@ -46,7 +46,7 @@ def test_any_strides(data):
     column = ordinary(dtype, shape[0], 4).reshape(shape[0], *[1] * (len(shape) - 1))
     chunk = data.draw(st.integers(1, shape[0]))
     threads = data.draw(st.sampled_from([1, 2]))
-    loop = Loop(shape)
+    loop = Loop(shape, fixed=len(shape) > 1 and data.draw(st.booleans()))
     total = loop.call("add", dtype, loop.load(a), loop.load(b))
     total = loop.call("subtract", dtype, total, loop.load(small))
     loop.store(out, loop.call("multiply", dtype, total, loop.load(column)))
@@ -152,6 +152,32 @@ def test_overlapping_operands_go_in_order(shift):
     for k in range(70):
         plain[target.start + k] = plain[source.start + k] + 1
     assert same(memory, plain)
+
+
+@pytest.mark.parametrize("length", range(2, 26))
+@pytest.mark.parametrize("shift", [-11, -1, 0, 2, 9])
+def test_kernels_for_rows_of_a_length(length, shift):
+    """They keep the order of overlapping operands, touch nothing beside their rows and fold down them."""
+    memory = ordinary("f8", 2000)
+    source, target = (
+        np.lib.stride_tricks.as_strided(memory[start:], (31, length), (8 * 40, 8))
+        for start in (100, 100 + shift)
+    )
+    mask, total = ordinary("b1", 31 * length, 3).reshape(31, length), np.zeros((1, length))
+    expected, plain = total.copy(), memory.copy()
+    loop = Loop((31, length), fixed=True)
+    value = loop.call("add", "f8", loop.load(source, alias=1), loop.load(ordinary("f8", length, 4)))
+    loop.store(target, value, loop.load(mask), alias=1)
+    loop.reduce("add", "f8", loop.index(1), (0,), loop.operand(total, "rw"))
+    loop.run(chunk=31)
+    for row in range(31):
+        for k in range(length):
+            if mask[row, k]:
+                at = 100 + 40 * row + k
+                plain[at + shift] = plain[at] + ordinary("f8", length, 4)[k]
+            expected[0, k] += k
+    assert same(memory, plain)
+    assert same(total, expected)
 
 
 def test_overlap_of_rows():

@@ -34,6 +34,12 @@ EXPRESSIONS = {
 }
 
 
+def shifted(np, a, w, c):
+    a = a.copy()
+    a[:, 1:] = a[:, :-1] * w
+    return a
+
+
 def in_place(np, a, w, c):
     a = a.copy()
     a *= w
@@ -42,7 +48,7 @@ def in_place(np, a, w, c):
     return a
 
 
-EXPRESSIONS["in_place"] = in_place
+EXPRESSIONS |= {"in_place": in_place, "shifted": shifted}
 
 
 def operands(dtype, length):
@@ -96,6 +102,32 @@ def test_that_loops_are_unrolled():
     assert len(launch.extents) == 1, str(launch)
 
 
+def product(rows, length):
+    return np.array(numpy.ones((rows, length))) * np.array(numpy.ones(length))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("length", "fixed"), [(3, True), (24, True), (25, False)])
+def test_that_kernels_are_made_for_the_extents_of_short_rows(length, fixed):
+    """Rows of other lengths run the kernel of long rows."""
+    assert fixed == (length <= policy.limits.registers)
+    with np.config(small=0, kernel_cache="off"):
+        numpy.asarray(product(ROWS, length) - length)
+        for rows, columns, known in [
+            (ROWS + 1, length, True),
+            (ROWS, length + 31, not fixed),
+            (FEW, length, not fixed),
+        ]:
+            launch = np.explain(product(rows, columns) - length).launches[-1]
+            assert (len(launch.extents), launch.compiled) == (2, known)
+
+
+def test_that_slow_functions_fill_vectors():
+    with np.config(small=0):
+        loops = [len(np.explain(np.exp(product(ROWS, n))).launches[-1].extents) for n in (3, 10)]
+    assert loops == [1, 2]
+
+
 def folded_down(np, a, w, c):
     """Folds of the rows of a few columns, alone and with others."""
     total = (a * w).sum(0) + a.max(0)
@@ -111,7 +143,8 @@ def folded_down(np, a, w, c):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "rows", "columns"), [("f8", 200_000, 3), ("f4", 3001, 7), ("c16", 5000, 2)]
+    ("dtype", "rows", "columns"),
+    [("f8", 200_000, 3), ("f4", 3001, 7), ("c16", 5000, 2), ("f8", 3001, 11), ("f4", 3001, 23)],
 )
 def test_columns_whose_loops_are_not_unrolled(monkeypatch, dtype, rows, columns):
     random = numpy.random.default_rng(7)
@@ -119,9 +152,9 @@ def test_columns_whose_loops_are_not_unrolled(monkeypatch, dtype, rows, columns)
     if dtype == "c16":
         arrays[0] += 1j
     results = []
-    for unrolled in (8, 1):
+    for unrolled, fixed in ((8, 24), (1, 1)):
         monkeypatch.setattr(evaluation, "_programs", evaluation._Programs())
-        with policy.limited(part_vector=unrolled), np.config(small=0):
+        with policy.limited(part_vector=unrolled, registers=fixed), np.config(small=0):
             results.append(list(map(bits, folded_down(np, *map(np.array, arrays)))))
     assert results[0] == results[1]
 

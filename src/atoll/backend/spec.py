@@ -120,6 +120,8 @@ class KernelSpec(NamedTuple):
     scalars: tuple[str, ...] = ()
     body: tuple[Instruction, ...] = ()
     reductions: tuple[Reduction, ...] = ()
+    row: int = 0
+    """The extent of the innermost axis if the kernel is made for it, else 0. No reduction folds that axis then."""
 
 
 def is_full(reduction: Reduction, ndim: int) -> bool:

@@ -1,8 +1,9 @@
-"""Unrolls short loops: the body of the loop around them then does all their turns.
+"""Short loops, for whose extents kernels are made.
 
 A loop of three turns costs more to begin and to end than its turns do. So where the innermost loop of a nest is short and
-the others are long, the body is written once for each turn, and vectors run along the next loop: ``(positions - centre)``
-of ``n x 3`` elements has three subtractions of ``n`` elements each, whose operands step by three.
+the others are long, its extent is part of the kernel. Where it writes neighbours in memory, as ``positions - centre`` of ``n x 3``
+elements does, its turns are a few vectors without a loop. Else it is *unrolled*: the body is written once for each turn, and vectors
+run along the next loop. ``(positions ** 2).sum(1)`` has three squares of ``n`` elements each, whose operand steps by three.
 
 Folds along the loop become instructions. They take the elements in the order of a row (``backend/llvm/fold.py``): each has an
 accumulator of its own, and these are added up in halves. So a result has the same bits whether its loop is unrolled or not.
@@ -22,6 +23,7 @@ import numpy as np
 from .. import policy
 from ..backend.spec import Instruction, Reduction, accumulators, arguments, rounds, whole
 from ..ops.table import code_of
+from ..ops.ufuncs import COSTS, Cost
 from .body import Body, renumbered
 from .launches import Loop
 from .registers import Memory, Registers
@@ -57,7 +59,8 @@ def stored_first(
     (value,) = values
     first = copy(body)
     first.reductions = []
-    if not _fits(first, loops, body.memories, len(loops) - 1):
+    memories = body.memories
+    if not fixed_row(first, loops, memories) and not _fits(first, loops, memories, len(loops) - 1):
         return None
     dtype = np.dtype(body.instructions[value].dtype)
     order = [axis for loop in loops for axis in loop.axes]
@@ -80,9 +83,7 @@ def stored_first(
 def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
     """True if a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
     loop, limits = loops[place], policy.limits
-    if loop.axis < 0 or not 1 < loop.extent <= _most_turns(body, loop):
-        return False
-    if prod([each.extent for each in loops]) < limits.short:
+    if not _is_short(body, loops, memories, place, _most_turns(body, loop)):
         return False
     inner = loops[-1].axis
     if loop.axis != inner and not any(
@@ -91,12 +92,45 @@ def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> 
         return False
     if not _independent(body, loops, memories, place):
         return False
+    if place == len(loops) - 1 and fixed_row(body, loops, memories):
+        return False
     copies = sum(1 for memory in memories if memory.strides[loop.axis])
-    work = len(_varying(body, loop, memories))
-    return (
-        int(loop.extent) * work <= limits.kernel_operations  # the kernel is made for it
-        and int(loop.extent) * copies <= limits.vector
-    )
+    return int(loop.extent) * copies <= limits.vector
+
+
+def _is_short(body: Body, loops: list[Loop], memories: list[Memory], place: int, most: int) -> bool:
+    """True if a kernel may be made for the turns of a loop, of which there are at most ``most``."""
+    loop, limits = loops[place], policy.limits
+    if len(loops) < 2 or loop.axis < 0 or not 1 < loop.extent <= most:
+        return False
+    if prod([each.extent for each in loops]) < limits.short:
+        return False
+    return int(loop.extent) * len(_varying(body, loop, memories)) <= limits.kernel_operations
+
+
+def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
+    """The extent of the innermost loop if vectors run along it in a kernel that is made for the extent, else 0.
+
+    The loop is short, folds nothing and writes neighbours in memory, which an unrolled loop would write one by one. Functions that take
+    long fill the vectors of an unrolled loop better.
+    """
+    loop, limits = loops[-1], policy.limits
+    if any(loop.axis in fold.axes for fold in body.reductions):
+        return 0
+    if not _is_short(body, loops, memories, len(loops) - 1, limits.registers):
+        return 0
+    if loop.extent <= limits.part_vector and any(
+        i.op == "call" and COSTS.get(i.name, Cost()).is_heavy for i in body.instructions
+    ):
+        return 0
+    outer = loops[-2].axis
+    for memory in memories:
+        along = memory.strides[loop.axis]
+        if memory.access != "r" and along != memory.dtype.itemsize:
+            return 0
+        if 0 < abs(memory.strides[outer]) < abs(along):
+            return 0
+    return int(loop.extent)
 
 
 def _most_turns(body: Body, loop: Loop) -> int:

@@ -185,7 +185,7 @@ def kernel_text(spec: KernelSpec) -> str:
 def name_of(spec: KernelSpec) -> str:
     """The symbol of a kernel: the same in every process."""
     lists = [list(map(tuple, part)) for part in (spec.operands, spec.body, spec.reductions)]
-    text = repr((spec.ndim, spec.scalars, lists))
+    text = repr((spec.ndim, spec.scalars, lists, spec.row))
     return "atoll_" + hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

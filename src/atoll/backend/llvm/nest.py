@@ -96,6 +96,8 @@ class Nest:
             [body.word(layout.strides + k * spec.ndim + axis) for axis in range(spec.ndim)]
             for k in range(len(spec.operands))
         ]
+        if spec.row:
+            self.extents[self.inner] = str(spec.row)
         pointers = [body.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))]
         for fold in self.folds.values():
             fold.allocate(body, STREAMS if self.schedule.streams else int(self.schedule.seeks))

@@ -4,6 +4,7 @@ A row is done by vectors of ``width`` elements, and the rest by short masked one
 instructions. Where sums are rounded, a row is cut into *blocks*, after each of which the
 accumulators are pushed (:mod:`.fold`). A vector is never wider than the accumulators of such a sum, so where
 its blocks end depends on the length of the row only.
+A kernel that is made for rows of a few elements has vectors of powers of two of elements instead.
 
 Memory that is read from one end to the other comes more slowly than it might: a processor fetches ahead,
 but not far, and begins anew with every page. It follows several such *streams* at once. So small
@@ -28,6 +29,7 @@ from .body import Body, Row
 from .builder import Code
 from .extreme_positions import Seek, Strands
 from .fold import Fold
+from .memory import Place
 from .schedule import Schedule
 
 
@@ -46,6 +48,9 @@ class Rows:
     def row(self, rows: list[Row], count: str) -> None:
         """The ``count`` elements of a row, or of several rows at once."""
         function = self.function
+        if self.schedule.spec.row:
+            self._fixed(rows)
+            return
         with function.when(function.op(f"icmp sgt i64 {count}, 0"), "row"):
             for row in rows:
                 self.elements.begin_row(row)
@@ -57,6 +62,24 @@ class Rows:
                 )
             else:
                 self._vectors(rows, count, self.width)
+
+    def _fixed(self, rows: list[Row]) -> None:
+        """Rows of the extent that the kernel is made for: a few vectors of powers of two of elements, without a loop or a mask."""
+        extent = self.schedule.spec.row
+
+        def vectors(width: int) -> None:
+            start = 0
+            while start < extent:
+                width = min(width, 1 << (extent - start).bit_length() - 1)
+                self.elements.elements(Place(self.elements.code(width), str(start)), rows, {})
+                start += width
+
+        for row in rows:
+            self.elements.begin_row(row)
+        if self.ordered and self.width > 1:
+            self.function.choose(self.ordered, lambda: vectors(1), lambda: vectors(self.width))
+        else:
+            vectors(self.width)
 
     def _vectors(self, rows: list[Row], count: str, width: int) -> None:
         """A row by vectors of ``width`` elements, and the rest of it by masked ones."""

@@ -3,7 +3,7 @@
 The two innermost axes are done by one of four *orders*:
 
 * ``rows``: one row after the other;
-* ``tiles``: narrow strips of all rows, where an operand runs across its memory and no result hangs on whole rows;
+* ``tiles``: narrow strips of all rows, where an operand runs across its memory, no result hangs on whole rows, and these are not short;
 * ``batches``: several rows at a time, where all fold into the same results: each vector of results is loaded and stored
   once for them, and memory is read in several streams;
 * ``streams``: several rows in turns, each with accumulators of its own (:mod:`.rows` says why).
@@ -137,7 +137,7 @@ class Schedule:
     def _order(self) -> str:
         reductions, scopes = self.spec.reductions, self.scopes
         across = any(operand.inner == "any" for operand in self.spec.operands)
-        if across and not self.rounded and self.inner not in scopes.values():
+        if across and not self.spec.row and not self.rounded and self.inner not in scopes.values():
             return "tiles"
         several = all(self.inner - 1 in reduction.axes for reduction in reductions)
         if reductions and not scopes and not self.pairs and self.folds_only and several:
