@@ -24,6 +24,7 @@ from ..exchange.partners import strung, sums
 from ..graph.geometry import dense
 from ..layout import Layout, on_every_rank
 from ..layout.bounds import balanced_bounds, block_of
+from ..ops.folds import FOLDS
 from .messages import answered, exchanged, joined, uneven
 from .movement import (
     as_line,
@@ -239,14 +240,6 @@ def store(section: Section, indices: tuple[Array, ...], values: Array, ufunc: An
     put_rows(section, count, ((where[peer], given[peer]) for peer in sorted(where)), ufunc)
 
 
-NEUTRAL: dict[Any, Callable[[np.dtype[Any]], Any]] = {
-    np.add: lambda dtype: -0.0 if dtype.kind == "f" else 0,
-    np.minimum: lambda dtype: np.inf if dtype.kind == "f" else np.iinfo(dtype).max,
-    np.maximum: lambda dtype: -np.inf if dtype.kind == "f" else np.iinfo(dtype).min,
-}
-"""Ufuncs whose values ranks combine before they send them, each with the number that changes none."""
-
-
 def densely(values: int) -> int:
     """The number of elements up to which a rank combines values in an array of all elements, rather than sort the values."""
     most = policy.limits.held // np.dtype(np.float64).itemsize
@@ -255,17 +248,17 @@ def densely(values: int) -> int:
 
 def is_combined(section: Section, values: int, ufunc: Any) -> bool:
     """True if ranks :func:`combine` so many values, all ranks' together, that belong to elements of a section."""
-    communicator, layout = section.communicator, section.layout
-    if ufunc not in NEUTRAL or section.dtype.kind not in "iuf" or communicator.nodes.save_messages:
+    communicator, layout, fold = section.communicator, section.layout, FOLDS.get(ufunc)
+    if fold is None or fold.is_truth or not fold.is_folded_in(section.dtype):
         return False
-    few = communicator.size <= policy.limits.few_ranks
+    few = communicator.size <= policy.limits.few_ranks and not communicator.nodes.save_messages
     many = layout.size <= densely(values // communicator.size)
     return few and many and line_bounds(layout) is not None
 
 
 def combine(section: Section, indices: tuple[Array, ...], values: Array, ufunc: Any) -> None:
     """Combine values with the elements at global indices by a ufunc, each rank its own first. Axes as for :func:`fetch`. Collective."""
-    mine = np.full(section.shape, NEUTRAL[ufunc](section.dtype), section.dtype)
+    mine = np.full(section.shape, FOLDS[ufunc].neutral(section.dtype), section.dtype)
     ufunc.at(mine, indices, values.astype(section.dtype, copy=False))
     combine_lines(section, mine.reshape(-1), ufunc, "elements that ranks have combined")
 

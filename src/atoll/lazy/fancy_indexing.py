@@ -16,7 +16,6 @@ import numpy as np
 
 from .. import backend, policy
 from ..collective import Section, compressed, positions_under
-from ..collective.elements import NEUTRAL
 from ..collective.indexing import check_range, to_check
 from ..collective.section import replicated
 from ..collective.steps import is_readable
@@ -234,7 +233,7 @@ def put(handle: Any, key: Any, value: Any, ufunc: np.ufunc | None = None) -> boo
     if world is None or not is_native(handle.dtype):
         return False
     what = f"{ufunc.__name__}.at" if ufunc else "an assignment"
-    moves = "combined" if ufunc in NEUTRAL else "written"
+    moves = "combined" if ufunc in FOLDS else "written"
     in_step(world, what, handle, key, value, moves=moves)
     if not isinstance(value, (Handle, np.ndarray, list, tuple, np.generic, int, float, complex)):
         return False
