@@ -29,6 +29,7 @@ EXPRESSIONS = {
     "shares": lambda np, a, w, c: a / a.sum(-1, keepdims=True),
     "index": lambda np, a, w, c: a * np.arange(a.shape[-1], dtype=a.dtype) + w,
     "masked": lambda np, a, w, c: np.where(a > w, a, c),
+    "functions": lambda np, a, w, c: np.exp(-np.abs(a * w)) + np.arctan(c),
     "several": lambda np, a, w, c: (a.sum(-1) + a.max(-1)) * (a - c).min(-1),
     "columns": lambda np, a, w, c: (a[:, ::-1] * c).sum(-1) + a[:, 0],
 }
