@@ -41,11 +41,10 @@ def run_block(function, block, chunks, threads):
 
 
 class Loop:
-    """A kernel under construction over arrays that broadcast to ``shape``; it may be for rows of that length only."""
+    """A kernel under construction over arrays that broadcast to ``shape``; ``row`` is that of the specification."""
 
-    def __init__(self, shape, fixed=False):
-        self.shape = tuple(shape)
-        self.row = self.shape[-1] if fixed else 0
+    def __init__(self, shape, row=0):
+        self.shape, self.row = tuple(shape), row
         self.body, self.operands, self.arrays, self.strides = [], [], [], []
         self.scalars, self.numbers, self.reductions = [], [], []
 

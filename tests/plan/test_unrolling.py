@@ -103,23 +103,29 @@ def test_that_loops_are_unrolled():
     assert len(launch.extents) == 1, str(launch)
 
 
-def product(rows, length):
-    return np.array(numpy.ones((rows, length))) * np.array(numpy.ones(length))
+def product(rows, length, steps=0):
+    """An expression with a kernel of its own for each number of steps."""
+    value = np.array(numpy.ones((rows, length))) * np.array(numpy.ones(length))
+    for _ in range(steps):
+        value = value * 2 - 1
+    return value
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize(("length", "fixed"), [(3, True), (24, True), (25, False)])
-def test_that_kernels_are_made_for_the_extents_of_short_rows(length, fixed):
-    """Rows of other lengths run the kernel of long rows."""
-    assert fixed == (length <= policy.limits.registers)
+@pytest.mark.parametrize(
+    ("length", "kernel"), [(3, "its own"), (9, "short"), (22, "short"), (25, "long")]
+)
+def test_which_rows_share_a_kernel(length, kernel):
+    assert 3 <= policy.limits.part_vector < 9 < 24 <= policy.limits.registers < 25
     with np.config(small=0, kernel_cache="off"):
-        numpy.asarray(product(ROWS, length) - length)
+        numpy.asarray(product(ROWS, length, length))
         for rows, columns, known in [
             (ROWS + 1, length, True),
-            (ROWS, length + 31, not fixed),
-            (FEW, length, not fixed),
+            (ROWS, length + 2, kernel != "its own"),
+            (ROWS, length + 31, kernel == "long"),
+            (FEW, length, kernel == "long"),
         ]:
-            launch = np.explain(product(rows, columns) - length).launches[-1]
+            launch = np.explain(product(rows, columns, length)).launches[-1]
             assert (len(launch.extents), launch.compiled) == (2, known)
 
 

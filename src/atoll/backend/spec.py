@@ -121,7 +121,8 @@ class KernelSpec(NamedTuple):
     body: tuple[Instruction, ...] = ()
     reductions: tuple[Reduction, ...] = ()
     row: int = 0
-    """The extent of the innermost axis if the kernel is made for it, else 0. No reduction folds that axis then."""
+    """The extent of the innermost axis if the kernel is made for it, -1 if it is one of several short ones, else 0. No reduction folds
+    a short axis."""
 
 
 def is_full(reduction: Reduction, ndim: int) -> bool:

@@ -1,8 +1,8 @@
-"""Short loops, for whose extents kernels are made.
+"""Short loops, which kernels of their own run.
 
 A loop of three turns costs more to begin and to end than its turns do. So where the innermost loop of a nest is short and
-the others are long, its extent is part of the kernel. Where it writes neighbours in memory, as ``positions - centre`` of ``n x 3``
-elements does, its turns are a few vectors without a loop. Else it is *unrolled*: the body is written once for each turn, and vectors
+the others are long, the kernel knows that. Where the loop writes neighbours in memory, as ``positions - centre`` of ``n x 3``
+elements does, its turns are a few vectors without masks. Else it is *unrolled*: the body is written once for each turn, and vectors
 run along the next loop. ``(positions ** 2).sum(1)`` has three squares of ``n`` elements each, whose operand steps by three.
 
 Folds along the loop become instructions. They take the elements in the order of a row (``backend/llvm/fold.py``): each has an
@@ -105,11 +105,12 @@ def _is_short(body: Body, loops: list[Loop], memories: list[Memory], place: int,
         return False
     if prod([each.extent for each in loops]) < limits.short:
         return False
-    return int(loop.extent) * len(_varying(body, loop, memories)) <= limits.kernel_operations
+    return loop.extent * len(_varying(body, loop, memories)) <= limits.kernel_operations
 
 
 def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
-    """The extent of the innermost loop if vectors run along it in a kernel that is made for the extent, else 0.
+    """The row of the kernel (:class:`~atoll.backend.spec.KernelSpec`): the extent of the innermost loop if that is very short, -1 if it
+    is short, else 0. One kernel serves all extents between, which loops over growing slices have.
 
     The loop is short, folds nothing and writes neighbours in memory, which an unrolled loop would write one by one. Functions that take
     long fill the vectors of an unrolled loop better.
@@ -119,7 +120,8 @@ def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
         return 0
     if not _is_short(body, loops, memories, len(loops) - 1, limits.registers):
         return 0
-    if loop.extent <= limits.part_vector and any(
+    least = loop.extent <= limits.part_vector
+    if least and any(
         i.op == "call" and COSTS.get(i.name, Cost()).is_heavy for i in body.instructions
     ):
         return 0
@@ -130,7 +132,7 @@ def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
             return 0
         if 0 < abs(memory.strides[outer]) < abs(along):
             return 0
-    return int(loop.extent)
+    return int(loop.extent) if least else -1
 
 
 def _most_turns(body: Body, loop: Loop) -> int:

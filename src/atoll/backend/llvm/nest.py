@@ -96,7 +96,7 @@ class Nest:
             [body.word(layout.strides + k * spec.ndim + axis) for axis in range(spec.ndim)]
             for k in range(len(spec.operands))
         ]
-        if spec.row:
+        if spec.row > 0:
             self.extents[self.inner] = str(spec.row)
         pointers = [body.word(layout.pointers + k, "ptr") for k in range(len(spec.operands))]
         for fold in self.folds.values():

@@ -4,7 +4,8 @@ A row is done by vectors of ``width`` elements, and the rest by short masked one
 instructions. Where sums are rounded, a row is cut into *blocks*, after each of which the
 accumulators are pushed (:mod:`.fold`). A vector is never wider than the accumulators of such a sum, so where
 its blocks end depends on the length of the row only.
-A kernel that is made for rows of a few elements has vectors of powers of two of elements instead.
+Short rows have vectors of powers of two of elements instead, since masks would take longer; where a kernel is made for one extent,
+it needs no tests of which.
 
 Memory that is read from one end to the other comes more slowly than it might: a processor fetches ahead,
 but not far, and begins anew with every page. It follows several such *streams* at once. So small
@@ -48,7 +49,7 @@ class Rows:
     def row(self, rows: list[Row], count: str) -> None:
         """The ``count`` elements of a row, or of several rows at once."""
         function = self.function
-        if self.schedule.spec.row:
+        if self.schedule.spec.row > 0:
             self._fixed(rows)
             return
         with function.when(function.op(f"icmp sgt i64 {count}, 0"), "row"):
@@ -102,11 +103,23 @@ class Rows:
             self._until_settled(rows, main, width)
         else:
             self._stretch(rows, start, main, width)
-        if width > 1:
+        if self.schedule.spec.row:
+            self._halves(rows, main, count, width)
+        elif width > 1:
             with function.when(function.op(f"icmp slt i64 {main}, {count}"), "rest"):
                 self._rest(rows, main, count)
         if rows[0].before == "0":
             self._end_row(count)
+
+    def _halves(self, rows: list[Row], start: str, stop: str, width: int) -> None:
+        """The remaining elements of a short row, fewer than ``width``: by vectors of half of it, of a quarter, and so on."""
+        function = self.function
+        while width > 1:
+            width //= 2
+            some = function.op(f"and i64 {stop}, {width}")
+            with function.when(function.op(f"icmp ne i64 {some}, 0"), "half"):
+                self.elements.elements(Place(self.elements.code(width), start), rows, {})
+            start = function.op(f"add i64 {start}, {some}")
 
     def _head(self, rows: list[Row], count: str, width: int) -> tuple[str, str]:
         """Fold the first elements of a row that continues the order of an earlier one, up to a whole vector of accumulators. The
