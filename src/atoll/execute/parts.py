@@ -102,7 +102,10 @@ def joined(steps: Sequence[Step]) -> tuple[Step, ...]:
     A class whose steps can be joined has a ``joined``, which makes one step of several; one whose steps have parts has ``parts``.
     """
     result: list[Step] = []
-    apart = [each for step in steps for each in getattr(step, "parts", lambda own=step: [own])()]
+    apart: list[Any] = []
+    for step in steps:
+        parts = getattr(step, "parts", None)
+        apart += [step] if parts is None else parts()
     for kind, group in groupby(apart, type):
         same = list(group)
         join = getattr(kind, "joined", None)

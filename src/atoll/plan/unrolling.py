@@ -83,6 +83,8 @@ def stored_first(
 def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
     """True if a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
     loop, limits = loops[place], policy.limits
+    if loop.extent > limits.registers:
+        return False
     if not _is_short(body, loops, memories, place, _most_turns(body, loop)):
         return False
     inner = loops[-1].axis
@@ -116,6 +118,8 @@ def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
     long fill the vectors of an unrolled loop better.
     """
     loop, limits = loops[-1], policy.limits
+    if loop.extent > limits.registers:
+        return 0
     if any(loop.axis in fold.axes for fold in body.reductions):
         return 0
     if not _is_short(body, loops, memories, len(loops) - 1, limits.registers):
