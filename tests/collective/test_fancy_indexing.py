@@ -302,8 +302,8 @@ def test_a_few_elements_go_to_all_ranks_once_for_their_positions(size):
         return spent.messages_sent, spent.collectives
 
     for messages, collectives in simulated.Simulation(size).run(rows):
-        assert messages <= 10 * (size - 1)
-        assert collectives <= 20  # also to agree that all make the same call
+        # ranks also agree that all make the same call; a broadcast is a message to each other rank
+        assert messages + (size - 1) * max(collectives - 20, 0) <= 10 * (size - 1)
 
 
 @pytest.mark.ranks(2)
