@@ -64,7 +64,8 @@ class Limits:
     (``searches``: a kernel takes 1.2 times as long in rows of 16 that are not)."""
     part_vector: int = 8
     """The same for elements that are not contiguous, are each repeated, or end a row; inner loops of at most this many that neither fold nor
-    write neighbours are unrolled, and rows of so few have a kernel for each extent (``scattered``: 54 us with 1, 56 with 8, 61 with 32; repeated, 63 with 1, 58 from 4 on; ``tails``: 96 us with 2, 90 from 4 on)."""
+    write neighbours are unrolled (``scattered``: 54 us with 1, 56 with 8, 61 with 32; repeated, 63 with 1, 58 from 4 on; ``tails``: 96 us
+    with 2, 90 from 4 on)."""
     stretch: int = 1 << 13
     """A search along a row, or a scan down columns, takes this many bytes of a row at a time, which stay in the first-level cache
     (``searches``: 72 us, 81 with 2**16; ``scans``)."""
@@ -105,9 +106,10 @@ class Limits:
     """A loop is cut once this many operations are pending (``kernel``)."""
     registers: int = 24
     """Values of a loop in vector registers at a time (``kernel``), and repeated writes of an element in a row that still use vectors
-    (``scattered``). Rows of at most this many elements have kernels of their own, and their folds are unrolled
-    (``short_rows``: an extreme 0.80 ms, unrolled 0.29; a product 0.53 ms, by a kernel for short rows 0.24). Scalars get a quarter of these registers, as does each of four rows folded in turns (``folds``). Up to this many
-    operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
+    (``scattered``). Folds along rows of at most this many elements are unrolled; other rows have a kernel for short
+    ones, up to half as many elements one for each extent (``short_rows``: an extreme 0.80 ms, unrolled 0.29; a product 0.53 ms, by a
+    kernel for its rows 0.13). Scalars get a quarter of these registers, as does each of four rows folded in turns (``folds``). Up to this
+    many operations under a mask are compiled twice: with the mask, and for all elements (``masks``)."""
     draft_work: int = 1 << 23
     """Elements times operations after which a kernel that was compiled quickly is compiled well, for each of its instructions (``draft``: 1 ms each, twice
     the time that the draft of a formula has worked until then)."""

@@ -113,10 +113,10 @@ def product(rows, length, steps=0):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(
-    ("length", "kernel"), [(3, "its own"), (9, "short"), (22, "short"), (25, "long")]
+    ("length", "kernel"), [(3, "its own"), (13, "short"), (22, "short"), (25, "long")]
 )
 def test_which_rows_share_a_kernel(length, kernel):
-    assert 3 <= policy.limits.part_vector < 9 < 24 <= policy.limits.registers < 25
+    assert 3 <= policy.limits.registers // 2 < 13 < 24 <= policy.limits.registers < 25
     with np.config(small=0, kernel_cache="off"):
         numpy.asarray(product(ROWS, length, length))
         for rows, columns, known in [

@@ -22,7 +22,7 @@ from .orders import Order, axis_to_cut
 from .passes import Pass, applied, check_launch, check_nest
 from .registers import Memory, Registers, new
 from .split_reductions import Cut, cut_into_slabs
-from .unrolling import fixed_row, stored_first, unrolled
+from .unrolling import short_row, stored_first, unrolled
 
 
 @dataclass(slots=True, eq=False)
@@ -403,7 +403,7 @@ def _assemble(nest: Nest, scratch: dict[int, int]) -> Launch:
         ]
     scalars, operations = body.scalars, body.operations
     codes = tuple([code_of(dtype) for _, dtype, _ in scalars]) if scalars else ()
-    row = fixed_row(body, loops, memories) if run == 1 else 0
+    row = short_row(body, loops, memories) if run == 1 else 0
     lists = tuple(operands), codes, tuple(instructions), tuple(reductions)
     spec = new(KernelSpec, (depth, *lists, row))
     return Launch(

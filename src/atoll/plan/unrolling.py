@@ -60,7 +60,7 @@ def stored_first(
     first = copy(body)
     first.reductions = []
     memories = body.memories
-    if not fixed_row(first, loops, memories) and not _fits(first, loops, memories, len(loops) - 1):
+    if not short_row(first, loops, memories) and not _fits(first, loops, memories, len(loops) - 1):
         return None
     dtype = np.dtype(body.instructions[value].dtype)
     order = [axis for loop in loops for axis in loop.axes]
@@ -94,7 +94,7 @@ def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> 
         return False
     if not _independent(body, loops, memories, place):
         return False
-    if place == len(loops) - 1 and fixed_row(body, loops, memories):
+    if place == len(loops) - 1 and short_row(body, loops, memories):
         return False
     copies = sum(1 for memory in memories if memory.strides[loop.axis])
     return int(loop.extent) * copies <= limits.vector
@@ -110,7 +110,7 @@ def _is_short(body: Body, loops: list[Loop], memories: list[Memory], place: int,
     return loop.extent * len(_varying(body, loop, memories)) <= limits.kernel_operations
 
 
-def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
+def short_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
     """The row of the kernel (:class:`~atoll.backend.spec.KernelSpec`): the extent of the innermost loop if that is very short, -1 if it
     is short, else 0. One kernel serves all extents between, which loops over growing slices have.
 
@@ -124,8 +124,7 @@ def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
         return 0
     if not _is_short(body, loops, memories, len(loops) - 1, limits.registers):
         return 0
-    least = loop.extent <= limits.part_vector
-    if least and any(
+    if loop.extent <= limits.part_vector and any(
         i.op == "call" and COSTS.get(i.name, Cost()).is_heavy for i in body.instructions
     ):
         return 0
@@ -136,7 +135,7 @@ def fixed_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
             return 0
         if 0 < abs(memory.strides[outer]) < abs(along):
             return 0
-    return int(loop.extent) if least else -1
+    return int(loop.extent) if loop.extent <= limits.registers // 2 else -1
 
 
 def _most_turns(body: Body, loop: Loop) -> int:
