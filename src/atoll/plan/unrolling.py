@@ -59,8 +59,13 @@ def stored_first(
     (value,) = values
     first = copy(body)
     first.reductions = []
-    memories = body.memories
-    if not short_row(first, loops, memories) and not _fits(first, loops, memories, len(loops) - 1):
+    if (
+        loops[-1].extent > policy.limits.part_vector
+    ):  # in longer rows, memory for all of them costs more than it saves
+        return None
+    if not short_row(first, loops, body.memories) and not _fits(
+        first, loops, body.memories, len(loops) - 1
+    ):
         return None
     dtype = np.dtype(body.instructions[value].dtype)
     order = [axis for loop in loops for axis in loop.axes]
@@ -83,9 +88,11 @@ def stored_first(
 def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> bool:
     """True if a loop is to be unrolled: the innermost one, or one whose turns share their cache lines."""
     loop, limits = loops[place], policy.limits
-    if loop.extent > limits.registers:
+    if loop.axis < 0 or not 1 < loop.extent <= limits.registers:
         return False
-    if not _is_short(body, loops, memories, place, _most_turns(body, loop)):
+    if loop.extent > _most_turns(body, loop):
+        return False
+    if prod([each.extent for each in loops]) < limits.short:
         return False
     inner = loops[-1].axis
     if loop.axis != inner and not any(
@@ -94,20 +101,14 @@ def _fits(body: Body, loops: list[Loop], memories: list[Memory], place: int) -> 
         return False
     if not _independent(body, loops, memories, place):
         return False
-    if place == len(loops) - 1 and short_row(body, loops, memories):
+    if loop.axis == inner and short_row(body, loops, memories):
         return False
     copies = sum(1 for memory in memories if memory.strides[loop.axis])
-    return int(loop.extent) * copies <= limits.vector
-
-
-def _is_short(body: Body, loops: list[Loop], memories: list[Memory], place: int, most: int) -> bool:
-    """True if a kernel may be made for the turns of a loop, of which there are at most ``most``."""
-    loop, limits = loops[place], policy.limits
-    if len(loops) < 2 or loop.axis < 0 or not 1 < loop.extent <= most:
-        return False
-    if prod([each.extent for each in loops]) < limits.short:
-        return False
-    return loop.extent * len(_varying(body, loop, memories)) <= limits.kernel_operations
+    work = len(_varying(body, loop, memories))
+    return (
+        int(loop.extent) * work <= limits.kernel_operations  # the kernel is made for it
+        and int(loop.extent) * copies <= limits.vector
+    )
 
 
 def short_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
@@ -118,11 +119,11 @@ def short_row(body: Body, loops: list[Loop], memories: list[Memory]) -> int:
     long fill the vectors of an unrolled loop better.
     """
     loop, limits = loops[-1], policy.limits
-    if loop.extent > limits.registers:
+    if len(loops) < 2 or not 1 < loop.extent <= limits.registers:
+        return 0
+    if prod([each.extent for each in loops]) < limits.short:
         return 0
     if any(loop.axis in fold.axes for fold in body.reductions):
-        return 0
-    if not _is_short(body, loops, memories, len(loops) - 1, limits.registers):
         return 0
     if loop.extent <= limits.part_vector and any(
         i.op == "call" and COSTS.get(i.name, Cost()).is_heavy for i in body.instructions
