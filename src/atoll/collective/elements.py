@@ -55,7 +55,7 @@ def _stretches(indices: tuple[Array, ...]) -> Stretches:
     inner = prod(shape[1:])
     if not inner:
         return
-    step = max(1, policy.limits.chunk // inner)
+    step = max(1, policy.limits.short // inner)
     if not shape:
         yield 0, tuple([np.ascontiguousarray(part, np.int64).reshape(1) for part in indices])
     for low in range(0, shape[0] if shape else 0, step):
@@ -115,8 +115,8 @@ def fetch_flat(section: Section, count: int, places: Callable[[int, int], Array]
     """
 
     def stretches() -> Stretches:
-        for low in range(0, count, policy.limits.chunk):
-            flat = places(low, min(low + policy.limits.chunk, count))
+        for low in range(0, count, policy.limits.short):
+            flat = places(low, min(low + policy.limits.short, count))
             split = np.unravel_index(flat, section.shape)
             yield low, tuple([np.ascontiguousarray(part) for part in split])
 
@@ -131,8 +131,8 @@ def _requested(section: Section, axes: int, count: int, stretches: Stretches) ->
     result = np.empty((count, table.shape[1]), section.dtype)
     asked: dict[int, tuple[Array, Array | None]] = {}
     requests: dict[int, Array] = {}
-    for low in range(0, count, policy.limits.chunk):
-        here = low + np.flatnonzero(owners[low : low + policy.limits.chunk] == rank)
+    for low in range(0, count, policy.limits.short):
+        here = low + np.flatnonzero(owners[low : low + policy.limits.short] == rank)
         result[here] = table[rows[here]]
     others = np.flatnonzero(owners != rank)
     for peer, part in by_rank(owners[others]):
