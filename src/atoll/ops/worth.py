@@ -17,7 +17,10 @@ from .ufuncs import COSTS, Cost
 
 Shape = tuple[int, ...]
 
-MOVES = frozenset(("read across ranks", "write across ranks", "redistribute"))
+MOVES = frozenset(
+    ("fancy indexing", "take along an axis", "read across ranks", "write across ranks")
+    + ("assign at indices", "redistribute")
+)
 """Collective operations that take as long as their elements take to move."""
 
 
@@ -91,7 +94,7 @@ def _work(node: Node, sizes: list[int]) -> float:
     """The nanoseconds of one rank that are expected of a node that goes through bytes of such sizes, if one rank computes all of it."""
     op = node.op
     if op.is_update or op.writes:
-        return policy.numpy_time(sum(sizes), heavy=op.writes and op.name not in MOVES)
+        return policy.numpy_time(sum(sizes))
     nbytes = max(sizes)
     plain = policy.numpy_time(nbytes)
     if op.name == "matmul":
