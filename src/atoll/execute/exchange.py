@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,7 @@ class _Part:
         return known and (self.kind, self, *known)
 
 
-class _OfExchange:
+class _OfExchange(ABC):
     """A step of an exchange and its stages."""
 
     __slots__ = ("exchange",)
@@ -54,9 +55,9 @@ class _OfExchange:
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
 
+    @abstractmethod
     def order(self) -> list[tuple[Exchange, Told]]:
         """The exchanges that it begins or ends, in order."""
-        raise NotImplementedError
 
     def parts(self) -> list[_Part]:
         """The steps of which it consists."""
