@@ -58,9 +58,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: Any = 0, *, world: World
 def _counted(block: Any, bounds: tuple[int, int], share: Any, minlength: int) -> tuple[Any, Any]:
     """How often a rank has each number: the numbers, which are those up to the largest one unless that is far above the number of
     values, and their counts. A negative number among them stands for an error, which all ranks raise together."""
-    least, largest = bounds
-    if least < 0:
-        return np.array([least]), np.array([0])
+    smallest, largest = bounds
+    if smallest < 0:
+        return np.array([smallest]), np.array([0])
     if max(largest, minlength) <= densely(block.size):
         counts = np.bincount(block, share, max(largest + 1, minlength))
         numbers: Any = slice(len(counts))

@@ -59,13 +59,11 @@ def stored_first(
     (value,) = values
     first = copy(body)
     first.reductions = []
-    if (
-        loops[-1].extent > policy.limits.part_vector
-    ):  # in longer rows, memory for all of them costs more than it saves
+    memories, inner = body.memories, len(loops) - 1
+    # memory for all of longer rows costs more than it saves
+    if loops[-1].extent > policy.limits.part_vector:
         return None
-    if not short_row(first, loops, body.memories) and not _fits(
-        first, loops, body.memories, len(loops) - 1
-    ):
+    if not short_row(first, loops, memories) and not _fits(first, loops, memories, inner):
         return None
     dtype = np.dtype(body.instructions[value].dtype)
     order = [axis for loop in loops for axis in loop.axes]
