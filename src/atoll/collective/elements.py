@@ -247,7 +247,7 @@ def densely(values: int) -> int:
 
 
 def is_combined(section: Section, values: int, ufunc: Any) -> bool:
-    """True if ranks :func:`combine` so many values, all ranks' together, that belong to elements of a section."""
+    """True if ranks :func:`combine` the values for elements of a section; ``values`` is their number on all ranks together."""
     communicator, layout, fold = section.communicator, section.layout, FOLDS.get(ufunc)
     if fold is None or fold.is_truth or not fold.is_folded_in(section.dtype):
         return False

@@ -160,7 +160,8 @@ class Broadcast:
     """The pieces of the region, with their owners."""
     line: Line
     root: int
-    """The rank that has the region first: the only owner, or the one that collects it; -1 if each owner sends its piece to all."""
+    """The rank at the root of the tree: the only owner, or the rank that collects the region; -1 if each owner sends its piece to all
+    ranks of the line."""
     parent: int
     """The rank that sends the region to this one."""
     children: Sequence[int]
@@ -215,7 +216,7 @@ class Broadcast:
 
 
 def moves_of(broadcasts: Iterable[Broadcast]) -> tuple[Pieces, list[Stage]]:
-    """The pieces of broadcasts, and a stage for those that take the same tree. All ranks have their stages in one order."""
+    """The pieces of broadcasts, and a stage for each tree, of all broadcasts that take it. All ranks have their stages in one order."""
     pieces: Pieces = [], [], []
     stages: dict[tuple[int, Line], Stage] = {}
     for broadcast in broadcasts:

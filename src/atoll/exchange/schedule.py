@@ -52,7 +52,7 @@ Pieces = tuple[list[Piece], list[Piece], list[Copy]]
 
 
 Stage = list[list[Piece]]
-"""The regions that arrive from ranks that have received them, and those that this rank then passes on."""
+"""The pieces that a rank receives from ranks that pass regions on, and the pieces that it passes on then."""
 
 
 def pieces_of(transfer: Transfer[Any], dtype: np.dtype[Any], source: int, target: int) -> Pieces:
