@@ -10,7 +10,8 @@ from atoll import backend
 from atoll.execute.allocation import Allocate, Share
 from atoll.execute.exchange import StartExchange
 from atoll.layout import Block
-from atoll.lazy import evaluation
+from atoll.lazy import evaluation, runs
+from atoll.plan.samples import Sample
 from tests.engine.test_plans import Loop, blocks, eliminate, emptying, shrinking
 from tests.engine.test_scattered_shares import MAPS
 
@@ -51,8 +52,38 @@ def kinds(program):
     return [Allocate if type(step) is Share else type(step) for step in program.steps]
 
 
+def check_planned(program, planned):
+    assert pieces(program) == pieces(planned)
+    assert kinds(program) == kinds(planned)
+    assert program.fingerprint == planned.fingerprint
+
+
+by_native = []
+"""For each binding of a program by the native evaluation an empty list, or the error that it is not the program which this rank would have planned."""
+
+
+@pytest.fixture(autouse=True)
+def watched(monkeypatch):
+    def watch(program, exchanges, results, geometries, places, order):
+        bound = bind(program, exchanges, results, geometries, places, order)
+        if bound is not None:
+            sample = Sample(geometries, places)
+            planned = program.plan.described(sample, backend.current().step.of)
+            by_native.append([])
+            try:
+                check_planned(program, planned)
+            except AssertionError as error:
+                by_native[-1].append(error)
+        return bound
+
+    bind = runs.bound_again
+    monkeypatch.setattr(runs, "bound_again", watch)
+    by_native.clear()
+
+
 def check_moved():
     """The programs that this rank has bound to other slices are those that it would have planned."""
+    assert not sum(by_native, [])
     moved = [
         one
         for one in evaluation._programs.programs.values()
@@ -60,11 +91,9 @@ def check_moved():
     ]
     for program in moved[:60]:
         planned = program.described(backend.current().step.of)
-        assert pieces(program) == pieces(planned)
-        assert kinds(program) == kinds(planned)
-        assert program.fingerprint == planned.fingerprint
+        check_planned(program, planned)
     evaluation._programs.forget()
-    return len(moved)
+    return len(moved) + len(by_native)
 
 
 def close(ours, expected):

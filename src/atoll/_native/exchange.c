@@ -4,10 +4,11 @@
  * the first run of a program, long waits, warnings, errors, and exchanges that allocate or copy.
  */
 #include "exchange.h"
+#include "forms.h"
 
 /* Tuples from Python: of a program (lazy.runs.opening), of an exchange (exchange.schedule), and of a sum (execute.exchange). */
 enum { OPENING_FINGERPRINT, OPENING_STRUCTURE, OPENING_DIVIDED, OPENING_SCALARS, OPENING_TAKERS, OPENING_COMPUTES, OPENING_PRICES, OPENING_TO_ALL,
-       OPENING_DIVIDES, OPENING_BYTES, OPENING_STEP };
+       OPENING_DIVIDES, OPENING_BYTES, OPENING_MOVES, OPENING_STEP };
 enum { ENDS_FAILED, ENDS_VERIFY, ENDS_BUFFERS, ENDS_MARKED, ENDS_MOVED, ENDS_DIRECT, ENDS_SENT, ENDS_BYTES, ENDS_TRIES, ENDS_CALL, ENDS_HANDLES, ENDS_TRAFFIC, ENDS_COUNTED };
 enum { SUM_JOIN, SUM_HEAR, SUM_WAIT, SUM_WHAT, SUM_TRIES, SUM_ROWS, SUM_START, SUM_TEST, SUM_MARK, SUM_MARKS, SUM_GIVEN, SUM_FOUND, SUM_TRAFFIC, SUM_COUNTED };
 enum { MOST_BYTES = 1024, MOST_RANKS = 64 };
@@ -93,14 +94,26 @@ static PyObject *attribute(PyObject *object, PyObject *name) {
     return value;
 }
 
+/* What more is lost by a program that ranks bind to these extents for the first time: numpy_evaluation.begun; -1 with an error. */
+static double price_of_moving(PyObject *told, PyObject *log) {
+    PyObject *extents = attribute(log, interned.extents);
+    if (extents == NULL) return -1;
+    if (PySet_GET_SIZE(extents) >= entries || PySet_Contains(extents, TOLD(OPENING_FINGERPRINT))) return 0;
+    return PySet_Add(extents, TOLD(OPENING_FINGERPRINT)) < 0 ? -1 : PyFloat_AsDouble(TOLD(OPENING_MOVES));
+}
+
 /* Note what dividing arrays loses; -1 with an error. */
-static int note_prices(PyObject *prices, PyObject *log, PyObject *settings) {
+static int note_prices(PyObject *prices, double more, PyObject *log, PyObject *settings) {
     PyObject *losses = attribute(log, interned.losses);
     if (losses == NULL) return -1;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(prices); k++) {
         PyObject *told = PyTuple_GET_ITEM(prices, k), *before = PyDict_GetItemWithError(losses, TOLD(0));
-        if (PyFloat_AsDouble(TOLD(2)) <= 0 && (before == NULL || !PyObject_IsTrue(before))) continue;
-        if (status_of(PyObject_CallFunctionObjArgs(python.priced, log, TOLD(0), TOLD(1), TOLD(2), settings, NULL)) < 0) return -1;
+        double loss = PyFloat_AsDouble(TOLD(2)) + more;
+        if (loss <= 0 && (before == NULL || !PyObject_IsTrue(before))) continue;
+        PyObject *lost = PyFloat_FromDouble(loss);
+        int noted = lost == NULL ? -1 : status_of(PyObject_CallFunctionObjArgs(python.priced, log, TOLD(0), TOLD(1), lost, settings, NULL));
+        Py_XDECREF(lost);
+        if (noted < 0) return -1;
     }
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -110,12 +123,13 @@ int begin_together(Run *run, PyObject *settings) {
     if (told == Py_None || attribute(settings, interned.debug) != Py_False) return 0;
     if ((plans = attribute(log, interned.plans)) == NULL || (what = attribute(python.asked, interned.look)) == NULL) return -1;
     if (PyDict_GetItemWithError(plans, TOLD(OPENING_STRUCTURE)) != Py_True) return PyErr_Occurred() ? -1 : 0;
-    PyObject *mark = given(run, told), *more = mark == NULL ? NULL : words_for(run, told);
+    PyObject *mark = given(run, told), *words = mark == NULL ? NULL : words_for(run, told);
     if (mark == NULL) return PyErr_Occurred() ? -1 : 0;
-    int noted = more == NULL ? -1 : status_of(PyObject_CallFunctionObjArgs(TOLD(OPENING_STEP), mark, PyUnicode_GET_LENGTH(what) ? what : python.usual_look, more, NULL));
+    int noted = words == NULL ? -1 : status_of(PyObject_CallFunctionObjArgs(TOLD(OPENING_STEP), mark, PyUnicode_GET_LENGTH(what) ? what : python.usual_look, words, NULL));
     Py_DECREF(mark);
-    Py_XDECREF(more);
-    if (noted < 0 || note_prices(TOLD(OPENING_PRICES), log, settings) < 0) return -1;
+    Py_XDECREF(words);
+    double more = noted < 0 ? -1 : price_of_moving(told, log);
+    if (more < 0 || note_prices(TOLD(OPENING_PRICES), more, log, settings) < 0) return -1;
     return PyObject_SetAttr(log, interned.unasked, Py_True) < 0 ? -1 : 1;
 }
 

@@ -112,7 +112,8 @@ static const number_t *numbers_in(PyObject *array) {
 int read_motion(Motion *motion, PyObject *told) {
     PyObject *guard, *words;
     if (told == Py_None) return 0;
-    if (!PyArg_ParseTuple(told, "OO!OO", &guard, &PyTuple_Type, &motion->things, &words, &motion->again)) return -1;
+    if (!PyArg_ParseTuple(told, "OO!OOO!O", &guard, &PyTuple_Type, &motion->things, &words, &motion->again, &PyTuple_Type, &motion->forms, &motion->together))
+        return -1;
     if ((motion->guard = numbers_in(guard)) == NULL || (motion->words = numbers_in(words)) == NULL) return -1;
     motion->told = Py_NewRef(told);
     return 0;
@@ -140,6 +141,39 @@ static const number_t *are_alike(const number_t *word, PyObject *const *geometri
     return word;
 }
 
+/* The word after the places; NULL unless the same pairs of places are equal as in the planned trace, and each has the form of the planned one;
+ * perhaps with an error. */
+static const number_t *have_forms(const number_t *word, PyObject *forms, PyObject *places) {
+    PyObject *leaders[MOST_LEADERS];
+    int found = 0;
+    for (int k = 0; k < PyTuple_GET_SIZE(forms); k++, word++) {
+        PyObject *place = PyList_GET_ITEM(places, k), *form;
+        if (*word != k) {
+            if (PyList_GET_ITEM(places, *word) != place) return NULL;
+            continue;
+        }
+        for (int n = 0; n < found; n++)
+            if (leaders[n] == place) return NULL;
+        if (found == MOST_LEADERS) return NULL;
+        leaders[found++] = place;
+        form = place == Py_None ? Py_NewRef(Py_None) : PyObject_GetAttr(place, interned.form);
+        Py_XDECREF(form);          /* the place has it */
+        if (form != PyTuple_GET_ITEM(forms, k)) return NULL;
+    }
+    return word;
+}
+
+/* The places that the guard is given, and the things of the plan behind them; a new reference. */
+static PyObject *given_things(const number_t **words, PyObject *places, PyObject *things) {
+    Py_ssize_t leads = (Py_ssize_t)*(*words)++, more = PyTuple_GET_SIZE(things);
+    if (!leads) return Py_NewRef(things);
+    PyObject *all = PyTuple_New(leads + more);
+    for (Py_ssize_t k = 0; k < leads; k++, (*words)++)
+        if (all != NULL) PyTuple_SET_ITEM(all, k, Py_NewRef(PyList_GET_ITEM(places, **words)));
+    for (Py_ssize_t k = 0; all != NULL && k < more; k++) PyTuple_SET_ITEM(all, leads + k, Py_NewRef(PyTuple_GET_ITEM(things, k)));
+    return all;
+}
+
 /* The integers of the geometries that the guard is given; the words behind, NULL where they are none of the machine's. */
 static const number_t *given_numbers(const number_t *word, PyObject *const *geometries, number_t *numbers) {
     Selection where;
@@ -161,14 +195,31 @@ static const number_t *are_allowed(const number_t *word, const number_t *numbers
     return word;
 }
 
-int moved(const Motion *motion, PyObject *const *geometries, int count, const number_t **steps) {
-    const number_t *guard = motion->guard, *word = are_alike(motion->words, geometries, count);
-    number_t places = *guard++, *numbers = word == NULL ? NULL : PyMem_Malloc(places * sizeof *numbers);
-    if (numbers == NULL) return word == NULL ? 0 : (PyErr_NoMemory(), -1);
-    int status = (word = given_numbers(word, geometries, numbers)) != NULL;
-    for (number_t constants = *guard++; status && constants > 0; constants--, guard += 2) numbers[guard[0]] = guard[1];
-    if (status) status = holds(&guard, motion->things, numbers);
+/* Let Python bind what ranks do together, from the results of the guard: 1 or 0, -1 with an error. */
+static int bound_together(const Motion *motion, const Sampled *given, const number_t *form, const number_t *numbers, PyObject **bound, long *mark) {
+    PyObject *results = filled(&form, numbers), *geometries = results == NULL ? NULL : PyList_New(given->count);
+    for (int k = 0; geometries != NULL && k < given->count; k++) PyList_SET_ITEM(geometries, k, Py_NewRef(given->geometries[k]));
+    *mark = 0;                     /* an error may come before it is bound to these */
+    if (geometries != NULL) *bound = PyObject_CallFunctionObjArgs(motion->together, results, geometries, given->places, given->order, NULL);
+    Py_XDECREF(results);
+    Py_XDECREF(geometries);
+    if (*bound == Py_None) Py_CLEAR(*bound);
+    return *bound != NULL ? 1 : PyErr_Occurred() ? -1 : 0;
+}
+
+int moved(const Motion *motion, const Sampled *given, const number_t **steps, PyObject **bound, long *mark) {
+    const number_t *guard = motion->guard, *word = have_forms(motion->words, motion->forms, given->places);
+    PyObject *const *geometries = given->geometries, *things = word == NULL ? NULL : given_things(&word, given->places, motion->things);
+    number_t places = *guard++, *numbers = things == NULL ? NULL : PyMem_Malloc(places * sizeof *numbers);
+    int status = numbers == NULL ? (PyErr_Occurred() || word == NULL ? 0 : (PyErr_NoMemory(), -1)) : 1;
+    if (PyErr_Occurred()) status = -1;
+    if (status > 0) status = (word = are_alike(word, geometries, given->count)) != NULL;
+    if (status > 0) status = (word = given_numbers(word, geometries, numbers)) != NULL;
+    for (number_t constants = *guard++; status > 0 && constants > 0; constants--, guard += 2) numbers[guard[0]] = guard[1];
+    if (status > 0) status = holds(&guard, things, numbers);
     if (status > 0) status = (word = are_allowed(word, numbers)) != NULL;
+    if (status > 0 && motion->together != Py_None) status = bound_together(motion, given, guard, numbers, bound, mark);
+    Py_XDECREF(things);
     if (status > 0) {
         for (number_t left = *word++; left > 0; left--, word += 2) *(number_t *)(intptr_t)word[0] = numbers[word[1]];
         *steps = word;

@@ -49,10 +49,10 @@ extern Py_ssize_t offsets[FIELDS];
     X(from_numpy) X(taken) X(located) X(memory_geometry) X(dense) X(new_mark) X(through) \
     X(held) X(lend) X(settle) X(unpin) X(write) X(settle_asked) X(names_of_call) X(asks_class_of_numbers) X(has_threads) \
     X(apply) X(evaluated) X(evaluate) X(learn) X(site_from) X(allocate) X(selected) X(flags_reported) X(begun) X(asked) X(usual_look) X(unshared) X(crc32) X(partial) X(computed_words) X(priced) X(rescued) X(store_line) X(event_of) \
-    X(marked) X(marks)
+    X(marked) X(marks) X(placed_view)
 /* The names of attributes and arguments, as interned strings. */
 #define NAMES(X)                                                                                 \
-    X(__name__) X(_numpy) X(active) X(base) X(debug) X(filters) X(flagged) X(form) X(geometry) X(hash) X(kernels) X(lock) X(log) X(look) X(losses) X(noted) \
+    X(__name__) X(_numpy) X(active) X(base) X(debug) X(extents) X(filters) X(flagged) X(form) X(geometry) X(hash) X(is_update) X(kernels) X(lock) X(log) X(look) X(losses) X(noted) \
     X(plans) X(raised) X(ravel) X(rules) X(run) X(shadow) X(simulated) X(site) X(size) X(step) X(stored) X(stored_lines) X(team) X(ufunc) X(unasked) X(under_way)
 #define MEMBER(NAME) PyObject *NAME;
 typedef struct {

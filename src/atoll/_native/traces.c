@@ -100,12 +100,11 @@ static long mark_of(PyObject *node) {
     return NODE(node)->mark;
 }
 
-/* The identity of a node apart from the numbers of its geometry: an operation, or the form of a leaf's geometry. NULL for a leaf on ranks, which is known by its
- * mark alone, and with an error. Borrowed. */
+/* The identity of a node apart from the numbers of its geometry: an operation, or the form of a leaf's geometry. NULL with an error. Borrowed. */
 static PyObject *code_of(PyObject *node) {
     if (!mark_of(node)) return NULL;
     if (!(state_of(node) & READY)) return NODE(node)->code;
-    PyObject *form = state_of(node) & DIVIDED ? NULL : PyObject_GetAttr(NODE(node)->geometry, interned.form);
+    PyObject *form = PyObject_GetAttr(NODE(node)->geometry, interned.form);
     Py_XDECREF(form);              /* the geometry has it */
     return form;
 }
@@ -179,14 +178,94 @@ static int geometries_of(Trace *trace, PyObject **nodes, PyObject **to, int most
     return n;
 }
 
-/* Write what follows from the geometries of a trace into the steps of a program: 1, or 0 where it serves others; -1 with an error. */
+static PyObject *list_of(PyObject *const *items, int count) {
+    PyObject *list = PyList_New(count);
+    for (int k = 0; list != NULL && k < count; k++) PyList_SET_ITEM(list, k, Py_NewRef(items[k]));
+    return list;
+}
+
+static int read_step(Step *step, PyObject *told);
+
+/* Add the places of nodes to a list; of assignments those of the regions. -1 with an error. */
+static int add_places(PyObject *list, Trace *trace, const int *numbers, int count, PyObject **nodes, int of_regions) {
+    for (int k = 0; k < count; k++) {
+        PyObject *node = nodes[numbers[k]], *place = NODE(node)->place, *region = NULL;
+        if (of_regions) {
+            PyObject *updates = PyObject_GetAttr(NODE(node)->op, interned.is_update);
+            Py_XDECREF(updates);
+            if (updates != Py_True) {
+                if (updates == NULL) return -1;
+                continue;
+            }
+            if (place != Py_None) place = region = PyObject_CallFunctionObjArgs(python.placed_view, place, PyTuple_GET_ITEM(NODE(node)->params, 0), NULL);
+        }
+        int added = place == NULL ? -1 : PyList_Append(list, place);
+        Py_XDECREF(region);
+        if (added < 0) return -1;
+    }
+    return 0;
+}
+
+/* The places that a plan depends on, in the order of planning.sample_of; a new reference, NULL with an error. */
+static PyObject *places_of(Trace *trace, PyObject **nodes) {
+    PyObject *list = PyList_New(0);
+    if (list != NULL && (add_places(list, trace, trace->leaf, trace->leaves, nodes, 0) < 0 || add_places(list, trace, trace->order, trace->pending, nodes, 0) < 0 ||
+                         add_places(list, trace, trace->order, trace->pending, nodes, 1) < 0))
+        Py_CLEAR(list);
+    return list;
+}
+
+/* True if the shares of all leaves on ranks fill their memory in C order. */
+static int are_dense(Trace *trace, PyObject **nodes) {
+    for (int k = 0; k < trace->leaves; k++) {
+        PyObject *leaf = nodes[trace->leaf[k]];
+        if (!(state_of(leaf) & DIVIDED)) continue;
+        PyArrayObject *array = memory_in(NODE(leaf)->value);
+        npy_intp stride = PyArray_ITEMSIZE(array);
+        for (int axis = PyArray_NDIM(array); axis--; stride *= PyArray_DIM(array, axis) > 1 ? PyArray_DIM(array, axis) : 1)
+            if (PyArray_STRIDE(array, axis) != stride) return 0;
+    }
+    return 1;
+}
+
+/* Bind the steps that ranks take together to what Python has made of them: the steps, how the program begins and how it ends. -1 with an error. */
+static int write_together(Fit *fit, PyObject *bound) {
+    PyObject *steps, *opening, *finish;
+    if (!PyArg_ParseTuple(bound, "O!OO", &PyList_Type, &steps, &opening, &finish)) return -1;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(steps); k++) {
+        PyObject *pair = PyList_GET_ITEM(steps, k);
+        Step *step = &fit->step[PyLong_AsLong(PyTuple_GET_ITEM(pair, 0))];
+        clear_step(step);
+        *step = (Step){0};
+        if (read_step(step, PyTuple_GET_ITEM(pair, 1)) < 0) return -1;
+    }
+    Py_XSETREF(fit->opening, Py_NewRef(opening));
+    Py_XSETREF(fit->finish, Py_NewRef(finish));
+    return 0;
+}
+
+/* Write what follows from the geometries and places of a trace into the steps of a program: 1, or 0 where it serves others; -1 with an error. */
 static int write_numbers(Trace *trace, Fit *fit, PyObject **nodes) {
-    PyObject *geometries[MOST_GEOMETRIES];
+    PyObject *geometries[MOST_GEOMETRIES], *pending[MOST_NODES], *bound = NULL;
     const number_t *word;
-    int count = fit->motion.told == NULL ? 0 : geometries_of(trace, nodes, geometries, MOST_GEOMETRIES);
-    int done = count ? moved(&fit->motion, geometries, count, &word) : 0;
+    int count = fit->motion.told == NULL || !are_dense(trace, nodes) ? 0 : geometries_of(trace, nodes, geometries, MOST_GEOMETRIES);
+    if (!count) return 0;
+    int is_shared = fit->motion.together != Py_None;
+    for (int k = 0; k < trace->pending; k++) pending[k] = nodes[trace->order[k]];
+    PyObject *places = is_shared ? places_of(trace, nodes) : PyList_New(0), *order = is_shared ? list_of(pending, trace->pending) : NULL;
+    PyObject *shown = NULL;
+    Sampled given = {geometries, count, places, order};
+    int done = PyErr_Occurred() ? -1 : moved(&fit->motion, &given, &word, &bound, &fit->mark[0]);
+    if (done < 0 && is_shared && !is_from_outside()) drop_error(), done = 0;
+    if (done > 0) fit->mark[0] = 0;  /* an error may come before it is bound to these */
+    if (done > 0 && bound != NULL && write_together(fit, bound) < 0) done = -1;
+    if (done > 0) shown = Py_BuildValue("(ONO)", fit->program, list_of(geometries, count), places);
+    Py_XDECREF(places);
+    Py_XDECREF(order);
+    Py_XDECREF(bound);
     if (done <= 0) return done;
-    fit->mark[0] = 0;              /* an error may come before it is bound to these */
+    if (shown == NULL) return -1;
+    Py_XSETREF(fit->shown, shown);
     for (number_t left = *word++; left > 0; left--, word += 2) {
         Step *step = &fit->step[word[0]];
         set_memory(step, geometries[word[1]]);
@@ -194,11 +273,6 @@ static int write_numbers(Trace *trace, Fit *fit, PyObject **nodes) {
     }
     for (number_t left = *word++; left > 0; left--, word += 2)
         if (status_of(PyObject_CallFunctionObjArgs(fit->motion.again, fit->step[word[0]].step, nodes[trace->order[word[1]]], NULL)) < 0) return -1;
-    PyObject *shown = PyTuple_New(count + 1);
-    if (shown == NULL) return -1;
-    PyTuple_SET_ITEM(shown, 0, Py_NewRef(fit->program));
-    for (int k = 0; k < count; k++) PyTuple_SET_ITEM(shown, k + 1, Py_NewRef(geometries[k]));
-    Py_XSETREF(fit->shown, shown);
     fit->is_moved = 1;
     for (int k = 0; k < trace->nodes; k++) fit->mark[k] = mark_of(nodes[k]);
     return 1;

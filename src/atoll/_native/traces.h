@@ -34,7 +34,7 @@ typedef struct {
     Motion motion;             /* how it is bound to others */
     PyObject *settings;
     PyObject *program;         /* None where another program computes this trace and stores the nodes in `passed`, too */
-    PyObject *shown;           /* what atoll.explain is told of its values: the program, and the geometries where it was bound to others */
+    PyObject *shown;           /* what atoll.explain is told of its values: the program, and the geometries and places where it was bound to others */
     PyObject *log, *births, *opening, *finish;  /* of ranks that run it together: their log, a number for each output, how they begin, a call at the end; else NULL */
     int registers, steps, outputs, passing, is_moved;  /* `is_moved`: to the numbers of this run */
     Step *step;

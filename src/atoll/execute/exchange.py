@@ -47,7 +47,7 @@ class _Part:
         return known and (self.kind, self, *known)
 
 
-class _OfExchange(ABC):
+class OfExchange(ABC):
     """A step of an exchange and its stages."""
 
     __slots__ = ("exchange",)
@@ -69,7 +69,7 @@ class _OfExchange(ABC):
             part.run(state)
 
 
-class StartExchange(_OfExchange):
+class StartExchange(OfExchange):
     """Begin to fill ghost regions. The messages are under way from here to :class:`FinishExchange`."""
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class StartExchange(_OfExchange):
         return [(each, Told.START) for each in (exchange, *[late for late, _ in exchange.stages])]
 
 
-class FinishExchange(_OfExchange):
+class FinishExchange(OfExchange):
     """Wait for the messages of an exchange: later steps read the received arrays, or overwrite the sent ones."""
 
     __slots__ = ()

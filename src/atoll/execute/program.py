@@ -294,9 +294,10 @@ class Program:
 
     def shared(self, communicator: Communicator, outline: Outline, order: Sequence[Node]) -> None:
         """Note that ranks run it together, and the data that they compare."""
-        self.communicator, self.computes = communicator, computed(order)
-        used = communicator.log.backend = backend.current().name
-        self.fingerprint, self.structure = outline.of(order) ^ of_backend(used), outline.structure
+        self.communicator, self.outline = communicator, outline
+        self.structure = outline.structure
+        communicator.log.backend = backend.current().name
+        self.compare(order)
         # independent of the stored outputs: liveness decides those, and differs by rank
         read = {id(arg) for node in order for arg in node.args}
         self.divides = any(node.place is not None and id(node) not in read for node in order)
@@ -305,9 +306,15 @@ class Program:
             and any(type(arg) is Node and arg.place is not None for arg in node.args)
             for node in order
         )
-        self.outline = outline
         self.births = [outline.ordinals.get(k, -1) for k in self.kept]
-        self.prices = price_of(order, communicator.size)
+
+    def compare(self, order: Sequence[Node]) -> None:
+        """Note the data that ranks compare before they compute these nodes, and the prices of dividing them."""
+        assert self.communicator is not None
+        assert self.outline is not None
+        self.computes = computed(order)
+        self.fingerprint = self.outline.of(order) ^ of_backend(self.communicator.log.backend)
+        self.prices = price_of(order, self.communicator.size)
 
     def settle(self, node: Node, value: Value, birth: int) -> None:
         """Give a node the value of a run; ``birth`` is its number among the nodes that ranks compare."""

@@ -70,9 +70,9 @@ def explain(x: Any) -> Explanation:
 
 def _readable(program: Program | tuple[Any, ...]) -> Program:
     """The program with its description: a program that was bound to slices is planned again. In a tuple the program comes first,
-    before the geometries to which the native evaluation bound it."""
+    before the geometries and the places to which the native evaluation bound it."""
     if isinstance(program, tuple):
-        described: Program = program[0].plan.described(Sample([*program[1:]], []), Planned)
+        described: Program = program[0].plan.described(Sample(*program[1:]), Planned)
         return described
     return program if program.described is None else program.described(Planned)
 

@@ -81,7 +81,7 @@ def begun(
             compute(pending, agreed=True)
         return False
     moves = len(log.extents) < policy.limits.entries and program.fingerprint not in log.extents
-    if moves:  # a rank that replays the program natively has met it before, too
+    if moves:
         log.extents.add(program.fingerprint)
     moves = moves and bool(known)
     more = policy.limits.step if moves else 0.0  # each rank binds the plan to other extents

@@ -34,7 +34,7 @@ from ..graph.geometry import Geometry, dense
 from ..graph.node import Node, Value, _lay, _marks, new_mark
 from ..graph.op import SOURCE
 from ..ops.elementwise import FAST_SCALARS, Through, rare_update
-from ..ops.placement import Place
+from ..ops.placement import Place, placed_view
 from ..ops.table import CALL, CAST, COMPRESS, FILL, READ, UPDATE, WHERE
 from ..ops.ufuncs import COMPARISONS, COSTS, UNARY, UPDATING
 from .conversion import PASSED, from_numpy, memory_geometry, of_node
@@ -102,7 +102,7 @@ def install(array_type: type, iterators: type) -> None:
         names_of_call=global_names, asks_class_of_numbers=asks_class_of_numbers, has_threads=lambda: config.threads > 1,
         apply=apply, evaluated=of_node, evaluate=evaluate, learn=learn, site_from=site_from,
         allocate=lambda geometry, wanted: backend.current().allocate(geometry, wanted),
-        selected=lambda data, mask: backend.current().selected(data, mask), flags_reported=flags_reported, begun=begun, asked=asked, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, event_of=event_of, marked=Node.marked, marks=_marks,
+        selected=lambda data, mask: backend.current().selected(data, mask), flags_reported=flags_reported, begun=begun, asked=asked, usual_look="an evaluation", unshared=("shared",), crc32=crc32, partial=partial, computed_words=computed_words, priced=priced, rescued=rescued, store_line=store_line, event_of=event_of, marked=Node.marked, marks=_marks, placed_view=placed_view,
     )  # fmt: skip
     _current.set(_current.get())  # Python looks long for a variable in a context that has none
     statistics._separate.set(statistics._separate.get())

@@ -6,6 +6,7 @@ stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -15,7 +16,7 @@ from ..backend.flags import report
 from ..comm import common_warnings
 from ..comm.world import World
 from ..config import config
-from ..context import warn
+from ..context import statistics, warn
 from ..context.threads import turn
 from ..context.tracebacks import note_recording
 from ..context.warn import line_at
@@ -26,6 +27,7 @@ from ..execute.parts import State, Step, told
 from ..execute.program import Program
 from ..front import native
 from ..graph import retention
+from ..graph.geometry import Geometry
 from ..graph.node import Node, Site, nbytes_of
 from .walk import Lookup
 
@@ -60,17 +62,16 @@ def teach(
             moving = movable(
                 program, sample_of(lookup.leaves, lookup.order), lookup.leaves, lookup.order
             )
-        program, steps, motion = moving or (
-            program,
-            [told(step) for step in program.quick or program.joined()],
-            None,
-        )
+        steps: Sequence[tuple[Any, ...]] = ()
+        if moving is None:
+            steps, motion = [told(step) for step in program.quick or program.joined()], None
+        else:
+            program, steps, motion, exchanges = moving
+            motion = (*motion, exchanges and partial(bound_again, program, exchanges))
         log = None if program.communicator is None else program.communicator.log
-        world, nbytes = stored_by(program, lookup.order)
-        finish = None if log is None else partial(finished, program, world, nbytes)
         outputs, kept, births = program.outputs, program.kept, tuple(program.births)
         known = (
-            program, program.size, tuple(steps), outputs, kept, tuple(passing), motion, log, births, opening(program, nbytes), finish,
+            program, program.size, tuple(steps), outputs, kept, tuple(passing), motion, log, births, *_ends(program, lookup.order),
         )  # fmt: skip
     native.fit(trace, pending, alive, settings, *known)
 
@@ -78,9 +79,34 @@ def teach(
 def is_moved(program: Program) -> bool:
     """True if a program comes from a plan that served others before, and may serve more without Python."""
     plan = program.plan
-    if plan is None or program.communicator is not None:
+    if plan is None:
         return False
     return plan.first is not program and plan.spare > 0
+
+
+def bound_again(
+    program: Program,
+    exchanges: Callable[..., Any],
+    results: Sequence[Any],
+    geometries: list[Geometry],
+    places: list[Any],
+    order: list[Node],
+) -> tuple[Any, ...] | None:
+    """Bind the program of ranks to another trace: the steps of its exchanges, by number, and how it begins and ends; ``None`` where it
+    does not serve that trace."""
+    steps = statistics.attempted(exchanges, results, geometries, places, order)
+    if steps is None:
+        return None
+    program.compare(order)
+    return (steps, *_ends(program, order))
+
+
+def _ends(program: Program, order: list[Node]) -> tuple[Any, Any]:
+    """How ranks begin a program, and the call that ends it; ``None`` for a program of one process."""
+    if program.communicator is None:
+        return None, None
+    world, nbytes = stored_by(program, order)
+    return opening(program, nbytes), partial(finished, program, world, nbytes)
 
 
 def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:
@@ -91,7 +117,7 @@ def opening(program: Program, nbytes: int) -> tuple[Any, ...] | None:
         return None
     compared = tuple(outline.divided), tuple(outline.scalars), tuple(outline.takers)
     return (
-        program.fingerprint, program.structure, *compared, program.computes, program.prices, program.to_all, program.divides, float(nbytes), communicator.log.step,
+        program.fingerprint, program.structure, *compared, program.computes, program.prices, program.to_all, program.divides, float(nbytes), float(policy.limits.step), communicator.log.step,
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Programs that the native evaluation binds to other numbers (``_native/guards.c``).
 
 The steps of such a program are its own: it is bound in place, by writing the results of its plan's guard. Numbers of
-launches are written into their argument blocks, memory has the geometries of the trace, and NumPy's functions are made anew. Everything
-else that follows from the numbers must stay the same: the parts of a sum, the number of threads. Otherwise the program does not
+launches are written into their argument blocks, memory has the geometries of the trace, and NumPy's functions and exchanges between ranks
+are made anew. Everything else that follows from the numbers must stay the same: the parts of a sum, the number of threads. Otherwise the program does not
 serve the trace, and Python looks for another program.
 """
 
@@ -14,7 +14,8 @@ from itertools import chain, zip_longest
 from typing import Any
 
 from .. import policy
-from ..backend.base import Told
+from ..backend.base import Told as Kind
+from ..execute.exchange import OfExchange
 from ..execute.parts import joined, told
 from ..execute.program import ByNumpy, Program
 from ..execute.sweeps import swept
@@ -23,12 +24,15 @@ from ..graph.node import Node
 from .plans import Plan
 from .samples import Sample
 from .steps import function_of
+from .symbolic_steps import Binding
 
 _MOST = 1000
 """The largest number of geometries of a trace, the capacity in ``_native/traces.c``."""
 
-Movable = tuple[Program, Sequence[tuple[Any, ...]], Any]
-"""A program, its steps for the native evaluation, and the encoding of its binding to other numbers."""
+Told = tuple[Any, ...]
+"""A step for the native evaluation."""
+Movable = tuple[Program, Sequence[Told], tuple[Any, ...], "Exchanges | None"]
+"""A program, its steps, the encoding of its binding to other numbers, and its exchanges, if ranks run it together."""
 
 
 def movable(
@@ -36,7 +40,7 @@ def movable(
 ) -> Movable | None:
     """The same program with steps of its own; ``None`` where it serves these numbers alone."""
     plan = program.plan
-    if plan is None or not plan.spare or sample.places or len(sample.geometries) > _MOST:
+    if plan is None or not plan.spare or len(sample.geometries) > _MOST or not plan.is_movable:
         return None
     plan.spare -= 1
     own = plan.filled(sample, order)
@@ -45,20 +49,59 @@ def movable(
         return None  # kernels that go over arrays together, block by block
     own.quick = joined(steps)
     known = [told(step) for step in own.quick]
-    native = sum([len(step.steps) for kind, step, *_ in known if kind == Told.KERNELS])
+    native = sum([len(step.steps) for kind, step, *_ in known if kind == Kind.KERNELS])
     if native < len(plan.waiting.launches):
         return None  # Python runs a launch
-    words = _Words(plan, own, known)
-    return (
-        own,
-        known,
-        (plan.guard.words, plan.guard.things, words.all(sample, leaves, order), _call),
-    )
+    words = _Words(plan, own, known).all(sample, leaves, order)
+    forms = tuple(plan.form[2])
+    shared = None if own.communicator is None else Exchanges(own)
+    return own, known, (plan.guard.words, plan.guard.things, words, _call, forms), shared
 
 
 def _call(step: ByNumpy, node: Node) -> None:
     """Let NumPy compute another node in a step."""
     step.become(function_of(node), node.geometry)
+
+
+class Exchanges:
+    """The exchanges of a program that ranks run together; they are made anew for each trace."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._known: list[tuple[Any, Any, list[int]]] = []
+        """The steps that begin or end an exchange, each with its counterpart in the plan and the numbers of its parts."""
+        quick = program.quick or ()
+        for step, planned in zip(program.steps, program.plan.program.steps, strict=True):
+            if isinstance(step, OfExchange):
+                parts = [k for k, part in enumerate(quick) if step in getattr(part, "steps", ())]
+                self._known.append((step, planned.exchange, parts))
+
+    def __call__(
+        self,
+        results: Sequence[Any],
+        geometries: list[Geometry],
+        places: list[Any],
+        order: Sequence[Node],
+    ) -> list[tuple[int, Told]] | None:
+        """Make them for another trace: the parts of steps, by number; ``None`` where there are others."""
+        binding = Binding(results, Sample(geometries, places), order)
+        waiting = self.program.plan.waiting
+        quick: list[Any] = [*(self.program.quick or ())]
+        made, steps = [], []
+        for step, planned, numbers in self._known:
+            exchange = waiting.shared(planned, binding)
+            parts = type(step)(exchange).parts()
+            if [part.kind for part in parts] != [quick[k].kind for k in numbers]:
+                return None
+            for k, part in zip(numbers, parts, strict=True):
+                part.steps = (step,)
+                quick[k] = part
+                steps.append((k, told(part)))
+            made.append((step, exchange))
+        for step, exchange in made:
+            step.exchange = exchange
+        self.program.quick = tuple(quick)
+        return steps
 
 
 class _Words:
@@ -81,10 +124,10 @@ class _Words:
         moved = set()
         for k, (kind, step, *_) in enumerate(known):
             number = numbers.get(id(step), -1)
-            if kind == Told.KERNELS:
+            if kind == Kind.KERNELS:
                 for n, launch in enumerate(step.steps):
                     self._launch(step, n, places[plan.waiting.launches[numbers[id(launch)]]])
-            elif kind in (Told.ALLOCATE, Told.COPY) and number >= 0 and number in geometry_of:
+            elif kind in (Kind.ALLOCATE, Kind.COPY) and number >= 0 and number in geometry_of:
                 self.memories.append((k, geometry_of[number]))
                 moved.add(number)
             elif type(step) is ByNumpy and step.number in plan.waiting.nodes:
@@ -112,6 +155,8 @@ class _Words:
         launches = set(plan.waiting.launches.values())
         results = zip(plan.guard.places(), plan.results(sample), strict=True)
         for k, (place, result) in enumerate(results):
+            if k in plan.waiting.anew:
+                continue
             if k in launches:
                 place, result = place[1], result[1]
             self.fixed += zip(_flat(place), _flat(result), strict=True)
@@ -127,6 +172,8 @@ class _Words:
             self.called,
         ]
         words = array("q")
+        for numbers in plan.words_of_places():
+            words.extend(numbers)
         for part in parts:
             words.append(len(part))
             words.extend(chain.from_iterable(part))

@@ -111,12 +111,18 @@ class Plan:
         self._outline = None
         if self.program.communicator is not None:
             self._outline = outlined(order, [order[root] for root in skeleton.roots], leaves)
+        self.is_movable = not (now.scattered or self._staying or any(skeleton.lies))
+        """True if the native evaluation may bind programs to other numbers: every share of an array is a box that fills its memory."""
         self.spare = 8
         """Number of further programs that the native evaluation may get, to bind to other numbers. Each serves traces that no
         earlier one does, so traces that need many differ in more than the numbers that are written into such a program."""
         self.first = self.filled(now, order)
         if self.first is None:  # numbers that C has no integers for
             raise NoPlanError
+
+    def words_of_places(self) -> list[Sequence[int]]:
+        """For each place of a trace the first that is equal, and the places that the guard is given: for the native evaluation."""
+        return [self.form[1], [len(self._lead_homes), *self._lead_homes]]
 
     def _housed(self, now: Sample, sheet: Sheet) -> list[Any]:
         """For each place of the sample, the place that the planner sees: a symbolic one where it is not unique."""

@@ -99,6 +99,8 @@ class SymbolicSteps:
         """The nodes that NumPy computes."""
         self.collective: set[int] = set()
         """The nodes that ranks compute together."""
+        self.anew: set[int] = set()
+        """The results of which exchanges are made."""
         self._now = -1
         numbered = [planned for planned in steps if getattr(planned, "number", -1) >= 0]
         self._changed = changed() if numbered else []
@@ -109,7 +111,7 @@ class SymbolicSteps:
             elif isinstance(planned, StartExchange):
                 if not isinstance(planned.exchange, Symbolic):  # of other loops than the program's
                     raise NoPlanError
-                self._shared[id(planned.exchange)] = self._called(planned.exchange)
+                self._shared[id(planned.exchange)] = self._exchange(planned.exchange)
         self.made: list[Maker] = []
         """The functions that make the steps."""
         for self._now, planned in enumerate(steps):
@@ -127,6 +129,14 @@ class SymbolicSteps:
         if known is None:
             known = binding.shared[id(planned)] = self._shared[id(planned)](binding)
         return known
+
+    def _exchange(self, symbolic: Symbolic) -> Maker:
+        """A function that makes an exchange, which a program bound to other numbers has anew: its geometries may differ."""
+        count, staying = len(self.results), len(self.positions)
+        made = self._called(symbolic)
+        self.anew.update(range(count, len(self.results)))
+        del self.positions[staying:]
+        return made
 
     def _called(self, symbolic: Symbolic) -> Maker:
         """A function that makes the object for which a symbolic one stands."""
