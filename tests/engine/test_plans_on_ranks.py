@@ -83,7 +83,7 @@ def watched(monkeypatch):
 
 def check_moved():
     """The programs that this rank has bound to other slices are those that it would have planned."""
-    assert not sum(by_native, [])
+    assert not any(by_native)
     moved = [
         one
         for one in evaluation._programs.programs.values()

@@ -20,6 +20,15 @@ HEAD = 64
 """The number of bytes in front of the data of a message: the hash of the log, and padding that aligns the data."""
 
 
+def length_of(nbytes: int) -> int:
+    """The length of a message of ``nbytes`` bytes: the bytes are rounded up by at most an eighth, or 64.
+
+    So the buffer of a message that shrinks from turn to turn serves many turns.
+    """
+    digits = max(nbytes.bit_length() - 4, 6)
+    return HEAD + (-(-nbytes >> digits) << digits)
+
+
 class PersistentBuffer:
     """The buffer for the messages to, or from, one neighbour."""
 
@@ -28,7 +37,7 @@ class PersistentBuffer:
     def __init__(self, peer: int, nbytes: int, what: str) -> None:
         self.peer = peer
         self.what = what
-        self.nbytes = HEAD + nbytes
+        self.nbytes = length_of(nbytes)
         self.buffer = np.zeros(self.nbytes, np.uint8)
         self.data = self.buffer[HEAD:]
         self.mark: Any = self.buffer.data[:8].cast("Q")

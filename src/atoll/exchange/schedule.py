@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from .. import backend, policy
 from ..comm.communicator import Communicator, Request
 from ..comm.in_step import refused
-from ..comm.persistent import HEAD, PersistentBuffer, PersistentBuffers
+from ..comm.persistent import PersistentBuffer, PersistentBuffers, length_of
 from ..comm.waiting import SPINS
 from ..context import statistics
 from ..context.divergence import MESSAGE_BITS
@@ -170,9 +171,13 @@ class Exchange:
         """The registers that must live until the exchange is finished."""
         return registers_of(self.allocate, self.sends, self.copies)
 
+    def with_stages(self) -> list[Exchange]:
+        """The exchange, and those of its stages."""
+        return [self, *[each for stage in self.stages for each in stage]]
+
     def all_pieces(self) -> tuple[list[Piece], list[Piece]]:
         """The arriving and the leaving pieces, those of its stages included."""
-        exchanges = [self, *[each for stage in self.stages for each in stage]]
+        exchanges = self.with_stages()
         return (
             [piece for each in exchanges for piece in each.receives],
             [piece for each in exchanges for piece in each.sends],
@@ -182,7 +187,7 @@ class Exchange:
         """The arriving and the leaving messages: the peer of each, and its bytes, header included."""
         ends = zip(self._large, (self._coming, self._going), strict=True)
         arriving, leaving = [
-            [(m.peer, m.nbytes) for m in large] + [(m.peer, HEAD + m.nbytes) for m in small]
+            [(m.peer, m.nbytes) for m in large] + [(m.peer, length_of(m.nbytes)) for m in small]
             for large, small in ends
         ]
         for arrival, onward in self.stages:
@@ -218,22 +223,37 @@ class Exchange:
         statistics.sent(self.sent, self.nbytes)
 
     def _set_up(self) -> PersistentBuffers:
-        """Make the persistent buffers, and locate each piece in them."""
+        """Make the persistent buffers."""
         arriving, leaving = [
-            [(m, PersistentBuffer(m.peer, m.nbytes, m.what)) for m in messages]
+            [PersistentBuffer(m.peer, m.nbytes, m.what) for m in messages]
             for messages in (self._coming, self._going)
         ]
-        for message, persistent in arriving:
+        kind = self.communicator.buffers or PersistentBuffers
+        return self._use(kind(self.communicator, arriving, leaving))
+
+    def _use(self, buffers: PersistentBuffers) -> PersistentBuffers:
+        """Locate each piece in persistent buffers."""
+        for message, persistent in zip(self._coming, buffers.arriving, strict=True):
             for piece, view in message.views(persistent.data):
                 if piece.register in self._in_place:
                     self._direct.append((piece.register, Value(view)))
                 else:
                     self._unpacked.append((piece, view))
-        for message, persistent in leaving:
+        for message, persistent in zip(self._going, buffers.leaving, strict=True):
             self._packed += message.views(persistent.data)
-        kind = self.communicator.buffers or PersistentBuffers
-        self._buffers = kind(self.communicator, [b for _, b in arriving], [b for _, b in leaving])
-        return self._buffers
+        self._buffers = buffers
+        return buffers
+
+    def follow(self, other: Exchange) -> bool:
+        """Take the place of another exchange, and use its persistent buffers where messages have the same lengths; ``False`` if one of the
+        two moves nothing, or has no such stages."""
+        if self.is_empty is not other.is_empty or len(self.stages) != len(other.stages):
+            return False
+        buffers = None if other._buffers is None or other._buffers.under_way else other._buffers
+        if buffers and _fit(self._coming, buffers.arriving) and _fit(self._going, buffers.leaving):
+            self._use(buffers)
+        later = zip(chain(*self.stages), chain(*other.stages), strict=True)
+        return all(new.follow(old) for new, old in later)
 
     def told(self, *, starts: bool) -> tuple[tuple[int, ...], tuple[Any, ...]] | None:
         """The begin or the finish for the native evaluation: registers, and further data; ``None`` leaves it to Python."""
@@ -287,6 +307,12 @@ class Exchange:
         run = Run(registers)
         self.begin(run)
         self.finish(run)
+
+
+def _fit(messages: Sequence[Message], buffers: Sequence[PersistentBuffer]) -> bool:
+    """True if messages go through these buffers."""
+    known = [(buffer.peer, buffer.nbytes) for buffer in buffers]
+    return [(each.peer, length_of(each.nbytes)) for each in messages] == known
 
 
 def _messages(

@@ -32,14 +32,19 @@ from ..layout import EMPTY, IndexSet, Range, listed, region_key
 from .parts import State, Step
 
 
-class _Part:
+class PartOfExchange:
     """A step, or a part of one, that begins or ends an exchange without its stages."""
 
     __slots__ = ("exchange", "kind", "run", "steps")
 
     def __init__(self, exchange: Exchange, kind: Told, step: Step) -> None:
-        self.exchange, self.kind, self.steps = exchange, kind, (step,)
-        self.run = exchange.begin if kind is Told.START else exchange.finish
+        self.kind, self.steps = kind, (step,)
+        self.become(exchange)
+
+    def become(self, exchange: Exchange) -> None:
+        """Begin or end another exchange from now on."""
+        self.exchange = exchange
+        self.run = exchange.begin if self.kind is Told.START else exchange.finish
 
     def told(self) -> tuple[Any, ...] | None:
         """The step for the native evaluation, if its messages are set up."""
@@ -59,9 +64,11 @@ class OfExchange(ABC):
     def order(self) -> list[tuple[Exchange, Told]]:
         """The exchanges that it begins or ends, in order."""
 
-    def parts(self) -> list[_Part]:
+    def parts(self) -> list[PartOfExchange]:
         """The steps of which it consists."""
-        return [_Part(each, kind, self) for each, kind in self.order() if not each.is_empty]
+        return [
+            PartOfExchange(each, kind, self) for each, kind in self.order() if not each.is_empty
+        ]
 
     def run(self, state: State) -> None:
         """Run them."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import policy
 from ..backend.base import Told as Kind
-from ..execute.exchange import OfExchange
+from ..execute.exchange import OfExchange, PartOfExchange
 from ..execute.parts import joined, told
 from ..execute.program import ByNumpy, Program
 from ..execute.sweeps import swept
@@ -68,13 +68,17 @@ class Exchanges:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._known: list[tuple[Any, Any, list[int]]] = []
-        """The steps that begin or end an exchange, each with its counterpart in the plan and the numbers of its parts."""
-        quick = program.quick or ()
+        self._steps: dict[Any, list[Any]] = {}
+        """The steps that begin or end an exchange, by its counterpart in the plan."""
         for step, planned in zip(program.steps, program.plan.program.steps, strict=True):
             if isinstance(step, OfExchange):
-                parts = [k for k, part in enumerate(quick) if step in getattr(part, "steps", ())]
-                self._known.append((step, planned.exchange, parts))
+                self._steps.setdefault(planned.exchange, []).append(step)
+        self._parts: list[tuple[int, Any]] = [
+            (number, part)
+            for number, part in enumerate(program.quick or ())
+            if isinstance(part, PartOfExchange)
+        ]
+        """The parts of these steps, with their numbers."""
 
     def __call__(
         self,
@@ -86,22 +90,18 @@ class Exchanges:
         """Make them for another trace: the parts of steps, by number; ``None`` where there are others."""
         binding = Binding(results, Sample(geometries, places), order)
         waiting = self.program.plan.waiting
-        quick: list[Any] = [*(self.program.quick or ())]
-        made, steps = [], []
-        for step, planned, numbers in self._known:
-            exchange = waiting.shared(planned, binding)
-            parts = type(step)(exchange).parts()
-            if [part.kind for part in parts] != [quick[k].kind for k in numbers]:
+        instead: dict[Any, Any] = {}
+        for planned, steps in self._steps.items():
+            old, new = steps[0].exchange, waiting.shared(planned, binding)
+            if not new.follow(old):
                 return None
-            for k, part in zip(numbers, parts, strict=True):
-                part.steps = (step,)
-                quick[k] = part
-                steps.append((k, told(part)))
-            made.append((step, exchange))
-        for step, exchange in made:
-            step.exchange = exchange
-        self.program.quick = tuple(quick)
-        return steps
+            instead |= zip(old.with_stages(), new.with_stages(), strict=True)
+        for steps in self._steps.values():
+            for step in steps:
+                step.exchange = instead[step.exchange]
+        for _, part in self._parts:
+            part.become(instead[part.exchange])
+        return [(number, told(part)) for number, part in self._parts]
 
 
 class _Words:
