@@ -255,8 +255,18 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
 
 
 def bcast(communicator: Communicator, array: Array, root: int, what: str, which: int = 0) -> Array:
-    """Fill ``array`` by that of ``root``, and return it; ranks in step, ``which`` being the same."""
+    """Fill ``array`` by that of ``root``, and return it; ranks in step, ``which`` being the same.
+
+    Few ranks gather a few words of all: that tells of warnings, too.
+    """
     log = step(communicator, "bcast", what, hash((array.nbytes, root, which)))
+    words = -(-array.nbytes // 8)
+    if 0 < words <= WORDS and _are_few(communicator) and array.flags.c_contiguous:
+        data = _bytes(array.reshape(1, -1))[0]
+        given = np.zeros(words, np.uint64)
+        given.view(np.uint8)[: array.nbytes] = data
+        data[...] = _together(communicator, given, what)[root].view(np.uint8)[: array.nbytes]
+        return array
     if array.nbytes > IN_FRONT or not array.flags.c_contiguous:
         _ahead(communicator, what)
         carried(communicator, lambda: communicator.bcast(array, root, what))
