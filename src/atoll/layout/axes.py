@@ -141,11 +141,6 @@ class Axis(ABC):
         """True if one process holds the whole axis in order."""
         return False
 
-    @property
-    def is_plain(self) -> bool:
-        """True if the axis has no padding and is not periodic."""
-        return True
-
     def padding(self, coordinate: int) -> Widths:
         """The communication widths before and after the owned block."""
         return (0, 0)
@@ -214,9 +209,13 @@ class BlockAxis(Axis):
     ends: Widths = (0, 0)
     periodic: bool = False
     processes: int = field(init=False, repr=False, compare=False)
+    is_plain: bool = field(init=False, repr=False, compare=False)
+    """True if the axis has no padding and is not periodic."""
 
     def __post_init__(self) -> None:
+        plain = self.halos is None and not self.periodic and self.ends == (0, 0)
         object.__setattr__(self, "processes", len(self.bounds) - 1)
+        object.__setattr__(self, "is_plain", plain)
 
     @classmethod
     def even(cls, size: int, processes: int = 1) -> BlockAxis:
@@ -302,10 +301,6 @@ class BlockAxis(Axis):
     @property
     def is_undistributed(self) -> bool:
         return self.processes == 1
-
-    @property
-    def is_plain(self) -> bool:
-        return self.halos is None and not self.periodic and self.ends == (0, 0)
 
     def padding(self, coordinate: int) -> Widths:
         return (0, 0) if self.halos is None else self.halos[coordinate]

@@ -134,9 +134,9 @@ class Bounds(Sequence[int]):
             first = held.start + selected.start * held.step
             step = selected.step * held.step
             selected = range(first, first + len(selected) * step, step)
-        if selected.step == 1 and selected.start == 0 and len(selected) == self.size:
-            return self._with(None)
-        return self._with(selected)
+        is_all = selected.step == 1 and selected.start == 0 and len(selected) == self.size
+        part = None if is_all else selected
+        return Bounds(self.width, self.longer, self.size, self.blocks, part, self.more)
 
     def _with(self, selected: range | None, times: int = 1) -> Bounds:
         """The same blocks, each ``times`` times as long, with another selection."""
@@ -223,7 +223,8 @@ def evenly(count: int) -> Sequence[int]:
 def samples(bounds: Sequence[int]) -> tuple[int, ...]:
     """Some of the bounds, at positions that equal sequences share."""
     last = len(bounds) - 1
-    return last, bounds[last], bounds[(last + 1) // 2], bounds[1 if last else 0]
+    first = bounds[1 if last else 0]
+    return last, bounds[last], first if last < 3 else bounds[(last + 1) // 2], first
 
 
 def balanced_bounds(size: int, processes: int) -> Sequence[int]:

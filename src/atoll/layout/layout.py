@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from operator import index as as_integer
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from ..context.caches import remembered
 from ..errors import LayoutError, LayoutIndexError
 from .axes import Axis, BlockAxis, Widths, in_order
+from .bounds import block_of
 from .grids import even_grid, inner_grid, node_grid
 from .index_set import EMPTY, IndexSet, Indices, Range, listed
 from .maps import (
@@ -48,6 +50,7 @@ Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
 
 _set = object.__setattr__
+_ONE = BlockAxis.even(1)
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False, eq=False)
@@ -171,6 +174,12 @@ class Layout:
         """A layout of bound axis maps, whose cells the ranks fill in ascending order from 0."""
         new = cls.__new__(cls)
         new._fill(tuple(axes), processes, copies, None)
+        return new
+
+    def _with(self, axes: Sequence[Axis], seats: Seats | None) -> Layout:
+        """The layout of other axes with as many copies of each cell."""
+        new = Layout.__new__(Layout)
+        new._fill(tuple(axes), self.processes, self.copies, seats)
         return new
 
     @classmethod
@@ -500,7 +509,7 @@ class Layout:
 
     def arranged(self, axes: Sequence[Axis]) -> Layout:
         """The layout of other axes, whose ranks fill the grid in ascending order, as in this layout."""
-        return Layout.in_order(axes, self.processes, self.copies)
+        return self._with(axes, None)
 
     def replaced(self, number: int, axis: Axis) -> Layout:
         """The layout with one axis replaced by another that is divided among as many processes."""
@@ -509,30 +518,26 @@ class Layout:
 
     def cut(self, parts: Sequence[range | int]) -> Layout:
         """A faster :meth:`sliced`, for a part of each axis; ``range`` as ``range(size)[slice]``."""
-        cells: list[int | None] = []
-        for axis, part in zip(self.axes if self.is_block else (), parts):
-            if type(part) is range:
-                if part != range(axis.size):
-                    break
-                cells.append(None)
-            else:
-                cells.append(axis.locate(part)[0])
-        else:
-            if self.is_block:
-                return _in_cells(self, tuple(cells))
-        if self._seats is None and self.is_block:
-            axes: list[Axis] = []
-            for axis, part in zip(self.axes, parts, strict=True):
-                if type(part) is range:
-                    if part.step < 0:
-                        break
-                    axes.append(axis.sliced(part)[0])
-                elif not axis.is_undistributed:
-                    break
-            else:
-                return self.arranged(axes)
-        key = [Range.of(part).key if type(part) is range else part for part in parts]
-        return self.sliced(tuple(key))
+        ranges = [part for part in parts if type(part) is range]
+        if not self.is_block or min([part.step for part in ranges], default=1) < 0:
+            key = [Range.of(part).key if type(part) is range else part for part in parts]
+            return self.sliced(tuple(key))
+        whole = self
+        if len(ranges) < len(parts):
+            cells = [
+                None if type(part) is range else block_of(axis.bounds, part)  # type: ignore[attr-defined]
+                for axis, part in zip(self.axes, parts, strict=True)
+            ]
+            whole = _in_cells(self, tuple(cells))
+        axes = tuple(
+            [
+                axis if len(part) == axis.size else axis.sliced(part)[0]
+                for axis, part in zip(whole.axes, ranges, strict=True)
+            ]
+        )
+        if all(map(is_, axes, whole.axes)):
+            return whole
+        return whole._with(axes, whole._seats)
 
     def transposed(self, axes: Sequence[int] | None = None) -> Layout:
         """The layout of the transpose, which moves nothing."""
@@ -568,7 +573,11 @@ class Layout:
             raise LayoutError(
                 f"layout: {axis!r} does not name new axes of {total}; name different ones, from {-total} to {total - 1}"
             )
-        return self.sliced(tuple(None if number in new else slice(None) for number in range(total)))
+        axes, seats = [*self.axes], self._seats
+        for place in sorted(new):
+            axes.insert(place, _ONE)
+            seats = seats and seats.expanded(place)
+        return self._with(axes, seats)
 
     def broadcast(self, shape: int | Sequence[int]) -> Layout:
         """The layout of the broadcast to ``shape``, which moves nothing."""
@@ -590,7 +599,7 @@ class Layout:
 
     def unpadded(self) -> Layout:
         """The same ownership without padding and periodic axes."""
-        if all(axis.is_plain for axis in self.axes):
+        if not [axis for axis in self.axes if type(axis) is BlockAxis and not axis.is_plain]:
             return self
         return self.seated([axis.unpadded() for axis in self.axes], self.seats)
 

@@ -41,7 +41,7 @@ class Place:
         self.padded = layout.is_padded
         self.folds_whole = layout.copies == 1 or any(n > 1 for n in layout.grid)
         """True if a fold over all axes gives every rank the value."""
-        self.held_once = layout.copies == 1 and not any(axis.overlaps for axis in layout.axes)
+        self.held_once = layout.copies == 1 and (layout.is_block or not layout.overlaps)
         """True if no two ranks hold the same element."""
         self.read: Memo[int, Place | None] = Memo()
         """Placements of views that were read and of broadcast results, by the numbers of their geometries."""
@@ -88,7 +88,7 @@ class Place:
         """The place, or ``None`` where that means: everything everywhere."""
         if layout.is_replicated and not layout.is_padded:
             return None
-        key = (layout, world)
+        key = (layout, world.communicator)
         known = _places.known.get(key)
         return (known and known()) or _places.only(key, Place(layout, world))
 
@@ -110,7 +110,7 @@ def _largest_share(layout: Layout) -> int:
     largest = 1
     for axis in layout.axes:
         bounds: Sequence[int] = axis.bounds  # type: ignore[attr-defined]
-        largest *= longest_block(bounds)
+        largest *= longest_block(bounds) if axis.processes > 1 else axis.size
     return largest
 
 
