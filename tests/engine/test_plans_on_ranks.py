@@ -6,11 +6,12 @@ import numpy
 import pytest
 
 import atoll as np
-from atoll import backend
+from atoll import backend, front
 from atoll.execute.allocation import Allocate, Share
 from atoll.execute.exchange import StartExchange
 from atoll.layout import Block
 from atoll.lazy import evaluation, runs
+from atoll.plan.plans import Plans
 from atoll.plan.samples import Sample
 from tests.engine.test_plans import Loop, blocks, eliminate, emptying, shrinking
 from tests.engine.test_scattered_shares import MAPS
@@ -251,3 +252,56 @@ def test_factorisations(program, most):
     assert after.plans_reused - before.plans_reused > steps // 2
     assert after.plans_made - before.plans_made <= most
     assert check_moved() > steps // 2
+
+
+def below(a, k):
+    a[k + 1 :] -= 0.001 * a[k]
+
+
+def beside(a, k):
+    a[:, k + 1 :] += 0.001 * a[:, k : k + 1]
+
+
+def corner(a, k):
+    a[k + 1 :, k + 1 :] -= 0.001 * a[k + 1 :, k, None] * a[k, k + 1 :]
+
+
+def smoothed(a, k):
+    a[k, 1:-1] = (a[k - 1, 1:-1] + a[k + 1, 1:-1] + a[k, :-2] + a[k, 2:]) / 4
+
+
+def projected(a, k):
+    a[:, k] += 1e-4 * (a[:, k + 1 :] @ a[k, k + 1 :])
+
+
+def folded(a, k):
+    a[0] += 1e-4 * a[k:, :].sum(0)
+
+
+@pytest.mark.skipif(front.native is None, reason="the native front was not built")
+@pytest.mark.ranks(2)
+@pytest.mark.parametrize("layout", ["bn", "nb"])
+@pytest.mark.parametrize("turn", [below, beside, corner, smoothed, projected, folded])
+def test_slices_that_move_are_bound_in_place(turn, layout, monkeypatch):
+    """After some turns a rank looks for few plans, as long as no row or column comes to another owner: where the slices get so small that
+    one loop computes them."""
+
+    def counted(plans, *args):
+        asked.append(plans)
+        return bound(plans, *args)
+
+    asked, bound = [], Plans.bound
+    monkeypatch.setattr(Plans, "bound", counted)
+    b = numpy.random.default_rng(2).random((120, 120))
+    with np.config(small=0, everywhere=0):
+        a = np.array(b, layout=layout)
+        for k in range(1, 50):
+            turn(b, k)
+            turn(a, k)
+            np.sync()
+            if k == 25:
+                asked.clear()
+        numpy.testing.assert_allclose(numpy.asarray(a), b, rtol=1e-12)
+    assert len(asked) <= 6
+    assert len(by_native) >= 24
+    assert not any(by_native)

@@ -59,9 +59,8 @@ def teach(
             from ..plan.motion import movable
             from .planning import sample_of
 
-            moving = movable(
-                program, sample_of(lookup.leaves, lookup.order), lookup.leaves, lookup.order
-            )
+            sample = sample_of(lookup.leaves, lookup.order)
+            moving = movable(program, sample, lookup.order)
         steps: Sequence[tuple[Any, ...]] = ()
         if moving is None:
             steps, motion = [told(step) for step in program.quick or program.joined()], None

@@ -31,13 +31,11 @@ _MOST = 1000
 
 Told = tuple[Any, ...]
 """A step for the native evaluation."""
-Movable = tuple[Program, Sequence[Told], tuple[Any, ...], "Exchanges | None"]
+Movable = tuple[Program, Sequence[Told], tuple[Any, ...], "Together | None"]
 """A program, its steps, the encoding of its binding to other numbers, and its exchanges, if ranks run it together."""
 
 
-def movable(
-    program: Program, sample: Sample, leaves: Sequence[Node], order: Sequence[Node]
-) -> Movable | None:
+def movable(program: Program, sample: Sample, order: Sequence[Node]) -> Movable | None:
     """The same program with steps of its own; ``None`` where it serves these numbers alone."""
     plan = program.plan
     if plan is None or not plan.spare or len(sample.geometries) > _MOST or not plan.is_movable:
@@ -52,9 +50,9 @@ def movable(
     native = sum([len(step.steps) for kind, step, *_ in known if kind == Kind.KERNELS])
     if native < len(plan.waiting.launches):
         return None  # Python runs a launch
-    words = _Words(plan, own, known).all(sample, leaves, order)
+    words = _Words(plan, own, known).all(sample)
     forms = tuple(plan.form[2])
-    shared = None if own.communicator is None else Exchanges(own)
+    shared = None if own.communicator is None else Together(own)
     return own, known, (plan.guard.words, plan.guard.things, words, _call, forms), shared
 
 
@@ -63,11 +61,12 @@ def _call(step: ByNumpy, node: Node) -> None:
     step.become(function_of(node), node.geometry)
 
 
-class Exchanges:
-    """The exchanges of a program that ranks run together; they are made anew for each trace."""
+class Together:
+    """What ranks do together in a program: exchanges and other steps, which are made anew for each trace."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        waiting = program.plan.waiting
         self._steps: dict[Any, list[Any]] = {}
         """The steps that begin or end an exchange, by its counterpart in the plan."""
         for step, planned in zip(program.steps, program.plan.program.steps, strict=True):
@@ -79,6 +78,12 @@ class Exchanges:
             if isinstance(part, PartOfExchange)
         ]
         """The parts of these steps, with their numbers."""
+        number_of = {id(step): number for number, step in enumerate(program.quick or ())}
+        self._together: list[tuple[int, Any, Any]] = [
+            (number_of[id(program.steps[k])], program.steps[k], waiting.made[k])
+            for k in waiting.together
+        ]
+        """Other steps, each with its number and the function that makes it."""
 
     def __call__(
         self,
@@ -96,12 +101,19 @@ class Exchanges:
             if not new.follow(old):
                 return None
             instead |= zip(old.with_stages(), new.with_stages(), strict=True)
+        for _, step, make in self._together:
+            made = make(binding)
+            for name in step.__slots__:
+                setattr(step, name, getattr(made, name))
         for steps in self._steps.values():
             for step in steps:
                 step.exchange = instead[step.exchange]
         for _, part in self._parts:
             part.become(instead[part.exchange])
-        return [(number, told(part)) for number, part in self._parts]
+        return [
+            *[(number, told(part)) for number, part in self._parts],
+            *[(number, told(step)) for number, step, _ in self._together],
+        ]
 
 
 class _Words:
@@ -149,7 +161,7 @@ class _Words:
         for limit in (limits.parallel, limits.chunk):
             self.bounds.append((work, limit, launch.work >= limit))
 
-    def all(self, sample: Sample, leaves: Sequence[Node], order: Sequence[Node]) -> array[int]:
+    def all(self, sample: Sample) -> array[int]:
         """The words of the encoding, for the trace to which the program is bound."""
         plan, constants = self.plan, self.plan.guard.constants
         launches = set(plan.waiting.launches.values())
@@ -160,10 +172,9 @@ class _Words:
             if k in launches:
                 place, result = place[1], result[1]
             self.fixed += zip(_flat(place), _flat(result), strict=True)
-        stay = self.staying | _read_by(leaves, order, plan.waiting.collective)
         parts: list[Sequence[tuple[int, ...]]] = [
             [(k,) for k in plan.form[0]],
-            [(k, sample.geometries[k].number) for k in sorted(stay)],
+            [(k, sample.geometries[k].number) for k in sorted(self.staying)],
             [(k,) for k in plan.lead_shapes],
             [pair for pair in self.fixed if pair[0] not in constants],
             [bound for bound in self.bounds if bound[0] not in constants],
@@ -189,18 +200,3 @@ def _flat(numbers: Any) -> Iterator[int]:
         numbers = numbers.start, numbers.stop, numbers.step
     for part in numbers:
         yield from _flat(part)
-
-
-def _read_by(leaves: Sequence[Node], order: Sequence[Node], asked: set[int]) -> set[int]:
-    """The geometries of the ``asked`` nodes, of their views and of their operands, by number in a sample."""
-    nodes = [*leaves, *order]
-    number_of = {id(node): k for k, node in enumerate(nodes)}
-    view = len(nodes)
-    read: set[int] = set()
-    for k, node in enumerate(order):
-        views = sum([type(part) is Geometry for part in node.params])
-        if k in asked:
-            read |= {len(leaves) + k, *range(view, view + views)}
-            read |= {number_of[id(arg)] for arg in node.args if type(arg) is Node}
-        view += views
-    return read

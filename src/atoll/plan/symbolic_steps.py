@@ -97,10 +97,11 @@ class SymbolicSteps:
         """The geometries of the trace that steps have: pairs of a step's number, -1 for shared objects, and a geometry's number."""
         self.nodes: set[int] = set()
         """The nodes that NumPy computes."""
-        self.collective: set[int] = set()
-        """The nodes that ranks compute together."""
+        self.together: list[int] = []
+        """The numbers of the steps that a program bound to other numbers has anew: those in which ranks compute something
+        together, and those that take memory for this rank's share of a value."""
         self.anew: set[int] = set()
-        """The results of which exchanges are made."""
+        """The results of which these steps and exchanges are made."""
         self._now = -1
         numbered = [planned for planned in steps if getattr(planned, "number", -1) >= 0]
         self._changed = changed() if numbered else []
@@ -111,12 +112,17 @@ class SymbolicSteps:
             elif isinstance(planned, StartExchange):
                 if not isinstance(planned.exchange, Symbolic):  # of other loops than the program's
                     raise NoPlanError
-                self._shared[id(planned.exchange)] = self._exchange(planned.exchange)
+                self._shared[id(planned.exchange)] = self._anew(self._called, planned.exchange)
         self.made: list[Maker] = []
         """The functions that make the steps."""
         for self._now, planned in enumerate(steps):
-            is_launch = isinstance(planned, SymbolicLaunch)
-            self.made.append(self._launch(planned, step) if is_launch else self._step(planned))
+            if isinstance(planned, SymbolicLaunch):
+                self.made.append(self._launch(planned, step))
+            elif isinstance(planned, (Symbolic, RunCollective)) or _is_of_share(planned):
+                self.together.append(self._now)
+                self.made.append(self._anew(self._step, planned))
+            else:
+                self.made.append(self._step(planned))
 
     def result(self, numbers: Any) -> int:
         """The place of a number, or of nested tuples, lists and slices of numbers, among the results."""
@@ -130,10 +136,10 @@ class SymbolicSteps:
             known = binding.shared[id(planned)] = self._shared[id(planned)](binding)
         return known
 
-    def _exchange(self, symbolic: Symbolic) -> Maker:
-        """A function that makes an exchange, which a program bound to other numbers has anew: its geometries may differ."""
+    def _anew(self, make: Callable[[Any], Maker], planned: Any) -> Maker:
+        """A function that makes an exchange or a step which a program bound to other numbers has anew: its geometries may differ."""
         count, staying = len(self.results), len(self.positions)
-        made = self._called(symbolic)
+        made = make(planned)
         self.anew.update(range(count, len(self.results)))
         del self.positions[staying:]
         return made
@@ -227,9 +233,8 @@ class SymbolicSteps:
             return lambda binding: Copy(register, source, geometry(binding), site)
         number = getattr(planned, "number", -1)
         if number >= 0 and not self._changed[number]:
-            kind = self.collective if isinstance(planned, RunCollective) else self.nodes
-            kind.add(number)
             if isinstance(planned, ByNumpy):
+                self.nodes.add(number)
                 function = self._function(planned)
                 return lambda binding: ByNumpy(
                     register, function(binding), planned.arguments, geometry(binding), number
@@ -243,6 +248,12 @@ class SymbolicSteps:
                     number,
                 )
         raise NoPlanError
+
+
+def _is_of_share(planned: Any) -> bool:
+    """True for a step that takes memory of an extent which no geometry of the trace has."""
+    geometry = getattr(planned, "geometry", None)
+    return isinstance(planned, (Allocate, Copy)) and type(geometry) is Shape and geometry.position < 0
 
 
 def _is_symbolic(value: Any) -> bool:
