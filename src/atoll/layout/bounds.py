@@ -89,9 +89,9 @@ class Bounds(Sequence[int]):
         """The block that has an index; -1 before the first one, and the number of blocks after the last."""
         if index < 0:
             return -1
-        if index >= self[self.blocks]:
-            return self.blocks
         selected, longer, width = self.selected, self.longer, self.width
+        if index >= (self.size if selected is None else len(selected)):
+            return self.blocks
         if selected is not None:
             index = selected[index]
         if index < longer * (width + self.more):

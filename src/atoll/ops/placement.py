@@ -19,7 +19,7 @@ from ..graph.geometry import Geometry, choice_of, dense
 from ..graph.identities import Identity, Interned, identity_of
 from ..graph.node import Node
 from ..layout import Layout
-from ..layout.bounds import longest_block
+from ..layout.bounds import Bounds, longest_block
 from ..layout.symbolic_layout import extent
 
 _numbers = itertools.count()
@@ -73,7 +73,7 @@ class Place:
             if self.is_like_no_other:
                 self._outline = identity_of(("alone", self.number))
             else:
-                ways = tuple([axis.way for axis in layout.axes])
+                ways = "b" * layout.ndim if self.is_boxes else tuple([a.way for a in layout.axes])
                 dealt = (layout.processes, layout.copies, layout.grid, ways)
                 self._outline = identity_of(("dealt", self.world, dealt))
         return self._outline
@@ -81,6 +81,8 @@ class Place:
     @property
     def is_like_no_other(self) -> bool:
         """True if it is padded, or has lists in any order."""
+        if self.is_boxes:
+            return False
         return self.padded or any(axis.way is None for axis in self.layout.axes)
 
     @classmethod
@@ -98,19 +100,28 @@ class Place:
 
 def _is_lopsided(layout: Layout) -> bool:
     """True if a rank has nearly two even shares, as two ranks have at most."""
-    largest, most = _largest_share(layout), 2 - 2 / policy.limits.pieces
-    if layout.copies > 1 or largest * layout.processes <= most * layout.size:
+    most = 2 - 2 / policy.limits.pieces
+    if layout.copies > 1 or _largest_share(layout) * layout.processes <= most * layout.size:
+        return False
+    largest = _largest_share(layout, exactly=True)
+    if largest * layout.processes <= most * layout.size:
         return False
     if layout.ndim == 1:
         return largest > most * -(-layout.size // layout.processes)
-    return largest > most * _largest_share(Layout.default(layout.shape, layout.processes))
+    return largest > most * _largest_share(Layout.default(layout.shape, layout.processes), True)
 
 
-def _largest_share(layout: Layout) -> int:
+def _largest_share(layout: Layout, exactly: bool = False) -> int:
+    """The elements of the largest share, or at least as many, which takes less time to find."""
     largest = 1
     for axis in layout.axes:
         bounds: Sequence[int] = axis.bounds  # type: ignore[attr-defined]
-        largest *= longest_block(bounds) if axis.processes > 1 else axis.size
+        if axis.processes == 1:
+            largest *= axis.size
+        elif type(bounds) is Bounds and not exactly:
+            largest *= min(bounds.width + bounds.more, axis.size)
+        else:
+            largest *= longest_block(bounds)
     return largest
 
 

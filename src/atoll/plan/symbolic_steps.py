@@ -253,7 +253,9 @@ class SymbolicSteps:
 def _is_of_share(planned: Any) -> bool:
     """True for a step that takes memory of an extent which no geometry of the trace has."""
     geometry = getattr(planned, "geometry", None)
-    return isinstance(planned, (Allocate, Copy)) and type(geometry) is Shape and geometry.position < 0
+    return (
+        isinstance(planned, (Allocate, Copy)) and type(geometry) is Shape and geometry.position < 0
+    )
 
 
 def _is_symbolic(value: Any) -> bool:
