@@ -146,6 +146,29 @@ def test_readers_of_a_stride_that_steps_over_a_share():
     assert readers.who_reads(mine, ((7, ()),), layout) == set()
 
 
+def test_readers_of_one_element_are_those_whose_share_meets_the_assigned_part():
+    layout = Layout((40, 8), "bb", size=16, grid=(4, 4))
+    row = (5, ()), (0, ((1, 1),))  # the loop reads row 5 at each of its rows
+    mine, own = (readers.Range(0, 10), readers.Range(2, 4)), ((0, ((0, 1),)), (0, ((1, 1),)))
+    assert readers.who_reads(mine, row, layout) == {1, 5, 9, 13}
+    for rows, ranks in (((0, 1), {1}), ((9, 12), {1, 5}), ((39, 40), {13})):
+        part = (readers.Range(*rows), readers.Range(0, 8)), own
+        assert readers.who_reads(mine, row, layout, part) == ranks
+
+
+@pytest.mark.parametrize("rank", [0, 1, 38, 39])
+def test_the_ends_of_a_gradient_are_read_by_their_own_rank(rank):
+    with config(small=0, everywhere=0), dry_run_world(rank, 40):
+        u = atoll.zeros((320,), layout=Layout((320,), "b", size=40))
+        u[0] = 1.0
+        atoll.sync()
+        messages = atoll.explain(atoll.gradient(u)).messages
+    beside = {rank - 1, rank + 1} & {*range(40)}
+    assert sorted((m.peer, m.sends) for m in messages) == sorted(
+        itertools.product(beside, (False, True))
+    )
+
+
 @pytest.mark.parametrize("maps", ["bb", (Cyclic(2), "b")], ids=str)
 @pytest.mark.parametrize("steps", [(32, 1), (-32, 1), (7, 3), (1, -25)])
 def test_readers_of_a_sum_of_two_indices_are_those_whose_share_reaches_it(steps, maps):

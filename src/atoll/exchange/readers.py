@@ -39,9 +39,17 @@ def shape_under(outer: AxisMap, counts: Sequence[Number]) -> tuple[Number, ...]:
     return tuple([counts[steps[0][0]] if steps else 1 for _, steps in outer])
 
 
-def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
-    """The ranks of a loop's layout that read from ``mine`` under an axis map."""
+def who_reads(
+    mine: Region, outer: AxisMap, layout: Layout, *parts: tuple[Region, AxisMap]
+) -> set[int]:
+    """The ranks of a loop's layout that read from ``mine`` under an axis map, at loop indices that lead into regions under other maps.
+
+    A region narrows down only axes along which all coordinates would read.
+    """
     reading = coordinates_reading(mine, outer, layout)
+    for part in parts:
+        if reading is not None and None in reading:
+            reading = coordinates_reading(*part, layout, reading)
     if reading is None:
         return set()
     choices: list[Iterable[int]] = [
@@ -52,18 +60,20 @@ def who_reads(mine: Region, outer: AxisMap, layout: Layout) -> set[int]:
 
 
 def coordinates_reading(
-    mine: Region, outer: AxisMap, layout: Layout
+    mine: Region, outer: AxisMap, layout: Layout, settled: Sequence[set[int] | None] = ()
 ) -> list[set[int] | None] | None:
     """The coordinates of a loop's layout, along each axis, that read from ``mine`` under an axis map.
 
-    ``None`` stands for all coordinates of an axis, and in place of the list for no ranks.
+    ``None`` stands for all coordinates of an axis, and in place of the list for no ranks. Coordinates that are ``settled`` stay.
     """
-    coordinates: list[set[int] | None] = [None] * layout.ndim
+    coordinates = list(settled) or [None] * layout.ndim
     boxes = layout.is_block
     for held, (start, steps) in zip(mine, outer, strict=True):
         if not held or (not steps and not _holds(held, start)):
             return None
         for k, (axis, step) in enumerate(steps):
+            if settled and settled[axis] is not None:
+                continue
             starts = start, start + 1
             if len(steps) > 1:
                 others = steps[:k] + steps[k + 1 :]

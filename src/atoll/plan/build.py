@@ -347,8 +347,8 @@ class Planner(Steps):
         if self.world is None or counted_locally(group):
             return
         registers, place = self.registers, group.place
-        for node, outer, in_part in reads_elsewhere(group, registers):
-            if in_part or outer is None or not broadcast_axes(outer, node.place, place):
+        for node, outer, part in reads_elsewhere(group, registers):
+            if part or outer is None or not broadcast_axes(outer, node.place, place):
                 continue
             if group.broadcast(node, outer) is not None:
                 continue
@@ -361,12 +361,12 @@ class Planner(Steps):
 
             source, tag, dtype = registers.of[id(node)], len(group.broadcasts), node.geometry.dtype
             parts = broadcasts_of(node.place, outer, place, source, dtype, tag, region_of)
-            for part in parts:
-                in_share = part.is_own and box_of_rank(node.place, registers.rank) is not None
-                if part.reads and not in_share:
-                    part.register = registers.extra(dense_shape(part.shape, dtype))
-                    self.ghosts[part.register] = GhostRegion(
-                        part.register, source, node.place, dtype, part.region
+            for each in parts:
+                in_share = each.is_own and box_of_rank(node.place, registers.rank) is not None
+                if each.reads and not in_share:
+                    each.register = registers.extra(dense_shape(each.shape, dtype))
+                    self.ghosts[each.register] = GhostRegion(
+                        each.register, source, node.place, dtype, each.region
                     )
             group.broadcasts.append(BroadcastRead(node, outer, parts))
 

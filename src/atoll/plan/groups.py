@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import policy
 from ..exchange.broadcasts import Broadcast
 from ..exchange.readers import ends_of, who_reads
 from ..graph.node import Node
 from ..layout import Region
+from ..layout.symbolic_layout import interval
 from ..ops.maps import AxisMap, broadcast_map, identity, operands_under, reach
 from ..ops.placement import Place
 from . import reasons
@@ -122,16 +123,19 @@ def _why_apart(statement: Statement, group: Group, needs: list[int]) -> str:
     return ""
 
 
-Read = tuple[Node, AxisMap | None, bool]
-"""A node in memory; the map under which it is read, ``None`` if all of it is read; and True if the loops read it in a part of their
-domain, which an assignment has changed or left as it was."""
+Part = tuple[Any, AxisMap]
+"""The box of an assignment, and the map under which loops reach it: they read what is assigned at indices that lead there alone. The
+box is ``None`` where it does not say which indices these are."""
+Read = tuple[Node, AxisMap | None, Part | None]
+"""A node in memory; the map under which it is read, ``None`` if all of it is read; and the part of the loops' domain in which they read
+it, where an assignment has changed the part or left it as it was."""
 
 
 def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[int]:
     """The ranks, of ``size``, whose share of a group may read elements of ``rank``, other than by broadcasts."""
     place = group.place
     ranks: set[int] = set()
-    for node, outer, _ in reads_elsewhere(group, registers):
+    for node, outer, part in reads_elsewhere(group, registers):
         home: Place = node.place
         if group.broadcast(node, outer) is not None:
             continue
@@ -140,10 +144,18 @@ def readers_of(group: Group, registers: Registers, rank: int, size: int) -> set[
                 return set(range(size))
             ranks.update(place.layout.ranks)
         elif place is not None:
-            ranks |= who_reads(home.layout.region(rank), outer, place.layout)
+            ranks |= who_reads(home.layout.region(rank), outer, place.layout, *_box_of(part))
         elif _reaches(home.layout.region(rank), outer, group.domain):
             return set(range(size))
     return ranks
+
+
+def _box_of(part: Part | None) -> list[tuple[Region, AxisMap]]:
+    """The box of an assignment as a region, with its map, if there is one."""
+    if part is None or part[0] is None:
+        return []
+    box, outer = part
+    return [(tuple([interval(low, high) for low, high, *_ in box]), outer)]  # type: ignore[misc]
 
 
 def _reaches(mine: Region, outer: AxisMap, domain: tuple[int, ...]) -> bool:
@@ -162,8 +174,8 @@ def reads_elsewhere(group: Group, registers: Registers) -> list[Read]:
     if group.reads is None:
         own, place, domain = identity(group.domain), group.place, group.domain
         group.reads = [
-            (node, outer, in_part)
-            for node, outer, in_part in reads_of(group, registers)
+            (node, outer, part)
+            for node, outer, part in reads_of(group, registers)
             if node.place is not None
             and not (node.place is place and node.geometry.shape == domain and outer == own)
         ]
@@ -173,36 +185,40 @@ def reads_elsewhere(group: Group, registers: Registers) -> list[Read]:
 def reads_of(group: Group, registers: Registers) -> list[Read]:
     """All reads of a group's loops from memory, on any rank, each a node with its map."""
     reads: list[Read] = []
-    stack: list[tuple[Node, AxisMap, bool]] = []
-    seen: set[tuple[int, AxisMap, bool]] = set()
+    stack: list[tuple[Node, AxisMap, Part | None]] = []
+    seen: set[tuple[int, AxisMap, Part | None]] = set()
 
-    def below(node: Node, outer: AxisMap, in_part: bool) -> None:
-        in_part = in_part or node.op.is_update
-        for arg, inner in operands_under(node, outer):
+    def below(node: Node, outer: AxisMap, part: Part | None) -> None:
+        inside = part
+        if node.op.is_update:
+            part = part or (None, outer)
+            inside = (node.params[0].box, outer)
+        for place, (arg, inner) in enumerate(operands_under(node, outer)):
+            within = inside if place else part
             if inner is None:
-                reads.append((arg, None, in_part))
+                reads.append((arg, None, within))
             else:
-                stack.append((arg, inner, in_part))
+                stack.append((arg, inner, within))
 
     for statement in group.statements:
         node, own = statement.node, identity(statement.domain)
         args = [*node.args[1:]] if statement.style == "place" else [node.args[0]]
         if statement.style == "map":
-            below(node, own, False)
+            below(node, own, None)
             args = []
         if statement.only is not None:  # the mask under which alone it is computed
             args.append(statement.only.args[2])
         for arg in args:
             if type(arg) is Node:
-                stack.append((arg, broadcast_map(arg, statement.domain, own), False))
+                stack.append((arg, broadcast_map(arg, statement.domain, own), None))
         while stack:
-            inner, outer, in_part = stack.pop()
-            key = (id(inner), outer, in_part)
+            inner, outer, part = stack.pop()
+            key = (id(inner), outer, part)
             if key in seen:
                 continue
             seen.add(key)
             if id(inner) in registers.in_memory:
-                reads.append((inner, outer, in_part))
+                reads.append((inner, outer, part))
             else:
-                below(inner, outer, in_part)
+                below(inner, outer, part)
     return reads
