@@ -78,7 +78,7 @@ def product_layout(a: Layout, b: Layout, small: int) -> ProductPlan:
     for layout in _candidates(a, b, shape):
         if grid is not None and layout.is_block and min(layout.grid) > 1:
             continue  # its owners would send to all ranks of a row at once
-        if not any(plan.layout == layout for plan in plans):
+        if not any(plan.layout == layout and plan.grid is None for plan in plans):
             plans.append(ProductPlan(layout, False, _moved(a, b, layout)))
     if len(shape) == 2:
         target = on_every_rank(shape, size) if prod(shape) < small else _rows(shape, size)
@@ -170,21 +170,25 @@ def _operand_layout(shape: tuple[int, ...], cut: Any, size: int, axis: int) -> L
     return Layout.in_order(axes, size)
 
 
-def _sample(size: int) -> list[int]:
-    return sorted({0, 1 % size, size // 2, size - 1})
+def _sample(layout: Layout) -> list[int]:
+    """A few of the ranks that hold a cell."""
+    count = layout.cells * layout.copies
+    places = [divmod(k, layout.copies) for k in sorted({0, 1 % count, count // 2, count - 1})]
+    cells = [np.unravel_index(cell, layout.grid) for cell, _ in places]
+    return [layout.ranks_at(list(map(int, cell)))[k] for cell, (_, k) in zip(cells, places)]
 
 
 def _wanting(have: Layout, want: Layout) -> int:
     """An estimate, from a few ranks, of the number of elements that ranks want and do not have."""
     if have.is_replicated:
         return 0
-    ranks = _sample(have.processes)
+    ranks = _sample(want)
     total = 0
     for rank in ranks:
         wanted, held = want.region(rank), have.region(rank)
         both = prod(len(part.intersection(other)) for part, other in zip(wanted, held))
         total += prod(map(len, wanted)) - both
-    return total * have.processes // len(ranks)
+    return total * want.cells * want.copies // len(ranks)
 
 
 @remembered
