@@ -4,6 +4,9 @@ A reshape is a transfer of flat indices. Where both layouts are *lines* (each ra
 interval of the flattened array) the intervals are intersected by arithmetic, and other layouts are brought into even rows first.
 Where there are too few rows for that, each rank lists the flat indices that it has and looks up their receivers, and lists those
 that it wants and looks up their owners. Elements travel in ascending order of flat index, so that both ends agree.
+
+Where a layout has copies, as that of a row that all ranks multiply by their own, the ranks that hold copies of a cell are a line of
+:mod:`..exchange.broadcasts`: a tree of them passes the elements on.
 """
 
 from __future__ import annotations
@@ -16,11 +19,13 @@ import numpy as np
 
 from .. import policy
 from ..context.caches import remembered
-from ..exchange.schedule import Exchange, Pieces, pieces_of
+from ..exchange.broadcasts import Home, Member, broadcasts_of, moves_of
+from ..exchange.schedule import Exchange, Pieces, Stage, pieces_of
 from ..graph.node import Value
 from ..layout import BlockAxis, Layout, Record, Region, Transfer, transfer
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds, scaled_bounds
+from ..layout.seats import Seats
 from .messages import exchanged
 from .routes import Round, pays
 from .section import Section, empty
@@ -53,10 +58,11 @@ def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
 
 def uneven_line(counts: Array) -> Layout:
     """One axis in blocks of the given lengths, in the order of the ranks."""
-    return _line((0, *np.cumsum(counts).tolist()))
+    return bounded_line((0, *np.cumsum(counts).tolist()))
 
 
-def _line(bounds: Sequence[int]) -> Layout:
+def bounded_line(bounds: Sequence[int]) -> Layout:
+    """One axis in blocks with the given bounds, in the order of the ranks."""
     return Layout.in_order([BlockAxis(bounds[-1], bounds)], len(bounds) - 1)
 
 
@@ -73,13 +79,21 @@ def redistributed(section: Section, layout: Layout) -> Section:
 def _move(section: Section, layout: Layout, into: Array) -> None:
     """Fill this rank's block of the same array in another layout."""
     source, dtype = section.layout.unpadded(), section.dtype
-    if pays(source, layout, dtype.itemsize, section.communicator.nodes):
+    nodes = section.communicator.nodes
+    shared = source.copies == 1 < layout.copies and not (source.overlaps or layout.overlaps)
+    if not shared and pays(source, layout, dtype.itemsize, nodes):
         _move_by_nodes(section, transfer(source, layout, section.rank), into)
         return
     # positions in blocks are slices; others are lists, too long to be kept
-    pieces_for = _known_pieces if source.is_block and layout.is_block else _pieces
-    pieces = pieces_for(source, layout, section.rank, dtype)
-    exchange = Exchange(section.communicator, (), *pieces, lasting=False, what="a redistribution")
+    is_short = source.is_block and layout.is_block
+    stages: list[Stage] = []
+    if shared:
+        here = Member(section.rank, nodes.size, nodes)
+        pieces, stages = (_known_shared if is_short else _shared)(source, layout, here, dtype)
+    else:
+        pieces = (_known_pieces if is_short else _pieces)(source, layout, section.rank, dtype)
+    what = "a redistribution"
+    exchange = Exchange(section.communicator, (), *pieces, stages, lasting=False, what=what)
     exchange.run([Value(section.block), Value(into)])
 
 
@@ -88,7 +102,22 @@ def _pieces(source: Layout, layout: Layout, rank: int, dtype: np.dtype[Any]) -> 
     return pieces_of(transfer(source, layout, rank), dtype, 0, 1)
 
 
-_known_pieces = remembered(_pieces)
+def _shared(
+    source: Layout, layout: Layout, here: Member, dtype: np.dtype[Any]
+) -> tuple[Pieces, list[Stage]]:
+    """The pieces and the stages of a rank for a change to a layout with copies, which are cells of a grid with further axes."""
+    seats = layout.seats
+    further = [BlockAxis.even(len(digit.values), len(digit.values)) for digit in seats.copied]
+    apart = Seats(seats.members, (*seats.copied, *seats.along), ())
+    grid = Home(layout.seated([*further, *layout.axes], apart), here)
+    outer = tuple([(0, ((len(further) + k, 1),)) for k in range(layout.ndim)])
+    broadcasts = broadcasts_of(Home(source, here), outer, grid, 0, dtype, 0, layout.region)
+    for each in broadcasts:
+        each.register = 1 if each.reads else -1
+    return moves_of(broadcasts)
+
+
+_known_pieces, _known_shared = remembered(_pieces), remembered(_shared)
 
 
 def _move_by_nodes(section: Section, plan: Transfer[Record], into: Array) -> None:
@@ -132,7 +161,11 @@ def reshaped(section: Section, target: Layout) -> Section:
         return result
     have, want = line_bounds(source), line_bounds(target)
     if have is not None and want is not None:  # a redistribution of the flattened array
-        _move(Section(section.block.reshape(-1), _line(have), communicator), _line(want), into)
+        _move(
+            Section(section.block.reshape(-1), bounded_line(have), communicator),
+            bounded_line(want),
+            into,
+        )
         return result
     outgoing: dict[int, Array] = {}
     values = section.block.reshape(-1)

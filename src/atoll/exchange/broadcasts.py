@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,26 @@ Cells = tuple[Sequence[int], ...]
 """For each axis of a grid, some coordinates, ascending."""
 
 
-def broadcast_axes(outer: AxisMap | None, home: Place | None, place: Place | None) -> Cell:
+class Member(NamedTuple):
+    """A rank among others, in the role of a world."""
+
+    rank: int
+    size: int
+    nodes: Nodes
+
+
+class Home(NamedTuple):
+    """A layout without padding, of which each element is on one rank, in the role of a :class:`Place`."""
+
+    layout: Layout
+    world: Member
+    padded: bool = False
+    held_once: bool = True
+
+
+def broadcast_axes(
+    outer: AxisMap | None, home: Place | Home | None, place: Place | Home | None
+) -> Cell:
     """The divided axes of loops at ``place`` that are no part of the map under which they read an array at ``home``.
 
     Loops that every rank runs have one such axis, of all ranks.
@@ -150,7 +169,7 @@ def _cut(cells: Cells, units: Sequence[Cell]) -> tuple[int, int] | None:
 class Broadcast:
     """The part of this rank in the broadcast of one region."""
 
-    home: Place
+    home: Place | Home
     source: int
     """The register of the array."""
     dtype: np.dtype[Any]
@@ -228,9 +247,9 @@ def moves_of(broadcasts: Iterable[Broadcast]) -> tuple[Pieces, list[Stage]]:
 
 
 def broadcasts_of(
-    home: Place,
+    home: Place | Home,
     outer: AxisMap,
-    place: Place | None,
+    place: Place | Home | None,
     source: int,
     dtype: np.dtype[Any],
     tag: int,

@@ -305,8 +305,14 @@ class Exchange:
     def run(self, registers: Memory) -> None:
         """Begin and finish, outside of a program. Collective."""
         run = Run(registers)
-        self.begin(run)
+        for each in (self, *[late for late, _ in self.stages]):
+            each.begin(run)
         self.finish(run)
+        for late, onward in self.stages:
+            late.finish(run)
+            onward.begin(run)
+        for _, onward in self.stages:
+            onward.finish(run)
 
 
 def _fit(messages: Sequence[Message], buffers: Sequence[PersistentBuffer]) -> bool:

@@ -74,7 +74,7 @@ def counts_locally(layout: Layout, view: Geometry) -> bool:
     return True
 
 
-def source_key(home: Place, rank: int, record: Record) -> tuple[Any, ...]:
+def source_key(home: Any, rank: int, record: Record) -> tuple[Any, ...]:
     """The key of a record in the memory of the sender's share, communication padding included."""
     if not home.padded:
         return record.source_key
