@@ -23,12 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..comm.communicator import Communicator
 from ..config import config
 from ..context.caches import remembered
 from ..exchange.trees import added
@@ -38,7 +40,7 @@ from .elements import everywhere, to_all
 from .grid_products import Grid, grid_layouts, multiplied_on_grid, product_grid, received
 from .messages import exchanged
 from .movement import even_line, redistributed
-from .operation import Form, collective, result_layout
+from .operation import Form, brought, collective, result_layout
 from .section import Section, empty
 
 Array = np.ndarray[Any, Any]
@@ -321,7 +323,7 @@ def _panel(operand: Section, layout: Layout, start: int, stop: int, axis: int) -
     if (start, stop) != (0, operand.shape[axis]):
         cut = slice(start, stop)
         part = operand.sliced((..., cut) if axis == -1 else (..., cut, slice(None)))
-    return redistributed(part, _side(layout, part.shape, stop - start, axis)).block
+    return brought(part, _side(layout, part.shape, stop - start, axis)).block
 
 
 @remembered
@@ -344,20 +346,50 @@ def _panels(a: Layout, b: Layout, layout: Layout) -> tuple[tuple[int, int], ...]
 
 def _by_parts(a: Section, b: Section, target: Layout) -> Section:
     """Each rank multiplies its part of the contracted axis; the sums are formed by the owners."""
-    communicator, rank, size = a.communicator, a.rank, a.communicator.size
+    communicator, size = a.communicator, a.communicator.size
     split = _contracted(a.layout, b.layout)
     left = redistributed(a, _operand_layout(a.shape, split, size, 1)).block
     right = redistributed(b, _operand_layout(b.shape, split, size, 0)).block
-    dtype = a.dtype
     if target.is_replicated:
         total = added(communicator, np.matmul(left, right), "partial products")
         return Section(total, target, communicator)
-    total = np.zeros(target.local_shape(rank), dtype)
-    for shift in range(size):
-        to, source = (rank + shift) % size, (rank - shift) % size
-        rows, columns = target.region(to)
-        piece = np.matmul(left[rows.key], right[:, columns.key])
-        shapes = {source: total.shape}
-        arrived = exchanged(communicator, {to: piece}, shapes, dtype, "partial products")
-        np.add(total, arrived[source], out=total)
-    return Section(total, target, communicator)
+    product = empty(target, a.dtype, communicator)
+    flipped = target.axes[1].processes > 1
+    if flipped:
+        left, right = right.T, left.T
+    whole = product.block.T if flipped else product.block
+    width, share = right.shape[1], (a.layout.size + b.layout.size + target.size) // size
+    step = max(1, share // max(left.shape[0], 1))
+    for start in range(0, width, step):
+        columns = slice(start, start + step)
+        part = np.matmul(left, right[:, columns])
+        whole[:, columns] = _own_rows(part, target.axes[int(flipped)], communicator)
+    return product
+
+
+def _own_rows(part: Array, dealt: Any, communicator: Communicator) -> Array:
+    """This rank's rows of the sum of the parts of all ranks; ``dealt`` is the axis of the rows, in blocks. Collective.
+
+    Half of the ranks send the rows of the other half there and receive their own, then halves of halves, so that a rank has as many
+    partners as their number has binary digits. Where halves differ by one, the last rank of the shorter one receives from two.
+    """
+    rank, low, high = communicator.rank, 0, communicator.size
+
+    def start(owner: int) -> int:
+        first: int = dealt.bounds[min(owner, dealt.processes)]
+        return first
+
+    while high - low > 1:
+        middle = (low + high + 1) // 2
+        cut, is_lower = start(middle) - start(low), rank < middle
+        mine, others = (part[:cut], part[cut:]) if is_lower else (part[cut:], part[:cut])
+        half = middle - low
+        peer = min(rank + half, high - 1) if is_lower else rank - half
+        sources = [peer] if not is_lower or rank + half < high else []
+        if not is_lower and rank == high - 1 and peer != middle - 1:
+            sources.append(middle - 1)
+        shapes = dict.fromkeys(sources, mine.shape)
+        arrived = exchanged(communicator, {peer: others}, shapes, part.dtype, "partial products")
+        part = reduce(np.add, [mine, *arrived.values()])
+        low, high = (low, middle) if is_lower else (middle, high)
+    return part

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, as_line, redistributed
+from ..collective import Section, as_line, everywhere
 from ..collective.operation import Operand, is_direct, result_layout
 from ..collective.section import replicated
 from ..comm.world import World
@@ -191,7 +191,7 @@ def small_or_there(section: Section, world: World) -> Any:
     if world.size == 1:
         return from_numpy(np.ascontiguousarray(section.block))
     target = result_layout(section.shape, world.size)
-    return of_section(redistributed(section, target) if target.is_replicated else section, world)
+    return of_section(everywhere(section) if target.is_replicated else section, world)
 
 
 def line_of(value: Any, world: World) -> Section:
