@@ -112,7 +112,7 @@ def _is_by_tree(layout: Layout, axes: tuple[int, ...], target: Layout, nodes: No
     along = [layout.axes[k] for k in axes]
     if layout.copies > 1 or layout.overlaps:
         return False
-    if not all(axis.counts(np.arange(axis.processes)).all() for axis in along):
+    if not all(len(axis.filled()) == axis.processes for axis in along):
         return False
     if prod([axis.processes for axis in along]) > policy.limits.few_ranks:
         return target.is_replicated or target.size * 8 <= policy.limits.packed * target.cells
