@@ -14,7 +14,7 @@ import numpy as np
 from .. import backend, policy
 from ..comm import common_warnings
 from ..comm.communicator import Communicator
-from ..comm.in_step import all_have_plans, allgather
+from ..comm.in_step import all_have_plans, allgather, summed
 from ..comm.node_memory import NodeMemory, node_memory
 from ..comm.world import World
 from ..context import statistics
@@ -44,36 +44,47 @@ def gather(node: Node, *, for_writing: bool = False) -> np.ndarray[Any, Any]:
     if memory is not None:
         statistics.add("gathered", geometry.nbytes)
         whole = whole_on_node(memory, layout, node.value.array, geometry, what)
-    elif geometry.nbytes <= policy.limits.cached and _has_even_shares(place):
+    elif geometry.nbytes <= policy.limits.cached and _joins_blocks(place):
         statistics.add("gathered", geometry.nbytes)
-        whole = joined_blocks(node, node.value.array, what)
+        whole = whole_value(node, what)
     else:
         whole = _collected(node, what)
     common_warnings.ask(communicator)
     return whole
 
 
-def _has_even_shares(place: Place) -> bool:
-    """True if each element lies on one rank, and no rank has much more than the others, or there are few ranks."""
-    if not place.held_once or place.padded or place.lopsided:
-        return False
-    return place.is_boxes or place.layout.processes <= policy.limits.few_ranks
+def _joins_blocks(place: Place) -> bool:
+    """True if all blocks travel in one collective: of many ranks, or if no rank of a few has much more than the others."""
+    if place.layout.processes > policy.limits.few_ranks:
+        return not place.layout.overlaps
+    return place.held_once and not (place.padded or place.lopsided)
 
 
-def whole_value(node: Node) -> np.ndarray[Any, Any]:
+_WHAT = "an operand without a plan"
+
+
+def whole_value(node: Node, what: str = _WHAT) -> np.ndarray[Any, Any]:
     """Gather an evaluated value without a plan. Collective for a value that lies on ranks."""
     assert node.value is not None
     if node.place is None:
         return node.value.array
     layout, rank = node.place.layout, node.place.world.rank
-    return joined_blocks(node, node.value.array[layout.inside(rank)])
+    return joined_blocks(node, node.value.array[layout.inside(rank)], what)
 
 
 def joined_blocks(
-    node: Node, block: np.ndarray[Any, Any], what: str = "an operand without a plan"
+    node: Node, block: np.ndarray[Any, Any], what: str = _WHAT
 ) -> np.ndarray[Any, Any]:
-    """Join the blocks of all ranks, laid out as the node, into the whole array, without a plan. Collective."""
+    """Join the blocks of all ranks, laid out as the node, into the whole array, without a plan. Collective.
+
+    Many ranks sum words in which all bytes of the other ranks are zero.
+    """
     layout, communicator = node.place.layout, node.place.world.communicator
+    if layout.processes > policy.limits.few_ranks and not layout.overlaps:
+        words = np.zeros(-(-node.geometry.size * block.itemsize // 8), np.uint64)
+        if _gives(layout, communicator.rank):
+            _seen(words, node.geometry)[region_key(layout.region(communicator.rank))] = block
+        return _seen(summed(communicator, words, what).copy(), node.geometry)
     ranks = [rank for rank in range(layout.processes) if layout.coordinates(rank) is not None]
     regions = [layout.region(rank) for rank in ranks]
     shapes = [tuple(map(len, region)) for region in regions]
