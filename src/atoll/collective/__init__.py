@@ -24,6 +24,7 @@ from .folds import folded_segments as folded_segments
 from .messages import agree as agree
 from .messages import uneven as uneven
 from .movement import as_line as as_line
+from .movement import bounded_line as bounded_line
 from .movement import by_rank as by_rank
 from .movement import even_blocks as even_blocks
 from .movement import even_line as even_line

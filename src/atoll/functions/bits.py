@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, redistributed, uneven_line
+from ..collective import Section, bounded_line, redistributed
 from ..comm.world import World
+from ..layout import Layout
+from ..layout.bounds import Bounds
 from ..lazy.fallback import expect
 from ..lazy.sections import line_of, small_or_there
 from .blocks import by_blocks
@@ -23,13 +25,17 @@ def _bits(original: Any, before: int, after: int) -> Callable[..., Any]:
     def function(a: Any, /, axis: Any = None, *options: Any, world: World, **named: Any) -> Any:
         expect((axis is None or a.ndim == 1) and not options and "count" not in named)
         line = line_of(a, world)
-        units = -(-line.layout.size // before)
-        ends = np.linspace(0, units, world.size + 1).astype(np.int64) * before
-        ends[-1] = line.layout.size
-        line = redistributed(line, uneven_line(np.diff(ends)))
+        length = line.layout.size
+        units = -(-length // before)
+        width, longer = divmod(units, world.size)
+
+        def dealt(times: int, length: int) -> Layout:
+            """A line of units in even blocks, where a unit has a number of elements."""
+            return bounded_line(Bounds(times * width, longer, length, world.size, more=times))
+
+        line = redistributed(line, dealt(before, length))
         packed = original(line.block, **named)
-        counts = -(-np.diff(ends) * after // before)
-        section = Section(packed, uneven_line(counts), world.communicator)
+        section = Section(packed, dealt(after, units * after), world.communicator)
         return small_or_there(section, world)
 
     return function

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..collective import Section, fetch_flat, uneven_line
+from ..collective import Section, even_line, even_part, fetch_flat
 from ..comm.world import World
 from ..context.interrupts import passed_on
 from ..front import Kind, Recording, Way
@@ -343,8 +343,7 @@ def _sliding(name: str) -> None:
         if name == "convolve" and mode == "same":
             shift = (width - 1) // 2 + (width - 1) % 2
         total = {"full": length + width - 1, "same": length, "valid": length - width + 1}[mode]
-        ends = np.linspace(0, total, world.size + 1).astype(np.int64)
-        low, high = int(ends[world.rank]), int(ends[world.rank + 1])
+        low, high = even_part(total, world.size, world.rank)
         begin = low - shift
         wanted = high - low + width - 1 if high > low else 0
         inside = max(begin, 0), max(min(begin + wanted, length), max(begin, 0))
@@ -354,7 +353,7 @@ def _sliding(name: str) -> None:
         )
         kind = np.result_type(first.dtype, kernel.dtype)
         part_of_result = original(part, kernel, "valid") if high > low else np.empty(0, kind)
-        layout = uneven_line(np.diff(ends))
+        layout = even_line(total, world.size)
         return small_or_there(Section(part_of_result, layout, world.communicator), world)
 
     keeps = "arrays" if name == "correlate" else None
