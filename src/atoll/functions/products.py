@@ -52,7 +52,19 @@ def _matmul(a: Any, b: Any, **options: Any) -> Any:
     dtype = _dtype(a, b)
     if not _agree(a.shape, b.shape):
         np.matmul(*[np.broadcast_to(np.zeros((), bool), v.shape) for v in (a, b)])  # its error
+    if a.ndim + b.ndim == 3 and dtype.char in "fdFD" and free() and _would_move(a, b):
+        parts = operate(np.multiply, a, b) if b.ndim == 1 else operate(np.multiply, a[:, None], b)
+        return reductions.reduced(np.add, parts, b.ndim % 2)
     return record("matmul", (a, b), dtype)
+
+
+def _would_move(a: Any, b: Any) -> bool:
+    """True if all of a matrix would move for its product with a vector, although a fold of their products moves vectors alone: it lies
+    on a grid of ranks, and the vector is on the left, or it does not lie as :mod:`..collective.grid_products` needs it."""
+    place = place_of(a if a.ndim == 2 else b)
+    if place is None or min(place.layout.grid) == 1:
+        return False
+    return a.ndim == 1 or not (place.layout.is_block and place.layout.is_row_major)
 
 
 def _agree(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
