@@ -252,3 +252,16 @@ def test_elements_under_a_mask_stay_on_their_ranks_unless_few_of_these_have_them
     shares = [first.layout.local_size(rank) for rank in range(size)]
     assert max(shares) - min(shares) <= 1
     numpy.testing.assert_array_equal(first, numpy.arange(100.0) + 1)
+
+
+@pytest.mark.ranks(2, 3)
+@pytest.mark.simulated(4)
+def test_masks_with_equally_many_elements_on_other_ranks(size):
+    """The layout of the elements is a part of the key of a program, though a count of elements is all that shapes tell."""
+    whole = numpy.arange(8.0)
+    with atoll.config(everywhere=2, small=0):
+        a = atoll.array(whole, layout="b")
+        for chosen in ([0, 2], [0, 1], [6, 7], [1, 6], [0, 1, 7], [0, 6, 7], [2, 3, 4]):
+            mask = numpy.isin(whole, chosen)
+            found = a[atoll.array(mask, layout="b")]
+            numpy.testing.assert_array_equal(numpy.asarray(found), whole[mask])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..execute.program import Program
 from ..graph.geometry import Geometry
 from ..graph.node import Node
-from ..ops.placement import is_dense_share
+from ..ops.placement import Place, is_dense_share
 
 
 class Lookup(NamedTuple):
@@ -92,10 +92,12 @@ class Walk:
         key += map(_geometry_number_of, self.leaves)
         key += [leaf.place.number for leaf in self.leaves if leaf.place is not None]
         key += map(_geometry_number_of, order)
-        key += [part.number for node in order for part in node.params if type(part) is Geometry]
+        key += [part.number for node in order for part in node.params if type(part) in _NUMBERED]
 
 
 _geometry_number_of = attrgetter("geometry.number")
+_NUMBERED = frozenset({Geometry, Place})
+"""The parameters of nodes whose forms leave bounds out."""
 
 
 def _lying(leaf: Node) -> tuple[Any, ...]:
