@@ -185,6 +185,11 @@ def _in_force(settings: Settings) -> None:
     at_end(settings, partial(left, settings.small))
 
 
+def _everywhere(settings: Settings) -> int:
+    said, small = settings.everywhere, settings.small
+    return small * policy.limits.everywhere if said is None else max(said, small)
+
+
 class Config:
     """The settings: read or assign an attribute, or change some for a block by ``with atoll.config(small=0):``."""
 
@@ -209,17 +214,14 @@ class Config:
     @property
     def everywhere(self) -> int:
         """Elements up to which a new array is replicated; at least ``small``."""
-        settings = self._current.get(self._default)
-        said = settings.everywhere
-        return (
-            settings.small * policy.limits.everywhere if said is None else max(said, settings.small)
-        )
+        return _everywhere(self._current.get(self._default))
 
     @property
     def results(self) -> int:
         """Elements up to which a result of distributed arrays is replicated: half of ``everywhere``, since they travel to
         all ranks; at least ``small``."""
-        return max(self.small, self.everywhere // 2)
+        settings = self._current.get(self._default)
+        return max(settings.small, _everywhere(settings) // 2)
 
     @property
     def threads(self) -> int:

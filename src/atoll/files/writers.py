@@ -45,7 +45,7 @@ def collective_writer(
         file = options[name] if named else args[position]
         others = [value for k, value in enumerate(args) if named or k != position]
         more = {key: value for key, value in options.items() if key != name}
-        world = world_of(arrays_among((others, more.values())))
+        world = world_of(arrays_among((others, more)))
         if world is not None:
             in_step(world, original.__name__, *others, *([more] if more else []))
         target = _target(file, suffix)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,9 @@ def world_of(values: Iterable[Any]) -> World | None:
     world: World | None = None
     for value in values:
         place = place_of(value)
-        if place is None or place.world.size == 1 or brought(value._cell.node):
+        if place is None or place.world.size == 1:
+            continue
+        if place.log.undivided and brought(value._cell.node):
             continue
         if world is not None and place.world is not world and place.world != world:
             raise WorldError(
@@ -63,6 +65,8 @@ def in_step(world: World, name: str, *facts: Any, moves: str = "") -> None:
     alike = log.exact or config.debug
     words = f"{name}({', '.join([_said(fact, exact, alike) for fact in facts])})"
     log.step(zlib.crc32(f"{words} {exact}".encode()), words)
+    if config.settings().everywhere is not None:
+        return  # no accounts
     behind = max([array.nbytes for array in _arrays_among(facts[1:])], default=0)
     for array in _arrays_among(facts[:1] if moves == "read" else facts):
         if place_of(array) is None:
@@ -78,12 +82,14 @@ def in_step(world: World, name: str, *facts: Any, moves: str = "") -> None:
             called(array._cell.node, nbytes=least)
 
 
-def _arrays_among(facts: Iterable[Any]) -> Iterator[Any]:
+def _arrays_among(facts: Iterable[Any]) -> list[Any]:
+    found: list[Any] = []
     for fact in facts:
         if isinstance(fact, (Handle, np.ndarray)):
-            yield fact
+            found.append(fact)
         elif type(fact) is tuple:
-            yield from _arrays_among(fact)
+            found += _arrays_among(fact)
+    return found
 
 
 def chosen_by(mask: Any, *values: Any) -> None:
@@ -103,7 +109,7 @@ def _said(fact: Any, exact: list[Any], alike: bool) -> str:
     if isinstance(fact, Handle | np.ndarray):
         ours: Any = fact
         array, place = ours if isinstance(fact, np.ndarray) else ours._np, place_of(fact)
-        lies: Any = ours._shape_of_view() if isinstance(fact, Handle) else fact
+        lies: Any = ours._geometry if array is None else array
         if place is not None:
             exact.append(of_layout(place.layout))
             if ours._cell.node.value is not None:  # else it is computed next, and compared then

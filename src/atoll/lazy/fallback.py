@@ -21,7 +21,7 @@ import numpy as np
 from .. import policy
 from ..backend.memory import in_words, release
 from ..comm import common_warnings
-from ..comm.world import current_world
+from ..comm.world import World, current_world
 from ..config import config
 from ..context.caches import remembered
 from ..context.call_sites import user_frame
@@ -45,7 +45,7 @@ from .conversion import (
 from .protocols import meet
 from .result_classes import class_giver, in_class_of, is_subclass, twin_of
 from .shared_calls import shared
-from .views import SOLE, Handle, any_deferred, arrays_among
+from .views import SOLE, Handle, arrays_among, is_deferred
 
 Array = np.ndarray[Any, Any]
 GENERAL = object()
@@ -282,30 +282,32 @@ def _by_numpy(
         result = at_hand(function, args, options, here=here)
         if result is not GENERAL:
             return result
-    if any_deferred(args, options):
+    arrays = arrays_among((args, options))
+    if any(map(is_deferred, arrays)):
         return Handle.call_later(function, args, options, writes)
+    world = None
     on_ranks = current_world().size > 1 and any(
-        array._np is None and array._cell.node.place is not None
-        for array in arrays_among((args, options))
+        array._np is None and array._cell.node.place is not None for array in arrays
     )
     if on_ranks:
         # Gathering looks alike for all functions, and each rank computes the result by itself.
-        _note(function, args, options)
-    small = [handle._np is not None for handle in arrays_among(args)]
-    alone = alone and not (small and all(small)) and not any(map(is_foreign, args))
+        world = _noted(function, args, options, arrays)
+    elif alone:
+        small = [handle._np is not None for handle in arrays_among(args)]
+        alone = not (small and all(small)) and not any(map(is_foreign, args))
     if jointly is not None and (on_ranks or alone) and not any(map(has_class, args)):
-        result = computed_jointly(jointly, args, options)
+        result = computed_jointly(jointly, args, options, world)
         if result is not NotImplemented:
             giver = class_giver((*args, *options.values()))
             if giver is None:
                 return result
             return in_class_of(giver, keeps, options, result)
     if on_ranks:
-        _check_gathered(function, args, options)
+        _check_gathered(function, arrays)
     come_first()
     # All values come before any memory is handed out: a program that computes one of them may store it
     # over an older version of another, which nothing pending refers to any more.
-    for handle in arrays_among((args, list(options.values()))):
+    for handle in arrays:
         if handle._np is None:
             handle._cell.settle()
     owner = getattr(function, "__self__", function)
@@ -330,10 +332,12 @@ def _by_numpy(
 
 
 def computed_jointly(
-    jointly: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+    jointly: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+    world: World | None,
 ) -> Any:
-    """Run ``jointly`` on all ranks; a warning of one rank is issued on all. Collective."""
-    world = world_of(arrays_among((args, options.values())))
+    """Run ``jointly`` on all ranks of a world; a warning of one rank is issued on all. Collective."""
     come_first()
     if world is not None:
         world.communicator.log.unasked = True
@@ -450,10 +454,10 @@ def taken_of(result: Any, args: tuple[Any, ...]) -> Any:
     return given.take(result)
 
 
-def _check_gathered(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+def _check_gathered(function: Any, arrays: Iterable[Any]) -> None:
     """Raise an error for a call that needs large whole arrays on every rank."""
-    arrays = {id(array): array for array in arrays_among((args, list(options.values())))}
-    divided = [array for array in arrays.values() if place_of(array) is not None]
+    each = {id(array): array for array in arrays}
+    divided = [array for array in each.values() if place_of(array) is not None]
     nbytes = sum([array._geometry.size * array._geometry.dtype.itemsize for array in divided])
     limit = config.gather_bytes
     if nbytes <= limit:
@@ -467,12 +471,15 @@ def _check_gathered(function: Any, args: tuple[Any, ...], options: dict[str, Any
     )
 
 
-def _note(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Record in the log the NumPy function that ranks compute together, and its arguments."""
-    world = world_of(arrays_among((args, options.values())))
+def _noted(
+    function: Any, args: tuple[Any, ...], options: dict[str, Any], arrays: Iterable[Any]
+) -> World | None:
+    """The world of ranks that compute a NumPy function together; its log has the function and the arguments from now on."""
+    world = world_of(arrays)
     if world is not None:
         name = getattr(function, "__name__", type(function).__name__)
         in_step(world, name, *args, *([options] if options else []))
+    return world
 
 
 def is_foreign(value: Any) -> bool:

@@ -75,12 +75,12 @@ def priced(log: StepLog, shape: Shape, nbytes: int, loss: float, settings: Setti
 def called(node: Node, steps: float = 1, nbytes: int = 0, travelled: int = 0) -> None:
     """Add a step of all ranks at the call to the account of an array on ranks: they share the work on ``nbytes`` bytes, and
     ``travelled`` bytes move between them."""
-    if may_be_whole(node.geometry):
-        log, settings = node.place.world.communicator.log, config.settings()
+    place, settings = node.place, config.settings()
+    if settings.everywhere is None and may_be_whole(node.geometry):
         work = policy.numpy_time(nbytes, heavy=True) if nbytes else 0.0
-        loss = steps * policy.limits.step - gain(work, node.place.world.size)
+        loss = steps * policy.limits.step - gain(work, place.world.size)
         loss += travelled / policy.limits.travelled_bytes
-        priced(log, node.geometry.shape, node.geometry.nbytes, loss, settings)
+        priced(place.log, node.geometry.shape, node.geometry.nbytes, loss, settings)
 
 
 def brought(node: Node) -> Node | None:

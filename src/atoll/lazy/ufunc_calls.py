@@ -18,13 +18,13 @@ from ..context.warn import come_first
 from ..ops.elementwise import is_native
 from ..ops.ufuncs import is_known
 from . import shapes
-from .agreement import chosen_by
+from .agreement import chosen_by, world_of
 from .conversion import answered, has_methods, of_small, plain
 from .creation import asarray
 from .elementwise import apply, assign, few, operand_of, together
 from .fallback import GENERAL, by_numpy, computed_jointly
 from .flat import flatiter
-from .views import Handle
+from .views import Handle, arrays_among
 
 _BOOL = np.dtype(np.bool_)
 
@@ -258,10 +258,10 @@ def method(ufunc: np.ufunc, name: str, args: tuple[Any, ...], options: dict[str,
         result = _outer(ufunc, args, options)
         if result is not NotImplemented:
             return result
-    jointly = methods.get(name)
-    result = (
-        NotImplemented if jointly is None else computed_jointly(jointly, (ufunc, *args), options)
-    )
+    jointly, result = methods.get(name), NotImplemented
+    if jointly is not None:
+        world = world_of(arrays_among((args, options)))
+        result = computed_jointly(jointly, (ufunc, *args), options, world)
     if result is NotImplemented:
         result = by_numpy(getattr(ufunc, name), args, options, writes=(0,) if name == "at" else ())
     own = result is None or _is_out(result, args, options)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, ValuesView
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
@@ -473,17 +473,19 @@ def is_deferred(value: Any) -> bool:
     return isinstance(value, Handle) and value._np is None and value._cell.node.weight < 0
 
 
-def arrays_among(values: Iterable[Any]) -> Iterator[Any]:
+def arrays_among(values: Iterable[Any]) -> list[Any]:
     """The arrays among arguments, including arrays in containers and under flat iterators."""
+    found: list[Any] = []
     for value in values:
         if isinstance(value, Handle):
-            yield value
-        elif isinstance(value, list | tuple | ValuesView):
-            yield from arrays_among(value)
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += arrays_among(value)
         elif isinstance(value, dict):
-            yield from arrays_among(value.values())
+            found += arrays_among(value.values())
         elif hasattr(type(value), "_handle"):  # a flat iterator
-            yield value.base
+            found.append(value.base)
+    return found
 
 
 def any_deferred(*values: Any) -> bool:

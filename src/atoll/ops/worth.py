@@ -68,7 +68,7 @@ def price_of(order: Sequence[Node], size: int) -> tuple[tuple[Shape, int, float]
 
 def may_be_whole(geometry: Geometry) -> bool:
     """True if each rank may have all of an array for good: no more than what a function may bring there."""
-    return bool(geometry.nbytes <= config.gather_bytes)
+    return bool(geometry.nbytes <= config.settings().gather_bytes)
 
 
 def gain(nanoseconds: float, size: int) -> float:
