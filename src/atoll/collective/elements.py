@@ -9,15 +9,16 @@ trailing axes that are not distributed travel as rows: a request is then one pla
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
+from operator import sub
 from typing import Any
 
 import numpy as np
 
 from .. import policy
 from ..comm.communicator import Communicator
-from ..comm.in_step import allgather, bcast
+from ..comm.in_step import allgather, bcast, every
 from ..context import statistics
 from ..exchange.gather import shared_memory, whole_on_node
 from ..exchange.partners import strung, sums
@@ -313,14 +314,14 @@ def _in_line(section: Section) -> Section:
 
 def _distributed(pieces: Array, section: Section, small: int = 0) -> Section:
     """The pieces of all ranks in order: in even blocks, or on every rank if they have fewer than ``small`` elements."""
-    communicator = section.communicator
-    mine, what = np.array([len(pieces)], np.int64), "how many elements are kept"
+    communicator, what = section.communicator, "how many elements are kept"
     if communicator.size <= policy.limits.few_ranks:  # all know where each rank's elements go
-        counts = allgather(communicator, mine, what).reshape(-1)
-        known = Section(pieces, uneven_line(counts), communicator)
-        if known.layout.size < small:
-            return everywhere(known)
-        return as_line(known)
+        counts = every(communicator, len(pieces), what)
+        if sum(counts) < small:
+            bounds = (0, *accumulate(counts))
+            return replicated(to_all(pieces, bounds, communicator, what), communicator)
+        return as_line(Section(pieces, uneven_line(counts), communicator))
+    mine = np.array([len(pieces)], np.int64)
     (start,), (length,) = [part.tolist() for part in sums(communicator, mine, what)]
     if length < small:
         return replicated(strung(communicator, pieces, start, length, what), communicator)
@@ -372,16 +373,16 @@ def to_all(line: Array, bounds: Any, communicator: Communicator, what: str) -> A
     if communicator.size > policy.limits.few_ranks:
         start, length = bounds[communicator.rank], bounds[communicator.size]
         return strung(communicator, line, int(start), int(length), what)
-    counts = np.diff(bounds)
-    longest, row = int(counts.max()), line
+    ends = bounds[:]
+    counts = list(map(sub, ends[1:], ends))
+    longest, row = max(counts), line
     if len(line) < longest:
         row = np.zeros(longest, line.dtype)
         row[: len(line)] = line
-    every = allgather(communicator, row, what)
-    if longest * len(counts) == bounds[-1]:
-        return every.reshape(-1)
-    parts = [part[:count] for part, count in zip(every, counts.tolist(), strict=True)]
-    return np.concatenate(parts)
+    rows = allgather(communicator, row, what)
+    if longest * len(counts) == ends[-1]:
+        return rows.reshape(-1)
+    return np.concatenate([part[:count] for part, count in zip(rows, counts, strict=True)])
 
 
 def everywhere(section: Section) -> Section:

@@ -11,7 +11,8 @@ Where a layout has copies, as that of a row that all ranks multiply by their own
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..context.caches import remembered
 from ..exchange.broadcasts import Home, Member, broadcasts_of, moves_of
 from ..exchange.schedule import Exchange, Pieces, Stage, pieces_of
 from ..graph.node import Value
-from ..layout import BlockAxis, Layout, Record, Region, Transfer, transfer
+from ..layout import BlockAxis, Layout, Record, Region, Transfer, derived, transfer
 from ..layout.axes import Axis
 from ..layout.bounds import balanced_bounds, scaled_bounds
 from ..layout.seats import Seats
@@ -56,9 +57,9 @@ def even_part(length: int, size: int, rank: int) -> tuple[int, int]:
     return bounds[rank], bounds[rank + 1]
 
 
-def uneven_line(counts: Array) -> Layout:
+def uneven_line(counts: Iterable[int]) -> Layout:
     """One axis in blocks of the given lengths, in the order of the ranks."""
-    return bounded_line((0, *np.cumsum(counts).tolist()))
+    return bounded_line((0, *accumulate(counts)))
 
 
 def bounded_line(bounds: Sequence[int]) -> Layout:
@@ -251,6 +252,7 @@ def by_rank(ranks: Array) -> Iterator[tuple[int, Array]]:
         yield int(ranks[part[0]]), part
 
 
+@derived
 def line_bounds(layout: Layout) -> Sequence[int] | None:
     """The start of each rank's interval of the flattened array, and the length; ``None`` for other layouts, and for a single
     process."""

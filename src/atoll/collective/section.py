@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ class Section:
 
     def with_block(self, block: Array) -> Section:
         """Another array in the same layout."""
-        return replace(self, block=block)
+        return Section(block, self.layout, self.communicator)
 
     def transposed(self, axes: tuple[int, ...]) -> Section:
         """The axes in another order; nothing moves."""
@@ -85,6 +85,7 @@ class Section:
 
 
 _transposed, _expanded = remembered(Layout.transposed), remembered(Layout.expanded)
+_local_shape = remembered(Layout.local_shape)
 
 
 @remembered
@@ -99,5 +100,5 @@ def replicated(array: Array, communicator: Communicator) -> Section:
 
 def empty(layout: Layout, dtype: np.dtype[Any], communicator: Communicator) -> Section:
     """New memory for this rank's block of an array that lies as ``layout`` says."""
-    block = backend.current().allocate(dense(layout.local_shape(communicator.rank), dtype)).array
-    return Section(block, layout, communicator)
+    shape = _local_shape(layout, communicator.rank)
+    return Section(backend.current().allocate(dense(shape, dtype)).array, layout, communicator)

@@ -12,13 +12,14 @@ numbers the copies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from itertools import product
 from math import prod
 from operator import index as as_integer
 from operator import is_
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,7 @@ from .maps import (
 from .picture import html, svg, text
 from .seats import Seats
 
+Fact = TypeVar("Fact")
 Region = tuple[IndexSet, ...]
 Neighbours = tuple[int | None, int | None]
 
@@ -76,7 +78,8 @@ class Layout:
     """True if every axis has the indices of its range, not labels."""
     _seats: Seats | None
     """``None`` where the ranks sit in the grid in ascending order from 0."""
-    _hash: list[int]
+    _derived: dict[Any, Any]
+    """The results of functions of the layout alone, by function (:func:`derived`), and the hash."""
 
     def __init__(
         self,
@@ -124,9 +127,13 @@ class Layout:
     ) -> None:
         if seats is not None and seats.is_row_major:
             seats = None
-        is_block = "".join([axis.kind for axis in axes]) == "b" * len(axes)
-        shape = tuple([axis.size for axis in axes])
-        grid = tuple([axis.processes for axis in axes])
+        is_block, is_padded = True, False
+        shape: tuple[int, ...] = ()
+        grid: tuple[int, ...] = ()
+        for axis in axes:
+            shape, grid = (*shape, axis.size), (*grid, axis.processes)
+            is_block = is_block and axis.kind == "b"
+            is_padded = is_padded or bool(isinstance(axis, BlockAxis) and axis.halos)
         cells = prod(grid)
         is_replicated = cells == 1 and copies == processes
         if not is_block:
@@ -139,11 +146,11 @@ class Layout:
         _set(self, "cells", cells)
         _set(self, "size", prod(shape))
         _set(self, "is_replicated", is_replicated)
-        _set(self, "is_padded", any(isinstance(a, BlockAxis) and a.halos for a in axes))
+        _set(self, "is_padded", is_padded)
         _set(self, "is_block", is_block)
         _set(self, "is_dense", is_block or all(axis.is_dense for axis in axes))
         _set(self, "_seats", seats)
-        _set(self, "_hash", [])
+        _set(self, "_derived", {})
 
     @classmethod
     def of(cls, axes: Sequence[Axis], processes: int, ranks: npt.ArrayLike) -> Layout:
@@ -248,9 +255,6 @@ class Layout:
         """True if an axis map gives an index to several coordinates."""
         return any(axis.overlaps for axis in self.axes)
 
-    def _identity(self) -> tuple[Any, ...]:
-        return self.axes, self.processes, self.copies, self._seats
-
     @property
     def outline(self) -> tuple[Any, ...]:
         """A digest that equal layouts share, and most others do not; its length does not grow with the world."""
@@ -262,15 +266,24 @@ class Layout:
             return True
         if not isinstance(other, Layout):
             return NotImplemented
-        if hash(self) != hash(other) or self._identity() != other._identity():
-            return False
-        _set(other, "axes", self.axes)  # which the next comparison finds identical
-        return True
+        if self.axes is not other.axes:
+            if hash(self) != hash(other) or self.axes != other.axes:
+                return False
+            _set(other, "axes", self.axes)  # which the next comparison finds identical
+        return (
+            self.processes == other.processes
+            and self.copies == other.copies
+            and self._seats == other._seats
+        )
 
     def __hash__(self) -> int:
-        if not self._hash:
-            self._hash.append(hash(self._identity()))
-        return self._hash[0]
+        derived = self._derived
+        if hash not in derived:
+            derived[hash] = hash((self.axes, self.processes, self.copies, self._seats))
+        return derived[hash]  # type: ignore[no-any-return]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Layout._of, (self.axes, self.processes, self.seats)
 
     def __repr__(self) -> str:
         maps: list[Map] = [described(axis) for axis in self.axes]
@@ -614,6 +627,20 @@ class Layout:
 
     def _repr_html_(self) -> str:
         return html(self)
+
+
+def derived(function: Callable[[Layout], Fact]) -> Callable[[Layout], Fact]:
+    """A function of a layout alone, whose result stays with the layout."""
+
+    @wraps(function)
+    def look_up(layout: Layout) -> Fact:
+        known = layout._derived
+        fact: Any = known.get(function, known)
+        if fact is known:
+            fact = known[function] = function(layout)
+        return fact  # type: ignore[no-any-return]
+
+    return look_up
 
 
 @remembered

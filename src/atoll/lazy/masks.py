@@ -9,12 +9,15 @@ in any other way, a ``compress`` node is computed by NumPy.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from .. import policy
-from ..collective import Section, everywhere, is_line, uneven_line
+from ..collective import is_line, uneven_line
+from ..collective.elements import to_all
+from ..collective.section import replicated
 from ..comm.in_step import every, summed
 from ..config import config
 from ..context.call_sites import user_site
@@ -91,9 +94,9 @@ def _for_all(handle: Handle, mask: Handle, counts: list[int], home: Place) -> An
     values, chosen = section_of(handle, world), section_of(mask, world)
     if values.layout != chosen.layout:
         return None
-    layout = uneven_line(np.array(counts))
-    elements = Section(values.block[chosen.block], layout, world.communicator)
-    return of_section(everywhere(elements), world)
+    mine, bounds = values.block[chosen.block], (0, *accumulate(counts))
+    whole = to_all(mine, bounds, world.communicator, "the elements under a mask")
+    return of_section(replicated(whole, world.communicator), world)
 
 
 def _true_here(cell: Cell) -> int:
@@ -120,7 +123,7 @@ def _where_true(counts: list[int], home: Place) -> Place | None:
     """The place of the elements under a mask that stay on their ranks; ``None`` where they are not in order there, or too uneven."""
     if len(counts) != home.world.size or not is_line(home.layout):
         return None
-    place = Place.of(uneven_line(np.array(counts)), home.world)
+    place = Place.of(uneven_line(counts), home.world)
     return None if place is None or place.lopsided else place
 
 

@@ -48,8 +48,7 @@ def section_of(value: Any, world: World) -> Section:
         array = value._array() if isinstance(value, Handle) else np.asarray(value)
         return replicated(array, communicator)
     cell, geometry = value._cell, value._geometry
-    turned = is_permutation(geometry)
-    if not (geometry.is_base or turned):
+    if not (geometry.is_base or is_permutation(geometry)):
         cell, geometry = Cell(value._node()), None
         place = cell.node.place
         if place is None:
