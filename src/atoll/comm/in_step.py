@@ -59,12 +59,9 @@ def allgather(communicator: Communicator, array: Array, what: str) -> Array:
     """Every rank's ``array``, of one shape everywhere, stacked in rank order; ranks in step."""
     log = step(communicator, "allgather", what, array.nbytes)
     mine = np.ascontiguousarray(array).reshape(array.shape)
-    words = -(-mine.nbytes // 8)
-    if 0 < words <= WORDS and _are_few(communicator):
-        row = np.zeros(words * 8, np.uint8)
-        row[: mine.nbytes] = _bytes(mine.reshape(1, -1))[0]
-        rows = _together(communicator, row.view(np.uint64), what).view(np.uint8)
-        return rows[:, : mine.nbytes].copy().view(mine.dtype).reshape(-1, *mine.shape)
+    if 0 < mine.nbytes <= 8 * WORDS and _are_few(communicator):
+        gathered: Array = _of_few(communicator, _bytes(mine.reshape(1, -1)), what)[0]
+        return gathered.view(mine.dtype).reshape(-1, *mine.shape)
     if mine.nbytes > IN_FRONT:
         _ahead(communicator, what)
         every: Array = carried(communicator, lambda: communicator.allgather(mine, what))
@@ -181,6 +178,15 @@ def _are_few(communicator: Communicator) -> bool:
     return communicator.size <= policy.limits.few_ranks
 
 
+def _of_few(communicator: Communicator, rows: Array, what: str) -> Array:
+    """A few rows of bytes of every rank as a part of the last step: by row, then by rank."""
+    count, length = rows.shape
+    words = np.zeros(-(-rows.size // 8), np.uint64)
+    words.view(np.uint8)[: rows.size] = rows.reshape(-1)
+    every = _together(communicator, words, what).view(np.uint8)[:, : rows.size]
+    return every.reshape(-1, count, length).swapaxes(0, 1).copy()
+
+
 def _together(communicator: Communicator, words: Sequence[int] | Array, what: str) -> Array:
     """A few words of every rank as a part of the last step: a row of each rank, in memory that the next gather fills."""
     kinds = communicator.log.words
@@ -241,6 +247,10 @@ def alltoall(communicator: Communicator, array: Array, what: str) -> Array:
     """Row ``p`` of ``array`` goes to rank ``p``; row ``p`` of the result is from it; ranks in step."""
     log = step(communicator, "alltoall", what, array.nbytes)
     given = np.ascontiguousarray(array)
+    if 0 < given.nbytes <= 8 * WORDS and _are_few(communicator):
+        data = _bytes(given.reshape(communicator.size, -1))
+        rows: Array = _of_few(communicator, data, what)[communicator.rank]
+        return rows.view(given.dtype).reshape(given.shape)
     if given.nbytes > IN_FRONT:
         _ahead(communicator, what)
         every: Array = carried(communicator, lambda: communicator.alltoall(given, what))
@@ -398,10 +408,12 @@ def carried(communicator: Communicator, carry: Callable[[], Any]) -> Any:
 
 def _hear(communicator: Communicator, log: StepLog, rows: Array) -> None:
     """Compare the hashes; a lowest bit that differs says that a rank has warnings, which all ranks hear."""
-    marks = _marks(rows) ^ np.uint64(log.hash)
-    if (marks > 1).any():
-        _compare(communicator, log, rows)
-    log.unasked, log.raised = False, log.raised or bool(marks.any())
+    marks = _marks(rows)
+    if marks.tolist().count(log.hash) != len(rows):
+        if ((marks ^ np.uint64(log.hash)) > 1).any():
+            _compare(communicator, log, rows)
+        log.raised = True
+    log.unasked = False
 
 
 def refused(communicator: Communicator, error: CommunicationError) -> NoReturn:

@@ -190,8 +190,9 @@ class MpiCommunicator(Communicator):
             self._wait_all(requests)
 
     def _wait_all(self, requests: Sequence[Request]) -> None:
-        for k, request in enumerate(requests):  # testing one request lets all progress
-            if not request.test():
+        waiting: Any = requests
+        for k, request in enumerate(waiting):  # testing one request lets all progress
+            if not request.test(SPINS):
                 self._poll(request.test, partial(_untested, requests, k))
 
     def until(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ..errors import ConfigError
 from .communicator import Array
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Nodes:
     """The nodes of the ranks of a communicator, numbered by their first ranks."""
 
@@ -38,7 +39,7 @@ class Nodes:
             return int(self.numbers.max()) + 1
         return -(-self.size // self.per_node)
 
-    @property
+    @cached_property
     def several(self) -> bool:
         """True if there are several nodes."""
         return self.numbers is not None or self.per_node < self.size
@@ -48,7 +49,7 @@ class Nodes:
         """True if there are several nodes, and some have several ranks."""
         return self.numbers is not None or 1 < self.per_node < self.size
 
-    @property
+    @cached_property
     def save_messages(self) -> bool:
         """True if two messages from each node to each other one are fewer than one from each rank to each on another node."""
         if not self.two_levels:

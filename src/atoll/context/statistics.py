@@ -134,8 +134,9 @@ def add(name: str, amount: int = 1) -> None:
 
 def sent(messages: int, nbytes: int) -> None:
     """Count messages to other ranks, and their bytes."""
-    add("messages", messages)
-    add("bytes_moved", nbytes)
+    counters = _separate.get()
+    counters.add("messages", messages)
+    counters.add("bytes_moved", nbytes)
 
 
 def attempted(

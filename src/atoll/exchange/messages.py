@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ Allocator = Callable[[int], Any]
 
 
 _ALIGNED = 64
+_nbytes = attrgetter("nbytes")
 
 
 class Piece(NamedTuple):
@@ -190,5 +192,5 @@ def exchange(
     """Send arrays to some ranks while arrays of others arrive; both ends know the sizes."""
     communicator.log.check(what)
     if outgoing:
-        statistics.sent(len(outgoing), sum(piece.nbytes for piece in outgoing.values()))
+        statistics.sent(len(outgoing), sum(map(_nbytes, outgoing.values())))
     communicator.exchange(outgoing, incoming, communicator.log.tag, what)
